@@ -1,0 +1,42 @@
+"""The one door through which time enters.
+
+Code that decides takes a `Clock`; the broker hands out `SYSTEM_CLOCK`, tests and the simulator hand out their own.
+"""
+
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    def now_ms(self) -> int:
+        """Wall-clock milliseconds since the epoch: for timestamps that people and records see."""
+
+    def monotonic_ms(self) -> int:
+        """Milliseconds that never go back: for timeouts and intervals."""
+
+
+class SystemClock:
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def monotonic_ms(self) -> int:
+        return time.monotonic_ns() // 1_000_000
+
+
+SYSTEM_CLOCK = SystemClock()
+
+
+class ManualClock:
+    """A clock that moves only when told to."""
+
+    def __init__(self, now_ms: int = 0) -> None:
+        self._now_ms = now_ms
+
+    def now_ms(self) -> int:
+        return self._now_ms
+
+    def monotonic_ms(self) -> int:
+        return self._now_ms
+
+    def advance(self, ms: int) -> None:
+        self._now_ms += ms

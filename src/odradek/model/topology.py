@@ -1,0 +1,72 @@
+"""The values that every part of the system talks about. Frozen, comparable, with no behaviour beyond naming."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple, NewType
+from uuid import UUID
+
+BrokerId = NewType("BrokerId", int)
+Offset = NewType("Offset", int)
+LeaderEpoch = NewType("LeaderEpoch", int)
+
+NO_LEADER = BrokerId(-1)
+LEADER_DURING_DELETE = BrokerId(-2)
+NO_EPOCH = LeaderEpoch(-1)
+ZERO_UUID = UUID(int=0)
+
+
+class TopicPartition(NamedTuple):
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a listener is reached, and how."""
+
+    listener: str
+    security_protocol: str
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    id: int
+    endpoints: tuple[Endpoint, ...]
+    rack: str | None = None
+    epoch: int = -1  # czxid of its registration; a restarted broker has a higher one
+
+    def endpoint(self, listener: str) -> Endpoint | None:
+        return next((e for e in self.endpoints if e.listener == listener), None)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaAssignment:
+    """Who holds a partition. During a reassignment `replicas` is the union of old and new."""
+
+    replicas: tuple[int, ...]
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderAndIsr:
+    """The content of a partition's state node."""
+
+    leader: int
+    leader_epoch: int
+    isr: tuple[int, ...]
+    controller_epoch: int
+    zk_version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TopicAssignment:
+    """The content of a topic's node: its id and who holds each partition."""
+
+    topic: str
+    topic_id: UUID
+    partitions: dict[int, ReplicaAssignment] = field(default_factory=dict)
