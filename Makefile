@@ -1,0 +1,48 @@
+# Every target sets up what it needs: `make demo` and `make test` are the first command on a fresh clone.
+
+PYTHON    ?= python3
+BIN       := .venv/bin
+ENV       := .venv/.complete
+KAFKA_LIB := $(or $(ODRADEK_KAFKA_LIB),.tools/kafka-lib)
+BENCH     ?=
+export ODRADEK_KAFKA_LIB := $(abspath $(KAFKA_LIB))
+
+.PHONY: setup demo test lint bench soak clean kcat kafka-jars
+
+setup: $(ENV) kcat kafka-jars
+
+$(ENV): pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --editable '.[dev]'
+	touch $@
+
+# The two foreign tools, as far as the machine allows: a test that lacks its tool is skipped and says so.
+kcat:
+	@command -v kcat >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get install -qq -y kcat >/dev/null 2>&1; } \
+		|| echo "kcat is absent: its tests and figures are skipped (apt-get install kcat)"
+
+kafka-jars:
+	@[ -d $(KAFKA_LIB) ] || mvn -q -B -f tests/kafka/pom.xml dependency:copy-dependencies -DoutputDirectory=$(abspath $(KAFKA_LIB)) \
+		|| { rm -rf $(KAFKA_LIB); echo "Kafka's jars are absent: its Java tools are not tested (needs Maven)"; }
+
+demo: $(ENV)
+	$(BIN)/odradek demo
+
+lint: $(ENV)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy --strict src
+	$(BIN)/lint-imports
+
+test: setup lint
+	$(BIN)/python -m pytest
+
+soak: setup
+	$(BIN)/python -m pytest -m soak
+
+# make bench BENCH='--quick --only produce,latency'
+bench: setup
+	$(BIN)/python -m odradek.lab.bench $(BENCH)
+
+clean:
+	rm -rf .venv .tools dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
