@@ -1,0 +1,163 @@
+"""The four codecs of Kafka's batches, written as Kafka's own clients write them, and read with a bound on the output.
+
+`decompress` never makes more than `limit` bytes: the length that counts is the one that comes out, not the one that
+the data claims, so a small batch that unfolds into gigabytes is refused after `limit` bytes of work.
+
+- gzip: one or more members.
+- snappy: Kafka's Java clients wrap raw blocks of 32 KiB in the "xerial" stream (16 bytes of header, then length and
+  block, repeatedly); librdkafka sends one raw block without it. Both are read, the first is written.
+- lz4: the frame format. Kafka's Java clients refuse frames whose blocks lean on each other, so the frame is laid out
+  here, from blocks of 64 KiB that stand alone.
+- zstd: one or more frames.
+"""
+
+import zlib
+from enum import IntEnum
+from struct import Struct
+from typing import Any, Final, TypeAlias
+
+import cramjam
+
+from odradek.base.errors import ErrorCode, KafkaError
+
+Buffer: TypeAlias = bytes | bytearray | memoryview
+
+
+class Codec(IntEnum):
+    """Numbers as they stand in bits 0-2 of a batch's attributes."""
+
+    NONE = 0
+    GZIP = 1
+    SNAPPY = 2
+    LZ4 = 3
+    ZSTD = 4
+
+
+_GZIP_WBITS: Final = 31
+_XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
+_XERIAL_HEADER: Final = _XERIAL_MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
+_XERIAL_BLOCK: Final = 32 * 1024
+_LZ4_MAGIC: Final = b"\x04\x22\x4d\x18"
+# Version 1, independent blocks, no checksums; blocks of at most 64 KiB; then the descriptor's own checksum byte.
+_LZ4_HEADER: Final = _LZ4_MAGIC + b"\x60\x40\x82"
+_LZ4_BLOCK: Final = 64 * 1024
+_LZ4_STORED_BIT: Final = 0x8000_0000
+_ZSTD_LEVEL: Final = 3
+_INT32_BE = Struct(">i")
+_UINT32_LE = Struct("<I")
+_FIRST_GUESS_BYTES: Final = 64 * 1024
+
+
+def compress(codec: Codec, data: Buffer) -> bytes:
+    if codec is Codec.NONE:
+        return bytes(data)
+    if codec is Codec.GZIP:
+        return zlib.compress(data, wbits=_GZIP_WBITS)
+    if codec is Codec.SNAPPY:
+        return _xerial_compress(memoryview(data))
+    if codec is Codec.LZ4:
+        return _lz4_compress(memoryview(data))
+    return bytes(cramjam.zstd.compress(data, level=_ZSTD_LEVEL))
+
+
+def decompress(codec: Codec, data: Buffer, limit: int) -> bytes:
+    """At most `limit` bytes; raises CORRUPT_MESSAGE for data that isn't the codec's, or that unfolds into more."""
+    if codec is Codec.NONE:
+        if len(data) > limit:
+            raise _too_large(codec, limit)
+        return bytes(data)
+    try:
+        if codec is Codec.GZIP:
+            return _gunzip(data, limit)
+        if codec is Codec.SNAPPY:
+            return _snappy_decompress(memoryview(data), limit)
+        return _decompress_within(cramjam.lz4 if codec is Codec.LZ4 else cramjam.zstd, codec, data, limit)
+    except (cramjam.DecompressionError, zlib.error) as error:
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"Records are not valid {codec.name.lower()}: {error}") from None
+
+
+def _too_large(codec: Codec, limit: int) -> KafkaError:
+    return KafkaError(
+        ErrorCode.CORRUPT_MESSAGE, f"Records compressed with {codec.name.lower()} unfold into more than {limit} bytes"
+    )
+
+
+def _gunzip(data: Buffer, limit: int) -> bytes:
+    parts: list[bytes] = []
+    left = limit
+    while True:
+        member = zlib.decompressobj(wbits=_GZIP_WBITS)
+        part = member.decompress(data, left + 1)
+        left -= len(part)
+        if left < 0:
+            raise _too_large(Codec.GZIP, limit)
+        if not member.eof:
+            raise zlib.error("incomplete stream")
+        parts.append(part)
+        data = member.unused_data
+        if not data:
+            return b"".join(parts)
+
+
+def _decompress_within(module: Any, codec: Codec, data: Buffer, limit: int) -> bytes:
+    """Into a buffer of fixed size, a larger one when it doesn't fit: the decoder itself has no bound."""
+    size = min(limit, max(_FIRST_GUESS_BYTES, 4 * len(data)))
+    while True:
+        out = bytearray(size)
+        try:
+            written = module.decompress_into(data, out)
+        except cramjam.DecompressionError as error:
+            if "write whole buffer" not in str(error):
+                raise
+            if size >= limit:
+                raise _too_large(codec, limit) from None
+            size = min(limit, size * 4)
+            continue
+        return bytes(memoryview(out)[:written])
+
+
+def _snappy_decompress(data: memoryview, limit: int) -> bytes:
+    if bytes(data[: len(_XERIAL_MAGIC)]) != _XERIAL_MAGIC:
+        return _snappy_block(data, limit, limit)
+    parts: list[bytes] = []
+    left, pos, end = limit, len(_XERIAL_HEADER), len(data)
+    while pos < end:
+        if end - pos < _INT32_BE.size:
+            raise cramjam.DecompressionError("block length cut short")
+        (size,) = _INT32_BE.unpack_from(data, pos)
+        pos += _INT32_BE.size
+        if not 0 < size <= end - pos:
+            raise cramjam.DecompressionError(f"block of {size} bytes, {end - pos} left")
+        parts.append(_snappy_block(data[pos : pos + size], left, limit))
+        left -= len(parts[-1])
+        pos += size
+    return b"".join(parts)
+
+
+def _snappy_block(block: memoryview, left: int, limit: int) -> bytes:
+    # A raw block begins with its length, and the decoder makes no more than that.
+    size = cramjam.snappy.decompress_raw_len(block)
+    if size > left:
+        raise _too_large(Codec.SNAPPY, limit)
+    return bytes(cramjam.snappy.decompress_raw(block, output_len=size))
+
+
+def _xerial_compress(data: memoryview) -> bytes:
+    parts = [_XERIAL_HEADER]
+    for pos in range(0, len(data), _XERIAL_BLOCK):
+        block = bytes(cramjam.snappy.compress_raw(data[pos : pos + _XERIAL_BLOCK]))
+        parts += (_INT32_BE.pack(len(block)), block)
+    return b"".join(parts)
+
+
+def _lz4_compress(data: memoryview) -> bytes:
+    parts = [_LZ4_HEADER]
+    for pos in range(0, len(data), _LZ4_BLOCK):
+        plain = data[pos : pos + _LZ4_BLOCK]
+        block = bytes(cramjam.lz4.compress_block(plain, store_size=False))
+        if len(block) < len(plain):
+            parts += (_UINT32_LE.pack(len(block)), block)
+        else:
+            parts += (_UINT32_LE.pack(len(plain) | _LZ4_STORED_BIT), bytes(plain))
+    parts.append(_UINT32_LE.pack(0))
+    return b"".join(parts)

@@ -1,0 +1,201 @@
+"""Single records inside a batch of magic 2: reading and writing them, and the keys of control records.
+
+A record is, with zigzag varints:
+
+    length          of all that follows
+    attributes      one byte, unused
+    timestamp_delta from the batch's base_timestamp
+    offset_delta    from the batch's base_offset
+    key             length (-1 for none), bytes
+    value           length (-1 for none: a tombstone), bytes
+    headers         count, then per header: key length, key (UTF-8), value length (-1 for none), value
+
+The broker appends and serves batches without looking at these; compaction, coordinators and tools do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import IntEnum
+from struct import Struct
+from struct import error as StructError
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.protocol.compression import decompress
+
+if TYPE_CHECKING:
+    from odradek.protocol.record_batch import BatchHeader
+
+Buffer: TypeAlias = bytes | bytearray | memoryview
+Header: TypeAlias = tuple[str, bytes | None]
+
+# What a batch's records may unfold into, unless the caller knows better. Far above what clients send
+# (they bound a batch before compression), far below what a decompression bomb would like.
+DEFAULT_MAX_DECOMPRESSED: Final = 32 * 1024 * 1024
+
+_BATCH_HEADER_SIZE: Final = 61
+_CONTROL_KEY = Struct(">hh")
+_MAX_VARINT_SHIFT: Final = 63
+
+
+class Record(NamedTuple):
+    """One record, away from its batch. `value` None is a tombstone."""
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: Sequence[Header] = ()
+
+
+class ControlType(IntEnum):
+    """What a control record says, by the second number of its key."""
+
+    ABORT = 0
+    COMMIT = 1
+    LEADER_CHANGE = 2
+    SNAPSHOT_HEADER = 3
+    SNAPSHOT_FOOTER = 4
+
+
+def read_records(
+    buf: Buffer, pos: int, header: BatchHeader, *, max_decompressed: int = DEFAULT_MAX_DECOMPRESSED
+) -> Iterator[Record]:
+    """Each record of the batch at `pos`. Raises INVALID_RECORD where the records and the header don't agree."""
+    data = plain_payload(buf, pos, header, max_decompressed=max_decompressed)
+    base_offset, base_timestamp = header.base_offset, header.base_timestamp
+    append_time = header.max_timestamp if header.attributes & 0x08 else None
+    at, end = 0, len(data)
+    try:
+        for _ in range(header.record_count):
+            length, at = _read_varint(data, at)
+            stop = at + length
+            if length < 0 or stop > end:
+                raise _invalid(f"a record of {length} bytes, {end - at} left")
+            delta, at = _read_varint(data, at + 1)
+            timestamp = base_timestamp + delta if append_time is None else append_time
+            delta, at = _read_varint(data, at)
+            key, at = _read_bytes(data, at, stop)
+            value, at = _read_bytes(data, at, stop)
+            count, at = _read_varint(data, at)
+            headers: Sequence[Header] = ()
+            if count:
+                headers, at = _read_headers(data, at, stop, count)
+            if at != stop:
+                raise _invalid(f"a record of {length} bytes ends at byte {at - stop + length}")
+            yield Record(base_offset + delta, timestamp, key, value, headers)
+    except IndexError:
+        raise _invalid("a record cut short") from None
+    if at != end:
+        raise _invalid(f"{header.record_count} records and {end - at} bytes more")
+
+
+def plain_payload(buf: Buffer, pos: int, header: BatchHeader, *, max_decompressed: int) -> bytes:
+    """The batch's records, decompressed."""
+    stop = pos + header.size
+    if stop > len(buf):
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"Batch of {header.size} bytes, {len(buf) - pos} left")
+    data = memoryview(buf)[pos + _BATCH_HEADER_SIZE : stop]
+    if not header.is_compressed:
+        return bytes(data)
+    return decompress(header.compression, data, max_decompressed)
+
+
+def encode_record(record: Record, base_offset: int, base_timestamp: int) -> bytes:
+    """The record as it lies in a batch with that base offset and base timestamp."""
+    key, value = record.key, record.value
+    body = bytearray(1)
+    body += encode_varint(record.timestamp - base_timestamp)
+    body += encode_varint(record.offset - base_offset)
+    _append_bytes(body, key)
+    _append_bytes(body, value)
+    body += encode_varint(len(record.headers))
+    for name, header_value in record.headers:
+        _append_bytes(body, name.encode())
+        _append_bytes(body, header_value)
+    return encode_varint(len(body)) + bytes(body)
+
+
+def encode_varint(value: int) -> bytes:
+    """Zigzag: 0, -1, 1, -2 … become 0, 1, 2, 3 …, then seven bits per byte, lowest first."""
+    rest = value << 1 if value >= 0 else (-value << 1) - 1
+    if rest < 0x80:
+        return _ONE_BYTE[rest]
+    out = bytearray()
+    while rest >= 0x80:
+        out.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    out.append(rest)
+    return bytes(out)
+
+
+_ONE_BYTE: Final = tuple(bytes((value,)) for value in range(0x80))
+
+
+def control_key(kind: ControlType, version: int = 0) -> bytes:
+    return _CONTROL_KEY.pack(version, kind)
+
+
+def read_control_type(key: bytes | None) -> ControlType | None:
+    """None for a kind that isn't known: readers skip those."""
+    try:
+        version, kind = _CONTROL_KEY.unpack_from(key or b"")
+    except StructError:
+        raise _invalid("a control record without a full key") from None
+    if version < 0:
+        raise _invalid(f"a control record of version {version}")
+    return ControlType(kind) if kind in ControlType.__members__.values() else None
+
+
+def _append_bytes(out: bytearray, data: bytes | None) -> None:
+    if data is None:
+        out += b"\x01"
+    else:
+        out += encode_varint(len(data))
+        out += data
+
+
+def _read_varint(data: bytes, at: int) -> tuple[int, int]:
+    byte = data[at]
+    at += 1
+    if byte < 0x80:
+        return (byte >> 1) ^ -(byte & 1), at
+    value, shift = byte & 0x7F, 7
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return (value >> 1) ^ -(value & 1), at
+        shift += 7
+        if shift > _MAX_VARINT_SHIFT:
+            raise _invalid("a varint of more than ten bytes")
+
+
+def _read_bytes(data: bytes, at: int, stop: int) -> tuple[bytes | None, int]:
+    size, at = _read_varint(data, at)
+    if size < 0:
+        return None, at
+    end = at + size
+    if end > stop:
+        raise _invalid(f"a field of {size} bytes, {stop - at} left")
+    return data[at:end], end
+
+
+def _read_headers(data: bytes, at: int, stop: int, count: int) -> tuple[list[Header], int]:
+    if not 0 < count <= stop - at:
+        raise _invalid(f"{count} record headers in {stop - at} bytes")
+    headers: list[Header] = []
+    for _ in range(count):
+        name, at = _read_bytes(data, at, stop)
+        if name is None:
+            raise _invalid("a record header without a name")
+        value, at = _read_bytes(data, at, stop)
+        # A name is text on the wire, but nobody checks it on the way in: reading must not fail on it.
+        headers.append((name.decode(errors="replace"), value))
+    return headers, at
+
+
+def _invalid(what: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_RECORD, f"Batch has {what}")
