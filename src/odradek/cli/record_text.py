@@ -1,0 +1,149 @@
+"""Records as text: how a line becomes a record (`produce`), and a record a line (`consume`).
+
+Pure functions over bytes. What a record holds is never changed: bytes that aren't text are passed through as they are.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+Headers = tuple[tuple[str, bytes | None], ...]
+FORMAT_TOKENS = {
+    "t": "topic",
+    "p": "partition",
+    "o": "offset",
+    "T": "timestamp in ms",
+    "k": "key",
+    "K": "length of the key, -1 for null",
+    "s": "value",
+    "S": "length of the value, -1 for null",
+    "h": "headers",
+    "%": "a percent sign",
+}
+_ESCAPES = {"n": b"\n", "t": b"\t", "r": b"\r", "0": b"\0", "\\": b"\\"}
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumedRecord:
+    topic: str
+    partition: int
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    headers: Headers
+
+
+@dataclass(frozen=True, slots=True)
+class LineRules:
+    """How the lines that `produce` reads are cut into records."""
+
+    key_separator: bytes | None = None  # None: the whole line is the value
+    with_headers: bool = False  # the line opens with "name:value,name:value" and a tab
+    null_marker: bytes | None = None  # a key or value that is exactly this becomes null
+    fixed_headers: Headers = ()
+
+
+class LineError(ValueError):
+    """A line that doesn't have the parts its rules ask for."""
+
+
+def parse_line(line: bytes, rules: LineRules) -> tuple[bytes | None, bytes | None, Headers]:
+    """The key, the value and the headers in a line, which comes without its line end."""
+    headers = rules.fixed_headers
+    if rules.with_headers:
+        head, tab, line = line.partition(b"\t")
+        if not tab:
+            raise LineError("no tab after the headers; a line looks like name:value,name:value<TAB>record")
+        headers += _parse_headers(head, rules.null_marker)
+    key: bytes | None = None
+    if rules.key_separator is not None:
+        key, found, line = line.partition(rules.key_separator)
+        if not found:
+            raise LineError(f"no key separator {rules.key_separator.decode(errors='backslashreplace')!r} in the line")
+    return _null_or(key, rules.null_marker), _null_or(line, rules.null_marker), headers
+
+
+def _parse_headers(text: bytes, null_marker: bytes | None) -> Headers:
+    headers: list[tuple[str, bytes | None]] = []
+    for item in text.split(b",") if text else ():
+        name, colon, value = item.partition(b":")
+        if not colon:
+            raise LineError(f"header {item.decode(errors='backslashreplace')!r} is not of the form name:value")
+        headers.append((name.decode("utf-8", errors="replace"), _null_or(value, null_marker)))
+    return tuple(headers)
+
+
+def _null_or(data: bytes | None, null_marker: bytes | None) -> bytes | None:
+    return None if data is None or data == null_marker else data
+
+
+def unescape(text: str) -> bytes:
+    r"""The bytes that \n \t \r \0 \\ and \xNN stand for; other text as UTF-8."""
+    out = bytearray()
+    for part in re.split(r"(\\x[0-9a-fA-F]{2}|\\.)", text):
+        if part.startswith("\\x") and len(part) == 4:
+            out.append(int(part[2:], 16))
+        elif len(part) == 2 and part[0] == "\\" and part[1] in _ESCAPES:
+            out += _ESCAPES[part[1]]
+        else:
+            out += part.encode()
+    return bytes(out)
+
+
+def compile_format(text: str) -> Callable[[ConsumedRecord], bytes]:
+    """A printer for a format in kcat's way, e.g. `%p %o %k: %s\\n`. Raises ValueError for an unknown token."""
+    parts: list[Callable[[ConsumedRecord], bytes]] = []
+    for literal, token in re.findall(r"([^%]+)|%(.?)", text, flags=re.DOTALL):
+        if literal:
+            parts.append(_constant(unescape(literal)))
+        elif token in _PRINTERS:
+            parts.append(_PRINTERS[token])
+        else:
+            known = ", ".join(f"%{name} {meaning}" for name, meaning in FORMAT_TOKENS.items())
+            raise ValueError(f"'%{token}' is not known; use {known}")
+    return lambda record: b"".join([part(record) for part in parts])
+
+
+def format_from_flags(*, timestamp: bool, partition: bool, offset: bool, headers: bool, key: bool, separator: str) -> str:
+    """The format that shows the value and what else was asked for, in the order of Kafka's console consumer."""
+    wanted = [(timestamp, "%T"), (partition, "%p"), (offset, "%o"), (headers, "%h"), (key, "%k"), (True, "%s")]
+    # A percent sign in the separator must not begin a token.
+    return separator.replace("%", "%%").join(token for on, token in wanted if on) + "\\n"
+
+
+def _constant(data: bytes) -> Callable[[ConsumedRecord], bytes]:
+    return lambda _record: data
+
+
+def _length(data: bytes | None) -> bytes:
+    return b"-1" if data is None else b"%d" % len(data)
+
+
+def headers_as_bytes(headers: Headers) -> bytes:
+    return b",".join(name.encode() + b"=" + (b"NULL" if value is None else value) for name, value in headers)
+
+
+_PRINTERS: dict[str, Callable[[ConsumedRecord], bytes]] = {
+    "t": lambda r: r.topic.encode(),
+    "p": lambda r: b"%d" % r.partition,
+    "o": lambda r: b"%d" % r.offset,
+    "T": lambda r: b"%d" % r.timestamp_ms,
+    "k": lambda r: b"" if r.key is None else r.key,
+    "K": lambda r: _length(r.key),
+    "s": lambda r: b"" if r.value is None else r.value,
+    "S": lambda r: _length(r.value),
+    "h": lambda r: headers_as_bytes(r.headers),
+    "%": lambda _r: b"%",
+}
+
+
+def parse_name_value_pairs(pairs: Sequence[str]) -> dict[str, str]:
+    """`NAME=VALUE` arguments as a dictionary. Raises ValueError with the one that isn't."""
+    values: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.strip():
+            raise ValueError(f"'{pair}' is not of the form NAME=VALUE")
+        values[name.strip()] = value.strip()
+    return values
