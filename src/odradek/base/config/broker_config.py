@@ -1,0 +1,227 @@
+"""The broker's configuration: server.properties as typed values.
+
+`BrokerConfig` has a field for each value that code reads, named like its key with dots as underscores, and a few that
+are worked out from several keys. Every other key is reachable by name through `get`. It is immutable; whoever needs a
+changed configuration builds a new one.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from odradek.base.config import broker_checks
+from odradek.base.config.definition import ConfigKey, ConfigValue
+from odradek.base.config.keys import BROKER_KEYS
+from odradek.base.config.listeners import Listener, split_list, split_map
+from odradek.base.config.properties import parse_properties
+from odradek.base.config.topic_defaults import topic_defaults
+from odradek.base.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerConfig:
+    # who the broker is
+    broker_id: int
+    broker_id_generation_enable: bool
+    reserved_broker_max_id: int
+    broker_rack: str | None
+
+    # threads and requests
+    num_network_threads: int
+    num_io_threads: int
+    background_threads: int
+    queued_max_requests: int
+    queued_max_request_bytes: int
+    request_timeout_ms: int
+    fetch_max_bytes: int
+    max_incremental_fetch_session_cache_slots: int
+
+    # listeners and sockets
+    listeners: tuple[Listener, ...]
+    advertised_listeners: tuple[Listener, ...]
+    inter_broker_listener_name: str
+    control_plane_listener_name: str | None
+    socket_send_buffer_bytes: int
+    socket_receive_buffer_bytes: int
+    socket_request_max_bytes: int
+    socket_listen_backlog_size: int
+    max_connections: int
+    max_connections_per_ip: int
+    max_connections_per_ip_overrides: Mapping[str, int]
+    max_connection_creation_rate: int
+    connections_max_idle_ms: int
+
+    # ZooKeeper
+    zookeeper_connect: str
+    zookeeper_session_timeout_ms: int
+    zookeeper_connection_timeout_ms: int
+    zookeeper_max_in_flight_requests: int
+    zookeeper_set_acl: bool
+
+    # topics
+    auto_create_topics_enable: bool
+    delete_topic_enable: bool
+    num_partitions: int
+    default_replication_factor: int
+    min_insync_replicas: int
+
+    # the log
+    log_dirs: tuple[str, ...]
+    num_recovery_threads_per_data_dir: int
+    log_retention_check_interval_ms: int
+    log_flush_scheduler_interval_ms: int
+    log_flush_offset_checkpoint_interval_ms: int
+    log_flush_start_offset_checkpoint_interval_ms: int
+    log_cleaner_enable: bool
+    log_cleaner_threads: int
+    log_cleaner_backoff_ms: int
+    message_max_bytes: int
+    producer_id_expiration_ms: int
+
+    # replication and control
+    replica_lag_time_max_ms: int
+    replica_high_watermark_checkpoint_interval_ms: int
+    replica_fetch_max_bytes: int
+    replica_fetch_min_bytes: int
+    replica_fetch_wait_max_ms: int
+    replica_fetch_response_max_bytes: int
+    replica_fetch_backoff_ms: int
+    replica_socket_timeout_ms: int
+    num_replica_fetchers: int
+    unclean_leader_election_enable: bool
+    auto_leader_rebalance_enable: bool
+    leader_imbalance_check_interval_seconds: int
+    leader_imbalance_per_broker_percentage: int
+    controller_socket_timeout_ms: int
+    controlled_shutdown_enable: bool
+    controlled_shutdown_max_retries: int
+    controlled_shutdown_retry_backoff_ms: int
+
+    # what all of it was made from
+    values: Mapping[str, ConfigValue]
+    """Every known key with its value, the default where nothing was said."""
+    originals: Mapping[str, str]
+    """What the file said, unknown keys and listener overrides included."""
+    topic_defaults: Mapping[str, ConfigValue]
+    """Every topic key with the value that a topic without overrides has on this broker."""
+    warnings: tuple[str, ...]
+    """What the operator should read once at start."""
+
+    @classmethod
+    def from_file(cls, path: Path, overrides: Mapping[str, str] | None = None) -> "BrokerConfig":
+        return cls.from_properties(parse_properties(path.read_text("utf-8")) | dict(overrides or {}))
+
+    @classmethod
+    def from_properties(cls, properties: Mapping[str, str]) -> "BrokerConfig":
+        """The configuration that the properties give, or ConfigError naming the key that can't be used."""
+        originals = _with_synonyms(properties)
+        values, warnings = _parse(originals)
+        derived = _derive(originals, values)
+        broker_checks.check(originals, values, derived)
+        # Each field is typed as its key is; mypy can't see that, a test does.
+        arguments: dict[str, Any] = {**derived, "warnings": tuple(warnings + broker_checks.advice(originals))}
+        for field in fields(cls):
+            if field.name not in arguments:
+                arguments[field.name] = values[field.name.replace("_", ".")]
+        return cls(**arguments)
+
+    def get(self, name: str) -> ConfigValue:
+        """The value of any known key; KeyError for an unknown one."""
+        return self.values[name]
+
+    def integer(self, name: str) -> int:
+        """The value of a key that is known to be a number."""
+        value = self.values[name]
+        assert isinstance(value, int), f"{name} is not an integer"
+        return value
+
+    def for_listener(self, listener_name: str, name: str) -> ConfigValue:
+        """The value of a key for one listener: `listener.name.<listener>.<key>` where it is set, else the key's own."""
+        text = self.originals.get(f"listener.name.{listener_name.lower()}.{name}")
+        return self.values[name] if text is None else BROKER_KEYS[name].parse(text)
+
+    def with_broker_id(self, broker_id: int) -> "BrokerConfig":
+        """The same configuration once the id has been generated."""
+        return replace(self, broker_id=broker_id)
+
+
+def _with_synonyms(properties: Mapping[str, str]) -> dict[str, str]:
+    """broker.id and node.id stand for each other."""
+    originals = dict(properties)
+    if "broker.id" in originals:
+        originals.setdefault("node.id", originals["broker.id"])
+    elif "node.id" in originals:
+        originals["broker.id"] = originals["node.id"]
+    return originals
+
+
+def _parse(originals: Mapping[str, str]) -> tuple[dict[str, ConfigValue], list[str]]:
+    values = {name: key.default for name, key in BROKER_KEYS.items()}
+    warnings: list[str] = []
+    for name, text in originals.items():
+        if name in BROKER_KEYS:
+            values[name] = BROKER_KEYS[name].parse(text)
+        elif (base := _listener_base(name)) is not None:
+            base.parse(text)
+        else:
+            warnings.append(f"unknown configuration key {name} is ignored")
+    return values, warnings
+
+
+_PER_MECHANISM = (
+    "sasl.jaas.config",
+    "sasl.login.callback.handler.class",
+    "sasl.login.class",
+    "sasl.server.callback.handler.class",
+    "connections.max.reauth.ms",
+)
+
+
+def _listener_base(name: str) -> ConfigKey | None:
+    """The key that `listener.name.<listener>.[<mechanism>.]<key>` overrides, where `name` has that form."""
+    if not name.startswith("listener.name."):
+        return None
+    base = name.removeprefix("listener.name.").partition(".")[2]
+    base = next((key for key in _PER_MECHANISM if base.endswith(f".{key}")), base)
+    return BROKER_KEYS.get(base)
+
+
+def _derive(originals: Mapping[str, str], values: Mapping[str, ConfigValue]) -> dict[str, object]:
+    """The fields that aren't simply one key's value."""
+    if values["zookeeper.connect"] is None:
+        raise ConfigError("zookeeper.connect is required and has no default")
+    session_timeout_ms = values["zookeeper.session.timeout.ms"]
+    connection_timeout_ms = values["zookeeper.connection.timeout.ms"]
+    log_dirs = values["log.dir"] if values["log.dirs"] is None else values["log.dirs"]
+    return broker_checks.derive_listeners(originals, values) | {
+        "log_dirs": tuple(split_list(str(log_dirs))),
+        "zookeeper_connection_timeout_ms": session_timeout_ms
+        if connection_timeout_ms is None
+        else connection_timeout_ms,
+        "max_connections_per_ip_overrides": MappingProxyType(_connection_overrides(values)),
+        "queued_max_request_bytes": _queued_max_request_bytes(originals, values),
+        "values": MappingProxyType(dict(values)),
+        "originals": MappingProxyType(dict(originals)),
+        "topic_defaults": MappingProxyType(topic_defaults(values)),
+    }
+
+
+def _connection_overrides(values: Mapping[str, ConfigValue]) -> dict[str, int]:
+    name = "max.connections.per.ip.overrides"
+    counts = BROKER_KEYS["max.connections.per.ip"]
+    overrides: dict[str, int] = {}
+    for host, text in split_map(name, str(values[name])).items():
+        count = counts.parse(text)
+        assert isinstance(count, int)
+        overrides[host] = count
+    return overrides
+
+
+def _queued_max_request_bytes(originals: Mapping[str, str], values: Mapping[str, ConfigValue]) -> ConfigValue:
+    """Our default budget must not refuse a larger `socket.request.max.bytes` that somebody asked for."""
+    queued, largest = values["queued.max.request.bytes"], values["socket.request.max.bytes"]
+    assert isinstance(queued, int)
+    assert isinstance(largest, int)
+    return queued if "queued.max.request.bytes" in originals else max(queued, largest)

@@ -1,0 +1,195 @@
+"""What one configuration key is: its type, default, bounds and who may change it while the broker runs.
+
+The tables in `keys/` are written in the notation that `read_table` reads, one line per key:
+
+    name   type   default   constraint   importance   update mode
+
+A default of `-` is no value, `""` the empty string; an indented line goes on with the one before. The constraint
+notation is told in `constraints.py`. Parsing follows Kafka's rules, so that a server.properties that Kafka takes is
+taken here, and the other way round.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+
+from odradek.base.config.constraints import check
+from odradek.base.errors import ConfigError
+
+
+class ConfigType(IntEnum):
+    """Numbers fixed by DescribeConfigs."""
+
+    UNKNOWN = 0
+    BOOLEAN = 1
+    STRING = 2
+    INT = 3
+    SHORT = 4
+    LONG = 5
+    DOUBLE = 6
+    LIST = 7
+    CLASS = 8
+    PASSWORD = 9
+
+
+class ConfigSource(IntEnum):
+    """Where a value comes from. Numbers fixed by DescribeConfigs."""
+
+    UNKNOWN = 0
+    TOPIC = 1
+    DYNAMIC_BROKER = 2
+    DYNAMIC_DEFAULT_BROKER = 3
+    STATIC_BROKER = 4
+    DEFAULT = 5
+    DYNAMIC_BROKER_LOGGER = 6
+
+
+class Importance(Enum):
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+class UpdateMode(Enum):
+    """Whether Kafka lets the key change while the broker runs, and for whom."""
+
+    READ_ONLY = "read-only"
+    PER_BROKER = "per-broker"
+    CLUSTER_WIDE = "cluster-wide"
+
+
+class Password:
+    """A secret: it prints as [hidden] wherever it is shown by accident."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: str) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return "[hidden]"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Password) and other.value == self.value
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+
+ConfigValue = bool | int | float | str | tuple[str, ...] | Password | None
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigKey:
+    name: str
+    type: ConfigType
+    default: ConfigValue
+    constraint: str
+    importance: Importance
+    update_mode: UpdateMode
+
+    @property
+    def sensitive(self) -> bool:
+        return self.type is ConfigType.PASSWORD
+
+    def parse(self, text: str) -> ConfigValue:
+        """The value that `text` stands for, or ConfigError naming the key and the text."""
+        value = parse_value(self.name, self.type, text)
+        check(self.name, value, self.constraint)
+        return value
+
+
+def parse_value(name: str, type_: ConfigType, text: str) -> ConfigValue:
+    trimmed = text.strip()
+    match type_:
+        case ConfigType.BOOLEAN:
+            return _parse_boolean(name, trimmed)
+        case ConfigType.INT | ConfigType.SHORT | ConfigType.LONG:
+            return _parse_integer(name, type_, trimmed)
+        case ConfigType.DOUBLE:
+            return _parse_double(name, trimmed)
+        case ConfigType.LIST:
+            return tuple(re.split(r"\s*,\s*", trimmed)) if trimmed else ()
+        case ConfigType.PASSWORD:
+            return Password(trimmed)
+        case _:
+            return trimmed
+
+
+def _parse_boolean(name: str, text: str) -> bool:
+    match text.lower():
+        case "true":
+            return True
+        case "false":
+            return False
+    raise ConfigError(f"Invalid value {text} for configuration {name}: expected true or false")
+
+
+_BITS = {ConfigType.SHORT: 16, ConfigType.INT: 32, ConfigType.LONG: 64}
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_DOUBLE = re.compile(r"([+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?))[fFdD]?")
+
+
+def _parse_integer(name: str, type_: ConfigType, text: str) -> int:
+    bits = _BITS[type_]
+    # Longer texts can't be in range, and int() must not be handed a megabyte of digits.
+    if len(text) <= 40 and _INTEGER.fullmatch(text):
+        value = int(text)
+        if -(1 << bits - 1) <= value < 1 << bits - 1:
+            return value
+    raise ConfigError(f"Invalid value {text} for configuration {name}: not a number of type {type_.name}")
+
+
+def _parse_double(name: str, text: str) -> float:
+    if found := _DOUBLE.fullmatch(text):
+        return float(found[1])
+    raise ConfigError(f"Invalid value {text} for configuration {name}: not a number of type DOUBLE")
+
+
+def format_value(value: ConfigValue) -> str | None:
+    """The text that Kafka's tools show for a value."""
+    match value:
+        case None:
+            return None
+        case bool():
+            return "true" if value else "false"
+        case tuple():
+            return ",".join(value)
+        case float():
+            return _format_double(value)
+        case _:
+            return str(value)
+
+
+def _format_double(value: float) -> str:
+    """As Java prints a double: plain between 0.001 and ten million, otherwise 1.5E10."""
+    if value != value or value in (float("inf"), float("-inf")):
+        return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[str(value)]
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return repr(value)
+    text = next(text for digits in range(17) if float(text := f"{value:.{digits}e}") == value)
+    mantissa, exponent = text.split("e")
+    return f"{mantissa if '.' in mantissa else mantissa + '.0'}E{int(exponent)}"
+
+
+def read_table(*tables: str) -> dict[str, ConfigKey]:
+    """The keys of the given tables, by name, in their order."""
+    keys: dict[str, ConfigKey] = {}
+    for line in "".join(tables).replace("\n ", " ").splitlines():
+        if line:
+            key = _read_line(line)
+            keys[key.name] = key
+    return keys
+
+
+_TYPES: Mapping[str, ConfigType] = {t.name.lower(): t for t in ConfigType}
+_IMPORTANCES = {i.value: i for i in Importance}
+_MODES = {m.value: m for m in UpdateMode}
+
+
+def _read_line(line: str) -> ConfigKey:
+    name, type_name, default_text, constraint, importance, mode = line.split()
+    type_ = _TYPES[type_name]
+    default = None if default_text == "-" else parse_value(name, type_, "" if default_text == '""' else default_text)
+    return ConfigKey(name, type_, default, constraint, _IMPORTANCES[importance], _MODES[mode])

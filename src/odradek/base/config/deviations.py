@@ -1,0 +1,23 @@
+"""Every default that differs from Kafka 3.9's, in one place.
+
+Kafka leaves these open; a broker that is reachable by strangers should not. The tables in `keys/` hold our defaults.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    kafka_default: str
+    reason: str
+
+
+DEVIATIONS: dict[str, Deviation] = {
+    "max.connections": Deviation(
+        "2147483647", "descriptors and memory are bounded before the machine's limits are hit"
+    ),
+    "max.connections.per.ip": Deviation("2147483647", "one client that leaks connections can't take everybody's"),
+    "queued.max.request.bytes": Deviation(
+        "-1", "half-sent large requests on many connections must not fill the memory"
+    ),
+}

@@ -1,0 +1,35 @@
+"""Every server.properties key of Kafka 3.9 in ZooKeeper mode once, and every topic key; one table per area.
+
+The tables hold facts only. What a key means in words is in the `docs` package beside this one, which is
+loaded when somebody asks for documentation and not before.
+"""
+
+from odradek.base.config.definition import ConfigKey, read_table
+from odradek.base.config.keys import (
+    general,
+    groups,
+    log,
+    network,
+    no_effect,
+    quotas,
+    replication,
+    security,
+    topic,
+    transactions,
+    zookeeper,
+)
+
+BROKER_KEYS: dict[str, ConfigKey] = read_table(
+    general.TABLE,
+    network.TABLE,
+    zookeeper.TABLE,
+    log.TABLE,
+    replication.TABLE,
+    groups.TABLE,
+    transactions.TABLE,
+    quotas.TABLE,
+    security.TABLE,
+    no_effect.TABLE,
+)
+TOPIC_KEYS: dict[str, ConfigKey] = read_table(topic.TABLE)
+NO_EFFECT: frozenset[str] = frozenset(read_table(no_effect.TABLE))
