@@ -1,0 +1,116 @@
+"""One listening socket and the thread that empties it: each connection goes to the next processor in turn."""
+
+import socket
+import threading
+from collections.abc import Sequence
+
+from odradek.base.errors import FatalError
+from odradek.base.logs import get_logger
+from odradek.network.connection import Accepted
+from odradek.network.connection_quotas import ConnectionQuotas, Stopped, TooManyConnections
+from odradek.network.processor import Processor
+from odradek.network.settings import ListenerSettings, ServerSettings
+
+log = get_logger(__name__)
+
+_PAUSE_AFTER_ERROR_S = 0.1
+
+
+class Acceptor:
+    def __init__(
+        self,
+        listener: ListenerSettings,
+        settings: ServerSettings,
+        processors: Sequence[Processor],
+        quotas: ConnectionQuotas,
+    ) -> None:
+        """Binds at once, so that a port that is taken stops the broker's start."""
+        self._listener = listener
+        self._settings = settings
+        self._processors = processors
+        self._quotas = quotas
+        self._count = 0
+        self._stopping = threading.Event()
+        self._socket = _listen(listener, settings)
+        self._thread = threading.Thread(target=self._run, name=f"acceptor-{listener.name}", daemon=True)
+
+    @property
+    def port(self) -> int:
+        return int(self._socket.getsockname()[1])
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        try:
+            self._socket.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits in accept
+        except OSError:
+            log.debug("listener was not connected", listener=self._listener.name)
+        if self._thread.ident is not None:
+            self._thread.join()
+        self._socket.close()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                connected, address = self._socket.accept()
+            except OSError as error:
+                if self._stopping.is_set():
+                    return
+                # Out of descriptors, most often: the connection stays in the kernel's queue meanwhile.
+                log.error("can't accept a connection", listener=self._listener.name, detail=str(error))
+                self._stopping.wait(_PAUSE_AFTER_ERROR_S)
+                continue
+            try:
+                self._hand_over(connected, str(address[0]), int(address[1]))
+            except Stopped:
+                connected.close()
+            except (OSError, TooManyConnections) as error:
+                log.warning("connection refused", listener=self._listener.name, detail=str(error))
+                connected.close()
+
+    def _hand_over(self, connected: socket.socket, host: str, port: int) -> None:
+        self._tune(connected)
+        host = host.removeprefix("::ffff:")
+        local = connected.getsockname()
+        if self._quotas.admit(self._listener.name, host):
+            self._processors[self._count % len(self._processors)].close_least_recently_active()
+        accepted = Accepted(
+            socket=connected,
+            id=f"{local[0]}:{local[1]}-{host}:{port}-{self._count}",
+            listener_name=self._listener.name,
+            security_protocol=self._listener.security_protocol,
+            client_host=host,
+            client_port=port,
+        )
+        self._processors[self._count % len(self._processors)].adopt(accepted)
+        self._count += 1
+
+    def _tune(self, connected: socket.socket) -> None:
+        connected.setblocking(False)
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        if self._settings.socket_send_buffer_bytes >= 0:
+            connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._settings.socket_send_buffer_bytes)
+
+
+def _listen(listener: ListenerSettings, settings: ServerSettings) -> socket.socket:
+    everywhere = not listener.host
+    dual_stack = everywhere and socket.has_dualstack_ipv6()
+    family = socket.AF_INET6 if dual_stack or ":" in listener.host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if dual_stack:
+            listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        if settings.socket_receive_buffer_bytes >= 0:
+            # Before listen: the window scale of a connection is agreed before accept returns it.
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, settings.socket_receive_buffer_bytes)
+        listening.bind((listener.host, listener.port))
+        listening.listen(settings.socket_listen_backlog_size)
+    except OSError as error:
+        listening.close()
+        where = f"{listener.host or '*'}:{listener.port}"
+        raise FatalError(f"listener {listener.name} can't listen on {where}: {error.strerror}") from error
+    return listening

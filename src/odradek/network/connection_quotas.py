@@ -1,0 +1,82 @@
+"""How many connections there may be, and how fast new ones may come. Shared by acceptors and processors, one lock.
+
+At `max.connections` the acceptor waits with the connection in its hand until another one ends, so the rest queue in
+the kernel. A client address beyond its own limit is refused at once. The inter-broker listener, where it is not the
+only one, is exempt from `max.connections`: the cluster must not be locked out by its clients.
+"""
+
+import threading
+from collections import Counter
+from time import monotonic
+
+from odradek.network.settings import UNLIMITED, ServerSettings
+
+_BURST_S = 1.0
+
+
+class TooManyConnections(Exception):
+    """From one client address."""
+
+
+class Stopped(Exception):
+    """The server stops; nobody is admitted any more."""
+
+
+class ConnectionQuotas:
+    def __init__(self, settings: ServerSettings) -> None:
+        self._settings = settings
+        self._changed = threading.Condition()
+        self._per_host: Counter[str] = Counter()
+        self._total = 0
+        self._paid_until_s = 0.0
+        self._stopped = False
+
+    @property
+    def total(self) -> int:
+        return self._total
+
+    def admit(self, listener_name: str, host: str) -> bool:
+        """Count the connection in, waiting for its turn. True: others are now too many, and one of them must go."""
+        with self._changed:
+            if not self.is_protected(listener_name):
+                self._await_slot()
+            limit = self._settings.max_connections_per_ip_overrides.get(host, self._settings.max_connections_per_ip)
+            if self._per_host[host] >= limit:
+                raise TooManyConnections(f"{host} has {limit} connections already")
+            self._per_host[host] += 1
+            self._total += 1
+            return self._total > self._settings.max_connections
+
+    def leave(self, host: str) -> None:
+        with self._changed:
+            self._total -= 1
+            self._per_host[host] -= 1
+            if not self._per_host[host]:
+                del self._per_host[host]
+            self._changed.notify()
+
+    def stop(self) -> None:
+        with self._changed:
+            self._stopped = True
+            self._changed.notify_all()
+
+    def is_protected(self, listener_name: str) -> bool:
+        return listener_name == self._settings.inter_broker_listener and len(self._settings.listeners) > 1
+
+    def _await_slot(self) -> None:
+        while not self._stopped:
+            wait_s = self._paid_until_s - _BURST_S - monotonic()
+            if wait_s > 0:
+                self._changed.wait(wait_s)
+            elif self._total >= self._settings.max_connections:
+                self._changed.wait()
+            else:
+                self._pay_for_turn()
+                return
+        raise Stopped
+
+    def _pay_for_turn(self) -> None:
+        """Each connection costs 1/rate seconds; an account may be overdrawn by a second, then it has to wait."""
+        rate = self._settings.max_connection_creation_rate
+        if rate < UNLIMITED:
+            self._paid_until_s = max(self._paid_until_s, monotonic()) + 1 / rate

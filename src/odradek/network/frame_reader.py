@@ -1,0 +1,102 @@
+"""Bytes of one socket, cut into frames. Belongs to the connection's processor.
+
+A frame is four bytes of size (big-endian) and that many bytes. Small frames are read many at a time into the
+processor's scratch buffer and copied out, each into a buffer of its own. A frame that is cut by the end of what has
+arrived gets its own buffer at once and the rest is received straight into it; the buffer grows with the bytes that
+came, so that a size that nobody backs with bytes costs nothing.
+"""
+
+from socket import socket
+from struct import Struct
+
+_SIZE = Struct(">i")
+_FIRST_ALLOCATION = 1 << 20
+
+
+class InvalidFrame(Exception):
+    """The client sends what can't be a frame; the message says what."""
+
+
+class EndOfStream(Exception):
+    """The client has closed its side."""
+
+
+class Scratch:
+    """The read buffer that one processor's connections share, one at a time."""
+
+    def __init__(self, size: int) -> None:
+        self.buffer = bytearray(size)
+        self.view = memoryview(self.buffer)
+        self.size = size
+
+
+class FrameReader:
+    __slots__ = ("_filled", "_frame", "_max_size", "_socket", "_stub", "frame_size", "received")
+
+    def __init__(self, connected: socket, max_size: int) -> None:
+        self._socket = connected
+        self._max_size = max_size
+        self._stub = b""  # the first bytes of a size field, while it is incomplete
+        self._frame: bytearray | None = None
+        self._filled = 0
+        self.frame_size = 0  # of the frame that is incomplete; 0 where there is none
+        self.received = 0  # bytes that the last read brought
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether a frame has begun and not ended."""
+        return self._frame is not None or bool(self._stub)
+
+    def read(self, scratch: Scratch) -> list[bytearray]:
+        """What one receive brings: the frames that it completes, often none or many."""
+        if self._frame is not None:
+            return self._read_rest(self._frame)
+        stub = self._stub
+        if not stub:
+            end = self.received = self._socket.recv_into(scratch.view)
+        else:
+            start = len(stub)
+            scratch.buffer[:start] = stub
+            self.received = self._socket.recv_into(scratch.view[start:])
+            end = start + self.received
+            self._stub = b""
+        if not self.received:
+            raise EndOfStream
+        return self._cut(scratch, end)
+
+    def _cut(self, scratch: Scratch, end: int) -> list[bytearray]:
+        buffer = scratch.buffer
+        frames: list[bytearray] = []
+        start = 0
+        while end - start >= 4:
+            (size,) = _SIZE.unpack_from(buffer, start)
+            if not 0 <= size <= self._max_size:
+                raise InvalidFrame(f"frame of {size} bytes, allowed are 0 to {self._max_size}")
+            start += 4
+            stop = start + size
+            if stop > end:
+                self.frame_size = size
+                self._filled = end - start
+                self._frame = buffer[start:end]
+                return frames
+            frames.append(buffer[start:stop])
+            start = stop
+        if start < end:
+            self._stub = bytes(buffer[start:end])
+        return frames
+
+    def _read_rest(self, frame: bytearray) -> list[bytearray]:
+        filled = self._filled
+        if filled == len(frame):
+            capacity = min(self.frame_size, max(2 * filled, _FIRST_ALLOCATION))
+            frame.extend(bytes(capacity - filled))
+        with memoryview(frame) as whole, whole[filled:] as rest:
+            self.received = self._socket.recv_into(rest)
+        if not self.received:
+            raise EndOfStream
+        self._filled = filled + self.received
+        if self._filled < self.frame_size:
+            return []
+        self._frame = None
+        self.frame_size = 0
+        return [frame]

@@ -1,0 +1,428 @@
+"""The event loop: one thread, one selector, its share of the connections.
+
+It reads frames, offers each to the application, and sends the answers in the order of the requests. Everything about
+a connection is changed by this thread alone; other threads post what they want done (`answer`, `release`, `close`,
+`adopt`) and wake it if it sleeps.
+
+Reading stops, and with it the client, while
+  - a handler thread has one of the connection's requests (or the handlers' queue is full),
+  - too many of its requests wait for their answers, or too many bytes of answers wait to be sent,
+  - its next frame is large and the memory for requests is used up.
+"""
+
+import os
+import select
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from time import monotonic_ns
+from typing import Protocol
+
+from odradek.base.logs import get_logger
+from odradek.network.connection import Accepted, Connection
+from odradek.network.frame_reader import EndOfStream, InvalidFrame, Scratch
+from odradek.network.outbox import SliceTruncated
+from odradek.network.request import NO_FRAME, Application, Chunk, InboundRequest
+from odradek.network.request_channel import RequestChannel
+from odradek.network.settings import ServerSettings
+
+log = get_logger(__name__)
+
+_SCRATCH_BYTES = 128 << 10
+_RETRY_S = 0.02
+_NEVER_NS = 1 << 62
+_MS = 1_000_000
+
+
+class RequestMemory(Protocol):
+    """What all processors together may hold in frames."""
+
+    def has_room_for(self, size: int) -> bool: ...
+
+
+class Processor:
+    def __init__(
+        self,
+        name: str,
+        settings: ServerSettings,
+        application: Application,
+        channel: RequestChannel,
+        memory: RequestMemory,
+        on_closed: Callable[[Connection], None],
+    ) -> None:
+        self.name = name
+        self.accepted = 0
+        self.closed = 0
+        self.bytes_in = 0
+        self.bytes_out = 0
+        self.requests = 0
+        self.idle_ns = 0
+        self.held_bytes = 0
+        """Request bytes that are being read, served or waiting; part of the memory that processors share."""
+
+        self._settings = settings
+        self._application = application
+        self._channel = channel
+        self._memory = memory
+        self._on_closed = on_closed
+        self._scratch = Scratch(_SCRATCH_BYTES)
+        self._connections: dict[int, Connection] = {}
+        self._dirty: list[Connection] = []  # have answers to send
+        self._resumable: list[Connection] = []  # have unread frames that may begin
+        self._refused: deque[InboundRequest] = deque()  # wait for room in the handlers' queue
+        self._starved: list[Connection] = []  # wait for room in the request memory
+        self._now_ns = monotonic_ns()
+        self._next_sweep_ns = _NEVER_NS
+        self._drain_until_ns: int | None = None
+
+        self._epoll = select.epoll()
+        self._wakeup = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._epoll.register(self._wakeup, select.EPOLLIN)
+        self._posted: deque[tuple[Callable[..., None], tuple[object, ...]]] = deque()
+        self._asleep = False
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread_ident = 0
+
+    # -- any thread
+
+    @property
+    def connections(self) -> int:
+        return len(self._connections)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self, timeout_s: float) -> None:
+        """Read nothing more, send the answers that come within the time, close."""
+        self._post(self._begin_drain, monotonic_ns() + int(timeout_s * 1e9))
+        self._thread.join(timeout_s + 5)
+
+    def adopt(self, accepted: Accepted) -> None:
+        self._post(self._register, accepted)
+
+    def answer(self, request: InboundRequest, chunks: Sequence[Chunk] | None) -> None:
+        if threading.get_ident() == self._thread_ident:
+            self._accept_answer(request, chunks)
+        else:
+            self._post(self._accept_answer, request, chunks)
+
+    def release(self, request: InboundRequest) -> None:
+        if threading.get_ident() == self._thread_ident:
+            self._release(request)
+        else:
+            self._post(self._release, request)
+
+    def close(self, connection: Connection, reason: str) -> None:
+        if threading.get_ident() == self._thread_ident:
+            self._close(connection, reason)
+        else:
+            self._post(self._close, connection, reason)
+
+    def close_least_recently_active(self) -> None:
+        """Make room for a connection on a listener that may not be refused."""
+        self._post(self._close_least_recently_active)
+
+    def wake(self) -> None:
+        # `_asleep` is set before the loop looks at `_posted` for the last time, so no post is missed; whoever resets it
+        # writes, so that a burst of posts costs one write.
+        if self._asleep:
+            self._asleep = False
+            os.eventfd_write(self._wakeup, 1)
+
+    def _post(self, action: Callable[..., None], *arguments: object) -> None:
+        self._posted.append((action, arguments))
+        self.wake()
+
+    # -- this thread only, from here to the end
+
+    def _run(self) -> None:
+        self._thread_ident = threading.get_ident()
+        while not self._drained():
+            for fd, event in self._poll():
+                self._handle_event(fd, event)
+            self._handle_posted()
+            self._resume()
+            if self._now_ns >= self._next_sweep_ns:
+                self._sweep()
+        for connection in list(self._connections.values()):
+            self._close(connection, "the broker stops")
+        self._epoll.close()
+        os.close(self._wakeup)
+
+    def _poll(self) -> list[tuple[int, int]]:
+        began_ns = monotonic_ns()
+        self._asleep = True
+        timeout_s = 0.0 if self._posted or self._resumable else self._sleep_s(began_ns)
+        events = self._epoll.poll(timeout_s)
+        self._asleep = False
+        self._now_ns = now_ns = monotonic_ns()
+        self.idle_ns += now_ns - began_ns
+        return events
+
+    def _sleep_s(self, now_ns: int) -> float:
+        if self._starved or self._drain_until_ns is not None:
+            return _RETRY_S
+        if self._next_sweep_ns == _NEVER_NS:
+            return -1
+        return max(0, self._next_sweep_ns - now_ns) / 1e9
+
+    def _handle_event(self, fd: int, event: int) -> None:
+        connection = self._connections.get(fd)
+        if connection is None:
+            if fd == self._wakeup:
+                os.eventfd_read(fd)
+            return
+        if event & select.EPOLLIN:
+            self._read(connection)
+        elif event & (select.EPOLLERR | select.EPOLLHUP):
+            self._close(connection, "the client is gone")
+        if event & select.EPOLLOUT:
+            self._flush(connection)
+        self._flush_dirty()
+
+    def _handle_posted(self) -> None:
+        posted = self._posted
+        for _ in range(len(posted)):
+            action, arguments = posted.popleft()
+            action(*arguments)
+        if self._refused:
+            self._offer_refused()
+        self._flush_dirty()
+
+    # reading
+
+    def _register(self, accepted: Accepted) -> None:
+        connection = Connection(accepted, self, self._settings.socket_request_max_bytes, self._now_ns)
+        self._connections[connection.fd] = connection
+        self._epoll.register(connection.fd, select.EPOLLIN)
+        self.accepted += 1
+        self._sweep_by(self._now_ns + self._settings.connections_max_idle_ms * _MS)
+
+    def _read(self, connection: Connection) -> None:
+        if not self._may_read(connection):
+            # Only now, because most of the time nothing comes while it may not be read, and that costs nothing.
+            self._set_interest(connection, connection.interest & ~select.EPOLLIN)
+            return
+        reader = connection.reader
+        try:
+            frames = reader.read(self._scratch)
+        except BlockingIOError:
+            return
+        except EndOfStream:
+            self._close(connection, None)
+            return
+        except OSError as error:
+            self._close(connection, error.strerror)
+            return
+        except InvalidFrame as error:
+            log.warning("invalid frame", connection=connection.id, detail=str(error))
+            self._close(connection, str(error))
+            return
+        self.bytes_in += reader.received
+        connection.last_active_ns = self._now_ns
+        if connection.first_frame_began_ns is not None:
+            self._watch_first_frame(connection, complete=bool(frames))
+        if frames:
+            self._hold(connection, frames)
+            connection.unread.extend(frames)
+            self._begin_unread(connection)
+
+    def _watch_first_frame(self, connection: Connection, *, complete: bool) -> None:
+        if complete:
+            connection.first_frame_began_ns = None
+        elif connection.first_frame_began_ns == 0:
+            connection.first_frame_began_ns = self._now_ns
+            self._sweep_by(self._now_ns + self._settings.first_frame_timeout_ms * _MS)
+
+    def _hold(self, connection: Connection, frames: list[bytearray]) -> None:
+        for frame in frames:
+            self.held_bytes += len(frame)
+        if connection.reserved_bytes:
+            self.held_bytes -= connection.reserved_bytes
+            connection.reserved_bytes = 0
+
+    def _may_read(self, connection: Connection) -> bool:
+        return (
+            not connection.unread
+            and self._may_begin(connection)
+            and self._drain_until_ns is None
+            and (connection.reader.frame_size <= _SCRATCH_BYTES or self._has_memory(connection))
+        )
+
+    def _may_begin(self, connection: Connection) -> bool:
+        return (
+            connection.delegated is None
+            and len(connection.unanswered) < self._settings.max_unanswered_per_connection
+            and connection.outbox.unsent_bytes < self._settings.max_unsent_bytes_per_connection
+        )
+
+    def _has_memory(self, connection: Connection) -> bool:
+        """Whether the memory for the unfinished frame is set aside; all of it, so that what has begun can end."""
+        if connection.reserved_bytes:
+            return True
+        size = connection.reader.frame_size
+        if not self._memory.has_room_for(size):
+            if connection not in self._starved:
+                self._starved.append(connection)
+            return False
+        connection.reserved_bytes = size
+        connection.reserved_ns = self._now_ns
+        self.held_bytes += size
+        self._sweep_by(self._now_ns + self._settings.first_frame_timeout_ms * _MS)
+        return True
+
+    def _begin_unread(self, connection: Connection) -> None:
+        unread, unanswered = connection.unread, connection.unanswered
+        while unread and self._may_begin(connection) and not connection.closed:
+            request = InboundRequest(connection, unread.popleft(), self._now_ns)
+            unanswered.append(request)
+            self.requests += 1
+            try:
+                if not self._application.begin(request):
+                    self._delegate(request)
+            except Exception:
+                log.exception("request failed", connection=connection.id)
+                self._close(connection, "its request failed")
+
+    def _delegate(self, request: InboundRequest) -> None:
+        request.connection.delegated = request
+        if self._refused or not self._channel.offer(request, self):
+            self._refused.append(request)
+
+    def _offer_refused(self) -> None:
+        while self._refused and self._channel.offer(self._refused[0], self):
+            self._refused.popleft()
+
+    def _resume(self) -> None:
+        """Go on with connections that had to wait and need not any more."""
+        resumable, self._resumable = self._resumable, []
+        starved, self._starved = self._starved, []
+        for connection in resumable:
+            self._begin_unread(connection)
+            self._flush_dirty()
+        for connection in starved:
+            self._restore_reading(connection)
+
+    def _restore_reading(self, connection: Connection) -> None:
+        if not connection.closed and not connection.interest & select.EPOLLIN and self._may_read(connection):
+            self._set_interest(connection, connection.interest | select.EPOLLIN)
+
+    # answering
+
+    def _accept_answer(self, request: InboundRequest, chunks: Sequence[Chunk] | None) -> None:
+        connection = request.connection
+        if request.answered:
+            log.error("second answer to one request ignored", connection=connection.id)
+            return
+        request.answered = True
+        request.answer = chunks
+        request.frame = NO_FRAME
+        self._release(request)
+        if connection.delegated is request:
+            connection.delegated = None
+        if not connection.dirty:
+            connection.dirty = True
+            self._dirty.append(connection)
+
+    def _release(self, request: InboundRequest) -> None:
+        self.held_bytes -= request.held_bytes
+        request.held_bytes = 0
+
+    def _flush_dirty(self) -> None:
+        while self._dirty:
+            connection = self._dirty.pop()
+            connection.dirty = False
+            self._flush(connection)
+
+    def _flush(self, connection: Connection) -> None:
+        if connection.closed:
+            return
+        connection.collect_answers()
+        outbox = connection.outbox
+        if outbox:
+            before = outbox.unsent_bytes
+            try:
+                all_sent = outbox.send()
+            except (OSError, SliceTruncated) as error:
+                if isinstance(error, SliceTruncated):
+                    log.error("a log file is shorter than its answer", connection=connection.id, detail=str(error))
+                self._close(connection, str(error))
+                return
+            if outbox.unsent_bytes != before:
+                self.bytes_out += before - outbox.unsent_bytes
+                connection.last_active_ns = self._now_ns
+            if all_sent:
+                if connection.interest & select.EPOLLOUT:
+                    self._set_interest(connection, connection.interest & ~select.EPOLLOUT)
+            elif not connection.interest & select.EPOLLOUT:
+                self._set_interest(connection, connection.interest | select.EPOLLOUT)
+        if connection.unread:
+            if self._may_begin(connection):
+                self._resumable.append(connection)
+        elif not connection.interest & select.EPOLLIN:
+            self._restore_reading(connection)
+
+    def _set_interest(self, connection: Connection, interest: int) -> None:
+        connection.interest = interest
+        self._epoll.modify(connection.fd, interest)
+
+    # closing
+
+    def _close(self, connection: Connection, reason: str | None) -> None:
+        """`reason` is None where the client closed first, which is no news."""
+        if connection.closed:
+            return
+        connection.closed = True
+        if reason is not None:
+            log.info("connection closed", connection=connection.id, reason=reason)
+        del self._connections[connection.fd]
+        self.held_bytes -= connection.reserved_bytes + sum(map(len, connection.unread))
+        connection.unread.clear()
+        connection.unanswered.clear()
+        if connection.delegated is not None and connection.delegated in self._refused:
+            self._refused.remove(connection.delegated)
+        connection.socket.close()
+        self.closed += 1
+        self._on_closed(connection)
+
+    def _close_least_recently_active(self) -> None:
+        if self._connections:
+            oldest = min(self._connections.values(), key=lambda connection: connection.last_active_ns)
+            self._close(oldest, "too many connections, and it was the least recently active")
+
+    def _sweep_by(self, deadline_ns: int) -> None:
+        self._next_sweep_ns = min(self._next_sweep_ns, deadline_ns)
+
+    def _sweep(self) -> None:
+        """Close those whose time is up, and find when the next one's will be."""
+        self._next_sweep_ns = _NEVER_NS
+        for connection in list(self._connections.values()):
+            deadline_ns, reason = self._deadline(connection)
+            if deadline_ns <= self._now_ns:
+                self._close(connection, reason)
+            else:
+                self._sweep_by(max(deadline_ns, self._now_ns + 10 * _MS))
+
+    def _deadline(self, connection: Connection) -> tuple[int, str]:
+        settings = self._settings
+        idle_ns = settings.connections_max_idle_ms * _MS
+        patience_ns = settings.first_frame_timeout_ms * _MS
+        if connection.reserved_bytes and not self._memory.has_room_for(connection.reserved_bytes):
+            return connection.reserved_ns + patience_ns, "its frame holds memory that others need, and doesn't end"
+        if connection.first_frame_began_ns:
+            return connection.first_frame_began_ns + patience_ns, "its first frame never ended"
+        if connection.unanswered and not connection.unanswered[0].answered and not connection.outbox:
+            return self._now_ns + idle_ns, ""  # it waits for us
+        return connection.last_active_ns + idle_ns, "idle"
+
+    # stopping
+
+    def _begin_drain(self, until_ns: int) -> None:
+        self._drain_until_ns = until_ns
+
+    def _drained(self) -> bool:
+        if self._drain_until_ns is None:
+            return False
+        return monotonic_ns() >= self._drain_until_ns or not any(
+            connection.unanswered or connection.outbox for connection in self._connections.values()
+        )

@@ -1,0 +1,83 @@
+"""The bounded queue between the processors and the handler threads.
+
+Processors offer, handlers take. A full queue refuses; whoever was refused keeps its request, stops reading that
+connection, and is woken once there is room. Handler threads are started when there is work and none of them is free.
+"""
+
+import threading
+from collections import deque
+from typing import Protocol
+
+from odradek.base.logs import get_logger
+from odradek.network.request import Application, InboundRequest
+
+log = get_logger(__name__)
+
+
+class Waiter(Protocol):
+    def wake(self) -> None: ...
+
+
+class RequestChannel:
+    def __init__(self, application: Application, *, capacity: int, max_threads: int) -> None:
+        self._application = application
+        self._capacity = capacity
+        self._max_threads = max_threads
+        self._changed = threading.Condition()
+        self._queue: deque[InboundRequest] = deque()
+        self._refused: list[Waiter] = []
+        self._threads: list[threading.Thread] = []
+        self._idle_threads = 0
+        self._stopped = False
+
+    @property
+    def queue_size(self) -> int:
+        return len(self._queue)
+
+    def offer(self, request: InboundRequest, waiter: Waiter) -> bool:
+        """Queue the request, or refuse it and wake the waiter when there is room."""
+        with self._changed:
+            if len(self._queue) >= self._capacity:
+                self._refused.append(waiter)
+                return False
+            self._queue.append(request)
+            if self._idle_threads >= len(self._queue):
+                self._changed.notify()
+            elif len(self._threads) < self._max_threads and not self._stopped:
+                self._start_thread()
+            return True
+
+    def stop(self, timeout_s: float) -> None:
+        """Let the handlers finish what they have and what is queued, as far as the time allows."""
+        with self._changed:
+            self._stopped = True
+            self._changed.notify_all()
+        for thread in self._threads:
+            thread.join(timeout_s)
+
+    def _start_thread(self) -> None:
+        thread = threading.Thread(target=self._handle, name=f"handler-{len(self._threads)}", daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _handle(self) -> None:
+        while (request := self._take()) is not None:
+            try:
+                self._application.run(request)
+            except Exception:
+                log.exception("request failed", connection=request.connection.id)
+                request.close_connection("its request failed")
+
+    def _take(self) -> InboundRequest | None:
+        with self._changed:
+            while not self._queue:
+                if self._stopped:
+                    return None
+                self._idle_threads += 1
+                self._changed.wait()
+                self._idle_threads -= 1
+            request = self._queue.popleft()
+            refused, self._refused = self._refused, []
+        for waiter in refused:
+            waiter.wake()
+        return request

@@ -1,0 +1,79 @@
+"""The socket server, put together: per listener one acceptor and its processors, one request channel for all.
+
+acceptor ──▶ processor ──▶ application.begin          (cannot block: served on the processor's thread)
+                 │
+                 └──▶ request channel ──▶ application.run   (may block: served on a handler thread)
+"""
+
+from odradek.base.logs import get_logger
+from odradek.network.acceptor import Acceptor
+from odradek.network.connection import Connection
+from odradek.network.connection_quotas import ConnectionQuotas
+from odradek.network.processor import Processor
+from odradek.network.request import Application
+from odradek.network.request_channel import RequestChannel
+from odradek.network.settings import ServerSettings
+
+log = get_logger(__name__)
+
+
+class SocketServer:
+    def __init__(self, settings: ServerSettings, application: Application) -> None:
+        self.settings = settings
+        self.channel = RequestChannel(
+            application, capacity=settings.queued_max_requests, max_threads=settings.num_io_threads
+        )
+        self.processors: list[Processor] = []
+        self._application = application
+        self._quotas = ConnectionQuotas(settings)
+        self._acceptors: dict[str, Acceptor] = {}
+
+    @property
+    def connections(self) -> int:
+        return self._quotas.total
+
+    @property
+    def held_bytes(self) -> int:
+        return sum(processor.held_bytes for processor in self.processors)
+
+    def port(self, listener_name: str) -> int:
+        return self._acceptors[listener_name].port
+
+    def has_room_for(self, size: int) -> bool:
+        """Whether a frame of this size may be read now; a single one always may, or it could never be."""
+        held = self.held_bytes
+        return not held or held + size <= self.settings.queued_max_request_bytes
+
+    def start(self) -> None:
+        """Bind every listener, then serve them all. Raises FatalError if one can't be bound."""
+        try:
+            for listener in self.settings.listeners:
+                processors = [
+                    self._new_processor(f"network-{listener.name}-{number}")
+                    for number in range(self.settings.num_network_threads)
+                ]
+                self.processors += processors
+                self._acceptors[listener.name] = Acceptor(listener, self.settings, processors, self._quotas)
+        except BaseException:
+            self.stop(0)
+            raise
+        for processor in self.processors:
+            processor.start()
+        for name, acceptor in self._acceptors.items():
+            acceptor.start()
+            log.info("listening", listener=name, port=acceptor.port)
+
+    def stop(self, drain_s: float = 5.0) -> None:
+        """Accept no more, read no more, send the answers that come within the time, close."""
+        self._quotas.stop()
+        for acceptor in self._acceptors.values():
+            acceptor.stop()
+        for processor in self.processors:
+            processor.stop(drain_s)
+        self.channel.stop(drain_s)
+
+    def _new_processor(self, name: str) -> Processor:
+        return Processor(name, self.settings, self._application, self.channel, self, self._connection_closed)
+
+    def _connection_closed(self, connection: Connection) -> None:
+        self._quotas.leave(connection.client_host)

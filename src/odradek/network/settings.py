@@ -1,0 +1,43 @@
+"""What the socket server needs to know, as plain values. Defaults are Kafka's where Kafka has the key.
+
+Whoever reads the configuration builds one `ServerSettings`; the rest of the package only reads it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+UNLIMITED = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class ListenerSettings:
+    name: str
+    security_protocol: str
+    host: str  # "" is every interface
+    port: int  # 0 is any free port: ask `SocketServer.port(name)`
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    listeners: tuple[ListenerSettings, ...]
+    inter_broker_listener: str | None = None  # exempt from max.connections where it is not the only listener
+
+    num_network_threads: int = 3  # per listener
+    num_io_threads: int = 8
+    queued_max_requests: int = 500
+    queued_max_request_bytes: int = 256 << 20  # Kafka's own default is no limit
+
+    socket_request_max_bytes: int = 100 << 20
+    socket_send_buffer_bytes: int = 102_400  # -1 leaves it to the system
+    socket_receive_buffer_bytes: int = 102_400
+    socket_listen_backlog_size: int = 50
+
+    connections_max_idle_ms: int = 600_000
+    first_frame_timeout_ms: int = 30_000
+    max_connections: int = UNLIMITED
+    max_connections_per_ip: int = UNLIMITED
+    max_connections_per_ip_overrides: Mapping[str, int] = field(default_factory=dict)
+    max_connection_creation_rate: int = UNLIMITED  # per second
+
+    max_unanswered_per_connection: int = 128
+    max_unsent_bytes_per_connection: int = 64 << 20
