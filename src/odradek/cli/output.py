@@ -72,7 +72,9 @@ def print_json(value: object) -> None:
     sys.stdout.write("\n")
 
 
-def print_rows(rows: Sequence[Row], columns: Sequence[str], output: Format, *, title: str = "", empty: str = "") -> None:
+def print_rows(
+    rows: Sequence[Row], columns: Sequence[str], output: Format, *, title: str = "", empty: str = ""
+) -> None:
     """The rows with the named columns. JSON keeps every key of a row, the other two show the columns only.
 
     `empty` is told on standard error when a table would have no rows.
@@ -86,7 +88,7 @@ def print_rows(rows: Sequence[Row], columns: Sequence[str], output: Format, *, t
             if not rows and empty:
                 note(empty)
             else:
-                data_console().print(_table(rows, columns, title))
+                _print_titled(_table(rows, columns), title)
 
 
 def print_fields(fields: Row, output: Format, *, title: str = "") -> None:
@@ -97,12 +99,12 @@ def print_fields(fields: Row, output: Format, *, title: str = "") -> None:
         case Format.CSV:
             _print_csv([fields], list(fields))
         case Format.TABLE:
-            table = Table(title=title or None, title_justify="left", box=None, show_header=False, pad_edge=False)
+            table = Table(box=None, show_header=False, pad_edge=False)
             table.add_column(style="bold")
             table.add_column()
             for name, value in fields.items():
                 table.add_row(_heading(name), Text(cell(value)))
-            data_console().print(table)
+            _print_titled(table, title)
 
 
 def progress(description: str, total: int | None, *, unit: str = "records") -> Progress:
@@ -168,8 +170,15 @@ def _csv_cell(value: object) -> str:
     return str(value) if isinstance(value, float) else cell(value)
 
 
-def _table(rows: Sequence[Row], columns: Sequence[str], title: str) -> Table:
-    table = Table(title=title or None, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+def _print_titled(table: Table, title: str) -> None:
+    console = data_console()
+    if title:  # rich would fold a title to the width of its table
+        console.print(Text(title, style="bold"))
+    console.print(table)
+
+
+def _table(rows: Sequence[Row], columns: Sequence[str]) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for column in columns:
         numeric = bool(rows) and all(_is_number(row.get(column)) for row in rows)
         table.add_column(_heading(column), justify="right" if numeric else "left", overflow="fold")

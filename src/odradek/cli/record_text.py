@@ -105,7 +105,9 @@ def compile_format(text: str) -> Callable[[ConsumedRecord], bytes]:
     return lambda record: b"".join([part(record) for part in parts])
 
 
-def format_from_flags(*, timestamp: bool, partition: bool, offset: bool, headers: bool, key: bool, separator: str) -> str:
+def format_from_flags(
+    *, timestamp: bool, partition: bool, offset: bool, headers: bool, key: bool, separator: str
+) -> str:
     """The format that shows the value and what else was asked for, in the order of Kafka's console consumer."""
     wanted = [(timestamp, "%T"), (partition, "%p"), (offset, "%o"), (headers, "%h"), (key, "%k"), (True, "%s")]
     # A percent sign in the separator must not begin a token.

@@ -4,17 +4,22 @@ Kafka's tools take the verb as an option, ours take it as a word. `VerbGroup` tu
 anything is parsed, so each verb is written once and takes only the options that belong to it.
 """
 
+from typing import Any
+
 import typer
 from typer.core import TyperGroup
 
 
 class VerbGroup(TyperGroup):
-    """A group whose commands can also be given as options."""
+    """A group whose commands can also be given as options.
 
-    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
+    `ctx` is typer's context class, which has been in different modules in different releases.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         return super().parse_args(ctx, self._verb_first(ctx, args))
 
-    def _verb_first(self, ctx: typer.Context, args: list[str]) -> list[str]:
+    def _verb_first(self, ctx: Any, args: list[str]) -> list[str]:
         if not args or not args[0].startswith("-"):
             return args
         verbs = {f"--{name}": name for name in self.list_commands(ctx)}
