@@ -1,0 +1,136 @@
+"""From frames to requests and from responses to frames, for the broker and for its own clients.
+
+A frame is what follows the four-byte length on the socket: a header, whose version depends on the API and its
+version, and the body. Responses come as chunks, because records may still lie in files.
+"""
+
+from struct import Struct
+from struct import error as struct_error
+from typing import NamedTuple, TypeVar
+
+from odradek.base.file_slice import FileSlice
+from odradek.protocol.api_keys import APIS, ApiKey
+from odradek.protocol.primitives import ProtocolError, Splices, skip_tagged_fields
+from odradek.protocol.schema import Request, Response
+
+_FIXED_HEADER = Struct(">hhi")
+_CLIENT_ID_LENGTH = Struct(">h")
+_LENGTH = Struct(">i")
+_LENGTH_AND_CORRELATION = Struct(">ii")
+
+R = TypeVar("R", bound=Response)
+
+
+class RequestHeader(NamedTuple):
+    """Who asks for what. A tuple, since every request builds one."""
+
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str | None
+    body_position: int
+
+
+class UnsupportedVersion(Exception):
+    """A request that this protocol level doesn't know. To ApiVersions the answer is error 35 in version 0."""
+
+    def __init__(self, header: RequestHeader) -> None:
+        super().__init__(f"API key {header.api_key} version {header.api_version} is not supported")
+        self.header = header
+
+
+def parse_request_header(frame: memoryview) -> RequestHeader:
+    """Of an unknown API or version too, as far as all header versions agree; its body position means nothing."""
+    try:
+        key, version, correlation_id = _FIXED_HEADER.unpack_from(frame)
+        if key == ApiKey.CONTROLLED_SHUTDOWN and version == 0:
+            return RequestHeader(key, version, correlation_id, None, _FIXED_HEADER.size)
+        client_id, pos = _read_client_id(frame, _FIXED_HEADER.size)
+        api = APIS.get(key)
+        if api is not None and version in api.versions and version in api.request.FLEXIBLE:
+            pos = pos + 1 if frame[pos] == 0 else skip_tagged_fields(frame, pos)
+    except (struct_error, IndexError):
+        raise ProtocolError("a request header ends too early") from None
+    except UnicodeDecodeError:
+        raise ProtocolError("a client id is not UTF-8") from None
+    return RequestHeader(key, version, correlation_id, client_id, pos)
+
+
+def _read_client_id(frame: memoryview, pos: int) -> tuple[str | None, int]:
+    (length,) = _CLIENT_ID_LENGTH.unpack_from(frame, pos)
+    pos += 2
+    if length < 0:
+        return None, pos
+    if length > len(frame) - pos:
+        raise ProtocolError(f"a client id claims {length} bytes, but only {len(frame) - pos} are left")
+    return str(frame[pos : pos + length], "utf-8"), pos + length
+
+
+def decode_request(frame: memoryview) -> tuple[RequestHeader, Request]:
+    header = parse_request_header(frame)
+    api = APIS.get(header.api_key)
+    if api is None or header.api_version not in api.versions:
+        raise UnsupportedVersion(header)
+    request, _ = api.request.decoder(header.api_version)(frame, header.body_position)
+    return header, request
+
+
+def encode_response(correlation_id: int, response: Response, version: int) -> list[bytes | FileSlice]:
+    """The whole frame, its length included. A response without file slices is exactly one chunk."""
+    out = bytearray(9 if _has_flexible_header(response, version) else 8)
+    splices: Splices = []
+    response.encoder(version)(response, out, splices)
+    length = len(out) - 4
+    if not splices:
+        _LENGTH_AND_CORRELATION.pack_into(out, 0, length, correlation_id)
+        return [bytes(out)]
+    length += sum(file_slice.size for _, file_slice in splices)
+    _LENGTH_AND_CORRELATION.pack_into(out, 0, length, correlation_id)
+    return _interleave(out, splices)
+
+
+def _interleave(out: bytearray, splices: Splices) -> list[bytes | FileSlice]:
+    chunks: list[bytes | FileSlice] = []
+    start = 0
+    for position, file_slice in splices:
+        if position > start:
+            chunks.append(bytes(out[start:position]))
+        chunks.append(file_slice)
+        start = position
+    if start < len(out):
+        chunks.append(bytes(out[start:]))
+    return chunks
+
+
+def _has_flexible_header(response: Response | type[Response], version: int) -> bool:
+    """ApiVersions keeps the oldest header, so that a client can read the answer before versions are agreed on."""
+    return version in response.FLEXIBLE and response.KEY != ApiKey.API_VERSIONS
+
+
+def encode_request(request: Request, version: int, correlation_id: int, client_id: str | None) -> bytes:
+    """The whole frame, its length included."""
+    out = bytearray(4)
+    out += _FIXED_HEADER.pack(request.KEY, version, correlation_id)
+    if request.KEY != ApiKey.CONTROLLED_SHUTDOWN or version > 0:
+        encoded = b"" if client_id is None else client_id.encode()
+        out += _CLIENT_ID_LENGTH.pack(-1 if client_id is None else len(encoded))
+        out += encoded
+    if version in request.FLEXIBLE:
+        out.append(0)
+    splices: Splices = []
+    request.encoder(version)(request, out, splices)
+    for position, file_slice in reversed(splices):
+        out[position:position] = file_slice.read()
+    _LENGTH.pack_into(out, 0, len(out) - 4)
+    return bytes(out)
+
+
+def decode_response(response: type[R], frame: memoryview, version: int) -> tuple[int, R]:
+    """The correlation id and the response, from a frame without its length."""
+    try:
+        (correlation_id,) = _LENGTH.unpack_from(frame)
+        pos = skip_tagged_fields(frame, 4) if _has_flexible_header(response, version) else 4
+    except (struct_error, IndexError):
+        raise ProtocolError("a response header ends too early") from None
+    body, _ = response.decoder(version)(frame, pos)
+    return correlation_id, body

@@ -1,0 +1,35 @@
+"""alter_client_quotas."""
+
+from odradek.protocol.schema import Request, Response, Struct, array, bool_, float64, int16, int32, string
+
+
+class EntityData(Struct):
+    entity_type: str = string()
+    entity_name: str | None = string(nullable="0+")
+
+
+class OpData(Struct):
+    key: str = string()
+    value: float = float64()
+    remove: bool = bool_()
+
+
+class EntryData(Struct):
+    entity: list[EntityData] = array(EntityData)
+    ops: list[OpData] = array(OpData)
+
+
+class AlterClientQuotasRequest(Request, key=49, versions="0-1", flexible="1+"):
+    entries: list[EntryData] = array(EntryData)
+    validate_only: bool = bool_()
+
+
+class EntryResult(Struct):
+    error_code: int = int16()
+    error_message: str | None = string(nullable="0+")
+    entity: list[EntityData] = array(EntityData)
+
+
+class AlterClientQuotasResponse(Response, key=49, versions="0-1", flexible="1+"):
+    throttle_time_ms: int = int32()
+    entries: list[EntryResult] = array(EntryResult)

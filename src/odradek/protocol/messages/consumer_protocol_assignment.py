@@ -1,0 +1,13 @@
+"""consumer_protocol_assignment."""
+
+from odradek.protocol.schema import Message, Struct, array, bytes_, int32, string
+
+
+class TopicPartition(Struct):
+    topic: str = string()
+    partitions: list[int] = array(int32)
+
+
+class ConsumerProtocolAssignment(Message, versions="0-3"):
+    assigned_partitions: list[TopicPartition] = array(TopicPartition)
+    user_data: bytes | None = bytes_(nullable="0+", default=None)

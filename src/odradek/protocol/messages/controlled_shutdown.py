@@ -1,0 +1,18 @@
+"""controlled_shutdown."""
+
+from odradek.protocol.schema import Request, Response, Struct, array, int16, int32, int64, string
+
+
+class ControlledShutdownRequest(Request, key=7, versions="0-3", flexible="3+"):
+    broker_id: int = int32()
+    broker_epoch: int = int64("2+", default=-1, ignorable=True)
+
+
+class RemainingPartition(Struct):
+    topic_name: str = string()
+    partition_index: int = int32()
+
+
+class ControlledShutdownResponse(Response, key=7, versions="0-3", flexible="3+"):
+    error_code: int = int16()
+    remaining_partitions: list[RemainingPartition] = array(RemainingPartition)

@@ -1,0 +1,46 @@
+"""describe_configs."""
+
+from odradek.protocol.schema import Request, Response, Struct, array, bool_, int8, int16, int32, string
+
+
+class DescribeConfigsResource(Struct):
+    resource_type: int = int8()
+    resource_name: str = string()
+    configuration_keys: list[str] | None = array(string, nullable="0+")
+
+
+class DescribeConfigsRequest(Request, key=32, versions="0-4", flexible="4+"):
+    resources: list[DescribeConfigsResource] = array(DescribeConfigsResource)
+    include_synonyms: bool = bool_("1+")
+    include_documentation: bool = bool_("3+")
+
+
+class DescribeConfigsSynonym(Struct):
+    name: str = string()
+    value: str | None = string(nullable="0+")
+    source: int = int8()
+
+
+class DescribeConfigsResourceResult(Struct):
+    name: str = string()
+    value: str | None = string(nullable="0+")
+    read_only: bool = bool_()
+    is_default: bool = bool_("0")
+    config_source: int = int8("1+", default=-1, ignorable=True)
+    is_sensitive: bool = bool_()
+    synonyms: list[DescribeConfigsSynonym] = array(DescribeConfigsSynonym, "1+", ignorable=True)
+    config_type: int = int8("3+", ignorable=True)
+    documentation: str | None = string("3+", nullable="0+", ignorable=True)
+
+
+class DescribeConfigsResult(Struct):
+    error_code: int = int16()
+    error_message: str | None = string(nullable="0+")
+    resource_type: int = int8()
+    resource_name: str = string()
+    configs: list[DescribeConfigsResourceResult] = array(DescribeConfigsResourceResult)
+
+
+class DescribeConfigsResponse(Response, key=32, versions="0-4", flexible="4+"):
+    throttle_time_ms: int = int32()
+    results: list[DescribeConfigsResult] = array(DescribeConfigsResult)

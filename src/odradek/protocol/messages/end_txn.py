@@ -1,0 +1,15 @@
+"""end_txn."""
+
+from odradek.protocol.schema import Request, Response, bool_, int16, int32, int64, string
+
+
+class EndTxnRequest(Request, key=26, versions="0-4", flexible="3+"):
+    transactional_id: str = string()
+    producer_id: int = int64()
+    producer_epoch: int = int16()
+    committed: bool = bool_()
+
+
+class EndTxnResponse(Response, key=26, versions="0-4", flexible="3+"):
+    throttle_time_ms: int = int32()
+    error_code: int = int16()

@@ -1,0 +1,7 @@
+"""response_header."""
+
+from odradek.protocol.schema import Message, int32
+
+
+class ResponseHeader(Message, versions="0-1", flexible="1+"):
+    correlation_id: int = int32()

@@ -1,0 +1,144 @@
+"""The wire's smallest pieces: what the generated code calls where straight-line code would not be shorter.
+
+Varints, skipping of tagged fields, record payloads, and the two exceptions of the codec. Used by `codec` and
+`framing`; everyone else only catches the exceptions.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from struct import pack
+from typing import TypeAlias
+from uuid import UUID
+
+from odradek.base.file_slice import FileSlice
+
+ZERO_UUID = UUID(int=0)
+
+Chunk: TypeAlias = bytes | bytearray | memoryview | FileSlice
+Records: TypeAlias = Chunk | Sequence[Chunk]
+"""What a records field may hold: decoded, always a memoryview; to be encoded, bytes, a slice of a file, or several."""
+
+Splices: TypeAlias = list[tuple[int, FileSlice]]
+"""File slices of an encoded message, each with the position in the encoded bytes that it belongs before."""
+
+STRING_LENGTH_MAX = 0x7FFF
+_VARINT_SHIFT_MAX = 28
+
+
+class ProtocolError(Exception):
+    """Bytes from the wire that are not the message they claim to be."""
+
+
+class EncodeError(Exception):
+    """A message that can't be written: the version lacks a field that it sets, or a value doesn't fit."""
+
+
+def bad_length(where: str, length: int, room: int) -> ProtocolError:
+    if length < 0:
+        return ProtocolError(f"{where} is null, which it may not be")
+    return ProtocolError(f"{where} claims a length of {length}, but only {room} bytes are left")
+
+
+def read_uvarint(buf: memoryview, pos: int) -> tuple[int, int]:
+    """The number at `pos`, and the position after it. Running off the end raises IndexError."""
+    value = shift = 0
+    while True:
+        byte = buf[pos]
+        pos += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, pos
+        shift += 7
+        if shift > _VARINT_SHIFT_MAX:
+            raise ProtocolError("a varint is longer than five bytes")
+
+
+def read_length(buf: memoryview, pos: int) -> tuple[int, int]:
+    """A compact length, which is written plus one, so that null (-1) is zero."""
+    value, pos = read_uvarint(buf, pos)
+    return value - 1, pos
+
+
+def read_string_length(buf: memoryview, pos: int) -> tuple[int, int]:
+    length, pos = read_length(buf, pos)
+    if length > STRING_LENGTH_MAX:
+        raise ProtocolError(f"a string claims {length} bytes, more than {STRING_LENGTH_MAX}")
+    return length, pos
+
+
+def skip_tagged_fields(buf: memoryview, pos: int) -> int:
+    """The position after a section of tagged fields none of which is known."""
+    count, pos = read_uvarint(buf, pos)
+    check_tag_count(count, len(buf) - pos)
+    for _ in range(count):
+        _, pos, stop = read_tag(buf, pos)
+        pos = stop
+    return pos
+
+
+def check_tag_count(count: int, room: int) -> None:
+    if count > room // 2:
+        raise ProtocolError(f"{count} tagged fields can't fit into the {room} bytes that are left")
+
+
+def read_tag(buf: memoryview, pos: int) -> tuple[int, int, int]:
+    """A tag, the position of its value, and the position after its value."""
+    tag, pos = read_uvarint(buf, pos)
+    size, pos = read_uvarint(buf, pos)
+    if size > len(buf) - pos:
+        raise bad_length(f"tagged field {tag}", size, len(buf) - pos)
+    return tag, pos, pos + size
+
+
+@lru_cache(maxsize=4096)
+def uuid_of(raw: bytes) -> UUID:
+    """Cached, because a topic's id comes again with every request for it and building a UUID is slow."""
+    return UUID(bytes=raw)
+
+
+def put_uvarint(out: bytearray, value: int) -> None:
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+
+
+def put_string_length(out: bytearray, length_plus_one: int) -> None:
+    if length_plus_one > STRING_LENGTH_MAX + 1:
+        raise EncodeError(f"a string of {length_plus_one - 1} bytes is too long; {STRING_LENGTH_MAX} is the most")
+    put_uvarint(out, length_plus_one)
+
+
+def put_records(out: bytearray, records: Records | None, splices: Splices) -> None:
+    if records is None:
+        out += b"\xff\xff\xff\xff"
+        return
+    out += pack(">i", _size(records))
+    _append(out, records, splices)
+
+
+def put_compact_records(out: bytearray, records: Records | None, splices: Splices) -> None:
+    if records is None:
+        out.append(0)
+        return
+    put_uvarint(out, _size(records) + 1)
+    _append(out, records, splices)
+
+
+def _size(records: Records) -> int:
+    if isinstance(records, FileSlice):
+        return records.size
+    if isinstance(records, list | tuple):
+        return sum(map(_size, records))
+    return len(records)
+
+
+def _append(out: bytearray, records: Records, splices: Splices) -> None:
+    if isinstance(records, FileSlice):
+        if records.size:
+            splices.append((len(out), records))
+    elif isinstance(records, bytes | bytearray | memoryview):
+        out += records
+    else:
+        for chunk in records:
+            _append(out, chunk, splices)
