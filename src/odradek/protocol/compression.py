@@ -42,6 +42,14 @@ _LZ4_MAGIC: Final = b"\x04\x22\x4d\x18"
 _LZ4_HEADER: Final = _LZ4_MAGIC + b"\x60\x40\x82"
 _LZ4_BLOCK: Final = 64 * 1024
 _LZ4_STORED_BIT: Final = 0x8000_0000
+_LZ4_CHECKSUM_AT: Final = 6
+_LZ4_CONTENT_SIZE_BIT: Final = 0x08
+_XXH_PRIME_1: Final = 0x9E3779B1
+_XXH_PRIME_2: Final = 0x85EBCA77
+_XXH_PRIME_3: Final = 0xC2B2AE3D
+_XXH_PRIME_4: Final = 0x27D4EB2F
+_XXH_PRIME_5: Final = 0x165667B1
+_UINT32_MAX: Final = 0xFFFF_FFFF
 _ZSTD_LEVEL: Final = 3
 _INT32_BE = Struct(">i")
 _UINT32_LE = Struct("<I")
@@ -161,3 +169,41 @@ def _lz4_compress(data: memoryview) -> bytes:
             parts += (_UINT32_LE.pack(len(plain) | _LZ4_STORED_BIT), bytes(plain))
     parts.append(_UINT32_LE.pack(0))
     return b"".join(parts)
+
+
+def compress_lz4_old(data: Buffer) -> bytes:
+    """The frame as clients of message sets of magic 0 expect it: they sum its descriptor up wrongly."""
+    frame = bytearray(_lz4_compress(memoryview(data)))
+    frame[_LZ4_CHECKSUM_AT] = _descriptor_checksum(frame[:_LZ4_CHECKSUM_AT])
+    return bytes(frame)
+
+
+def decompress_lz4_old(data: Buffer, limit: int) -> bytes:
+    """Reads what `compress_lz4_old` writes, by putting the descriptor's checksum right first."""
+    frame = bytearray(data)
+    if len(frame) <= _LZ4_CHECKSUM_AT or frame[:4] != _LZ4_MAGIC:
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, "Records are not valid lz4: no frame")
+    at = _LZ4_CHECKSUM_AT + (8 if frame[4] & _LZ4_CONTENT_SIZE_BIT else 0)
+    if len(frame) <= at:
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, "Records are not valid lz4: frame cut short")
+    frame[at] = _descriptor_checksum(frame[4:at])
+    return decompress(Codec.LZ4, frame, limit)
+
+
+def _descriptor_checksum(data: bytes | bytearray) -> int:
+    """The second byte of xxHash-32 of fewer than 16 bytes, which is all that a frame's descriptor has."""
+    digest = (_XXH_PRIME_5 + len(data)) & _UINT32_MAX
+    words = len(data) & ~3
+    for at in range(0, words, 4):
+        digest = (digest + _UINT32_LE.unpack_from(data, at)[0] * _XXH_PRIME_3) & _UINT32_MAX
+        digest = _rotate_left(digest, 17) * _XXH_PRIME_4 & _UINT32_MAX
+    for byte in data[words:]:
+        digest = (digest + byte * _XXH_PRIME_5) & _UINT32_MAX
+        digest = _rotate_left(digest, 11) * _XXH_PRIME_1 & _UINT32_MAX
+    digest = (digest ^ digest >> 15) * _XXH_PRIME_2 & _UINT32_MAX
+    digest = (digest ^ digest >> 13) * _XXH_PRIME_3 & _UINT32_MAX
+    return (digest ^ digest >> 16) >> 8 & 0xFF
+
+
+def _rotate_left(value: int, bits: int) -> int:
+    return (value << bits | value >> (32 - bits)) & _UINT32_MAX

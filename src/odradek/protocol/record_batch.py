@@ -261,34 +261,32 @@ def build_batch(
         | (CONTROL_BIT if control else 0)
         | (DELETE_HORIZON_BIT if delete_horizon_ms is not None else 0)
     )
-    return pack_batch(
-        BatchHeader(
-            base_offset=base_offset,
-            length=0,
-            leader_epoch=leader_epoch,
-            magic=MAGIC,
-            crc=0,
-            attributes=attributes,
-            last_offset_delta=last_offset - base_offset,
-            base_timestamp=base_timestamp,
-            max_timestamp=max(timestamps) if log_append_time_ms is None else log_append_time_ms,
-            producer_id=producer_id,
-            producer_epoch=producer_epoch,
-            base_sequence=base_sequence,
-            record_count=len(records),
-        ),
-        compress(compression, body),
+    header = BatchHeader(
+        base_offset=base_offset,
+        length=0,
+        leader_epoch=leader_epoch,
+        magic=MAGIC,
+        crc=0,
+        attributes=attributes,
+        last_offset_delta=last_offset - base_offset,
+        base_timestamp=base_timestamp,
+        max_timestamp=max(timestamps) if log_append_time_ms is None else log_append_time_ms,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+        record_count=len(records),
     )
+    return bytes(pack_batch(header, compress(compression, body)))
 
 
-def pack_batch(header: BatchHeader, body: Buffer) -> bytes:
+def pack_batch(header: BatchHeader, body: Buffer) -> bytearray:
     """The header and its records as bytes; length and checksum are computed, whatever `header` says."""
     batch = bytearray(HEADER_SIZE + len(body))
     length = len(batch) - LOG_OVERHEAD
     _HEADER.pack_into(batch, 0, *header._replace(length=length, crc=0))
     batch[HEADER_SIZE:] = body
     _UINT32.pack_into(batch, CRC_AT, _checksum(batch, 0, length))
-    return bytes(batch)
+    return batch
 
 
 def _checksum(buf: Buffer, pos: int, length: int) -> int:

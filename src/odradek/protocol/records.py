@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.protocol.compression import decompress
+from odradek.protocol.record_walk import invalid, read_varint
 
 if TYPE_CHECKING:
     from odradek.protocol.record_batch import BatchHeader
@@ -36,7 +37,6 @@ DEFAULT_MAX_DECOMPRESSED: Final = 32 * 1024 * 1024
 
 _BATCH_HEADER_SIZE: Final = 61
 _CONTROL_KEY = Struct(">hh")
-_MAX_VARINT_SHIFT: Final = 63
 
 
 class Record(NamedTuple):
@@ -69,26 +69,26 @@ def read_records(
     at, end = 0, len(data)
     try:
         for _ in range(header.record_count):
-            length, at = _read_varint(data, at)
+            length, at = read_varint(data, at)
             stop = at + length
             if length < 0 or stop > end:
-                raise _invalid(f"a record of {length} bytes, {end - at} left")
-            delta, at = _read_varint(data, at + 1)
+                raise invalid(f"a record of {length} bytes, {end - at} left")
+            delta, at = read_varint(data, at + 1)
             timestamp = base_timestamp + delta if append_time is None else append_time
-            delta, at = _read_varint(data, at)
+            delta, at = read_varint(data, at)
             key, at = _read_bytes(data, at, stop)
             value, at = _read_bytes(data, at, stop)
-            count, at = _read_varint(data, at)
+            count, at = read_varint(data, at)
             headers: Sequence[Header] = ()
             if count:
                 headers, at = _read_headers(data, at, stop, count)
             if at != stop:
-                raise _invalid(f"a record of {length} bytes ends at byte {at - stop + length}")
+                raise invalid(f"a record of {length} bytes ends at byte {at - stop + length}")
             yield Record(base_offset + delta, timestamp, key, value, headers)
     except IndexError:
-        raise _invalid("a record cut short") from None
+        raise invalid("a record cut short") from None
     if at != end:
-        raise _invalid(f"{header.record_count} records and {end - at} bytes more")
+        raise invalid(f"{header.record_count} records and {end - at} bytes more")
 
 
 def plain_payload(buf: Buffer, pos: int, header: BatchHeader, *, max_decompressed: int) -> bytes:
@@ -142,9 +142,9 @@ def read_control_type(key: bytes | None) -> ControlType | None:
     try:
         version, kind = _CONTROL_KEY.unpack_from(key or b"")
     except StructError:
-        raise _invalid("a control record without a full key") from None
+        raise invalid("a control record without a full key") from None
     if version < 0:
-        raise _invalid(f"a control record of version {version}")
+        raise invalid(f"a control record of version {version}")
     return ControlType(kind) if kind in ControlType.__members__.values() else None
 
 
@@ -156,46 +156,25 @@ def _append_bytes(out: bytearray, data: bytes | None) -> None:
         out += data
 
 
-def _read_varint(data: bytes, at: int) -> tuple[int, int]:
-    byte = data[at]
-    at += 1
-    if byte < 0x80:
-        return (byte >> 1) ^ -(byte & 1), at
-    value, shift = byte & 0x7F, 7
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return (value >> 1) ^ -(value & 1), at
-        shift += 7
-        if shift > _MAX_VARINT_SHIFT:
-            raise _invalid("a varint of more than ten bytes")
-
-
 def _read_bytes(data: bytes, at: int, stop: int) -> tuple[bytes | None, int]:
-    size, at = _read_varint(data, at)
+    size, at = read_varint(data, at)
     if size < 0:
         return None, at
     end = at + size
     if end > stop:
-        raise _invalid(f"a field of {size} bytes, {stop - at} left")
+        raise invalid(f"a field of {size} bytes, {stop - at} left")
     return data[at:end], end
 
 
 def _read_headers(data: bytes, at: int, stop: int, count: int) -> tuple[list[Header], int]:
     if not 0 < count <= stop - at:
-        raise _invalid(f"{count} record headers in {stop - at} bytes")
+        raise invalid(f"{count} record headers in {stop - at} bytes")
     headers: list[Header] = []
     for _ in range(count):
         name, at = _read_bytes(data, at, stop)
         if name is None:
-            raise _invalid("a record header without a name")
+            raise invalid("a record header without a name")
         value, at = _read_bytes(data, at, stop)
         # A name is text on the wire, but nobody checks it on the way in: reading must not fail on it.
         headers.append((name.decode(errors="replace"), value))
     return headers, at
-
-
-def _invalid(what: str) -> KafkaError:
-    return KafkaError(ErrorCode.INVALID_RECORD, f"Batch has {what}")

@@ -1,0 +1,305 @@
+"""What a producer's bytes must be before they enter the log, and the offsets they get.
+
+The role of Kafka's LogValidator: a function of the bytes, the topic's rules and the time; no clock, no file, no lock.
+A batch of magic 2 that needs no change but its offsets is patched where it lies, in the request's own buffer, and its
+records are not decoded. It is rebuilt when it can't be kept: an older format, or another codec than the topic's.
+
+How far records are looked into:
+
+- always, by the header: sizes, CRC, counts, attributes, the largest timestamp;
+- always, when not compressed: a walk over the record lengths (`record_walk.count_records`);
+- with `verify_records`, and whenever a rule asks about single records (compacted topics need keys, and
+  `message.timestamp.before.max.ms` the oldest timestamp): every field, after a bounded decompression.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, NamedTuple
+
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.protocol.compression import Codec, compress
+from odradek.protocol.legacy_records import read_message_set
+from odradek.protocol.record_batch import (
+    CODEC_MASK,
+    CONTROL_BIT,
+    HEADER_SIZE,
+    LOG_APPEND_TIME_BIT,
+    LOG_OVERHEAD,
+    MAGIC,
+    MAGIC_AT,
+    NO_TIMESTAMP,
+    BatchHeader,
+    TimestampType,
+    assign,
+    batches,
+    build_batch,
+    check_crc,
+    pack_batch,
+    payload,
+    read_header,
+    set_max_timestamp,
+)
+from odradek.protocol.record_walk import MIN_RECORD_SIZE, RecordSpan, count_records, walk_records
+from odradek.protocol.records import DEFAULT_MAX_DECOMPRESSED, plain_payload
+
+NO_LIMIT_MS: Final = 2**63 - 1
+_HOUR_MS: Final = 3_600_000
+_KAFKA_MAX_MESSAGE_BYTES: Final = 1_048_588
+_FIRST_PRODUCE_VERSION_OF_MAGIC_2: Final = 3
+_FIRST_PRODUCE_VERSION_OF_ZSTD: Final = 7
+
+
+class Origin(Enum):
+    """Who appends."""
+
+    CLIENT = "a producer on the wire: nothing that it says is believed"
+    COORDINATOR = "this broker itself: may write control batches, and several batches at once"
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRules:
+    """A topic's configuration, as far as it speaks of single batches. The defaults are Kafka's."""
+
+    max_message_bytes: int = _KAFKA_MAX_MESSAGE_BYTES
+    timestamp_type: TimestampType = TimestampType.CREATE_TIME
+    timestamp_before_max_ms: int = NO_LIMIT_MS
+    timestamp_after_max_ms: int = _HOUR_MS
+    compression_type: Codec | None = None  # None keeps the producer's codec
+    compacted: bool = False
+    origin: Origin = Origin.CLIENT
+    verify_records: bool = False
+    max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED
+
+    @property
+    def asks_about_records(self) -> bool:
+        """Whether a header isn't enough to decide."""
+        return self.verify_records or self.compacted or self.timestamp_before_max_ms != NO_LIMIT_MS
+
+
+class BatchInfo(NamedTuple):
+    """One batch as it will lie in the log."""
+
+    base_offset: int
+    last_offset: int
+    max_timestamp: int
+    position: int  # in ValidatedBatches.data
+    size: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    last_sequence: int
+    is_transactional: bool
+    is_control: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ValidatedBatches:
+    """Bytes that may be written, and what the log has to know about them."""
+
+    data: memoryview
+    batches: list[BatchInfo]
+    first_offset: int
+    last_offset: int
+    max_timestamp: int
+    offset_of_max_timestamp: int  # the last offset of the batch that has it, as the time index wants it
+    log_append_time: int  # -1 when records keep their producer's time
+
+
+def check_produce_records(records: memoryview, api_version: int) -> None:
+    """From version 3 on a partition's records are exactly one batch of magic 2; zstd from version 7 on."""
+    if api_version < _FIRST_PRODUCE_VERSION_OF_MAGIC_2:
+        return
+    if len(records) <= MAGIC_AT:
+        raise _invalid(f"Produce requests with version {api_version} must have at least one record batch per partition")
+    if records[MAGIC_AT] != MAGIC:
+        raise _invalid(f"Produce requests with version {api_version} may only have record batches of magic {MAGIC}")
+    header = read_header(records)
+    if api_version < _FIRST_PRODUCE_VERSION_OF_ZSTD and header.attributes & CODEC_MASK == Codec.ZSTD:
+        raise KafkaError(
+            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"Produce requests with version {api_version} may not use zstd"
+        )
+    if header.length + LOG_OVERHEAD < len(records):
+        raise _invalid(f"Produce requests with version {api_version} must have exactly one record batch per partition")
+
+
+def validate_and_assign(
+    records: memoryview, *, next_offset: int, leader_epoch: int, rules: BatchRules, now_ms: int
+) -> ValidatedBatches:
+    """Checks `records`, gives them offsets from `next_offset` on, in place where possible. Raises KafkaError."""
+    if len(records) <= MAGIC_AT:
+        raise _invalid(f"Records of {len(records)} bytes have no batch")
+    if records[MAGIC_AT] < MAGIC:
+        return _convert_and_assign(records, next_offset, leader_epoch, rules, now_ms)
+    parts: list[memoryview] = []
+    infos: list[BatchInfo] = []
+    offset, position = next_offset, 0
+    for pos, header in batches(records):
+        if pos and rules.origin is Origin.CLIENT:
+            raise _invalid("More than one record batch")
+        _check_batch(records, pos, header, rules)
+        recompresses = _needs_another_codec(header, rules)
+        span = _check_records(records, pos, header, rules, every_record=recompresses or rules.asks_about_records)
+        newest = _check_timestamps(header, span, rules, now_ms)
+        part = records[pos : pos + header.length + LOG_OVERHEAD]
+        if recompresses:
+            part = _recompress(part, header, rules)
+            header = read_header(part)
+        assign(part, 0, offset, leader_epoch)
+        header = set_max_timestamp(part, 0, header, rules.timestamp_type, newest)
+        infos.append(_info(header, offset, position, len(part)))
+        parts.append(part)
+        offset += header.last_offset_delta + 1
+        position += len(part)
+    return _result(_join(parts), infos, rules, now_ms)
+
+
+def _check_batch(records: memoryview, pos: int, header: BatchHeader, rules: BatchRules) -> None:
+    """What the header alone and the checksum can tell."""
+    size = header.length + LOG_OVERHEAD
+    if size > rules.max_message_bytes:
+        raise _too_large(size, rules)
+    check_crc(records, pos, header)
+    if rules.origin is Origin.CLIENT:
+        if header.base_offset != 0:
+            raise _invalid(f"The base offset of a produced batch is {header.base_offset}, not 0")
+        if header.attributes & CONTROL_BIT:
+            raise _invalid("Clients are not allowed to write control records")
+        if header.producer_id >= 0 and header.base_sequence < 0:
+            raise _invalid(f"Sequence {header.base_sequence} in a batch of producer {header.producer_id}")
+    count = header.record_count
+    if count <= 0 or count != header.last_offset_delta + 1:
+        raise _invalid(f"{count} records and a last offset delta of {header.last_offset_delta} don't agree")
+    if not header.attributes & CODEC_MASK and count * MIN_RECORD_SIZE > size - HEADER_SIZE:
+        raise _invalid(f"{count} records don't fit into {size - HEADER_SIZE} bytes")
+
+
+def _check_records(
+    records: memoryview, pos: int, header: BatchHeader, rules: BatchRules, *, every_record: bool
+) -> RecordSpan | None:
+    """Looks into the records as far as it must; the span is there when every record was seen."""
+    if every_record:
+        data = plain_payload(records, pos, header, max_decompressed=rules.max_decompressed_bytes)
+        span = walk_records(data, header.record_count)
+        if rules.compacted and span.keyless and not header.attributes & CONTROL_BIT:
+            raise _invalid("Compacted topic cannot accept message without key")
+        return span
+    if not header.attributes & CODEC_MASK:
+        count_records(payload(records, pos, header), header.record_count)
+    elif header.attributes & CODEC_MASK > Codec.ZSTD:
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"Unknown compression codec {header.attributes & CODEC_MASK}")
+    return None
+
+
+def _check_timestamps(header: BatchHeader, span: RecordSpan | None, rules: BatchRules, now_ms: int) -> int:
+    """The batch's largest timestamp in the log: the broker's time, or the producer's, put right if it was seen."""
+    newest = oldest = header.max_timestamp
+    stamped = bool(header.attributes & LOG_APPEND_TIME_BIT)
+    if span is not None and not stamped:
+        newest = header.base_timestamp + span.max_timestamp_delta
+        oldest = header.base_timestamp + span.min_timestamp_delta
+    _check_time_range(oldest, newest, stamped, rules, now_ms)
+    return now_ms if rules.timestamp_type == TimestampType.LOG_APPEND_TIME else newest
+
+
+def _check_time_range(oldest: int, newest: int, log_append_time: bool, rules: BatchRules, now_ms: int) -> None:
+    if rules.timestamp_type == TimestampType.CREATE_TIME and newest != NO_TIMESTAMP:
+        # A record without a timestamp among others is not too old.
+        too_old = oldest != NO_TIMESTAMP and now_ms - oldest > rules.timestamp_before_max_ms
+        # The last says that the sum of base and delta is no timestamp at all.
+        if too_old or newest - now_ms > rules.timestamp_after_max_ms or newest > NO_LIMIT_MS or oldest < -NO_LIMIT_MS:
+            raise KafkaError(
+                ErrorCode.INVALID_TIMESTAMP,
+                f"Timestamps {oldest} to {newest} are out of range: they should be within "
+                f"[{now_ms - rules.timestamp_before_max_ms}, {now_ms + rules.timestamp_after_max_ms}]",
+            )
+    elif log_append_time:
+        raise KafkaError(ErrorCode.INVALID_TIMESTAMP, "Producers should not set the timestamp type to LogAppendTime")
+
+
+def _needs_another_codec(header: BatchHeader, rules: BatchRules) -> bool:
+    if rules.compression_type is None or header.attributes & CODEC_MASK == rules.compression_type:
+        return False
+    # Control records are written plain, and stay so.
+    return bool(header.attributes & CODEC_MASK) or not header.attributes & CONTROL_BIT
+
+
+def _recompress(batch: memoryview, header: BatchHeader, rules: BatchRules) -> memoryview:
+    """The same records, byte for byte, under the topic's own codec."""
+    codec = Codec.NONE if rules.compression_type is None else rules.compression_type
+    plain = plain_payload(batch, 0, header, max_decompressed=rules.max_decompressed_bytes)
+    attributes = header.attributes & ~CODEC_MASK | codec
+    rebuilt = pack_batch(header._replace(attributes=attributes), compress(codec, plain))
+    if len(rebuilt) > rules.max_message_bytes:
+        raise _too_large(len(rebuilt), rules)
+    return memoryview(rebuilt)
+
+
+def _convert_and_assign(
+    records: memoryview, next_offset: int, leader_epoch: int, rules: BatchRules, now_ms: int
+) -> ValidatedBatches:
+    """A set of magic 0 or 1 becomes one batch of magic 2: this broker's logs hold nothing older."""
+    messages = read_message_set(
+        records, max_message_bytes=rules.max_message_bytes, max_decompressed=rules.max_decompressed_bytes
+    )
+    if rules.compacted and any(record.key is None for record in messages.records):
+        raise _invalid("Compacted topic cannot accept message without key")
+    timestamps = [record.timestamp for record in messages.records]
+    known = [timestamp for timestamp in timestamps if timestamp != NO_TIMESTAMP] or [NO_TIMESTAMP]
+    _check_time_range(min(known), max(known), messages.log_append_time, rules, now_ms)
+    batch = build_batch(
+        [record._replace(offset=next_offset + index) for index, record in enumerate(messages.records)],
+        base_offset=next_offset,
+        compression=messages.codec if rules.compression_type is None else rules.compression_type,
+        leader_epoch=leader_epoch,
+        log_append_time_ms=now_ms if rules.timestamp_type == TimestampType.LOG_APPEND_TIME else None,
+    )
+    if len(batch) > rules.max_message_bytes:
+        raise _too_large(len(batch), rules)
+    return _result(memoryview(batch), [_info(read_header(batch), next_offset, 0, len(batch))], rules, now_ms)
+
+
+def _info(header: BatchHeader, base_offset: int, position: int, size: int) -> BatchInfo:
+    return BatchInfo(
+        base_offset,
+        base_offset + header.last_offset_delta,
+        header.max_timestamp,
+        position,
+        size,
+        header.producer_id,
+        header.producer_epoch,
+        header.base_sequence,
+        header.last_sequence,
+        header.is_transactional,
+        header.is_control,
+    )
+
+
+def _result(data: memoryview, infos: list[BatchInfo], rules: BatchRules, now_ms: int) -> ValidatedBatches:
+    newest = infos[0]
+    for info in infos:
+        if info.max_timestamp > newest.max_timestamp:
+            newest = info
+    return ValidatedBatches(
+        data=data,
+        batches=infos,
+        first_offset=infos[0].base_offset,
+        last_offset=infos[-1].last_offset,
+        max_timestamp=newest.max_timestamp,
+        offset_of_max_timestamp=newest.last_offset,
+        log_append_time=now_ms if rules.timestamp_type == TimestampType.LOG_APPEND_TIME else NO_TIMESTAMP,
+    )
+
+
+def _join(parts: list[memoryview]) -> memoryview:
+    return parts[0] if len(parts) == 1 else memoryview(b"".join(parts))
+
+
+def _too_large(size: int, rules: BatchRules) -> KafkaError:
+    return KafkaError(
+        ErrorCode.MESSAGE_TOO_LARGE,
+        f"The record batch size is {size} bytes which exceeds the maximum of {rules.max_message_bytes}",
+    )
+
+
+def _invalid(what: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_RECORD, what)

@@ -1,0 +1,154 @@
+"""Walks over a batch's plain records that decode nothing: do they fill the batch, are there as many as it says?
+
+A batch is appended as its producer made it, so a count that lies, or a record that is longer than its batch, would
+stop every consumer at that offset for ever. These loops find it out at the price of a look at a few bytes per record.
+
+Records of one length often come in rows. In such a row the bytes at one place of every record form a column, a strided
+slice, which is compared at once; the answer is the same as one record at a time would give.
+"""
+
+from typing import Final, NamedTuple, TypeAlias
+
+from odradek.base.errors import ErrorCode, KafkaError
+
+Buffer: TypeAlias = bytes | bytearray | memoryview
+
+# Length, attributes, timestamp delta, offset delta, key length, value length, header count: a byte each.
+MIN_RECORD_SIZE: Final = 7
+
+# A column is taken over this many records first, and over more and more while they go on being alike: so a batch made
+# to have rows that break at once costs no more than one without.
+_FIRST_ROW: Final = 16
+_MAX_VARINT_BYTES: Final = 10
+
+
+class RecordSpan(NamedTuple):
+    """What a full walk learns."""
+
+    min_timestamp_delta: int
+    max_timestamp_delta: int
+    keyless: int
+
+
+def count_records(data: Buffer, expected: int) -> None:
+    """Follows the record lengths only; raises INVALID_RECORD unless `expected` records end where `data` ends."""
+    at, end, count = 0, len(data), 0
+    last_size, row = 0, _FIRST_ROW
+    try:
+        while at < end:
+            first = data[at]
+            if first < 0x80:
+                size, width = 1 + (first >> 1), 1
+            else:
+                second = data[at + 1]
+                if second < 0x80:
+                    size, width = 2 + ((first & 0x7F | second << 7) >> 1), 2
+                else:
+                    length, body = read_varint(data, at)
+                    size, width = body - at + length, body - at
+            if first & 1 or size < MIN_RECORD_SIZE:
+                raise invalid(f"a record of {size} bytes")
+            at += size
+            count += 1
+            if size != last_size:
+                last_size, row = size, _FIRST_ROW
+                continue
+            # The bytes just before `at` belong to a record like the one before it: how long does the row go on?
+            alike = _row_length(data, at, size, width, row)
+            at += alike * size
+            count += alike
+            row = row * 4 if alike == row else _FIRST_ROW
+    except IndexError:
+        raise invalid("a record cut short") from None
+    if at != end:
+        raise invalid(f"a last record that ends {at - end} bytes after it")
+    if count != expected:
+        raise invalid(f"{count} records and says that it has {expected}")
+
+
+def _row_length(data: Buffer, at: int, size: int, width: int, most: int) -> int:
+    """How many of the next `most` records, `size` bytes apart, have the length prefix of the one before `at`."""
+    stop = at + most * size
+    alike = most
+    for place in range(width):
+        column = bytes(data[at + place : stop : size])
+        prefix = data[at - size + place]
+        alike = min(alike, len(column) - len(column.lstrip(bytes((prefix,)))))
+    return alike
+
+
+def walk_records(data: bytes, expected: int) -> RecordSpan:
+    """Follows every field of every record; raises INVALID_RECORD where they don't fit or offsets aren't 0, 1, 2 …"""
+    at, end = 0, len(data)
+    low = high = keyless = 0
+    try:
+        for index in range(expected):
+            length, at = read_varint(data, at)
+            stop = at + length
+            if length < 0 or stop > end:
+                raise invalid(f"a record of {length} bytes, {end - at} left")
+            timestamp_delta, at = read_varint(data, at + 1)
+            if not index:
+                low = high = timestamp_delta
+            elif timestamp_delta > high:
+                high = timestamp_delta
+            elif timestamp_delta < low:
+                low = timestamp_delta
+            offset_delta, at = read_varint(data, at)
+            if offset_delta != index:
+                raise invalid(f"offset delta {offset_delta} in its record {index}")
+            size, at = read_varint(data, at)
+            if size < 0:
+                keyless += 1
+            else:
+                at += size
+            size, at = read_varint(data, at)
+            if size > 0:
+                at += size
+            count = data[at]
+            at = at + 1 if not count else _skip_headers(data, at, stop)
+            if at != stop:
+                raise invalid(f"fields that don't fill record {index}")
+    except IndexError:
+        raise invalid("a record cut short") from None
+    if at != end:
+        raise invalid(f"{expected} records and {end - at} bytes more")
+    return RecordSpan(low, high, keyless)
+
+
+def _skip_headers(data: bytes, at: int, stop: int) -> int:
+    count, at = read_varint(data, at)
+    if not 0 <= count <= stop - at:
+        raise invalid(f"{count} record headers in {stop - at} bytes")
+    for _ in range(count):
+        size, at = read_varint(data, at)
+        if size < 0:
+            raise invalid("a record header without a name")
+        size, at = read_varint(data, at + size)
+        if size > 0:
+            at += size
+    return at
+
+
+def read_varint(data: Buffer, at: int) -> tuple[int, int]:
+    """The zigzag varint at `at`, and where it ends. IndexError past the end of `data`."""
+    byte = data[at]
+    at += 1
+    if byte < 0x80:
+        return (byte >> 1) ^ -(byte & 1), at
+    second = data[at]
+    at += 1
+    value = byte & 0x7F | (second & 0x7F) << 7
+    if second < 0x80:
+        return (value >> 1) ^ -(value & 1), at
+    for shift in range(14, 7 * _MAX_VARINT_BYTES, 7):
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return (value >> 1) ^ -(value & 1), at
+    raise invalid(f"a varint of more than {_MAX_VARINT_BYTES} bytes")
+
+
+def invalid(what: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_RECORD, f"Batch has {what}")
