@@ -1,0 +1,81 @@
+"""A background process that is found again by its pid file, also by another run of the program.
+
+The pid alone proves nothing, since the system reuses it: the process is ours only if its command line names the file
+that we started it with. The embedded ZooKeeper and the command line's brokers are such processes.
+"""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+_POLL_SECONDS = 0.02
+
+
+class OwnedProcess:
+    """`marker` is an argument, an absolute path, that no other process was started with."""
+
+    def __init__(self, pid_file: Path, marker: Path) -> None:
+        self._pid_file = pid_file
+        self._marker = str(marker)
+        self._child: subprocess.Popen[bytes] | None = None
+
+    def pid(self) -> int | None:
+        """The process's id while it lives; a stale pid file is as good as none."""
+        # A child of this very program is known without its command line, which is empty for a moment after the start.
+        if self._child is not None and self._child.poll() is None:
+            return self._child.pid
+        try:
+            pid = int(self._pid_file.read_text())
+            arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        except (OSError, ValueError):
+            return None
+        return pid if self._marker.encode() in arguments else None
+
+    def spawn(self, command: Sequence[str], log_file: Path, environment: Mapping[str, str] | None = None) -> None:
+        """Starts it in a session of its own, so that a Ctrl-C on the terminal doesn't reach it."""
+        with log_file.open("ab") as log:
+            self._child = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env={**os.environ, **(environment or {})},
+            )
+        self._pid_file.write_text(f"{self._child.pid}\n")
+
+    def stop(self, patience_seconds: float) -> bool:
+        """Asks it to stop, and kills it when that takes too long. Whether it had been running."""
+        return self._end(signal.SIGTERM, patience_seconds)
+
+    def kill(self) -> bool:
+        """Ends it as a crash would. Whether it had been running."""
+        return self._end(signal.SIGKILL, patience_seconds=10)
+
+    def _end(self, how: signal.Signals, patience_seconds: float) -> bool:
+        pid = self.pid()
+        if pid is not None:
+            _signal(pid, how)
+            if not self._gone_within(patience_seconds):
+                _signal(pid, signal.SIGKILL)
+                self._gone_within(10)
+        self._pid_file.unlink(missing_ok=True)
+        return pid is not None
+
+    def _gone_within(self, seconds: float) -> bool:
+        deadline = time.monotonic() + seconds
+        while self.pid() is not None:
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(_POLL_SECONDS)
+        return True
+
+
+def _signal(pid: int, number: signal.Signals) -> None:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return

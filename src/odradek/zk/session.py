@@ -1,0 +1,203 @@
+"""The session with ZooKeeper: kazoo behind one small door.
+
+Owns the client and its threads. Requests are handed in as functions that start an asynchronous kazoo operation, many
+at once, and are answered in order; a request that was lost with the connection is sent again when it is back. What
+happens to the connection and to the session is told to one listener, on a kazoo thread: the listener may only enqueue.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Any
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import (
+    ConnectionClosedError,
+    ConnectionLoss,
+    KazooException,
+    NodeExistsError,
+    OperationTimeoutError,
+    SessionExpiredError,
+)
+from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.protocol.states import KazooState
+
+from odradek.base.clock import SYSTEM_CLOCK, Clock
+from odradek.base.errors import ConfigError, FatalError
+from odradek.base.logs import get_logger
+
+log = get_logger(__name__)
+
+Request = Callable[[KazooClient], Any]
+"""Starts one asynchronous operation on the client and returns kazoo's pending result."""
+
+# kazoo wakes its thread with one byte per request through a socket pair that holds about 270 of them; a sender that
+# finds it full while the connection is down would never come back.
+_IN_FLIGHT_MAX = 200
+_LOST = (ConnectionLoss, SessionExpiredError, OperationTimeoutError)
+
+
+class ZkUnavailable(Exception):
+    """ZooKeeper did not answer in time; whether the request was carried out is not known."""
+
+
+class SessionEvent(Enum):
+    CONNECTION_LOST = "the connection broke; the session and its ephemeral nodes still live"
+    CONNECTION_RESTORED = "the same session goes on"
+    SESSION_LOST = "the session expired: its ephemeral nodes are gone"
+    SESSION_RENEWED = "a new session began: register again"
+
+
+# From the client's previous state and its new one. Nothing is told of the first connection.
+_EVENTS = {
+    (KazooState.CONNECTED, KazooState.SUSPENDED): SessionEvent.CONNECTION_LOST,
+    (KazooState.SUSPENDED, KazooState.CONNECTED): SessionEvent.CONNECTION_RESTORED,
+    (KazooState.CONNECTED, KazooState.LOST): SessionEvent.SESSION_LOST,
+    (KazooState.SUSPENDED, KazooState.LOST): SessionEvent.SESSION_LOST,
+    (KazooState.LOST, KazooState.CONNECTED): SessionEvent.SESSION_RENEWED,
+}
+
+
+class _ErrorsToOurLog(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        log.error("kazoo reports an error", message=record.getMessage(), exc_info=record.exc_info)
+
+
+def _kazoo_logger() -> logging.Logger:
+    """Connection changes are logged by us; from kazoo we take what we can't know otherwise."""
+    logger = logging.Logger("kazoo", logging.ERROR)
+    logger.addHandler(_ErrorsToOurLog())
+    return logger
+
+
+class ZkSession:
+    """`connect` is `zookeeper.connect`: hosts with ports, and optionally a path under which everything lives."""
+
+    def __init__(
+        self,
+        connect: str,
+        *,
+        session_timeout_ms: int,
+        connection_timeout_ms: int,
+        listener: Callable[[SessionEvent], None] = lambda event: None,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self.connect_string = connect
+        self.session_timeout_ms = session_timeout_ms
+        self._connection_timeout_ms = connection_timeout_ms
+        self._listener = listener
+        self._clock = clock
+        self._connected = threading.Event()
+        self._closing = False
+        self._state: str | None = None
+        try:
+            self._client = KazooClient(
+                hosts=connect,
+                timeout=session_timeout_ms / 1000,
+                connection_retry={"max_tries": -1, "delay": 0.05, "backoff": 2, "max_delay": 1.0},
+                logger=_kazoo_logger(),
+            )
+        except ValueError as error:
+            raise ConfigError(f"zookeeper.connect={connect!r} is not a list of HOST:PORT ({error})") from error
+        self._client.add_listener(self._on_state)
+
+    def start(self) -> None:
+        """Connects, and creates the path of the connect string where it is missing."""
+        if not self._client.start_async().wait(self._connection_timeout_ms / 1000):
+            self.close()
+            raise FatalError(
+                f"ZooKeeper at {self.connect_string} did not answer within {self._connection_timeout_ms} ms: start it, "
+                "or correct zookeeper.connect (zookeeper.connection.timeout.ms says how long to wait)"
+            )
+        self._create_chroot()
+        log.info("zookeeper session started", connect=self.connect_string, session=f"{self.session_id:#x}")
+
+    def close(self) -> None:
+        """Ends the session; its ephemeral nodes go at once."""
+        self._closing = True
+        self._client.stop()
+        self._client.close()
+
+    @property
+    def session_id(self) -> int:
+        client_id = self._client.client_id
+        if client_id is None:
+            raise ZkUnavailable(f"there is no session with ZooKeeper at {self.connect_string}")
+        return int(client_id[0])
+
+    def call(self, request: Request) -> Any:
+        """One request; its error is raised."""
+        (outcome,) = self.pipeline([request])
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    def pipeline(self, requests: Sequence[Request]) -> list[Any]:
+        """Sends all, then collects: per request its result, or the error ZooKeeper answered it with."""
+        outcomes: list[Any] = []
+        for start in range(0, len(requests), _IN_FLIGHT_MAX):
+            outcomes.extend(self._exchange(requests[start : start + _IN_FLIGHT_MAX]))
+        return outcomes
+
+    def ensure_paths(self, paths: Sequence[str]) -> None:
+        """Creates the nodes, without content, and their parents; those that exist are left alone."""
+        wanted = dict.fromkeys(prefix for path in paths for prefix in _prefixes(path))
+        outcomes = self.pipeline([_creation(path) for path in wanted])
+        for outcome in outcomes:
+            if isinstance(outcome, Exception) and not isinstance(outcome, NodeExistsError):
+                raise outcome
+
+    def _create_chroot(self) -> None:
+        chroot, self._client.chroot = self._client.chroot, ""
+        if chroot:
+            self.ensure_paths([chroot])
+        self._client.chroot = chroot
+
+    def _exchange(self, requests: Sequence[Request]) -> list[Any]:
+        deadline_ms = self._clock.monotonic_ms() + self._connection_timeout_ms
+        outcomes: list[Any] = [ConnectionLoss()] * len(requests)
+        while lost := [i for i, outcome in enumerate(outcomes) if isinstance(outcome, _LOST)]:
+            self._await_connection(deadline_ms)
+            pending = [(i, requests[i](self._client)) for i in lost]
+            for i, result in pending:
+                outcomes[i] = self._collect(result, deadline_ms)
+        return outcomes
+
+    def _collect(self, result: Any, deadline_ms: int) -> Any:
+        try:
+            return result.get(timeout=self._seconds_until(deadline_ms))
+        except (KazooTimeoutError, ConnectionClosedError) as error:
+            raise self._unavailable() from error
+        except KazooException as error:
+            return error
+
+    def _await_connection(self, deadline_ms: int) -> None:
+        if self._closing or not self._connected.wait(self._seconds_until(deadline_ms)):
+            raise self._unavailable()
+
+    def _seconds_until(self, deadline_ms: int) -> float:
+        return max(0, deadline_ms - self._clock.monotonic_ms()) / 1000
+
+    def _unavailable(self) -> ZkUnavailable:
+        return ZkUnavailable(f"ZooKeeper at {self.connect_string} does not answer")
+
+    def _on_state(self, state: str) -> None:
+        previous, self._state = self._state, state
+        if state == KazooState.CONNECTED:
+            self._connected.set()
+        else:
+            self._connected.clear()
+        event = _EVENTS.get((previous, state))
+        if event is not None and not self._closing:
+            log.warning("zookeeper session changed", change=event.name.lower(), meaning=event.value)
+            self._listener(event)
+
+
+def _creation(path: str) -> Request:
+    return lambda zk: zk.create_async(path, None)
+
+
+def _prefixes(path: str) -> list[str]:
+    parts = path.strip("/").split("/")
+    return ["/" + "/".join(parts[: depth + 1]) for depth in range(len(parts))]
