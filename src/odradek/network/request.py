@@ -42,8 +42,6 @@ class InboundRequest:
         self.received_ns = received_ns
         self.on_sent: Callable[[int], None] | None = None
         """Set it to be told, on the processor's thread, the monotonic time at which the kernel took the last byte."""
-        self.work: object = None
-        """For the application: what `begin` leaves for `run`."""
         self.held_bytes = len(frame)
         self.answer: Sequence[Chunk] | None = None
         self.answered = False
