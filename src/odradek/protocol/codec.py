@@ -36,7 +36,6 @@ _RUNTIME: dict[str, Any] = {
     "new": object.__new__,
     "bad_length": primitives.bad_length,
     "check_tag_count": primitives.check_tag_count,
-    "read_length": primitives.read_length,
     "read_string_length": primitives.read_string_length,
     "read_tag": primitives.read_tag,
     "read_uvarint": primitives.read_uvarint,
@@ -225,7 +224,11 @@ class _DecoderWriter(_Writer):
         with self.block("if n < 127:"):
             self.add("pos += 1")
         with self.block("else:"):
-            self.add(f"n, pos = {'read_string_length' if kind == 'string' else 'read_length'}(buf, pos)")
+            if kind == "string":
+                self.add("n, pos = read_string_length(buf, pos)")
+            else:
+                self.add("n, pos = read_uvarint(buf, pos)")
+                self.add("n -= 1")
 
     @contextmanager
     def checked_length(self, target: str, nullable: bool, room: str, path: str) -> Iterator[None]:

@@ -4,13 +4,15 @@ A frame is what follows the four-byte length on the socket: a header, whose vers
 version, and the body. Responses come as chunks, because records may still lie in files.
 """
 
+from collections.abc import Callable
+from functools import lru_cache
 from struct import Struct
 from struct import error as struct_error
 from typing import NamedTuple, TypeVar
 
 from odradek.base.file_slice import FileSlice
 from odradek.protocol.api_keys import APIS, ApiKey
-from odradek.protocol.primitives import ProtocolError, Splices, skip_tagged_fields
+from odradek.protocol.primitives import ProtocolError, Splices, bad_length, skip_tagged_fields
 from odradek.protocol.schema import Request, Response
 
 _FIXED_HEADER = Struct(">hhi")
@@ -40,14 +42,18 @@ class UnsupportedVersion(Exception):
 
 
 def parse_request_header(frame: memoryview) -> RequestHeader:
-    """Of an unknown API or version too, as far as all header versions agree; its body position means nothing."""
+    """Of an unknown API or version too, as far as all header versions agree; its body position means nothing then."""
     try:
         key, version, correlation_id = _FIXED_HEADER.unpack_from(frame)
-        if key == ApiKey.CONTROLLED_SHUTDOWN and version == 0:
-            return RequestHeader(key, version, correlation_id, None, _FIXED_HEADER.size)
-        client_id, pos = _read_client_id(frame, _FIXED_HEADER.size)
-        api = APIS.get(key)
-        if api is not None and version in api.versions and version in api.request.FLEXIBLE:
+        header_version = _request_header_version(key, version)
+        if header_version == 0:
+            return RequestHeader(key, version, correlation_id, None, 8)
+        (length,) = _CLIENT_ID_LENGTH.unpack_from(frame, 8)
+        pos = 10 + length if length > 0 else 10
+        if pos > len(frame):
+            raise bad_length("a client id", length, len(frame) - 10)
+        client_id = None if length < 0 else str(frame[10:pos], "utf-8")
+        if header_version == 2:
             pos = pos + 1 if frame[pos] == 0 else skip_tagged_fields(frame, pos)
     except (struct_error, IndexError):
         raise ProtocolError("a request header ends too early") from None
@@ -56,23 +62,27 @@ def parse_request_header(frame: memoryview) -> RequestHeader:
     return RequestHeader(key, version, correlation_id, client_id, pos)
 
 
-def _read_client_id(frame: memoryview, pos: int) -> tuple[str | None, int]:
-    (length,) = _CLIENT_ID_LENGTH.unpack_from(frame, pos)
-    pos += 2
-    if length < 0:
-        return None, pos
-    if length > len(frame) - pos:
-        raise ProtocolError(f"a client id claims {length} bytes, but only {len(frame) - pos} are left")
-    return str(frame[pos : pos + length], "utf-8"), pos + length
+@lru_cache(maxsize=1024)
+def _request_header_version(key: int, version: int) -> int:
+    if key == ApiKey.CONTROLLED_SHUTDOWN and version == 0:
+        return 0
+    api = APIS.get(key)
+    return 2 if api and version in api.versions and version in api.request.FLEXIBLE else 1
 
 
 def decode_request(frame: memoryview) -> tuple[RequestHeader, Request]:
     header = parse_request_header(frame)
-    api = APIS.get(header.api_key)
-    if api is None or header.api_version not in api.versions:
+    decoder = _request_decoder(header.api_key, header.api_version)
+    if decoder is None:
         raise UnsupportedVersion(header)
-    request, _ = api.request.decoder(header.api_version)(frame, header.body_position)
+    request, _ = decoder(frame, header.body_position)
     return header, request
+
+
+@lru_cache(maxsize=1024)
+def _request_decoder(key: int, version: int) -> Callable[[memoryview, int], tuple[Request, int]] | None:
+    api = APIS.get(key)
+    return api.request.decoder(version) if api and version in api.versions else None
 
 
 def encode_response(correlation_id: int, response: Response, version: int) -> list[bytes | FileSlice]:

@@ -21,8 +21,8 @@ Records: TypeAlias = Chunk | Sequence[Chunk]
 Splices: TypeAlias = list[tuple[int, FileSlice]]
 """File slices of an encoded message, each with the position in the encoded bytes that it belongs before."""
 
+_BUFFERS = (bytes, bytearray, memoryview)
 STRING_LENGTH_MAX = 0x7FFF
-_VARINT_SHIFT_MAX = 28
 
 
 class ProtocolError(Exception):
@@ -41,29 +41,37 @@ def bad_length(where: str, length: int, room: int) -> ProtocolError:
 
 def read_uvarint(buf: memoryview, pos: int) -> tuple[int, int]:
     """The number at `pos`, and the position after it. Running off the end raises IndexError."""
-    value = shift = 0
-    while True:
+    byte = buf[pos]
+    if byte < 0x80:
+        return byte, pos + 1
+    value = byte & 0x7F
+    byte = buf[pos + 1]
+    if byte < 0x80:
+        return value | byte << 7, pos + 2
+    value |= (byte & 0x7F) << 7
+    byte = buf[pos + 2]
+    if byte < 0x80:
+        return value | byte << 14, pos + 3
+    value |= (byte & 0x7F) << 14
+    return _read_long_uvarint(buf, pos + 3, value)
+
+
+def _read_long_uvarint(buf: memoryview, pos: int, value: int) -> tuple[int, int]:
+    for shift in (21, 28):
         byte = buf[pos]
         pos += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
             return value, pos
-        shift += 7
-        if shift > _VARINT_SHIFT_MAX:
-            raise ProtocolError("a varint is longer than five bytes")
-
-
-def read_length(buf: memoryview, pos: int) -> tuple[int, int]:
-    """A compact length, which is written plus one, so that null (-1) is zero."""
-    value, pos = read_uvarint(buf, pos)
-    return value - 1, pos
+    raise ProtocolError("a varint is longer than five bytes")
 
 
 def read_string_length(buf: memoryview, pos: int) -> tuple[int, int]:
-    length, pos = read_length(buf, pos)
-    if length > STRING_LENGTH_MAX:
-        raise ProtocolError(f"a string claims {length} bytes, more than {STRING_LENGTH_MAX}")
-    return length, pos
+    """A compact length is written plus one, so that null is zero."""
+    length_plus_one, pos = read_uvarint(buf, pos)
+    if length_plus_one > STRING_LENGTH_MAX + 1:
+        raise ProtocolError(f"a string claims {length_plus_one - 1} bytes, more than {STRING_LENGTH_MAX}")
+    return length_plus_one - 1, pos
 
 
 def skip_tagged_fields(buf: memoryview, pos: int) -> int:
@@ -128,16 +136,16 @@ def put_compact_records(out: bytearray, records: Records | None, splices: Splice
 def _size(records: Records) -> int:
     if isinstance(records, FileSlice):
         return records.size
-    if isinstance(records, list | tuple):
-        return sum(map(_size, records))
-    return len(records)
+    if isinstance(records, _BUFFERS):
+        return len(records)
+    return sum(map(_size, records))
 
 
 def _append(out: bytearray, records: Records, splices: Splices) -> None:
     if isinstance(records, FileSlice):
         if records.size:
             splices.append((len(out), records))
-    elif isinstance(records, bytes | bytearray | memoryview):
+    elif isinstance(records, _BUFFERS):
         out += records
     else:
         for chunk in records:
