@@ -7,9 +7,10 @@ records are not decoded. It is rebuilt when it can't be kept: an older format, o
 How far records are looked into:
 
 - always, by the header: sizes, CRC, counts, attributes, the largest timestamp;
-- always, when not compressed: a walk over the record lengths (`record_walk.count_records`);
-- with `verify_records`, and whenever a rule asks about single records (compacted topics need keys, and
-  `message.timestamp.before.max.ms` the oldest timestamp): every field, after a bounded decompression.
+- a walk over the record lengths (`record_walk.count_records`), when not compressed always, when compressed unless
+  `verify_records` is HEADER, after a bounded decompression;
+- every field of every record, with FIELDS, and whenever a rule asks about single records: compacted topics need keys,
+  and `message.timestamp.before.max.ms` the oldest timestamp.
 """
 
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from odradek.protocol.record_batch import (
     MAGIC,
     MAGIC_AT,
     NO_TIMESTAMP,
+    TRANSACTIONAL_BIT,
     BatchHeader,
     TimestampType,
     assign,
@@ -56,6 +58,14 @@ class Origin(Enum):
     COORDINATOR = "this broker itself: may write control batches, and several batches at once"
 
 
+class RecordCheck(Enum):
+    """How far to look into records that no rule asks about. The costs are of a 64 KiB batch of 100-byte records."""
+
+    HEADER = "compressed records are taken as they are: 0.01 ms"
+    LENGTHS = "there are as many as the batch says, and they fill it: 0.03 ms, compressed 0.1-0.4 ms"
+    FIELDS = "each can be decoded, has the right offset, and the largest timestamp is put right: 0.6 ms more"
+
+
 @dataclass(frozen=True, slots=True)
 class BatchRules:
     """A topic's configuration, as far as it speaks of single batches. The defaults are Kafka's."""
@@ -67,13 +77,15 @@ class BatchRules:
     compression_type: Codec | None = None  # None keeps the producer's codec
     compacted: bool = False
     origin: Origin = Origin.CLIENT
-    verify_records: bool = False
+    verify_records: RecordCheck = RecordCheck.LENGTHS
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED
 
     @property
     def asks_about_records(self) -> bool:
-        """Whether a header isn't enough to decide."""
-        return self.verify_records or self.compacted or self.timestamp_before_max_ms != NO_LIMIT_MS
+        """Whether the fields of single records matter."""
+        return (
+            self.compacted or self.timestamp_before_max_ms != NO_LIMIT_MS or self.verify_records is RecordCheck.FIELDS
+        )
 
 
 class BatchInfo(NamedTuple):
@@ -92,8 +104,7 @@ class BatchInfo(NamedTuple):
     is_control: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ValidatedBatches:
+class ValidatedBatches(NamedTuple):
     """Bytes that may be written, and what the log has to know about them."""
 
     data: memoryview
@@ -185,6 +196,9 @@ def _check_records(
         return span
     if not header.attributes & CODEC_MASK:
         count_records(payload(records, pos, header), header.record_count)
+    elif rules.verify_records is not RecordCheck.HEADER:
+        data = plain_payload(records, pos, header, max_decompressed=rules.max_decompressed_bytes)
+        count_records(data, header.record_count)
     elif header.attributes & CODEC_MASK > Codec.ZSTD:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"Unknown compression codec {header.attributes & CODEC_MASK}")
     return None
@@ -198,11 +212,11 @@ def _check_timestamps(header: BatchHeader, span: RecordSpan | None, rules: Batch
         newest = header.base_timestamp + span.max_timestamp_delta
         oldest = header.base_timestamp + span.min_timestamp_delta
     _check_time_range(oldest, newest, stamped, rules, now_ms)
-    return now_ms if rules.timestamp_type == TimestampType.LOG_APPEND_TIME else newest
+    return now_ms if rules.timestamp_type is TimestampType.LOG_APPEND_TIME else newest
 
 
 def _check_time_range(oldest: int, newest: int, log_append_time: bool, rules: BatchRules, now_ms: int) -> None:
-    if rules.timestamp_type == TimestampType.CREATE_TIME and newest != NO_TIMESTAMP:
+    if rules.timestamp_type is TimestampType.CREATE_TIME and newest != NO_TIMESTAMP:
         # A record without a timestamp among others is not too old.
         too_old = oldest != NO_TIMESTAMP and now_ms - oldest > rules.timestamp_before_max_ms
         # The last says that the sum of base and delta is no timestamp at all.
@@ -251,7 +265,7 @@ def _convert_and_assign(
         base_offset=next_offset,
         compression=messages.codec if rules.compression_type is None else rules.compression_type,
         leader_epoch=leader_epoch,
-        log_append_time_ms=now_ms if rules.timestamp_type == TimestampType.LOG_APPEND_TIME else None,
+        log_append_time_ms=now_ms if rules.timestamp_type is TimestampType.LOG_APPEND_TIME else None,
     )
     if len(batch) > rules.max_message_bytes:
         raise _too_large(len(batch), rules)
@@ -259,6 +273,7 @@ def _convert_and_assign(
 
 
 def _info(header: BatchHeader, base_offset: int, position: int, size: int) -> BatchInfo:
+    attributes = header.attributes
     return BatchInfo(
         base_offset,
         base_offset + header.last_offset_delta,
@@ -269,24 +284,23 @@ def _info(header: BatchHeader, base_offset: int, position: int, size: int) -> Ba
         header.producer_epoch,
         header.base_sequence,
         header.last_sequence,
-        header.is_transactional,
-        header.is_control,
+        attributes & TRANSACTIONAL_BIT != 0,
+        attributes & CONTROL_BIT != 0,
     )
 
 
 def _result(data: memoryview, infos: list[BatchInfo], rules: BatchRules, now_ms: int) -> ValidatedBatches:
     newest = infos[0]
-    for info in infos:
-        if info.max_timestamp > newest.max_timestamp:
-            newest = info
+    if len(infos) > 1:
+        newest = max(infos, key=lambda info: info.max_timestamp)
     return ValidatedBatches(
-        data=data,
-        batches=infos,
-        first_offset=infos[0].base_offset,
-        last_offset=infos[-1].last_offset,
-        max_timestamp=newest.max_timestamp,
-        offset_of_max_timestamp=newest.last_offset,
-        log_append_time=now_ms if rules.timestamp_type == TimestampType.LOG_APPEND_TIME else NO_TIMESTAMP,
+        data,
+        infos,
+        infos[0].base_offset,
+        infos[-1].last_offset,
+        newest.max_timestamp,
+        newest.last_offset,
+        now_ms if rules.timestamp_type is TimestampType.LOG_APPEND_TIME else NO_TIMESTAMP,
     )
 
 

@@ -215,12 +215,12 @@ def set_max_timestamp(
     buf: WritableBuffer, pos: int, header: BatchHeader, timestamp_type: TimestampType, max_timestamp: int
 ) -> BatchHeader:
     """Rewrites the timestamp type and the largest timestamp, and the checksum with them, when they differ."""
-    if header.max_timestamp == max_timestamp and header.timestamp_type == timestamp_type:
+    attributes = header.attributes & ~LOG_APPEND_TIME_BIT
+    if timestamp_type is TimestampType.LOG_APPEND_TIME:
+        attributes |= LOG_APPEND_TIME_BIT
+    if header.max_timestamp == max_timestamp and header.attributes == attributes:
         return header
     _check_whole(buf, pos, header)
-    attributes = header.attributes & ~LOG_APPEND_TIME_BIT
-    if timestamp_type == TimestampType.LOG_APPEND_TIME:
-        attributes |= LOG_APPEND_TIME_BIT
     _INT16.pack_into(buf, pos + ATTRIBUTES_AT, attributes)
     _INT64.pack_into(buf, pos + MAX_TIMESTAMP_AT, max_timestamp)
     crc = _checksum(buf, pos, header.length)

@@ -20,6 +20,11 @@ MIN_RECORD_SIZE: Final = 7
 # to have rows that break at once costs no more than one without.
 _FIRST_ROW: Final = 16
 _MAX_VARINT_BYTES: Final = 10
+_MIN_LENGTH_BYTE: Final = (MIN_RECORD_SIZE - 1) << 1
+# Single bytes of `bytes` are read twice as fast as those of a view; below this record size a copy pays.
+_WORTH_A_COPY: Final = 512
+_MAX_INT64: Final = 2**63 - 1
+_BYTE: Final = tuple(bytes((value,)) for value in range(256))
 
 
 class RecordSpan(NamedTuple):
@@ -32,32 +37,34 @@ class RecordSpan(NamedTuple):
 
 def count_records(data: Buffer, expected: int) -> None:
     """Follows the record lengths only; raises INVALID_RECORD unless `expected` records end where `data` ends."""
+    if expected * _WORTH_A_COPY > len(data):
+        data = bytes(data)
     at, end, count = 0, len(data), 0
     last_size, row = 0, _FIRST_ROW
     try:
         while at < end:
             first = data[at]
-            if first < 0x80:
-                size, width = 1 + (first >> 1), 1
-            else:
+            if first >= 0x80:
                 second = data[at + 1]
                 if second < 0x80:
-                    size, width = 2 + ((first & 0x7F | second << 7) >> 1), 2
+                    size = (first >> 1) + (second << 6) - 62  # two bytes, zigzag, less the continuation bit
                 else:
                     length, body = read_varint(data, at)
-                    size, width = body - at + length, body - at
-            if first & 1 or size < MIN_RECORD_SIZE:
-                raise invalid(f"a record of {size} bytes")
+                    size = body - at + length
+            elif first >= _MIN_LENGTH_BYTE:
+                size = 1 + (first >> 1)
+            else:
+                raise invalid(f"a record of {first >> 1} bytes")
+            if first & 1:
+                raise invalid("a record of negative length")
             at += size
             count += 1
-            if size != last_size:
-                last_size, row = size, _FIRST_ROW
-                continue
-            # The bytes just before `at` belong to a record like the one before it: how long does the row go on?
-            alike = _row_length(data, at, size, width, row)
-            at += alike * size
-            count += alike
-            row = row * 4 if alike == row else _FIRST_ROW
+            if size == last_size:
+                alike = _row_length(data, at, size, row)
+                at += alike * size
+                count += alike
+                row = row * 4 if alike == row else _FIRST_ROW
+            last_size = size
     except IndexError:
         raise invalid("a record cut short") from None
     if at != end:
@@ -66,49 +73,76 @@ def count_records(data: Buffer, expected: int) -> None:
         raise invalid(f"{count} records and says that it has {expected}")
 
 
-def _row_length(data: Buffer, at: int, size: int, width: int, most: int) -> int:
-    """How many of the next `most` records, `size` bytes apart, have the length prefix of the one before `at`."""
+def _row_length(data: Buffer, at: int, size: int, most: int) -> int:
+    """How many of the next `most` records, `size` bytes apart, begin with the length of the one before `at`."""
     stop = at + most * size
-    alike = most
-    for place in range(width):
-        column = bytes(data[at + place : stop : size])
+    alike, place = most, 0
+    while True:
         prefix = data[at - size + place]
-        alike = min(alike, len(column) - len(column.lstrip(bytes((prefix,)))))
-    return alike
+        column = bytes(data[at + place : stop : size])
+        alike = min(alike, len(column) - len(column.lstrip(_BYTE[prefix])))
+        if prefix < 0x80 or not alike:
+            return alike
+        place += 1
 
 
 def walk_records(data: bytes, expected: int) -> RecordSpan:
     """Follows every field of every record; raises INVALID_RECORD where they don't fit or offsets aren't 0, 1, 2 …"""
     at, end = 0, len(data)
-    low = high = keyless = 0
+    low, high, keyless = _MAX_INT64, -_MAX_INT64, 0
+    varint = read_varint
     try:
         for index in range(expected):
-            length, at = read_varint(data, at)
-            stop = at + length
-            if length < 0 or stop > end:
-                raise invalid(f"a record of {length} bytes, {end - at} left")
-            timestamp_delta, at = read_varint(data, at + 1)
-            if not index:
-                low = high = timestamp_delta
-            elif timestamp_delta > high:
-                high = timestamp_delta
-            elif timestamp_delta < low:
-                low = timestamp_delta
-            offset_delta, at = read_varint(data, at)
-            if offset_delta != index:
-                raise invalid(f"offset delta {offset_delta} in its record {index}")
-            size, at = read_varint(data, at)
-            if size < 0:
-                keyless += 1
+            # The loop is the cost: one-byte varints, nearly all of them, are read without a call.
+            if (byte := data[at]) < 0x80:
+                stop = at + 1 + (byte >> 1) if not byte & 1 else -1
+                at += 2
+            elif (second := data[at + 1]) < 0x80 and not byte & 1:
+                stop = at + (byte >> 1) + (second << 6) - 62
+                at += 3
             else:
-                at += size
-            size, at = read_varint(data, at)
-            if size > 0:
-                at += size
-            count = data[at]
-            at = at + 1 if not count else _skip_headers(data, at, stop)
+                length, at = varint(data, at)
+                stop = at + length
+                at += 1
+            if not at < stop <= end:
+                raise invalid(f"a record {index} that ends outside of it")
+            if (byte := data[at]) < 0x80:
+                delta = byte >> 1 ^ -(byte & 1)
+                at += 1
+            else:
+                delta, at = varint(data, at)
+            if delta > high:
+                high = delta
+            elif delta < low:
+                low = delta
+            if (byte := data[at]) < 0x80:
+                delta = byte >> 1 ^ -(byte & 1)
+                at += 1
+            elif (second := data[at + 1]) < 0x80:
+                delta = (byte & 0x7F | second << 7) >> 1 ^ -(byte & 1)
+                at += 2
+            else:
+                delta, at = varint(data, at)
+            if delta != index:
+                raise invalid(f"offset delta {delta} in its record {index}")
+            if (byte := data[at]) < 0x80:
+                if byte & 1:
+                    keyless += 1
+                    at += 1
+                else:
+                    at += 1 + (byte >> 1)
+            else:
+                size, at = varint(data, at)
+                at = at + size if size >= 0 else at
+                keyless += size < 0
+            if (byte := data[at]) < 0x80:
+                at += 1 if byte & 1 else 1 + (byte >> 1)
+            else:
+                size, at = varint(data, at)
+                at = at + size if size >= 0 else at
+            at = at + 1 if not data[at] else _skip_headers(data, at, stop)
             if at != stop:
-                raise invalid(f"fields that don't fill record {index}")
+                raise invalid(f"fields that don't fill its record {index}")
     except IndexError:
         raise invalid("a record cut short") from None
     if at != end:
