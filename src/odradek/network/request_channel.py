@@ -31,7 +31,7 @@ class RequestChannel:
         self._stopped = False
 
     @property
-    def queue_size(self) -> int:
+    def size(self) -> int:
         return len(self._queue)
 
     def offer(self, request: InboundRequest, waiter: Waiter) -> bool:

@@ -44,8 +44,8 @@ class SocketServer:
         held = self.held_bytes
         return not held or held + size <= self.settings.queued_max_request_bytes
 
-    def start(self) -> None:
-        """Bind every listener, then serve them all. Raises FatalError if one can't be bound."""
+    def bind(self) -> None:
+        """Take the ports of every listener; clients may connect, and wait. Raises FatalError if one can't be bound."""
         try:
             for listener in self.settings.listeners:
                 processors = [
@@ -57,6 +57,11 @@ class SocketServer:
         except BaseException:
             self.stop(0)
             raise
+
+    def start(self) -> None:
+        """Serve all listeners, bound now if they are not yet."""
+        if not self._acceptors:
+            self.bind()
         for processor in self.processors:
             processor.start()
         for name, acceptor in self._acceptors.items():
