@@ -1,0 +1,141 @@
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.atomic.LongAdder;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+
+/**
+ * What Kafka's own tools do not measure, with the unmodified Java clients; each mode prints one JSON object.
+ *
+ *   single  BOOTSTRAP TOPIC PRODUCERS IN_FLIGHT SECONDS   one record per request, each producer on its own partition
+ *   latency BOOTSTRAP TOPIC RECORDS ACKS                  send, acknowledged, received: warm, one at a time
+ *   consume BOOTSTRAP TOPIC RECORDS FROM_OFFSET           all partitions assigned, no group
+ */
+public class Probe {
+    private static final int RECORD_BYTES = 100;
+
+    public static void main(String[] args) throws Exception {
+        String bootstrap = args[1];
+        String topic = args[2];
+        switch (args[0]) {
+            case "single" -> single(bootstrap, topic, Integer.parseInt(args[3]), Integer.parseInt(args[4]), Integer.parseInt(args[5]));
+            case "latency" -> latency(bootstrap, topic, Integer.parseInt(args[3]), args[4]);
+            case "consume" -> consume(bootstrap, topic, Long.parseLong(args[3]), Long.parseLong(args[4]));
+            default -> throw new IllegalArgumentException("no mode " + args[0]);
+        }
+    }
+
+    private static void single(String bootstrap, String topic, int producers, int inFlight, int seconds) throws Exception {
+        LongAdder acknowledged = new LongAdder();
+        LongAdder failed = new LongAdder();
+        List<Thread> senders = new ArrayList<>();
+        for (int partition = 0; partition < producers; partition++) {
+            senders.add(sender(bootstrap, topic, partition, inFlight, acknowledged, failed));
+        }
+        senders.forEach(Thread::start);
+        Thread.sleep(2000);
+        long before = acknowledged.sum();
+        long start = System.nanoTime();
+        Thread.sleep(seconds * 1000L);
+        double rate = (acknowledged.sum() - before) / ((System.nanoTime() - start) / 1e9);
+        for (Thread sender : senders) sender.interrupt();
+        for (Thread sender : senders) sender.join();
+        if (failed.sum() > 0) throw new IllegalStateException(failed.sum() + " sends failed");
+        print("{\"requests_per_s\": %.0f}", rate);
+    }
+
+    /** Keeps twice the requests in flight ready, so that the connection is never without its next one. */
+    private static Thread sender(String bootstrap, String topic, int partition, int inFlight, LongAdder acknowledged, LongAdder failed) {
+        return new Thread(() -> {
+            Semaphore open = new Semaphore(2 * inFlight);
+            byte[] value = new byte[RECORD_BYTES];
+            try (var producer = producer(bootstrap, Map.of("acks", "1", "linger.ms", 0, "batch.size", 0, "enable.idempotence", false,
+                    "max.in.flight.requests.per.connection", inFlight))) {
+                while (!Thread.currentThread().isInterrupted()) {
+                    open.acquire();
+                    producer.send(new ProducerRecord<>(topic, partition, null, value), (metadata, error) -> {
+                        (error == null ? acknowledged : failed).increment();
+                        open.release();
+                    });
+                }
+            } catch (InterruptedException | org.apache.kafka.common.errors.InterruptException end) {
+                // the measurement is over; closing the producer waits for what is in flight
+            }
+        });
+    }
+
+    private static void latency(String bootstrap, String topic, int records, String acks) throws Exception {
+        int warmUp = Math.max(1000, records / 4);
+        double[] acknowledged = new double[records];
+        double[] received = new double[records];
+        try (var producer = producer(bootstrap, Map.of("acks", acks, "linger.ms", 0)); var consumer = consumer(bootstrap)) {
+            List<TopicPartition> partitions = partitionsOf(consumer, topic);
+            consumer.assign(partitions);
+            consumer.seekToEnd(partitions);
+            partitions.forEach(consumer::position);
+            for (int i = -warmUp; i < records; i++) {
+                long start = System.nanoTime();
+                producer.send(new ProducerRecord<>(topic, new byte[RECORD_BYTES])).get();
+                double untilAcknowledged = (System.nanoTime() - start) / 1e6;
+                while (consumer.poll(Duration.ofSeconds(5)).isEmpty()) {
+                    if (System.nanoTime() - start > 10_000_000_000L) throw new IllegalStateException("a record was not delivered in 10 s");
+                }
+                if (i >= 0) {
+                    acknowledged[i] = untilAcknowledged;
+                    received[i] = (System.nanoTime() - start) / 1e6;
+                }
+            }
+        }
+        Arrays.sort(acknowledged);
+        Arrays.sort(received);
+        print("{\"p50_ms\": %.3f, \"p99_ms\": %.3f, \"ack_p50_ms\": %.3f, \"ack_p99_ms\": %.3f}", received[records / 2],
+            received[records * 99 / 100], acknowledged[records / 2], acknowledged[records * 99 / 100]);
+    }
+
+    private static void consume(String bootstrap, String topic, long records, long fromOffset) {
+        try (var consumer = consumer(bootstrap)) {
+            List<TopicPartition> partitions = partitionsOf(consumer, topic);
+            consumer.assign(partitions);
+            partitions.forEach(partition -> consumer.seek(partition, fromOffset));
+            long count = 0;
+            long bytes = 0;
+            long start = System.nanoTime();
+            while (count < records) {
+                var batch = consumer.poll(Duration.ofSeconds(10));
+                if (batch.isEmpty()) throw new IllegalStateException(count + " of " + records + " records, then nothing for 10 s");
+                count += batch.count();
+                for (var record : batch) bytes += record.serializedValueSize();
+            }
+            double seconds = (System.nanoTime() - start) / 1e9;
+            print("{\"records_per_s\": %.0f, \"bytes\": %d}", count / seconds, bytes);
+        }
+    }
+
+    private static List<TopicPartition> partitionsOf(KafkaConsumer<byte[], byte[]> consumer, String topic) {
+        return consumer.partitionsFor(topic).stream().map(info -> new TopicPartition(topic, info.partition())).toList();
+    }
+
+    private static KafkaProducer<byte[], byte[]> producer(String bootstrap, Map<String, Object> settings) {
+        Map<String, Object> all = new HashMap<>(settings);
+        all.put("bootstrap.servers", bootstrap);
+        return new KafkaProducer<>(all, new ByteArraySerializer(), new ByteArraySerializer());
+    }
+
+    private static KafkaConsumer<byte[], byte[]> consumer(String bootstrap) {
+        return new KafkaConsumer<>(Map.of("bootstrap.servers", bootstrap), new ByteArrayDeserializer(), new ByteArrayDeserializer());
+    }
+
+    private static void print(String format, Object... values) {
+        System.out.println(String.format(Locale.ROOT, format, values));
+    }
+}

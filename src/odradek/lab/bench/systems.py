@@ -1,0 +1,198 @@
+"""Starts and stops the two systems under test: one broker each, each with its own ZooKeeper, with the same settings.
+
+The broker is a child of this process and is addressed by its pid, so that both are timed and metered in the same way.
+"""
+
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+START_LIMIT_S = 60.0
+STOP_LIMIT_S = 60.0
+POLL_INTERVAL_S = 0.005
+FIND_COORDINATOR = 10
+
+# What Kafka's own start scripts give the JVM.
+JVM_OPTIONS = (
+    "-server",
+    "-XX:+UseG1GC",
+    "-XX:MaxGCPauseMillis=20",
+    "-XX:InitiatingHeapOccupancyPercent=35",
+    "-XX:+ExplicitGCInvokesConcurrent",
+    "-Djava.awt.headless=true",
+)
+
+LOG4J = """\
+log4j.rootLogger=INFO, out
+log4j.appender.out=org.apache.log4j.ConsoleAppender
+log4j.appender.out.layout=org.apache.log4j.PatternLayout
+log4j.appender.out.layout.ConversionPattern=[%d] %p %m (%c)%n
+"""
+
+API_VERSIONS_V0 = struct.pack(">ihhih", 10, 18, 0, 7, -1)
+
+
+class BenchError(RuntimeError):
+    """A system did not start, stop or answer; the message names its log."""
+
+
+@dataclass(slots=True)
+class Process:
+    """A child with its output in a file."""
+
+    popen: subprocess.Popen[bytes]
+    log: Path
+
+    @classmethod
+    def start(cls, command: list[str], log: Path) -> "Process":
+        with log.open("ab") as out:
+            return cls(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out), log)
+
+    @property
+    def pid(self) -> int:
+        return self.popen.pid
+
+    def require_alive(self) -> None:
+        if self.popen.poll() is not None:
+            raise BenchError(f"ended with status {self.popen.returncode}, see {self.log}")
+
+    def stop(self) -> None:
+        self.popen.terminate()
+        try:
+            self.popen.wait(STOP_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            self.popen.kill()
+            self.popen.wait()
+            raise BenchError(f"did not stop within {STOP_LIMIT_S:.0f} s, see {self.log}") from None
+
+
+@dataclass(slots=True)
+class System(ABC):
+    """One broker and its ZooKeeper in a directory of their own."""
+
+    name: str
+    directory: Path
+    kafka_lib: Path
+    port: int = field(default_factory=lambda: free_port())
+    zookeeper_port: int = field(default_factory=lambda: free_port())
+    _zookeeper: Process | None = None
+    _broker: Process | None = None
+
+    @abstractmethod
+    def broker_command(self, properties: Path) -> list[str]: ...
+
+    @property
+    def bootstrap(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def broker_pid(self) -> int:
+        assert self._broker is not None
+        return self._broker.pid
+
+    def start(self) -> None:
+        self.directory.mkdir(parents=True, exist_ok=True)
+        (self.directory / "log4j.properties").write_text(LOG4J)
+        self._start_zookeeper()
+        self.start_broker()
+
+    def stop(self) -> None:
+        self.stop_broker()
+        if self._zookeeper is not None:
+            self._zookeeper.stop()
+            self._zookeeper = None
+
+    def remove(self) -> None:
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def start_broker(self) -> float:
+        """Seconds from the birth of the process to its first answer."""
+        properties = self.directory / "server.properties"
+        properties.write_text(self._server_properties())
+        start = time.monotonic()
+        self._broker = Process.start(self.broker_command(properties), self.directory / "broker.log")
+        await_answer(self._broker, lambda: bool(api_versions(self.port)))
+        return time.monotonic() - start
+
+    def stop_broker(self) -> None:
+        if self._broker is not None:
+            broker, self._broker = self._broker, None
+            broker.stop()
+
+    def supports(self, api_key: int) -> bool:
+        return api_key in api_versions(self.port)
+
+    def java(self, heap: str, *arguments: str) -> list[str]:
+        log4j = f"-Dlog4j.configuration=file:{self.directory}/log4j.properties"
+        return ["java", f"-Xms{heap}", f"-Xmx{heap}", *JVM_OPTIONS, log4j, "-cp", f"{self.kafka_lib}/*", *arguments]
+
+    def _start_zookeeper(self) -> None:
+        config = self.directory / "zookeeper.properties"
+        config.write_text(
+            f"dataDir={self.directory}/zookeeper\nclientPortAddress=127.0.0.1\nclientPort={self.zookeeper_port}\n"
+            "tickTime=2000\nmaxClientCnxns=0\nadmin.enableServer=false\n"
+        )
+        command = self.java("512m", "org.apache.zookeeper.server.quorum.QuorumPeerMain", str(config))
+        self._zookeeper = Process.start(command, self.directory / "zookeeper.log")
+        await_answer(self._zookeeper, lambda: b"Mode" in exchange(self.zookeeper_port, b"srvr"))
+
+    def _server_properties(self) -> str:
+        return (
+            f"broker.id=0\nlisteners=PLAINTEXT://127.0.0.1:{self.port}\nlog.dirs={self.directory}/data\n"
+            f"zookeeper.connect=127.0.0.1:{self.zookeeper_port}\nzookeeper.session.timeout.ms=18000\n"
+            "offsets.topic.replication.factor=1\noffsets.topic.num.partitions=1\n"
+            "log.segment.delete.delay.ms=1000\n"
+        )
+
+
+class Kafka(System):
+    def broker_command(self, properties: Path) -> list[str]:
+        return self.java("1g", "kafka.Kafka", str(properties))
+
+
+class Odradek(System):
+    def broker_command(self, properties: Path) -> list[str]:
+        return [sys.executable, "-m", "odradek.cli.main", "broker", str(properties)]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def await_answer(process: Process, answers: Callable[[], bool]) -> None:
+    end = time.monotonic() + START_LIMIT_S
+    while not answers():
+        process.require_alive()
+        if time.monotonic() > end:
+            raise BenchError(f"gave no answer within {START_LIMIT_S:.0f} s, see {process.log}")
+        time.sleep(POLL_INTERVAL_S)
+
+
+def exchange(port: int, request: bytes) -> bytes:
+    """The first bytes of the answer, or nothing from a port where nobody serves yet."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+            connection.sendall(request)
+            return connection.recv(65536)
+    except OSError:
+        return b""
+
+
+def api_versions(port: int) -> dict[int, tuple[int, int]]:
+    """API key → its least and greatest version; empty while the broker does not serve."""
+    answer = exchange(port, API_VERSIONS_V0)
+    if len(answer) < 14:
+        return {}
+    (count,) = struct.unpack_from(">i", answer, 10)
+    entries = struct.iter_unpack(">hhh", answer[14 : 14 + 6 * count])
+    return {key: (least, greatest) for key, least, greatest in entries}
