@@ -11,8 +11,9 @@ from rich.text import Text
 from odradek.base.errors import FatalError
 from odradek.cli.log_files import Entry, Problem, ReadOptions, reader_for
 from odradek.cli.output import Format, bytes_as_text, note_console, print_rows
+from odradek.cli.usage import WrongUsage, examples
 
-app = typer.Typer(rich_markup_mode="rich")
+app = typer.Typer(add_completion=False)
 
 _BATCH_COLUMNS = (
     "position",
@@ -37,9 +38,11 @@ class DumpFormat(StrEnum):
 
 
 @app.command(
-    epilog="Examples:  odradek dump-log data/broker-0/logs/orders-0/00000000000000000000.log   "
-    "odradek dump-log --verify data/broker-0/logs/orders-0   "
-    "odradek dump-log --print-data-log FILE.log"
+    epilog=examples(
+        "odradek dump-log data/broker-0/logs/orders-0/00000000000000000000.log",
+        "odradek dump-log --verify data/broker-0/logs/orders-0",
+        "odradek dump-log --print-data-log --format json FILE.log",
+    )
 )
 def dump_log(
     files: Annotated[
@@ -78,7 +81,7 @@ def dump_log(
 
 def _expand(paths: list[Path]) -> list[Path]:
     if not paths:
-        raise typer.BadParameter("name at least one file, or a partition's directory")
+        raise WrongUsage("name at least one file, or a partition's directory")
     found: list[Path] = []
     for path in paths:
         if path.is_dir():

@@ -6,8 +6,9 @@ anything is parsed, so each verb is written once and takes only the options that
 
 from typing import Any
 
-import typer
 from typer.core import TyperGroup
+
+from odradek.cli.usage import WrongUsage
 
 
 class VerbGroup(TyperGroup):
@@ -25,9 +26,9 @@ class VerbGroup(TyperGroup):
         verbs = {f"--{name}": name for name in self.list_commands(ctx)}
         given = [arg for arg in args if arg in verbs]
         if len(given) > 1:
-            raise typer.BadParameter(f"only one of {', '.join(verbs)} can be given, not {' and '.join(given)}", ctx=ctx)
+            raise WrongUsage(f"only one of {', '.join(verbs)} can be given, not {' and '.join(given)}")
         if given:
             return [verbs[given[0]], *(arg for arg in args if arg != given[0])]
         if "--help" in args:
             return args
-        raise typer.BadParameter(f"say what to do: one of {', '.join(verbs.values())}", ctx=ctx)
+        raise WrongUsage(f"say what to do: one of {', '.join(verbs.values())}")

@@ -1,0 +1,252 @@
+"""The tools' way to a cluster: finds brokers from a bootstrap list, asks the right one, tries again where that helps.
+
+One connection per broker, made when it is first needed. Not thread-safe: a command uses one client from one thread.
+It speaks the protocol only, so any broker of the cluster may be Odradek or Apache Kafka.
+"""
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self, TypeVar
+from uuid import UUID
+
+from odradek.base.clock import SYSTEM_CLOCK, Clock
+from odradek.base.errors import RETRIABLE, ErrorCode, KafkaError
+from odradek.model.topology import NO_LEADER, TopicPartition
+from odradek.network.broker_client import BrokerClient, ConnectionFailed
+from odradek.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from odradek.protocol.schema import Request, Response
+
+DEFAULT_TIMEOUT_MS = 30_000
+_FIRST_BACKOFF_MS = 50
+_MAX_BACKOFF_MS = 1_000
+# A change that was refused with one of these has not been made, so it can be asked for again.
+NOT_YET_DONE = frozenset({ErrorCode.NOT_CONTROLLER, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS})
+_UNKNOWN_TOPIC = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
+
+T = TypeVar("T")
+R = TypeVar("R", bound=Response)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionState:
+    partition: int
+    leader: int
+    leader_epoch: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    offline_replicas: tuple[int, ...]
+
+    @property
+    def is_under_replicated(self) -> bool:
+        return len(self.isr) < len(self.replicas)
+
+    @property
+    def is_available(self) -> bool:
+        return self.leader != NO_LEADER
+
+
+@dataclass(frozen=True, slots=True)
+class TopicState:
+    name: str
+    topic_id: UUID
+    is_internal: bool
+    partitions: tuple[PartitionState, ...]
+
+
+class ClusterClient:
+    """Answers come as the protocol's response objects; a broker that can't be reached is `ConnectionFailed`."""
+
+    def __init__(
+        self,
+        bootstrap: str,
+        *,
+        client_id: str = "odradek-cli",
+        timeout_ms: int = DEFAULT_TIMEOUT_MS,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self.timeout_ms = timeout_ms
+        # What a broker may take for a request that waits: it answers before the connection gives up.
+        self.request_timeout_ms = timeout_ms * 2 // 3
+        self.client_id = client_id
+        self._bootstrap = parse_bootstrap(bootstrap)
+        self._clock = clock
+        self._addresses: dict[int, tuple[str, int]] = {}
+        self._connections: dict[tuple[str, int], BrokerClient] = {}
+        self._controller_id = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        for connection in self._connections.values():
+            connection.close()
+        self._connections.clear()
+
+    def topics(self, names: Iterable[str] | None = None) -> dict[str, TopicState]:
+        """The named topics, or all of them. One that doesn't exist is left out; none is created by asking."""
+        response = self._metadata(None if names is None else list(names))
+        found: dict[str, TopicState] = {}
+        for topic in response.topics:
+            name = topic.name or ""
+            code = ErrorCode(topic.error_code)
+            if code in _UNKNOWN_TOPIC:
+                continue
+            if code not in (ErrorCode.NONE, ErrorCode.LEADER_NOT_AVAILABLE):
+                raise KafkaError(code, f"topic '{name}': {code.name}")
+            found[name] = TopicState(
+                name=name,
+                topic_id=topic.topic_id,
+                is_internal=topic.is_internal,
+                partitions=tuple(
+                    PartitionState(
+                        partition=partition.partition_index,
+                        leader=partition.leader_id,
+                        leader_epoch=partition.leader_epoch,
+                        replicas=tuple(partition.replica_nodes),
+                        isr=tuple(partition.isr_nodes),
+                        offline_replicas=tuple(partition.offline_replicas),
+                    )
+                    for partition in sorted(topic.partitions, key=lambda partition: partition.partition_index)
+                ),
+            )
+        return found
+
+    def topic(self, name: str) -> TopicState:
+        """The topic, or an error that says what to do."""
+        topic = self.topics([name]).get(name)
+        if topic is None:
+            raise unknown_topic(name)
+        return topic
+
+    def leaders(self, partitions: Iterable[TopicPartition]) -> dict[int, list[TopicPartition]]:
+        """The partitions by the broker that leads them now; LEADER_NOT_AVAILABLE where one has none."""
+        wanted = list(partitions)
+        topics = self.topics(sorted({tp.topic for tp in wanted}))
+        by_leader: dict[int, list[TopicPartition]] = {}
+        for tp in wanted:
+            if tp.topic not in topics:
+                raise unknown_topic(tp.topic)
+            state = next((p for p in topics[tp.topic].partitions if p.partition == tp.partition), None)
+            if state is None:
+                raise unknown_partition(tp, len(topics[tp.topic].partitions))
+            if not state.is_available:
+                raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, f"partition {tp} has no leader; are its brokers up?")
+            by_leader.setdefault(state.leader, []).append(tp)
+        return by_leader
+
+    def brokers(self) -> dict[int, tuple[str, int]]:
+        """The live brokers' ids and addresses."""
+        self._metadata([])
+        return dict(self._addresses)
+
+    def ask_any(self, request: Request, answer: type[R]) -> R:
+        """From the first broker that answers: those already connected, then the known ones, then the bootstrap list."""
+        failure: ConnectionFailed | None = None
+        for address in dict.fromkeys([*self._connections, *self._addresses.values(), *self._bootstrap]):
+            try:
+                return self._ask(address, request, answer)
+            except ConnectionFailed as error:
+                failure = error
+        others = ", nor do the others given" if len(self._bootstrap) > 1 else ""
+        raise ConnectionFailed(f"{failure}{others}; name one with --bootstrap-server or start one with: odradek up")
+
+    def ask_controller(self, request: Request, answer: type[R]) -> R:
+        if self._controller_id not in self._addresses:
+            self._metadata([])
+        if self._controller_id not in self._addresses:
+            raise KafkaError(ErrorCode.NOT_CONTROLLER, "the cluster has no controller at the moment")
+        return self.ask_broker(self._controller_id, request, answer)
+
+    def ask_broker(self, broker_id: int, request: Request, answer: type[R]) -> R:
+        return self._ask(self.address(broker_id), request, answer)
+
+    def tell_broker(self, broker_id: int, request: Request) -> None:
+        """For the one request that has no answer: Produce with acks=0."""
+        self._connection(self.address(broker_id)).send(request)
+
+    def version_for(self, broker_id: int, api_key: int) -> int:
+        """The highest version of a request that both sides have."""
+        return self._connection(self.address(broker_id)).best_version(api_key)
+
+    def address(self, broker_id: int) -> tuple[str, int]:
+        if broker_id not in self._addresses:
+            self._metadata([])
+        if broker_id not in self._addresses:
+            raise KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, f"broker {broker_id} is not in the cluster")
+        return self._addresses[broker_id]
+
+    def retrying(self, attempt: Callable[[], T], codes: frozenset[ErrorCode] = RETRIABLE) -> T:
+        """Runs `attempt` until it succeeds, as long as its error is one of `codes` and the client's timeout allows.
+
+        A lost connection is tried again too, if everything that may pass is: then the attempt does no harm twice.
+        """
+        deadline = self._clock.monotonic_ms() + self.timeout_ms
+        backoff_ms = _FIRST_BACKOFF_MS
+        while True:
+            try:
+                return attempt()
+            except (KafkaError, ConnectionFailed) as error:
+                may_pass = error.code in codes if isinstance(error, KafkaError) else codes is RETRIABLE
+                if not may_pass or self._clock.monotonic_ms() + backoff_ms > deadline:
+                    raise
+            time.sleep(backoff_ms / 1000)
+            backoff_ms = min(backoff_ms * 2, _MAX_BACKOFF_MS)
+            self._controller_id = -1
+
+    def _metadata(self, names: list[str] | None) -> MetadataResponse:
+        topics = None if names is None else [MetadataRequestTopic(name=name) for name in names]
+        response = self.ask_any(MetadataRequest(topics=topics, allow_auto_topic_creation=False), MetadataResponse)
+        self._addresses = {broker.node_id: (broker.host, broker.port) for broker in response.brokers}
+        self._controller_id = response.controller_id
+        return response
+
+    def _ask(self, address: tuple[str, int], request: Request, answer: type[R]) -> R:
+        connection = self._connection(address)
+        try:
+            response = connection.send(request)
+        except ConnectionFailed:
+            self._connections.pop(address).close()
+            raise
+        assert isinstance(response, answer), f"{type(response).__name__} is not the answer to {type(request).__name__}"
+        return response
+
+    def _connection(self, address: tuple[str, int]) -> BrokerClient:
+        connection = self._connections.get(address)
+        if connection is None:
+            connection = BrokerClient(*address, client_id=self.client_id, timeout_ms=self.timeout_ms)
+            self._connections[address] = connection
+        return connection
+
+
+def parse_bootstrap(text: str) -> list[tuple[str, int]]:
+    """`host:port,host:port`; an IPv6 address stands in brackets. The port is 9092 unless given."""
+    addresses: list[tuple[str, int]] = []
+    for item in text.split(","):
+        host, colon, port = item.strip().rpartition(":")
+        if not colon or port.endswith("]"):
+            host, port = item.strip(), "9092"
+        if not host.strip("[]") or not port.isdecimal() or not 0 < int(port) < 65536:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"--bootstrap-server '{text}' is not HOST:PORT,HOST:PORT,…")
+        addresses.append((host.strip("[]"), int(port)))
+    return addresses
+
+
+def unknown_topic(name: str) -> KafkaError:
+    return KafkaError(
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        f"topic '{name}' does not exist; see which do with: odradek topics list",
+    )
+
+
+def unknown_partition(tp: TopicPartition, partition_count: int) -> KafkaError:
+    return KafkaError(
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        f"topic '{tp.topic}' has no partition {tp.partition}; it has 0 to {partition_count - 1}",
+    )

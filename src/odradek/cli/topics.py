@@ -1,0 +1,387 @@
+"""`odradek topics`: list, describe, create, alter and delete topics (kafka-topics).
+
+Each verb is a word (`odradek topics create orders`) or, as in Kafka's tool, an option (`--create --topic orders`).
+"""
+
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.cli.cluster_client import NOT_YET_DONE, ClusterClient, TopicState
+from odradek.cli.output import (
+    DEFAULT_BOOTSTRAP,
+    BootstrapOption,
+    Format,
+    FormatOption,
+    cell,
+    data_console,
+    print_json,
+    print_rows,
+)
+from odradek.cli.record_text import parse_name_value_pairs
+from odradek.cli.topic_selection import parse_replica_assignment, select_topics
+from odradek.cli.usage import WrongUsage, examples
+from odradek.cli.verbs import VerbGroup
+from odradek.protocol.messages.create_partitions import (
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+)
+from odradek.protocol.messages.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from odradek.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
+from odradek.protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResponse,
+)
+
+app = typer.Typer(
+    cls=VerbGroup,
+    no_args_is_help=True,
+    add_completion=False,
+    help="List, describe, create, alter and delete topics.",
+    epilog=examples(
+        "odradek topics create orders --partitions 3 --config retention.ms=3600000",
+        "odradek topics describe orders",
+        "odradek topics --list --exclude-internal --format json",
+    ),
+)
+
+_TOPIC_RESOURCE = 2
+_SET_ON_THE_TOPIC = 1
+_CLUSTER_DEFAULT = -1
+_PARTITION_COLUMNS = ("topic", "partition", "leader", "replicas", "isr", "offline_replicas")
+
+Name = Annotated[
+    str | None, typer.Argument(metavar="TOPIC", help="The topic; the same as --topic.", show_default=False)
+]
+NameOption = Annotated[str | None, typer.Option("--topic", metavar="TOPIC", help="The topic.", show_default=False)]
+PatternOption = Annotated[
+    str | None,
+    typer.Option("--topic", help="A topic, several with commas, or a regular expression.", show_default=False),
+]
+Assignment = Annotated[
+    str | None,
+    typer.Option(
+        "--replica-assignment",
+        metavar="0:1,1:2,…",
+        help="The brokers of each partition in order, the preferred leader first.",
+        show_default=False,
+    ),
+]
+IfExists = Annotated[bool, typer.Option("--if-exists", help="Do nothing if there's no such topic.")]
+ExcludeInternal = Annotated[bool, typer.Option("--exclude-internal", help="Leave the cluster's own topics out.")]
+
+
+@app.command("list")
+def list_topics(
+    name: Name = None,
+    topic: PatternOption = None,
+    exclude_internal: ExcludeInternal = False,
+    bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Show which topics there are."""
+    with ClusterClient(bootstrap_server) as client:
+        topics = select_topics(client.topics(), _one_of(name, topic), exclude_internal=exclude_internal)
+    rows = [
+        {
+            "topic": state.name,
+            "partitions": len(state.partitions),
+            "replication_factor": _replication_factor(state),
+            "under_replicated": sum(partition.is_under_replicated for partition in state.partitions),
+            "internal": state.is_internal,
+        }
+        for state in topics
+    ]
+    columns = ("topic", "partitions", "replication_factor", "under_replicated", "internal")
+    print_rows(rows, columns, output, empty="there are no topics; make one with: odradek topics create NAME")
+
+
+@app.command()
+def describe(
+    name: Name = None,
+    topic: PatternOption = None,
+    under_replicated_partitions: Annotated[
+        bool, typer.Option("--under-replicated-partitions", help="Only partitions with a replica out of sync.")
+    ] = False,
+    unavailable_partitions: Annotated[
+        bool, typer.Option("--unavailable-partitions", help="Only partitions without a leader.")
+    ] = False,
+    topics_with_overrides: Annotated[
+        bool, typer.Option("--topics-with-overrides", help="Only topics with configs of their own, without partitions.")
+    ] = False,
+    exclude_internal: ExcludeInternal = False,
+    if_exists: IfExists = False,
+    bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Show partitions, leaders, replicas and configs of topics."""
+    with ClusterClient(bootstrap_server) as client:
+        topics = _existing(client, _one_of(name, topic), if_exists, exclude_internal)
+        configs = _topic_configs(client, topics)
+    described = [_described(state, configs[state.name]) for state in topics]
+    if topics_with_overrides:
+        described = [row for row in described if row["configs"]]
+        print_rows(described, ("topic", "configs"), output, empty="no topic has configs of its own")
+        return
+    if under_replicated_partitions or unavailable_partitions:
+        flag = "under_replicated" if under_replicated_partitions else "unavailable"
+        rows = [row for item in described for row in _partition_rows(item) if row[flag]]
+        print_rows(rows, _PARTITION_COLUMNS, output, empty=f"no partition is {flag.replace('_', '-')}")
+        return
+    _print_described(described, output)
+
+
+@app.command()
+def create(
+    name: Name = None,
+    topic: NameOption = None,
+    partitions: Annotated[
+        int, typer.Option("--partitions", help="How many.", show_default="the cluster's num.partitions")
+    ] = _CLUSTER_DEFAULT,
+    replication_factor: Annotated[
+        int,
+        typer.Option(
+            "--replication-factor", help="Replicas of each.", show_default="the cluster's default.replication.factor"
+        ),
+    ] = _CLUSTER_DEFAULT,
+    config: Annotated[
+        list[str] | None,
+        typer.Option("--config", metavar="KEY=VALUE", help="A config of the topic; may be given several times."),
+    ] = None,
+    replica_assignment: Assignment = None,
+    if_not_exists: Annotated[
+        bool, typer.Option("--if-not-exists", help="Do nothing if the topic is there already.")
+    ] = False,
+    bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Create a topic."""
+    wanted = _required(_one_of(name, topic))
+    if replica_assignment is not None and (partitions, replication_factor) != (_CLUSTER_DEFAULT, _CLUSTER_DEFAULT):
+        raise WrongUsage("--replica-assignment can't go with --partitions or --replication-factor")
+    _at_least_one(partitions, "--partitions")
+    _at_least_one(replication_factor, "--replication-factor")
+    creatable = CreatableTopic(
+        name=wanted,
+        num_partitions=partitions,
+        replication_factor=replication_factor,
+        configs=[CreatableTopicConfig(name=key, value=value) for key, value in _configs(config or []).items()],
+        assignments=[
+            CreatableReplicaAssignment(partition_index=number, broker_ids=brokers)
+            for number, brokers in enumerate(parse_replica_assignment(replica_assignment) if replica_assignment else [])
+        ],
+    )
+    with ClusterClient(bootstrap_server) as client:
+        request = CreateTopicsRequest(topics=[creatable], timeout_ms=client.request_timeout_ms)
+        try:
+            client.retrying(partial(_create, client, request), NOT_YET_DONE)
+        except KafkaError as error:
+            if not (if_not_exists and error.code is ErrorCode.TOPIC_ALREADY_EXISTS):
+                raise
+        state = client.retrying(lambda: client.topic(wanted))
+    _tell(output, wanted, "created", _shape(state))
+
+
+@app.command()
+def alter(
+    name: Name = None,
+    topic: PatternOption = None,
+    partitions: Annotated[
+        int | None, typer.Option("--partitions", min=1, help="The new number; it can only grow.", show_default=False)
+    ] = None,
+    replica_assignment: Assignment = None,
+    if_exists: IfExists = False,
+    bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Add partitions to a topic. Keys may go to other partitions than before from then on."""
+    wanted = _required(_one_of(name, topic))
+    if partitions is None:
+        raise WrongUsage("say how many partitions the topic shall have", "--partitions")
+    assigned = parse_replica_assignment(replica_assignment) if replica_assignment else []
+    with ClusterClient(bootstrap_server) as client:
+        for state in _existing(client, wanted, if_exists):
+            # Kafka's list begins with the partitions that exist; the request names the new ones only.
+            added = assigned[len(state.partitions) :]
+            request = CreatePartitionsRequest(
+                topics=[
+                    CreatePartitionsTopic(
+                        name=state.name,
+                        count=partitions,
+                        assignments=[CreatePartitionsAssignment(broker_ids=ids) for ids in added] if added else None,
+                    )
+                ],
+                timeout_ms=client.request_timeout_ms,
+            )
+            client.retrying(partial(_create_partitions, client, request), NOT_YET_DONE)
+            _tell(output, state.name, "altered", f"{len(state.partitions)} → {partitions} partitions")
+
+
+@app.command()
+def delete(
+    name: Name = None,
+    topic: PatternOption = None,
+    if_exists: IfExists = False,
+    bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Delete topics and all their records."""
+    wanted = _required(_one_of(name, topic))
+    with ClusterClient(bootstrap_server) as client:
+        for state in _existing(client, wanted, if_exists):
+            request = DeleteTopicsRequest(
+                topics=[DeleteTopicState(name=state.name)], timeout_ms=client.request_timeout_ms
+            )
+            client.retrying(partial(_delete, client, request), NOT_YET_DONE)
+            _tell(output, state.name, "deleted", _shape(state))
+
+
+def _create(client: ClusterClient, request: CreateTopicsRequest) -> None:
+    for result in client.ask_controller(request, CreateTopicsResponse).topics:
+        _raise_for(result.name, result.error_code, result.error_message)
+
+
+def _create_partitions(client: ClusterClient, request: CreatePartitionsRequest) -> None:
+    for result in client.ask_controller(request, CreatePartitionsResponse).results:
+        _raise_for(result.name, result.error_code, result.error_message)
+
+
+def _delete(client: ClusterClient, request: DeleteTopicsRequest) -> None:
+    for result in client.ask_controller(request, DeleteTopicsResponse).responses:
+        _raise_for(result.name or "", result.error_code, result.error_message)
+
+
+def _raise_for(topic: str, code: int, message: str | None) -> None:
+    error = ErrorCode(code)
+    if error is ErrorCode.TOPIC_ALREADY_EXISTS:
+        raise KafkaError(error, f"topic '{topic}' exists already; --if-not-exists makes that no error")
+    if error is not ErrorCode.NONE:
+        raise KafkaError(error, f"topic '{topic}': {message or error.name}")
+
+
+def _existing(
+    client: ClusterClient, wanted: str | None, if_exists: bool, exclude_internal: bool = False
+) -> list[TopicState]:
+    try:
+        return select_topics(client.topics(), wanted, exclude_internal=exclude_internal)
+    except KafkaError:
+        if if_exists:
+            return []
+        raise
+
+
+def _topic_configs(client: ClusterClient, topics: list[TopicState]) -> dict[str, dict[str, str | None]]:
+    """What was set on each topic itself."""
+    resources = [
+        DescribeConfigsResource(resource_type=_TOPIC_RESOURCE, resource_name=topic.name, configuration_keys=None)
+        for topic in topics
+    ]
+    configs: dict[str, dict[str, str | None]] = {topic.name: {} for topic in topics}
+    if not resources:
+        return configs
+    for result in client.ask_any(DescribeConfigsRequest(resources=resources), DescribeConfigsResponse).results:
+        _raise_for(result.resource_name, result.error_code, result.error_message)
+        configs[result.resource_name] = {
+            config.name: config.value for config in result.configs if config.config_source == _SET_ON_THE_TOPIC
+        }
+    return configs
+
+
+def _described(state: TopicState, configs: dict[str, str | None]) -> dict[str, object]:
+    return {
+        "topic": state.name,
+        "topic_id": str(state.topic_id),
+        "internal": state.is_internal,
+        "replication_factor": _replication_factor(state),
+        "configs": configs,
+        "partitions": [
+            {
+                "partition": partition.partition,
+                "leader": partition.leader if partition.is_available else None,
+                "leader_epoch": partition.leader_epoch,
+                "replicas": list(partition.replicas),
+                "isr": list(partition.isr),
+                "offline_replicas": list(partition.offline_replicas),
+                "under_replicated": partition.is_under_replicated,
+                "unavailable": not partition.is_available,
+            }
+            for partition in state.partitions
+        ],
+    }
+
+
+def _partition_rows(described: dict[str, object]) -> list[dict[str, object]]:
+    partitions = described["partitions"]
+    assert isinstance(partitions, list)
+    return [{"topic": described["topic"], **partition} for partition in partitions]
+
+
+def _print_described(described: list[dict[str, object]], output: Format) -> None:
+    if output is Format.JSON:
+        print_json(described)
+        return
+    if output is Format.CSV:
+        print_rows([row for item in described for row in _partition_rows(item)], _PARTITION_COLUMNS, output)
+        return
+    for item in described:
+        rows = _partition_rows(item)
+        title = f"{item['topic']}  {_count(len(rows))}, replication factor {item['replication_factor']}"
+        print_rows(rows, _PARTITION_COLUMNS[1:], output, title=title)
+        data_console().print(f"topic id {item['topic_id']}   configs {cell(item['configs']) or 'none'}\n", markup=False)
+
+
+def _tell(output: Format, topic: str, done: str, detail: str) -> None:
+    match output:
+        case Format.JSON:
+            print_json({"topic": topic, "result": done, "detail": detail})
+        case Format.CSV:
+            print_rows([{"topic": topic, "result": done, "detail": detail}], ("topic", "result", "detail"), output)
+        case Format.TABLE:
+            data_console().print(f"{done} topic {topic}: {detail}", markup=False)
+
+
+def _one_of(name: str | None, option: str | None) -> str | None:
+    if name is not None and option is not None and name != option:
+        raise WrongUsage(f"two topics are given, '{name}' and '{option}' by --topic; use commas for several")
+    return name if name is not None else option
+
+
+def _required(name: str | None) -> str:
+    if not name:
+        raise WrongUsage("name the topic, as a word or with --topic")
+    return name
+
+
+def _at_least_one(value: int, option: str) -> None:
+    if value != _CLUSTER_DEFAULT and value < 1:
+        raise WrongUsage(f"{value} is less than 1", option)
+
+
+def _configs(pairs: list[str]) -> dict[str, str]:
+    try:
+        return parse_name_value_pairs(pairs)
+    except ValueError as error:
+        raise WrongUsage(str(error), "--config") from None
+
+
+def _shape(state: TopicState) -> str:
+    return f"{_count(len(state.partitions))}, replication factor {_replication_factor(state)}"
+
+
+def _count(partitions: int) -> str:
+    return "1 partition" if partitions == 1 else f"{partitions} partitions"
+
+
+def _replication_factor(state: TopicState) -> int:
+    return len(state.partitions[0].replicas) if state.partitions else 0
