@@ -107,7 +107,7 @@ def print_fields(fields: Row, output: Format, *, title: str = "") -> None:
             _print_titled(table, title)
 
 
-def progress(description: str, total: int | None, *, unit: str = "records") -> Progress:
+def progress(description: str, total: int | None, *, unit: str = "records", hidden: bool = False) -> Progress:
     """A started-by-`with` progress bar with one task; it draws nothing where standard error isn't a terminal."""
     bar = Progress(
         TextColumn("{task.description}"),
@@ -117,7 +117,7 @@ def progress(description: str, total: int | None, *, unit: str = "records") -> P
         TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(),
         console=note_console(),
-        disable=not sys.stderr.isatty(),
+        disable=hidden or not sys.stderr.isatty(),
         transient=True,
     )
     bar.add_task(description, total=total, rate="")

@@ -1,0 +1,149 @@
+"""Reading partitions from given positions: long polls to their leaders, without a fetch session.
+
+`poll` answers raw batches, so that a tool that only counts doesn't pay for decoding; `records_in` decodes.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.cli.cluster_client import ClusterClient
+from odradek.model.topology import TopicPartition
+from odradek.network.broker_client import ConnectionFailed
+from odradek.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
+from odradek.protocol.record_batch import BatchHeader, batches, check_crc
+from odradek.protocol.records import Record, read_records
+
+DEFAULT_MAX_WAIT_MS = 500
+DEFAULT_MAX_BYTES = 50 * 1024 * 1024
+DEFAULT_PARTITION_MAX_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """Whole batches of one partition. The first may begin before `from_offset`, which is where reading stood."""
+
+    tp: TopicPartition
+    from_offset: int
+    data: memoryview
+    batches: tuple[tuple[int, BatchHeader], ...]
+
+    @property
+    def next_offset(self) -> int:
+        return self.batches[-1][1].next_offset
+
+
+def records_in(fetched: Fetched) -> Iterator[Record]:
+    """The records that someone asked for, each batch checked against its CRC; control records are left out."""
+    for position, header in fetched.batches:
+        if header.is_control:
+            continue
+        check_crc(fetched.data, position, header)
+        for record in read_records(fetched.data, position, header):
+            if record.offset >= fetched.from_offset:
+                yield record
+
+
+class RecordReader:
+    def __init__(
+        self,
+        client: ClusterClient,
+        positions: Mapping[TopicPartition, int],
+        *,
+        max_wait_ms: int = DEFAULT_MAX_WAIT_MS,
+        max_bytes: int = DEFAULT_MAX_BYTES,
+        partition_max_bytes: int = DEFAULT_PARTITION_MAX_BYTES,
+    ) -> None:
+        self.positions = dict(positions)
+        self._client = client
+        self._max_wait_ms = max_wait_ms
+        self._max_bytes = max_bytes
+        self._partition_max_bytes = partition_max_bytes
+        self._leaders: dict[int, list[TopicPartition]] = {}
+        self._topic_ids: dict[str, UUID] = {}
+
+    def poll(self) -> list[Fetched]:
+        """What has arrived; nothing after the wait. Moves the positions past what it answers."""
+        fetched = self._client.retrying(self._attempt)
+        for item in fetched:
+            self.positions[item.tp] = item.next_offset
+        self._rotate()
+        return fetched
+
+    def stop(self, tp: TopicPartition) -> None:
+        """No more of this partition."""
+        self.positions.pop(tp)
+        self._leaders.clear()
+
+    def _attempt(self) -> list[Fetched]:
+        fetched: list[Fetched] = []
+        try:
+            if not self._leaders:
+                self._find_leaders()
+            for leader, partitions in self._leaders.items():
+                # Each leader may keep us waiting only for its share, and not at all once there's something to show.
+                wait_ms = 0 if fetched else self._max_wait_ms // len(self._leaders)
+                answer = self._client.ask_broker(leader, self._request(partitions, wait_ms), FetchResponse)
+                fetched.extend(self._take(answer))
+        except (KafkaError, ConnectionFailed):
+            self._leaders.clear()
+            if not fetched:
+                raise
+        return fetched
+
+    def _find_leaders(self) -> None:
+        topics = self._client.topics(sorted({tp.topic for tp in self.positions}))
+        self._topic_ids = {name: state.topic_id for name, state in topics.items()}
+        self._leaders = self._client.leaders(self.positions)
+
+    def _request(self, partitions: list[TopicPartition], wait_ms: int) -> FetchRequest:
+        topics: dict[str, FetchTopic] = {}
+        for tp in partitions:
+            topic = topics.setdefault(
+                tp.topic, FetchTopic(topic=tp.topic, topic_id=self._topic_ids[tp.topic], partitions=[])
+            )
+            topic.partitions.append(
+                FetchPartition(
+                    partition=tp.partition,
+                    fetch_offset=self.positions[tp],
+                    partition_max_bytes=self._partition_max_bytes,
+                )
+            )
+        return FetchRequest(max_wait_ms=wait_ms, min_bytes=1, max_bytes=self._max_bytes, topics=list(topics.values()))
+
+    def _take(self, answer: FetchResponse) -> list[Fetched]:
+        if answer.error_code:
+            raise KafkaError(ErrorCode(answer.error_code))
+        names = {topic_id: name for name, topic_id in self._topic_ids.items()}
+        fetched: list[Fetched] = []
+        for topic in answer.responses:
+            for partition in topic.partitions:
+                # From version 13 on a topic comes by its id alone.
+                tp = TopicPartition(topic.topic or names[topic.topic_id], partition.partition_index)
+                item = self._take_partition(tp, partition)
+                if item is not None:
+                    fetched.append(item)
+        return fetched
+
+    def _take_partition(self, tp: TopicPartition, partition: PartitionData) -> Fetched | None:
+        code = ErrorCode(partition.error_code)
+        if code is ErrorCode.OFFSET_OUT_OF_RANGE:
+            raise KafkaError(
+                code, f"partition {tp} has no offset {self.positions[tp]}; see: odradek offsets --topic {tp.topic}"
+            )
+        if code is not ErrorCode.NONE:
+            raise KafkaError(code, f"partition {tp}: {code.name}")
+        data = partition.records
+        if not data:
+            return None
+        assert isinstance(data, memoryview), "decoded records are a view of the response"
+        whole = tuple(batches(data, partial_tail=True))
+        if not whole:
+            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"partition {tp}: no whole batch at {self.positions[tp]}")
+        return Fetched(tp, self.positions[tp], data, whole)
+
+    def _rotate(self) -> None:
+        """The next answer begins with another partition, so that the byte limit starves none."""
+        for partitions in self._leaders.values():
+            partitions.append(partitions.pop(0))
