@@ -200,7 +200,9 @@ def _check_records(
         data = plain_payload(records, pos, header, max_decompressed=rules.max_decompressed_bytes)
         count_records(data, header.record_count)
     elif header.attributes & CODEC_MASK > Codec.ZSTD:
-        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"Unknown compression codec {header.attributes & CODEC_MASK}")
+        raise KafkaError(
+            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"Unknown compression codec {header.attributes & CODEC_MASK}"
+        )
     return None
 
 

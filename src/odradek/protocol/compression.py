@@ -1,13 +1,14 @@
 """The four codecs of Kafka's batches, written as Kafka's own clients write them, and read with a bound on the output.
 
 `decompress` never makes more than `limit` bytes: the length that counts is the one that comes out, not the one that
-the data claims, so a small batch that unfolds into gigabytes is refused after `limit` bytes of work.
+the data claims, so a small batch that unfolds into gigabytes is refused after `limit` bytes of work. It is refused as
+too large, which makes Kafka's Java producer split an honest batch and send the halves.
 
 - gzip: one or more members.
 - snappy: Kafka's Java clients wrap raw blocks of 32 KiB in the "xerial" stream (16 bytes of header, then length and
   block, repeatedly); librdkafka sends one raw block without it. Both are read, the first is written.
-- lz4: the frame format. Kafka's Java clients refuse frames whose blocks lean on each other, so the frame is laid out
-  here, from blocks of 64 KiB that stand alone.
+- lz4: the frame format, of blocks that stand alone. Kafka's Java clients can't read blocks that lean on the ones
+  before, so those are neither written nor taken.
 - zstd: one or more frames.
 """
 
@@ -37,12 +38,12 @@ _GZIP_WBITS: Final = 31
 _XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
 _XERIAL_HEADER: Final = _XERIAL_MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
 _XERIAL_BLOCK: Final = 32 * 1024
+# Half a gigabyte in blocks of the usual size. More of them is somebody who wants the broker to be busy.
+_XERIAL_MAX_BLOCKS: Final = 16 * 1024
 _LZ4_MAGIC: Final = b"\x04\x22\x4d\x18"
-# Version 1, independent blocks, no checksums; blocks of at most 64 KiB; then the descriptor's own checksum byte.
-_LZ4_HEADER: Final = _LZ4_MAGIC + b"\x60\x40\x82"
-_LZ4_BLOCK: Final = 64 * 1024
-_LZ4_STORED_BIT: Final = 0x8000_0000
+_LZ4_FLAGS_AT: Final = 4
 _LZ4_CHECKSUM_AT: Final = 6
+_LZ4_INDEPENDENT_BIT: Final = 0x20
 _LZ4_CONTENT_SIZE_BIT: Final = 0x08
 _XXH_PRIME_1: Final = 0x9E3779B1
 _XXH_PRIME_2: Final = 0x85EBCA77
@@ -50,10 +51,12 @@ _XXH_PRIME_3: Final = 0xC2B2AE3D
 _XXH_PRIME_4: Final = 0x27D4EB2F
 _XXH_PRIME_5: Final = 0x165667B1
 _UINT32_MAX: Final = 0xFFFF_FFFF
+_LZ4_LEVEL: Final = 1
 _ZSTD_LEVEL: Final = 3
 _INT32_BE = Struct(">i")
 _UINT32_LE = Struct("<I")
 _FIRST_GUESS_BYTES: Final = 64 * 1024
+_GZIP_INPUT_BYTES: Final = 16 * 1024
 
 
 def compress(codec: Codec, data: Buffer) -> bytes:
@@ -64,47 +67,57 @@ def compress(codec: Codec, data: Buffer) -> bytes:
     if codec is Codec.SNAPPY:
         return _xerial_compress(memoryview(data))
     if codec is Codec.LZ4:
-        return _lz4_compress(memoryview(data))
+        return _lz4_compress(data)
     return bytes(cramjam.zstd.compress(data, level=_ZSTD_LEVEL))
 
 
 def decompress(codec: Codec, data: Buffer, limit: int) -> bytes:
-    """At most `limit` bytes; raises CORRUPT_MESSAGE for data that isn't the codec's, or that unfolds into more."""
+    """At most `limit` bytes. Raises INVALID_RECORD for data that isn't the codec's, MESSAGE_TOO_LARGE past `limit`."""
     if codec is Codec.NONE:
         if len(data) > limit:
             raise _too_large(codec, limit)
         return bytes(data)
     try:
         if codec is Codec.GZIP:
-            return _gunzip(data, limit)
+            return _gunzip(memoryview(data), limit)
         if codec is Codec.SNAPPY:
             return _snappy_decompress(memoryview(data), limit)
-        return _decompress_within(cramjam.lz4 if codec is Codec.LZ4 else cramjam.zstd, codec, data, limit)
+        if codec is Codec.LZ4:
+            _check_lz4_flags(data)
+            return _decompress_within(cramjam.lz4, codec, data, limit)
+        return _decompress_within(cramjam.zstd, codec, data, limit)
     except (cramjam.DecompressionError, zlib.error) as error:
-        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"Records are not valid {codec.name.lower()}: {error}") from None
+        raise _not_valid(codec, str(error)) from None
+
+
+def _not_valid(codec: Codec, why: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_RECORD, f"Records are not valid {codec.name.lower()}: {why}")
 
 
 def _too_large(codec: Codec, limit: int) -> KafkaError:
     return KafkaError(
-        ErrorCode.CORRUPT_MESSAGE, f"Records compressed with {codec.name.lower()} unfold into more than {limit} bytes"
+        ErrorCode.MESSAGE_TOO_LARGE, f"Records compressed with {codec.name.lower()} unfold into more than {limit} bytes"
     )
 
 
-def _gunzip(data: Buffer, limit: int) -> bytes:
+def _gunzip(data: memoryview, limit: int) -> bytes:
+    """Member by member, the input in small pieces: zlib hands back what it didn't use as a copy."""
     parts: list[bytes] = []
-    left = limit
-    while True:
-        member = zlib.decompressobj(wbits=_GZIP_WBITS)
-        part = member.decompress(data, left + 1)
+    left, pos = limit, 0
+    member = zlib.decompressobj(wbits=_GZIP_WBITS)
+    while pos < len(data):
+        piece = data[pos : pos + _GZIP_INPUT_BYTES]
+        part = member.decompress(piece, left + 1)
         left -= len(part)
         if left < 0:
             raise _too_large(Codec.GZIP, limit)
-        if not member.eof:
-            raise zlib.error("incomplete stream")
         parts.append(part)
-        data = member.unused_data
-        if not data:
-            return b"".join(parts)
+        pos += len(piece) - len(member.unused_data)
+        if member.eof and pos < len(data):
+            member = zlib.decompressobj(wbits=_GZIP_WBITS)
+    if not member.eof:
+        raise zlib.error("incomplete stream")
+    return b"".join(parts)
 
 
 def _decompress_within(module: Any, codec: Codec, data: Buffer, limit: int) -> bytes:
@@ -136,6 +149,8 @@ def _snappy_decompress(data: memoryview, limit: int) -> bytes:
         pos += _INT32_BE.size
         if not 0 < size <= end - pos:
             raise cramjam.DecompressionError(f"block of {size} bytes, {end - pos} left")
+        if len(parts) == _XERIAL_MAX_BLOCKS:
+            raise cramjam.DecompressionError(f"more than {_XERIAL_MAX_BLOCKS} blocks")
         parts.append(_snappy_block(data[pos : pos + size], left, limit))
         left -= len(parts[-1])
         pos += size
@@ -145,6 +160,8 @@ def _snappy_decompress(data: memoryview, limit: int) -> bytes:
 def _snappy_block(block: memoryview, left: int, limit: int) -> bytes:
     # A raw block begins with its length, and the decoder makes no more than that.
     size = cramjam.snappy.decompress_raw_len(block)
+    if not size:
+        raise cramjam.DecompressionError("an empty block")
     if size > left:
         raise _too_large(Codec.SNAPPY, limit)
     return bytes(cramjam.snappy.decompress_raw(block, output_len=size))
@@ -158,22 +175,20 @@ def _xerial_compress(data: memoryview) -> bytes:
     return b"".join(parts)
 
 
-def _lz4_compress(data: memoryview) -> bytes:
-    parts = [_LZ4_HEADER]
-    for pos in range(0, len(data), _LZ4_BLOCK):
-        plain = data[pos : pos + _LZ4_BLOCK]
-        block = bytes(cramjam.lz4.compress_block(plain, store_size=False))
-        if len(block) < len(plain):
-            parts += (_UINT32_LE.pack(len(block)), block)
-        else:
-            parts += (_UINT32_LE.pack(len(plain) | _LZ4_STORED_BIT), bytes(plain))
-    parts.append(_UINT32_LE.pack(0))
-    return b"".join(parts)
+def _lz4_compress(data: Buffer) -> bytes:
+    frame = cramjam.lz4.Compressor(level=_LZ4_LEVEL, content_checksum=False, block_linked=False)
+    frame.compress(data)
+    return bytes(frame.finish())
+
+
+def _check_lz4_flags(data: Buffer) -> None:
+    if len(data) > _LZ4_FLAGS_AT and not data[_LZ4_FLAGS_AT] & _LZ4_INDEPENDENT_BIT:
+        raise _not_valid(Codec.LZ4, "blocks depend on each other")
 
 
 def compress_lz4_old(data: Buffer) -> bytes:
     """The frame as clients of message sets of magic 0 expect it: they sum its descriptor up wrongly."""
-    frame = bytearray(_lz4_compress(memoryview(data)))
+    frame = bytearray(_lz4_compress(data))
     frame[_LZ4_CHECKSUM_AT] = _descriptor_checksum(frame[:_LZ4_CHECKSUM_AT])
     return bytes(frame)
 
@@ -181,12 +196,12 @@ def compress_lz4_old(data: Buffer) -> bytes:
 def decompress_lz4_old(data: Buffer, limit: int) -> bytes:
     """Reads what `compress_lz4_old` writes, by putting the descriptor's checksum right first."""
     frame = bytearray(data)
-    if len(frame) <= _LZ4_CHECKSUM_AT or frame[:4] != _LZ4_MAGIC:
-        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, "Records are not valid lz4: no frame")
-    at = _LZ4_CHECKSUM_AT + (8 if frame[4] & _LZ4_CONTENT_SIZE_BIT else 0)
+    if len(frame) <= _LZ4_CHECKSUM_AT or frame[:_LZ4_FLAGS_AT] != _LZ4_MAGIC:
+        raise _not_valid(Codec.LZ4, "no frame")
+    at = _LZ4_CHECKSUM_AT + (8 if frame[_LZ4_FLAGS_AT] & _LZ4_CONTENT_SIZE_BIT else 0)
     if len(frame) <= at:
-        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, "Records are not valid lz4: frame cut short")
-    frame[at] = _descriptor_checksum(frame[4:at])
+        raise _not_valid(Codec.LZ4, "frame cut short")
+    frame[at] = _descriptor_checksum(frame[_LZ4_FLAGS_AT:at])
     return decompress(Codec.LZ4, frame, limit)
 
 

@@ -63,7 +63,9 @@ class Message(NamedTuple):
         try:
             return Codec(self.attributes & CODEC_MASK)
         except ValueError:
-            raise _corrupt(f"Unknown compression codec {self.attributes & CODEC_MASK}") from None
+            raise KafkaError(
+                ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"Unknown compression codec {self.attributes & CODEC_MASK}"
+            ) from None
 
 
 class MessageSet(NamedTuple):

@@ -120,7 +120,7 @@ class BatchHeader(NamedTuple):
             return Codec(self.attributes & CODEC_MASK)
         except ValueError:
             raise KafkaError(
-                ErrorCode.CORRUPT_MESSAGE, f"Unknown compression codec {self.attributes & CODEC_MASK}"
+                ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"Unknown compression codec {self.attributes & CODEC_MASK}"
             ) from None
 
     @property
