@@ -13,6 +13,7 @@ Reading stops, and with it the client, while
 import os
 import select
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from time import monotonic_ns
@@ -77,6 +78,7 @@ class Processor:
 
         self._epoll = select.epoll()
         self._wakeup = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        weakref.finalize(self, os.close, self._wakeup)  # not earlier: a late post may still write to it
         self._epoll.register(self._wakeup, select.EPOLLIN)
         self._posted: deque[tuple[Callable[..., None], tuple[object, ...]]] = deque()
         self._asleep = False
@@ -92,10 +94,15 @@ class Processor:
     def start(self) -> None:
         self._thread.start()
 
-    def stop(self, timeout_s: float) -> None:
-        """Read nothing more, send the answers that come within the time, close."""
+    def drain(self, timeout_s: float) -> None:
+        """Begin to stop: read nothing more, send the answers that come within the time, close."""
         self._post(self._begin_drain, monotonic_ns() + int(timeout_s * 1e9))
-        self._thread.join(timeout_s + 5)
+
+    def join(self) -> None:
+        if self._thread.ident is None:
+            self._epoll.close()
+        else:
+            self._thread.join()
 
     def adopt(self, accepted: Accepted) -> None:
         self._post(self._register, accepted)
@@ -147,7 +154,6 @@ class Processor:
         for connection in list(self._connections.values()):
             self._close(connection, "the broker stops")
         self._epoll.close()
-        os.close(self._wakeup)
 
     def _poll(self) -> list[tuple[int, int]]:
         began_ns = monotonic_ns()
@@ -378,6 +384,8 @@ class Processor:
         del self._connections[connection.fd]
         self.held_bytes -= connection.reserved_bytes + sum(map(len, connection.unread))
         connection.unread.clear()
+        for request in connection.unanswered:
+            self._release(request)
         connection.unanswered.clear()
         if connection.delegated is not None and connection.delegated in self._refused:
             self._refused.remove(connection.delegated)

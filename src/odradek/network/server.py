@@ -41,11 +41,12 @@ class SocketServer:
 
     def has_room_for(self, size: int) -> bool:
         """Whether a frame of this size may be read now; a single one always may, or it could never be."""
+        limit = self.settings.queued_max_request_bytes
         held = self.held_bytes
-        return not held or held + size <= self.settings.queued_max_request_bytes
+        return limit < 0 or not held or held + size <= limit
 
     def bind(self) -> None:
-        """Take the ports of every listener; clients may connect, and wait. Raises FatalError if one can't be bound."""
+        """Open every listener's port; clients queue there until `start`. Raises FatalError if one can't be had."""
         try:
             for listener in self.settings.listeners:
                 processors = [
@@ -59,7 +60,6 @@ class SocketServer:
             raise
 
     def start(self) -> None:
-        """Serve all listeners, bound now if they are not yet."""
         if not self._acceptors:
             self.bind()
         for processor in self.processors:
@@ -68,13 +68,15 @@ class SocketServer:
             acceptor.start()
             log.info("listening", listener=name, port=acceptor.port)
 
-    def stop(self, drain_s: float = 5.0) -> None:
+    def stop(self, drain_s: float = 2.0) -> None:
         """Accept no more, read no more, send the answers that come within the time, close."""
         self._quotas.stop()
         for acceptor in self._acceptors.values():
             acceptor.stop()
         for processor in self.processors:
-            processor.stop(drain_s)
+            processor.drain(drain_s)
+        for processor in self.processors:
+            processor.join()
         self.channel.stop(drain_s)
 
     def _new_processor(self, name: str) -> Processor:

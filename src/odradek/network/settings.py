@@ -25,7 +25,7 @@ class ServerSettings:
     num_network_threads: int = 3  # per listener
     num_io_threads: int = 8
     queued_max_requests: int = 500
-    queued_max_request_bytes: int = 256 << 20  # Kafka's own default is no limit
+    queued_max_request_bytes: int = 256 << 20  # -1 is no limit, which is Kafka's default
 
     socket_request_max_bytes: int = 100 << 20
     socket_send_buffer_bytes: int = 102_400  # -1 leaves it to the system
