@@ -73,6 +73,11 @@ class EmbeddedZooKeeper:
         return f"127.0.0.1:{self._port_file.read_text().strip()}"
 
     @property
+    def exists(self) -> bool:
+        """Whether it was ever started in this directory."""
+        return self._config.exists()
+
+    @property
     def pid(self) -> int | None:
         return self._process.pid()
 

@@ -1,0 +1,131 @@
+"""`odradek up`, `down`, `kill` and `start`: a cluster on this machine, kept in one directory."""
+
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Annotated
+
+import typer
+
+from odradek.base.errors import FatalError
+from odradek.cli.cluster_processes import LocalCluster
+
+up = typer.Typer(rich_markup_mode="rich")
+down = typer.Typer()
+kill = typer.Typer()
+start = typer.Typer()
+
+DataOption = Annotated[
+    Path, typer.Option("--data", metavar="DIR", help="Where the cluster lives; nothing is written elsewhere.")
+]
+BrokerArgument = Annotated[int, typer.Argument(metavar="N", help="The broker's id.", min=0)]
+DEFAULT_DATA = Path("odradek-data")
+
+
+@up.command(
+    epilog="Examples:  odradek up   odradek up --port 19092 --data /tmp/trial --detach   "
+    "odradek up --set log.retention.hours=1"
+)
+def up_command(
+    brokers: Annotated[int, typer.Option("--brokers", metavar="N", min=1, help="How many brokers.")] = 1,
+    data: DataOption = DEFAULT_DATA,
+    port: Annotated[
+        int | None,
+        typer.Option("--port", min=1, max=65535, help="The first broker's port.", show_default="9092, or as before"),
+    ] = None,
+    zookeeper: Annotated[
+        str | None,
+        typer.Option("--zookeeper", metavar="HOST:PORT,…", help="An ensemble to use.", show_default="an embedded one"),
+    ] = None,
+    console: Annotated[
+        int | None, typer.Option("--console", metavar="PORT", help="The web console's port (not in this version).")
+    ] = None,
+    no_console: Annotated[bool, typer.Option("--no-console", help="Without the web console.")] = False,
+    detach: Annotated[bool, typer.Option("--detach", help="Leave it running and return.")] = False,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A broker setting, as in server.properties."),
+    ] = None,
+) -> None:
+    """Start ZooKeeper and a broker, or resume what the directory holds; Ctrl-C stops it cleanly."""
+    if brokers > 1:
+        raise typer.BadParameter("this version runs one broker; replication comes with a later version")
+    if console is not None and not no_console:
+        raise typer.BadParameter("the web console comes with a later version; leave --console out")
+    overrides = _parse_settings(settings or [])
+    cluster = LocalCluster(data)
+    with _stopped_by_signals(cluster):
+        cluster.start(zookeeper, port, overrides)
+        print(f"bootstrap.servers={cluster.bootstrap_servers}", flush=True)
+        if detach:
+            print(f"running in the background; stop it with: odradek down --data {data}", file=sys.stderr)
+            return
+        print("Ctrl-C stops it", file=sys.stderr)
+        _watch(cluster)
+
+
+@down.command()
+def down_command(data: DataOption = DEFAULT_DATA) -> None:
+    """Stop the brokers, then ZooKeeper. The data stays; `up` resumes it."""
+    if not LocalCluster(data).stop():
+        print(f"nothing was running in {data}", file=sys.stderr)
+
+
+@kill.command()
+def kill_command(broker: BrokerArgument, data: DataOption = DEFAULT_DATA) -> None:
+    """Crash one broker at once, as kill -9 or a power cut does."""
+    if not LocalCluster(data).broker(broker).kill():
+        raise FatalError(f"broker {broker} is not running; start it with: odradek start --data {data} {broker}")
+    print(f"broker {broker} killed", file=sys.stderr)
+
+
+@start.command()
+def start_command(broker: BrokerArgument, data: DataOption = DEFAULT_DATA) -> None:
+    """Start one broker again, with the configuration that it has."""
+    started = LocalCluster(data).start_broker(broker)
+    print("broker {} serves at {}:{}".format(broker, *started.address), file=sys.stderr)
+
+
+def _parse_settings(settings: list[str]) -> dict[str, str]:
+    pairs = [setting.partition("=") for setting in settings]
+    for key, separator, _ in pairs:
+        if not key or not separator:
+            raise typer.BadParameter(f"{key!r} is not KEY=VALUE", param_hint="--set")
+    return {key: value for key, _, value in pairs}
+
+
+@contextmanager
+def _stopped_by_signals(cluster: LocalCluster) -> Iterator[None]:
+    """An interrupted or failed start leaves nothing running; a Ctrl-C later ends in an orderly stop."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        print("stopping", file=sys.stderr)
+        cluster.stop()
+        raise typer.Exit(0) from None
+    except FatalError:
+        cluster.stop()
+        raise
+
+
+def _watch(cluster: LocalCluster) -> None:
+    """Until somebody else stops the cluster. A broker that goes is told of once; `start` brings it back."""
+    gone: set[int] = set()
+    while cluster.running:
+        stopped = {broker.id for broker in cluster.brokers if broker.pid is None}
+        for broker_id in sorted(stopped - gone):
+            log_file = cluster.broker(broker_id).log_file
+            hint = f"odradek start --data {cluster.data} {broker_id}"
+            print(f"broker {broker_id} has stopped (see {log_file}); bring it back with: {hint}", file=sys.stderr)
+        gone = stopped
+        time.sleep(0.5)

@@ -1,0 +1,153 @@
+"""The entry point of `odradek`: finds the command, runs it, turns errors into one line and an exit code.
+
+Imports nothing heavy: a broker starts without the command line's libraries, and each command loads only its own
+module. Exit codes: 0 done, 1 failed, 2 used wrongly, 130 interrupted.
+"""
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple, NoReturn
+
+from odradek import __version__
+from odradek.base.errors import ConfigError, FatalError, KafkaError
+
+
+class Command(NamedTuple):
+    module: str
+    attribute: str
+    help: str
+
+
+COMMANDS = {
+    "up": Command("odradek.cli.lifecycle", "up", "start ZooKeeper and a broker on this machine"),
+    "down": Command("odradek.cli.lifecycle", "down", "stop what `up` started"),
+    "kill": Command("odradek.cli.lifecycle", "kill", "crash one broker, as kill -9 does"),
+    "start": Command("odradek.cli.lifecycle", "start", "start one broker again"),
+    "topics": Command("odradek.cli.topics", "app", "create, list, describe, alter and delete topics"),
+    "produce": Command("odradek.cli.produce", "app", "write records from standard input or a file"),
+    "consume": Command("odradek.cli.consume", "app", "read records"),
+    "offsets": Command("odradek.cli.offsets", "app", "show where partitions begin and end"),
+    "dump-log": Command("odradek.cli.dump_log", "app", "show and check the files of a partition"),
+    "perf": Command("odradek.cli.perf", "app", "measure producing and consuming"),
+}
+_BROKER_USAGE = "usage: odradek broker SERVER.PROPERTIES [--override KEY=VALUE ...]"
+
+
+class UsageError(Exception):
+    """The command line can't be understood. The message says how it is meant."""
+
+
+def main() -> NoReturn:
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    try:
+        return _dispatch(arguments)
+    except UsageError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # whoever read our output has had enough; what is still buffered must not be reported when Python exits
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Exception as error:
+        if os.environ.get("ODRADEK_DEBUG"):
+            traceback.print_exc()
+        print(f"error: {_one_line(error)}", file=sys.stderr)
+        return 1
+
+
+def _dispatch(arguments: Sequence[str]) -> int:
+    name, *rest = arguments or ["--help"]
+    if name == "broker":
+        return _run_broker(rest)
+    if name in ("--help", "-h", "help"):
+        print(_help())
+        return 0
+    if name == "--version":
+        print(f"odradek {__version__}")
+        return 0
+    if name not in COMMANDS:
+        raise UsageError(f"there is no command {name!r}; `odradek --help` lists them")
+    return _run_command(name, rest)
+
+
+def _run_command(name: str, arguments: Sequence[str]) -> int:
+    command = COMMANDS[name]
+    app: Callable[..., object] = getattr(import_module(command.module), command.attribute)
+    try:
+        app(args=list(arguments), prog_name=f"odradek {name}")
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else 1
+    return 0
+
+
+def _run_broker(arguments: Sequence[str]) -> int:
+    path, overrides = parse_broker_arguments(arguments)
+    if path is None:
+        print(f"{_BROKER_USAGE}\n\nRuns one broker in the foreground, as kafka-server-start does.")
+        return 0
+    from odradek.broker.main import run as run_broker
+
+    return run_broker(path, overrides)
+
+
+def parse_broker_arguments(arguments: Sequence[str]) -> tuple[Path | None, dict[str, str]]:
+    """The properties file and the settings that go over it; no file when help was asked for."""
+    path: Path | None = None
+    overrides: dict[str, str] = {}
+    remaining = list(arguments)
+    while remaining:
+        argument = remaining.pop(0)
+        if argument in ("--help", "-h"):
+            return None, {}
+        if argument == "--override" or argument.startswith("--override="):
+            setting = argument.partition("=")[2] or (remaining.pop(0) if remaining else "")
+            key, separator, value = setting.partition("=")
+            if not key or not separator:
+                raise UsageError(f"--override takes KEY=VALUE, not {setting!r}\n{_BROKER_USAGE}")
+            overrides[key] = value
+        elif argument.startswith("-") or path is not None:
+            raise UsageError(f"unexpected argument {argument!r}\n{_BROKER_USAGE}")
+        else:
+            path = Path(argument)
+    if path is None:
+        raise UsageError(f"which broker? Give its properties file\n{_BROKER_USAGE}")
+    return path, overrides
+
+
+def _help() -> str:
+    lines = [
+        "usage: odradek COMMAND [OPTIONS]",
+        "",
+        "A distributed commit log that speaks Apache Kafka's protocol.",
+        "",
+        *(f"  {name:<10}{command.help}" for name, command in COMMANDS.items()),
+        f"  {'broker':<10}run one broker from a server.properties file",
+        "",
+        "`odradek COMMAND --help` tells more of each; `odradek --version` shows the version.",
+    ]
+    return "\n".join(lines)
+
+
+def _one_line(error: Exception) -> str:
+    """Messages of our own are meant for people as they are; anything else is a fault that should be reported."""
+    if isinstance(error, KafkaError):
+        return f"{error.message} ({error.code.name})" if error.message else error.code.name
+    if isinstance(error, FatalError | ConfigError) or _is_connection_trouble(error):
+        return str(error)
+    told = " ".join(str(error).split())
+    return f"unexpected {type(error).__name__}: {told} (set ODRADEK_DEBUG=1 to see where it came from)"
+
+
+def _is_connection_trouble(error: Exception) -> bool:
+    from odradek.network.broker_client import ConnectionFailed, UnsupportedByBroker
+
+    return isinstance(error, ConnectionFailed | UnsupportedByBroker)
