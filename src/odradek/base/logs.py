@@ -11,7 +11,7 @@ import structlog
 
 def get_logger(name: str) -> structlog.stdlib.BoundLogger:
     """A logger bound to the module's name; it costs nothing until it is used."""
-    return structlog.get_logger(logger=name.removeprefix("odradek."))  # type: ignore[no-any-return]
+    return structlog.get_logger(part=name.removeprefix("odradek."))  # type: ignore[no-any-return]
 
 
 def configure(*, json: bool = False, level: str = "info", stream: TextIO | None = None) -> None:

@@ -70,3 +70,14 @@ class TopicAssignment:
     topic: str
     topic_id: UUID
     partitions: dict[int, ReplicaAssignment] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionDirective:
+    """What the controller tells a broker about one partition: an entry of a LeaderAndIsr request."""
+
+    partition: TopicPartition
+    topic_id: UUID
+    state: LeaderAndIsr
+    replicas: tuple[int, ...]
+    is_new: bool = False

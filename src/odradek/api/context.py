@@ -1,0 +1,71 @@
+"""What a handler may use: the broker's services, who asks, and the way to answer."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter_ns
+
+from odradek.base.clock import Clock
+from odradek.base.config.broker_config import BrokerConfig
+from odradek.base.metrics import Registry
+from odradek.controller.producer_ids import ProducerIds
+from odradek.controller.topics import Topics
+from odradek.log.log_dirs import LogDirs
+from odradek.model.metadata_image import MetadataCache
+from odradek.network.connection import Connection
+from odradek.network.request import InboundRequest
+from odradek.protocol.framing import RequestHeader
+from odradek.protocol.schema import Response
+from odradek.replication.fetch_sessions import FetchSessions
+from odradek.replication.replica_manager import ReplicaManager
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerServices:
+    """The parts of the broker that handlers talk to. Made once by the composition root."""
+
+    id: int
+    config: BrokerConfig
+    clock: Clock
+    metadata: MetadataCache
+    replicas: ReplicaManager
+    logs: LogDirs
+    topics: Topics
+    producer_ids: ProducerIds
+    fetch_sessions: FetchSessions
+    metrics: Registry
+
+
+class RequestContext:
+    """One request being served. The dispatcher makes it; the handler answers by returning, or later by `reply`."""
+
+    __slots__ = ("_send", "broker", "handled_ns", "header", "replied_ns", "request", "started_ns")
+
+    def __init__(
+        self,
+        broker: BrokerServices,
+        header: RequestHeader,
+        request: InboundRequest,
+        send: Callable[["RequestContext", Response | None], None],
+    ) -> None:
+        self.broker = broker
+        self.header = header
+        self.request = request
+        self.started_ns = perf_counter_ns()
+        self.handled_ns = self.replied_ns = 0
+        self._send = send
+
+    @property
+    def version(self) -> int:
+        return self.header.api_version
+
+    @property
+    def connection(self) -> Connection:
+        return self.request.connection
+
+    def reply(self, response: Response | None) -> None:
+        """Answer, from any thread, exactly once. None ends a request that has no answer."""
+        self._send(self, response)
+
+    def close(self, reason: str) -> None:
+        """Give up on the client."""
+        self.request.close_connection(reason)

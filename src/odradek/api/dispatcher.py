@@ -1,0 +1,95 @@
+"""From a frame to its handler, and from a response to bytes.
+
+The dispatcher is the application that the reactor serves. What may not block runs right where it was read; the rest
+goes to the handler threads. A frame that makes no sense costs its sender the connection and nobody else anything.
+"""
+
+from functools import partial
+from time import perf_counter_ns
+
+from odradek.api import handlers
+from odradek.api.context import BrokerServices, RequestContext
+from odradek.api.handlers.api_versions import unsupported_version
+from odradek.api.registry import HANDLERS, LATER, NO_ANSWER, Handler, Outcome
+from odradek.api.request_metrics import RequestMetrics
+from odradek.base.logs import get_logger
+from odradek.network.request import InboundRequest
+from odradek.protocol.api_keys import ApiKey
+from odradek.protocol.framing import RequestHeader, UnsupportedVersion, decode_request, encode_response
+from odradek.protocol.primitives import ProtocolError
+from odradek.protocol.schema import Request, Response
+
+log = get_logger(__name__)
+
+handlers.load_all()
+
+
+class Dispatcher:
+    def __init__(self, broker: BrokerServices) -> None:
+        self._broker = broker
+        self._metrics = RequestMetrics()
+        broker.metrics.add(self._metrics.samples)
+
+    def begin(self, request: InboundRequest) -> bool:
+        try:
+            header, message = decode_request(request.frame)
+        except UnsupportedVersion as unsupported:
+            self._refuse_version(request, unsupported.header)
+            return True
+        except ProtocolError as error:
+            log.warning("malformed request", client=request.connection.id, error=str(error))
+            request.close_connection("malformed request")
+            return True
+        handler = HANDLERS.get(header.api_key)
+        if handler is None or not handler.min_version <= header.api_version <= handler.max_version:
+            self._refuse_version(request, header)
+            return True
+        ctx = RequestContext(self._broker, header, request, self._send)
+        if handler.may_block:
+            request.work = partial(self._serve, handler, message, ctx)
+            return False
+        self._serve(handler, message, ctx)
+        return True
+
+    def run(self, request: InboundRequest) -> None:
+        work = request.work
+        assert isinstance(work, partial)
+        request.work = None
+        ctx: RequestContext = work.args[2]
+        ctx.started_ns = perf_counter_ns()
+        work()
+
+    def _serve(self, handler: Handler, message: Request, ctx: RequestContext) -> None:
+        outcome: Response | Outcome = handler.run(message, ctx)
+        ctx.handled_ns = perf_counter_ns()
+        if outcome is NO_ANSWER:
+            ctx.reply(None)
+        elif outcome is not LATER:
+            assert not isinstance(outcome, Outcome)
+            ctx.reply(outcome)
+
+    def _send(self, ctx: RequestContext, response: Response | None) -> None:
+        ctx.replied_ns = perf_counter_ns()
+        header = ctx.header
+        chunks = None if response is None else encode_response(header.correlation_id, response, header.api_version)
+        ctx.request.reply(chunks)
+        self._metrics.of(header.api_key).record(
+            header.api_version,
+            ctx.request.received_ns,
+            ctx.started_ns,
+            ctx.handled_ns or ctx.replied_ns,
+            ctx.replied_ns,
+        )
+
+    def _refuse_version(self, request: InboundRequest, header: RequestHeader) -> None:
+        """Only ApiVersions has an answer that every client understands; anything else ends the conversation."""
+        if header.api_key == ApiKey.API_VERSIONS:
+            request.reply(encode_response(header.correlation_id, unsupported_version(), 0))
+            return
+        log.warning(
+            "unsupported request",
+            client=request.connection.id,
+            api_key=header.api_key,
+            version=header.api_version,
+        )
+        request.close_connection(f"request {header.api_key} v{header.api_version} is not supported")

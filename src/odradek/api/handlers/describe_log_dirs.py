@@ -1,0 +1,49 @@
+"""DescribeLogDirs (key 35): what lies in each log directory, and how much room there is.
+
+Versions 0-4. v3 adds an error for the whole, v4 the size of the volume. Not done: replicas that are being moved
+between directories (there are none yet).
+"""
+
+from collections import defaultdict
+from pathlib import Path
+
+from odradek.api.context import RequestContext
+from odradek.api.registry import handles
+from odradek.base.errors import ErrorCode
+from odradek.model.topology import TopicPartition
+from odradek.protocol.api_keys import ApiKey
+from odradek.protocol.messages.describe_log_dirs import (
+    DescribeLogDirsPartition,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+    DescribeLogDirsTopic,
+)
+
+
+@handles(ApiKey.DESCRIBE_LOG_DIRS, versions="0-4", may_block=True)
+def describe_log_dirs(request: DescribeLogDirsRequest, ctx: RequestContext) -> DescribeLogDirsResponse:
+    wanted = None
+    if request.topics is not None:
+        wanted = {TopicPartition(topic.topic, p) for topic in request.topics for p in topic.partitions}
+    return DescribeLogDirsResponse(
+        results=[_directory(directory, wanted, ctx) for directory in ctx.broker.logs.directories]
+    )
+
+
+def _directory(directory: Path, wanted: set[TopicPartition] | None, ctx: RequestContext) -> DescribeLogDirsResult:
+    logs = ctx.broker.logs
+    if not logs.is_online(directory):
+        return DescribeLogDirsResult(log_dir=str(directory), error_code=ErrorCode.KAFKA_STORAGE_ERROR)
+    topics: dict[str, list[DescribeLogDirsPartition]] = defaultdict(list)
+    for tp, log in logs.logs_in(directory).items():
+        if wanted is None or tp in wanted:
+            partition = DescribeLogDirsPartition(partition_index=tp.partition, partition_size=log.size_bytes)
+            topics[tp.topic].append(partition)
+    total_bytes, usable_bytes = logs.volume_bytes(directory)
+    return DescribeLogDirsResult(
+        log_dir=str(directory),
+        topics=[DescribeLogDirsTopic(name=name, partitions=partitions) for name, partitions in topics.items()],
+        total_bytes=total_bytes,
+        usable_bytes=usable_bytes,
+    )

@@ -1,0 +1,169 @@
+"""Fetch (key 1): read records, at once or when enough have arrived; the bytes go from page cache to socket.
+
+Versions 0-17. v3 adds a limit for the whole answer, v4 isolation, v7 incremental sessions, v9 fencing by leader
+epoch, v12 detection of divergence, v13 topic ids instead of names. v0-3 get the older message formats by
+conversion. Not done: followers (replica ids) and reads from the closest replica.
+"""
+
+from collections.abc import Hashable, Iterable
+from functools import partial
+from itertools import groupby
+from uuid import UUID
+
+from odradek.api.context import RequestContext
+from odradek.api.registry import LATER, Outcome, handles
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.base.file_slice import FileSlice
+from odradek.model.metadata_image import MetadataImage
+from odradek.model.topology import TopicPartition
+from odradek.protocol.api_keys import ApiKey
+from odradek.protocol.legacy_records import down_convert
+from odradek.protocol.messages.fetch import (
+    AbortedTxn,
+    EpochEndOffset,
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
+from odradek.protocol.records import DEFAULT_MAX_DECOMPRESSED
+from odradek.protocol.schema import Response
+from odradek.replication.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, SESSIONLESS, FetchSession
+from odradek.replication.fetching import FetchOutcome, FetchTarget, FetchTerms
+from odradek.replication.partition import READ_COMMITTED
+
+FIRST_WITH_TOPIC_IDS = 13
+FIRST_WITH_BATCH_V2 = 4
+FIRST_WITH_MAGIC_1 = 2
+UNBOUNDED = 2**31 - 1
+
+
+@handles(ApiKey.FETCH, versions="0-17", may_block=False)
+def fetch(request: FetchRequest, ctx: RequestContext) -> Response | Outcome:
+    if request.replica_id >= 0 or (request.replica_state is not None and request.replica_state.replica_id >= 0):
+        return FetchResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    try:
+        session, targets, full = _session(request, ctx)
+    except KafkaError as error:
+        return FetchResponse(error_code=error.code)
+    ctx.broker.replicas.fetch(targets, _terms(request, ctx), partial(_answer, ctx, request, session, full))
+    return LATER
+
+
+def _terms(request: FetchRequest, ctx: RequestContext) -> FetchTerms:
+    limit = ctx.broker.config.fetch_max_bytes
+    max_bytes = min(request.max_bytes if ctx.version >= 3 else UNBOUNDED, limit)
+    return FetchTerms(
+        max_wait_ms=request.max_wait_ms,
+        min_bytes=min(request.min_bytes, max_bytes),
+        max_bytes=max_bytes,
+        isolation=request.isolation_level,
+        strict_max_bytes=ctx.version <= 2,
+    )
+
+
+# ---- which partitions are asked for
+
+
+def _session(request: FetchRequest, ctx: RequestContext) -> tuple[FetchSession | None, list[FetchTarget], bool]:
+    """The session if there is one, what to read, and whether the answer names every partition."""
+    sessions = ctx.broker.fetch_sessions
+    image = ctx.broker.metadata.image
+    by_id = ctx.version >= FIRST_WITH_TOPIC_IDS
+    named = list(_named(request, image, by_id))
+    if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
+        if request.session_id != SESSIONLESS:
+            sessions.close(request.session_id)
+        session = sessions.open(named, by_topic_id=by_id) if request.session_epoch == INITIAL_EPOCH else None
+        return session, [target for _, target in named], True
+    session = sessions.resume(request.session_id, request.session_epoch, by_topic_id=by_id)
+    session.update(named, _forgotten(request, by_id))
+    return session, session.targets(), False
+
+
+def _named(request: FetchRequest, image: MetadataImage, by_id: bool) -> Iterable[tuple[Hashable, FetchTarget]]:
+    for topic in request.topics:
+        name = image.topic_names.get(topic.topic_id, "") if by_id else topic.topic
+        error = ErrorCode.UNKNOWN_TOPIC_ID if by_id and not name else ErrorCode.NONE
+        for asked in topic.partitions:
+            yield (
+                (topic.topic_id if by_id else name, asked.partition),
+                FetchTarget(
+                    TopicPartition(name, asked.partition),
+                    topic.topic_id,
+                    asked.fetch_offset,
+                    asked.partition_max_bytes,
+                    asked.current_leader_epoch,
+                    asked.last_fetched_epoch,
+                    error,
+                ),
+            )
+
+
+def _forgotten(request: FetchRequest, by_id: bool) -> Iterable[Hashable]:
+    for topic in request.forgotten_topics_data:
+        for partition in topic.partitions:
+            yield topic.topic_id if by_id else topic.topic, partition
+
+
+# ---- the answer
+
+
+def _answer(
+    ctx: RequestContext, request: FetchRequest, session: FetchSession | None, full: bool, outcomes: list[FetchOutcome]
+) -> None:
+    by_id = ctx.version >= FIRST_WITH_TOPIC_IDS
+    if session is not None:
+        keyed = [
+            ((o.target.topic_id if by_id else o.target.partition.topic, o.target.partition.partition), o)
+            for o in outcomes
+        ]
+        outcomes = session.news(keyed, full=full)
+    topics = [
+        FetchableTopicResponse(
+            topic=name, topic_id=topic_id, partitions=[_partition(o, request, ctx) for o in of_topic]
+        )
+        for (name, topic_id), of_topic in groupby(outcomes, key=_topic_of)
+    ]
+    ctx.reply(FetchResponse(session_id=session.id if session else SESSIONLESS, responses=topics))
+
+
+def _topic_of(outcome: FetchOutcome) -> tuple[str, UUID]:
+    return outcome.target.partition.topic, outcome.target.topic_id
+
+
+def _partition(outcome: FetchOutcome, request: FetchRequest, ctx: RequestContext) -> PartitionData:
+    index = outcome.target.partition.partition
+    found = outcome.found
+    if outcome.error or found is None:
+        return PartitionData(partition_index=index, error_code=outcome.error, high_watermark=-1, records=b"")
+    try:
+        records = _in_format(found.records, outcome.target.fetch_offset, ctx)
+    except KafkaError as error:
+        return PartitionData(partition_index=index, error_code=error.code, high_watermark=-1, records=b"")
+    data = PartitionData(
+        partition_index=index,
+        high_watermark=found.high_watermark,
+        last_stable_offset=found.last_stable_offset,
+        log_start_offset=found.log_start_offset,
+        aborted_transactions=(
+            [AbortedTxn(producer_id=a.producer_id, first_offset=a.first_offset) for a in found.aborted]
+            if request.isolation_level == READ_COMMITTED
+            else None
+        ),
+        records=records,
+    )
+    if outcome.diverging is not None:
+        data.diverging_epoch = EpochEndOffset(epoch=outcome.diverging.epoch, end_offset=outcome.diverging.end_offset)
+    return data
+
+
+def _in_format(records: FileSlice | None, first_offset: int, ctx: RequestContext) -> FileSlice | bytes:
+    if records is None or not records.size:
+        return b""
+    if ctx.version >= FIRST_WITH_BATCH_V2:
+        return records
+    magic = 1 if ctx.version >= FIRST_WITH_MAGIC_1 else 0
+    return down_convert(
+        records.read(), magic=magic, first_offset=first_offset, max_decompressed=DEFAULT_MAX_DECOMPRESSED
+    )

@@ -1,0 +1,88 @@
+"""ListOffsets (key 2): where a log starts and ends, and which offset belongs to a time.
+
+Versions 0-9. v0 answers with a list of offsets, later versions with one; v4 fences by leader epoch; v7 adds the
+offset of the largest timestamp; v8 the earliest local offset (the earliest, since nothing is tiered); v9 the last
+tiered one (none). Not done: nothing.
+"""
+
+from odradek.api.context import RequestContext
+from odradek.api.registry import handles
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.model.topology import TopicPartition
+from odradek.protocol.api_keys import ApiKey
+from odradek.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+from odradek.replication.partition import READ_COMMITTED, Partition
+
+LATEST = -1
+EARLIEST = -2
+MAX_TIMESTAMP = -3
+EARLIEST_LOCAL = -4
+LATEST_TIERED = -5
+CONSUMER = -1
+
+# (timestamp, offset); both -1 where nothing fits
+NONE_FOUND = (-1, -1)
+
+
+@handles(ApiKey.LIST_OFFSETS, versions="0-9", may_block=False)
+def list_offsets(request: ListOffsetsRequest, ctx: RequestContext) -> ListOffsetsResponse:
+    return ListOffsetsResponse(
+        topics=[
+            ListOffsetsTopicResponse(
+                name=topic.name,
+                partitions=[_partition(topic.name, asked, request, ctx) for asked in topic.partitions],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _partition(
+    topic: str, asked: ListOffsetsPartition, request: ListOffsetsRequest, ctx: RequestContext
+) -> ListOffsetsPartitionResponse:
+    answer = ListOffsetsPartitionResponse(partition_index=asked.partition_index)
+    try:
+        partition = ctx.broker.replicas.find(TopicPartition(topic, asked.partition_index))
+        partition.leader_log(asked.current_leader_epoch)
+        timestamp, offset = _look_up(partition, asked.timestamp, request)
+    except KafkaError as error:
+        answer.error_code = error.code
+        return answer
+    if ctx.version == 0:
+        answer.old_style_offsets = _old_style(partition, asked, offset)
+    else:
+        answer.timestamp, answer.offset = timestamp, offset
+        if offset >= 0:
+            answer.leader_epoch = partition.log.epochs.epoch_for_offset(offset)
+    return answer
+
+
+def _look_up(partition: Partition, timestamp: int, request: ListOffsetsRequest) -> tuple[int, int]:
+    log = partition.log
+    watermark = partition.high_watermark
+    visible_end = partition.last_stable_offset(watermark) if request.isolation_level == READ_COMMITTED else watermark
+    if timestamp == LATEST:
+        return -1, visible_end if request.replica_id == CONSUMER else log.log_end_offset
+    if timestamp in (EARLIEST, EARLIEST_LOCAL):
+        return -1, log.log_start_offset
+    if timestamp == LATEST_TIERED:
+        return NONE_FOUND
+    if timestamp < LATEST_TIERED:
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+    found = log.max_timestamp() if timestamp == MAX_TIMESTAMP else log.find_offset_by_timestamp(timestamp)
+    if found is None or found.offset >= visible_end:
+        return NONE_FOUND
+    return found.timestamp, found.offset
+
+
+def _old_style(partition: Partition, asked: ListOffsetsPartition, offset: int) -> list[int]:
+    """The first version asked for up to n segment starts before a time; the answer that it needs is the best one."""
+    if asked.timestamp in (LATEST, EARLIEST):
+        return [offset]
+    return [offset] if offset >= 0 else []

@@ -1,0 +1,83 @@
+"""Produce (key 0): append batches to the partitions that this broker leads.
+
+Versions 0-11. v0-2 carry the older message sets, which are converted; v3+ carry exactly one batch v2 per partition;
+v5 adds the log start offset, v8 error messages, v10 the current leader. acks 0 has no answer: a failure closes the
+connection, so that the client looks again for the leader. Not done: transactions.
+"""
+
+from odradek.api.context import RequestContext
+from odradek.api.registry import NO_ANSWER, Outcome, handles
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.base.logs import get_logger
+from odradek.model.topic_names import is_internal
+from odradek.model.topology import TopicPartition
+from odradek.protocol.api_keys import ApiKey
+from odradek.protocol.messages.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+
+log = get_logger(__name__)
+
+VALID_ACKS = frozenset({-1, 0, 1})
+
+
+@handles(ApiKey.PRODUCE, versions="0-11", may_block=False)
+def produce(request: ProduceRequest, ctx: RequestContext) -> ProduceResponse | Outcome:
+    topics = [
+        TopicProduceResponse(
+            name=topic.name,
+            partition_responses=[_append(topic.name, data, request, ctx) for data in topic.partition_data],
+        )
+        for topic in request.topic_data
+    ]
+    if request.acks != 0:
+        return ProduceResponse(responses=topics)
+    if any(partition.error_code for topic in topics for partition in topic.partition_responses):
+        ctx.close("a produce without acknowledgement failed")
+    return NO_ANSWER
+
+
+def _append(
+    topic: str, data: PartitionProduceData, request: ProduceRequest, ctx: RequestContext
+) -> PartitionProduceResponse:
+    try:
+        records = _checked_records(topic, data, request)
+        result = ctx.broker.replicas.append(
+            TopicPartition(topic, data.index), records, acks=request.acks, api_version=ctx.version
+        )
+    except KafkaError as error:
+        return _refusal(topic, data.index, error, ctx)
+    return PartitionProduceResponse(
+        index=data.index,
+        base_offset=result.first_offset,
+        log_append_time_ms=result.log_append_time_ms,
+        log_start_offset=result.log_start_offset,
+    )
+
+
+def _checked_records(topic: str, data: PartitionProduceData, request: ProduceRequest) -> memoryview:
+    if request.acks not in VALID_ACKS:
+        raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
+    if request.transactional_id is not None:
+        raise KafkaError(ErrorCode.INVALID_TXN_STATE, "This broker has no transactions yet.")
+    if is_internal(topic):
+        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {topic}")
+    if not isinstance(data.records, memoryview):
+        raise KafkaError(ErrorCode.INVALID_RECORD, "The request has no records for this partition.")
+    return data.records
+
+
+def _refusal(topic: str, index: int, error: KafkaError, ctx: RequestContext) -> PartitionProduceResponse:
+    log.info("produce refused", topic=topic, partition=index, code=error.code.name, why=str(error))
+    return PartitionProduceResponse(
+        index=index,
+        error_code=error.code,
+        base_offset=-1,
+        log_append_time_ms=-1,
+        log_start_offset=-1,
+        error_message=error.message or None,
+    )

@@ -1,0 +1,32 @@
+"""What can be measured of a broker, under the names that Kafka's JMX exporter gives them."""
+
+from collections.abc import Iterable
+
+from odradek.api.context import BrokerServices
+from odradek.base.metrics import Sample
+from odradek.network.server import SocketServer
+
+
+def register_broker_metrics(services: BrokerServices, server: SocketServer) -> None:
+    registry = services.metrics
+    replicas, image = services.replicas, services.metadata
+    registry.gauge("kafka_controller_kafkacontroller_activecontrollercount", lambda: 1)
+    registry.gauge("kafka_controller_kafkacontroller_globaltopiccount", lambda: len(image.image.topics))
+    registry.gauge("kafka_server_replicamanager_partitioncount", lambda: len(replicas.partitions))
+    registry.gauge(
+        "kafka_server_replicamanager_leadercount",
+        lambda: sum(partition.is_leader for partition in replicas.partitions.copy().values()),
+    )
+    registry.gauge("kafka_server_fetchsessioncache_numincrementalfetchsessions", lambda: len(services.fetch_sessions))
+    registry.gauge("kafka_network_requestchannel_requestqueuesize", lambda: server.channel.queue_size)
+    registry.gauge("kafka_server_socketservermetrics_connection_count", lambda: server.connections)
+    registry.add(lambda: _logs(services))
+
+
+def _logs(services: BrokerServices) -> Iterable[Sample]:
+    for tp, partition in services.replicas.partitions.copy().items():
+        labels = {"topic": tp.topic, "partition": str(tp.partition)}
+        yield Sample("kafka_log_log_size", "gauge", partition.log.size_bytes, labels)
+        yield Sample("kafka_log_log_logstartoffset", "gauge", partition.log.log_start_offset, labels)
+        yield Sample("kafka_log_log_logendoffset", "gauge", partition.log.log_end_offset, labels)
+        yield Sample("kafka_cluster_partition_highwatermark", "gauge", partition.high_watermark, labels)

@@ -1,0 +1,35 @@
+"""`odradek broker server.properties`: one broker in the foreground, until a signal stops it."""
+
+import signal
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from odradek.base import logs
+from odradek.base.config.broker_config import BrokerConfig
+from odradek.base.errors import ConfigError, FatalError
+from odradek.broker.broker import BrokerServer
+
+log = logs.get_logger(__name__)
+
+
+def run(properties_path: Path, overrides: Mapping[str, str]) -> int:
+    """The exit code: 0 after a clean stop, 1 when the broker can't start or go on."""
+    logs.configure(level="info")
+    try:
+        config = BrokerConfig.from_file(properties_path, overrides)
+        for warning in config.warnings:
+            log.warning(warning)
+        server = BrokerServer(config)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: server.ask_to_stop())
+        server.start()
+        try:
+            print(f"[KafkaServer id={server.id}] started", flush=True)  # noqa: T201
+            server.wait()
+        finally:
+            server.stop()
+    except (FatalError, ConfigError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr, flush=True)  # noqa: T201
+        return 1
+    return 0

@@ -1,0 +1,93 @@
+"""`/metrics` for Prometheus: a small listener that costs nothing until somebody scrapes.
+
+prometheus_client and the HTTP modules are loaded at the first connection, not at the broker's start.
+"""
+
+import socket
+import threading
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from odradek.base.logs import get_logger
+from odradek.base.metrics import Registry, Sample
+
+if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric
+
+log = get_logger(__name__)
+
+
+class MetricsEndpoint:
+    def __init__(self, host: str, port: int, registry: Registry) -> None:
+        self._registry = registry
+        self._listener = socket.create_server((host, port), backlog=8)
+        self._thread = threading.Thread(target=self._serve, name="metrics", daemon=True)
+
+    @property
+    def port(self) -> int:
+        return int(self._listener.getsockname()[1])
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        # Closing alone doesn't wake a thread in accept; shutting the listener down does.
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
+        self._listener.close()
+
+    def _serve(self) -> None:
+        """One scrape at a time: scrapers are few, and none may take more than its own seconds."""
+        while True:
+            try:
+                connection, address = self._listener.accept()
+            except OSError:
+                return
+            try:
+                connection.settimeout(5)
+                self._answer(connection, address)
+            except OSError as error:
+                log.info("scrape failed", client=address[0], error=str(error))
+            finally:
+                connection.close()
+
+    def _answer(self, connection: socket.socket, address: tuple[str, int]) -> None:
+        from http.server import BaseHTTPRequestHandler  # noqa: PLC0415
+
+        from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest  # noqa: PLC0415
+
+        endpoint = self
+
+        class Scrape(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                if self.path.partition("?")[0] not in ("/metrics", "/"):
+                    self.send_error(404, "the metrics are at /metrics")
+                    return
+                body = generate_latest(endpoint)
+                self.send_response(200)
+                self.send_header("Content-Type", CONTENT_TYPE_LATEST)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *args: object) -> None:
+                log.debug("scraped", request=format % args)
+
+        Scrape(connection, address, None)  # type: ignore[arg-type]
+
+    def collect(self) -> "Iterable[Metric]":
+        """The samples of the broker, grouped by name as the exposition format wants them."""
+        from prometheus_client.metrics_core import Metric  # noqa: PLC0415
+
+        families: dict[str, Metric] = {}
+        for sample in self._registry.collect():
+            family = families.get(sample.name)
+            if family is None:
+                family = families[sample.name] = Metric(_family_name(sample), "", sample.kind)
+            family.add_sample(sample.name, dict(sample.labels), sample.value)
+        return families.values()
+
+
+def _family_name(sample: Sample) -> str:
+    """The exposition adds `_total` to counters, so their family is named without it."""
+    return sample.name.removesuffix("_total") if sample.kind == "counter" else sample.name

@@ -1,0 +1,111 @@
+"""What a topic that somebody asks for will be. Pure: checks and placement, no ZooKeeper."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.model.metadata_image import MetadataImage
+from odradek.model.placement import place_replicas
+from odradek.model.topic_names import check_topic_name, collides
+
+Assignment = dict[int, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class NewTopic:
+    """A topic as it was asked for; counts are the broker's defaults where `counts_given` is False."""
+
+    name: str
+    partitions: int
+    replication_factor: int
+    counts_given: bool = False
+    assignments: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    configs: Sequence[tuple[str, str | None]] = ()
+
+
+def check_name(name: str, image: MetadataImage) -> None:
+    check_topic_name(name)
+    if name in image.topics:
+        raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+    if clash := next((other for other in image.topics if collides(name, other)), None):
+        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topics: {clash}")
+
+
+def overrides_of(topic: NewTopic) -> dict[str, str]:
+    """The configuration that was asked for; a null has no meaning for a topic that is not there yet."""
+    overrides: dict[str, str] = {}
+    for key, value in topic.configs:
+        if value is None:
+            raise KafkaError(ErrorCode.INVALID_CONFIG, f"Null value not supported for topic configs: {key}")
+        if key in overrides:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"The configuration names {key} twice.")
+        overrides[key] = value
+    return overrides
+
+
+def assignment_of(topic: NewTopic, image: MetadataImage, random: Random) -> Assignment:
+    """Where its replicas go: as asked, or placed."""
+    brokers = sorted(image.brokers)
+    if not topic.assignments:
+        start = random.randrange(len(brokers))
+        shift = random.randrange(len(brokers))
+        return place_replicas(brokers, topic.partitions, topic.replication_factor, start=start, shift=shift)
+    if topic.counts_given:
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST,
+            "Both numPartitions or replicationFactor and replicasAssignments were set. Both cannot be used at the same "
+            "time.",
+        )
+    if sorted(topic.assignments) != list(range(len(topic.assignments))):
+        raise KafkaError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT, "Partitions should be a consecutive 0-based integer sequence."
+        )
+    assignment = dict(sorted(topic.assignments.items()))
+    check_replicas(assignment, brokers)
+    return assignment
+
+
+def added_partitions(
+    topic: str, count: int, assignments: Sequence[tuple[int, ...]] | None, image: MetadataImage, random: Random
+) -> Assignment:
+    """The partitions that bring a topic to `count`, placed as if they had been there from the start."""
+    existing = image.topics[topic].partitions
+    if count <= len(existing):
+        raise KafkaError(
+            ErrorCode.INVALID_PARTITIONS,
+            f"Topic already has {count} partitions."
+            if count == len(existing)
+            else f"The topic {topic} currently has {len(existing)} partition(s); {count} would not be an increase.",
+        )
+    added = count - len(existing)
+    brokers = sorted(image.brokers)
+    first = existing[0].replicas
+    if assignments is None:
+        start = brokers.index(first[0]) if first[0] in brokers else 0
+        shift = random.randrange(len(brokers))
+        return place_replicas(brokers, added, len(first), start=start, shift=shift, first_partition=len(existing))
+    if len(assignments) != added:
+        raise KafkaError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"Increasing the number of partitions by {added} but {len(assignments)} assignments provided.",
+        )
+    assignment = {len(existing) + i: replicas for i, replicas in enumerate(assignments)}
+    check_replicas(assignment, brokers, replication_factor=len(first))
+    return assignment
+
+
+def check_replicas(assignment: Assignment, brokers: Sequence[int], replication_factor: int | None = None) -> None:
+    expected = replication_factor or len(next(iter(assignment.values())))
+    for partition, replicas in assignment.items():
+        fault = None
+        if not replicas:
+            fault = "has no replicas"
+        elif len(set(replicas)) != len(replicas):
+            fault = f"names a broker twice: {list(replicas)}"
+        elif unknown := [b for b in replicas if b not in brokers]:
+            fault = f"names unknown brokers {unknown}; the live ones are {list(brokers)}"
+        elif len(replicas) != expected:
+            fault = f"has {len(replicas)} replicas where others have {expected}"
+        if fault:
+            raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"The assignment of partition {partition} {fault}.")

@@ -1,0 +1,32 @@
+"""Producer ids: unique in the cluster, handed out from blocks that ZooKeeper reserves."""
+
+import threading
+from collections.abc import Iterator
+
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.zk.session import ZkUnavailable
+from odradek.zk.store import ZkStore
+
+
+class ProducerIds:
+    def __init__(self, broker_id: int, store: ZkStore) -> None:
+        self._broker_id = broker_id
+        self._store = store
+        self._lock = threading.Lock()
+        self._block: Iterator[int] = iter(())
+
+    def next(self) -> int:
+        """Blocks for ZooKeeper once per block of a thousand."""
+        with self._lock:
+            producer_id = next(self._block, None)
+            if producer_id is None:
+                self._block = self._reserve()
+                producer_id = next(self._block)
+            return producer_id
+
+    def _reserve(self) -> Iterator[int]:
+        try:
+            block = self._store.allocate_producer_ids(self._broker_id)
+        except ZkUnavailable as error:
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, str(error)) from error
+        return iter(range(block.first, block.last + 1))

@@ -1,0 +1,134 @@
+"""Incremental fetch sessions: a fetcher names its partitions once, then only what changed.
+
+A session remembers the partitions of one fetcher, and what it last heard of each; the answer to an incremental fetch
+carries only partitions with records or news. Session id 0 means none; epoch 0 asks for a new one, -1 closes it,
+and every further request must carry the next epoch, or the two sides have lost each other.
+
+The cache is bounded: a new session takes the place of one that is idle for `eviction_ms` at least, or does without.
+"""
+
+import secrets
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from odradek.base.clock import Clock
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.replication.fetching import FetchOutcome, FetchTarget
+
+SESSIONLESS = 0
+INITIAL_EPOCH = 0
+FINAL_EPOCH = -1
+_MAX_EPOCH = 2**31 - 1
+
+
+@dataclass(slots=True)
+class _Known:
+    """A partition in a session: the target as last asked, and what the fetcher was last told."""
+
+    target: FetchTarget
+    high_watermark: int = -1
+    log_start_offset: int = -1
+
+
+@dataclass(slots=True)
+class FetchSession:
+    id: int
+    by_topic_id: bool
+    epoch: int = 1  # what the next request must carry
+    last_used_ms: int = 0
+    partitions: OrderedDict[Hashable, _Known] = field(default_factory=OrderedDict)
+
+    def update(self, named: Iterable[tuple[Hashable, FetchTarget]], forgotten: Iterable[Hashable]) -> None:
+        for key, target in named:
+            known = self.partitions.get(key)
+            if known is None:
+                self.partitions[key] = _Known(target)
+            else:
+                known.target = target
+        for key in forgotten:
+            self.partitions.pop(key, None)
+
+    def targets(self) -> list[FetchTarget]:
+        return [known.target for known in self.partitions.values()]
+
+    def news(self, keyed: Iterable[tuple[Hashable, FetchOutcome]], *, full: bool) -> list[FetchOutcome]:
+        """What must be told. Partitions that sent records go to the end, so that the others get their turn."""
+        told = []
+        for key, outcome in keyed:
+            known = self.partitions.get(key)
+            if known is None:
+                continue
+            if self._remember(known, outcome) or full:
+                told.append(outcome)
+            if outcome.size:
+                self.partitions.move_to_end(key)
+        return told
+
+    @staticmethod
+    def _remember(known: _Known, outcome: FetchOutcome) -> bool:
+        found = outcome.found
+        if outcome.error or found is None:
+            known.high_watermark = -1  # whatever comes next is news
+            return True
+        moved = known.high_watermark != found.high_watermark or known.log_start_offset != found.log_start_offset
+        known.high_watermark, known.log_start_offset = found.high_watermark, found.log_start_offset
+        return moved or outcome.size > 0 or outcome.diverging is not None
+
+
+class FetchSessions:
+    def __init__(self, slots: int, eviction_ms: int, clock: Clock) -> None:
+        self._slots = slots
+        self._eviction_ms = eviction_ms
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._sessions: OrderedDict[int, FetchSession] = OrderedDict()  # least recently used first
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def open(self, named: Sequence[tuple[Hashable, FetchTarget]], *, by_topic_id: bool) -> FetchSession | None:
+        """A new session for these partitions, or None when the cache is full of busier ones."""
+        if not named:
+            return None
+        with self._lock:
+            now_ms = self._clock.monotonic_ms()
+            if len(self._sessions) >= self._slots and not self._evict(now_ms):
+                return None
+            session = FetchSession(self._unused_id(), by_topic_id, last_used_ms=now_ms)
+            session.update(named, ())
+            self._sessions[session.id] = session
+            return session
+
+    def resume(self, session_id: int, epoch: int, *, by_topic_id: bool) -> FetchSession:
+        """The session at the epoch that it expects."""
+        with self._lock:
+            session = self._sessions.get(session_id)
+            if session is None:
+                raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+            if session.by_topic_id != by_topic_id:
+                raise KafkaError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
+            if session.epoch != epoch:
+                raise KafkaError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+            session.epoch = 1 if epoch == _MAX_EPOCH else epoch + 1
+            session.last_used_ms = self._clock.monotonic_ms()
+            self._sessions.move_to_end(session_id)
+            return session
+
+    def close(self, session_id: int) -> None:
+        with self._lock:
+            self._sessions.pop(session_id, None)
+
+    def _evict(self, now_ms: int) -> bool:
+        oldest = next(iter(self._sessions.values()), None)
+        if oldest is None or now_ms - oldest.last_used_ms < self._eviction_ms:
+            return False
+        del self._sessions[oldest.id]
+        return True
+
+    def _unused_id(self) -> int:
+        while True:
+            session_id = 1 + secrets.randbelow(_MAX_EPOCH)
+            if session_id not in self._sessions:
+                return session_id
