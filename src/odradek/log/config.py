@@ -1,0 +1,57 @@
+"""The settings that a partition's log reads, with Kafka's defaults.
+
+A value: whoever knows topic and broker configuration builds it, the log only reads it and is handed a new one
+when a setting changes.
+"""
+
+from dataclasses import dataclass
+
+MAX_INT64 = 2**63 - 1
+DAY_MS = 24 * 60 * 60 * 1000
+
+
+@dataclass(frozen=True, slots=True)
+class LogConfig:
+    """Field names are the topic configuration's keys with dots as underscores; units are in the names."""
+
+    segment_bytes: int = 1 << 30
+    segment_ms: int = 7 * DAY_MS
+    segment_jitter_ms: int = 0
+    segment_index_bytes: int = 10 << 20
+    index_interval_bytes: int = 4096
+    preallocate: bool = False
+
+    cleanup_policy: frozenset[str] = frozenset({"delete"})
+    retention_ms: int = 7 * DAY_MS  # -1: for ever
+    retention_bytes: int = -1
+    delete_retention_ms: int = DAY_MS
+    min_compaction_lag_ms: int = 0
+    max_compaction_lag_ms: int = MAX_INT64
+    min_cleanable_dirty_ratio: float = 0.5
+    file_delete_delay_ms: int = 60_000
+
+    flush_messages: int = MAX_INT64
+    flush_ms: int = MAX_INT64
+
+    max_message_bytes: int = 1_048_588
+    compression_type: str = "producer"
+    compression_gzip_level: int = -1
+    compression_lz4_level: int = 9
+    compression_zstd_level: int = 3
+    message_timestamp_type: str = "CreateTime"
+    message_timestamp_before_max_ms: int = MAX_INT64
+    message_timestamp_after_max_ms: int = MAX_INT64
+    message_downconversion_enable: bool = True
+
+    min_insync_replicas: int = 1
+    unclean_leader_election_enable: bool = False
+
+    producer_id_expiration_ms: int = DAY_MS
+
+    @property
+    def compacts(self) -> bool:
+        return "compact" in self.cleanup_policy
+
+    @property
+    def deletes(self) -> bool:
+        return "delete" in self.cleanup_policy

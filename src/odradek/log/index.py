@@ -1,0 +1,260 @@
+"""A segment's two sparse indexes, in Kafka's byte formats.
+
+    NNNNNNNNNNNNNNNNNNNN.index      8 bytes an entry: offset - base offset (int32), position in the segment (int32)
+    NNNNNNNNNNNNNNNNNNNN.timeindex 12 bytes an entry: timestamp (int64), offset - base offset (int32)
+
+Both are ordered in both columns, so a lookup is a binary search for the last entry at or before a key, and the
+reader scans the segment from there. An offset entry names the *last* offset of the batch at its position; a time
+entry says that no record before its offset is younger than its timestamp.
+
+The newest entries stay in memory and go to the file a page at a time: an index that a crash cuts short is rebuilt
+from the log. No descriptor is kept open. One writer at a time; readers need no lock, because the part in memory is
+only appended to (the looked-up column last) or replaced whole.
+"""
+
+import os
+from array import array
+from bisect import bisect_left, bisect_right
+from pathlib import Path
+from struct import Struct
+
+_ENTRIES_IN_MEMORY = 256
+_BLOCK_ENTRIES = 256
+
+
+class CorruptIndex(Exception):
+    """The file can't be what was written; rebuild it from the log."""
+
+
+class _Tail:
+    """The entries after the first `stored`, which are in the file."""
+
+    __slots__ = ("keys", "stored", "values")
+
+    def __init__(self, stored: int, keys: "array[int] | None" = None, values: "array[int] | None" = None) -> None:
+        self.stored = stored
+        self.keys = array("q") if keys is None else keys
+        self.values = array("q") if values is None else values
+
+
+class _SparseIndex:
+    """What both indexes share: rows of (key, value), where the file has one of the two relative to the base offset."""
+
+    __slots__ = ("_tail", "base_offset", "path")
+
+    _row: Struct
+    _key_base: int  # 1 where the stored key is relative to the base offset, else 0
+    _value_base: int
+
+    def __init__(self, path: Path, base_offset: int, *, create: bool = False) -> None:
+        self.path = path
+        self.base_offset = base_offset
+        self._tail: _Tail | None = None
+        if create:
+            self.reset()
+
+    def __len__(self) -> int:
+        tail = self._loaded()
+        return tail.stored + len(tail.keys)
+
+    def lookup(self, key: int) -> tuple[int, int] | None:
+        """The last entry whose key is at most this one."""
+        tail = self._loaded()
+        keys = tail.keys
+        if keys and key >= keys[0]:
+            slot = bisect_right(keys, key) - 1
+            return keys[slot], tail.values[slot]
+        return self._lookup_in_file(key, tail.stored)
+
+    def last(self) -> tuple[int, int] | None:
+        tail = self._loaded()
+        if tail.keys:
+            return tail.keys[-1], tail.values[-1]
+        return self._read(tail.stored - 1, 1)[0] if tail.stored else None
+
+    def reset(self) -> None:
+        os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644))
+        self._tail = _Tail(0)
+
+    def flush(self, *, sync: bool = False) -> None:
+        """Everything to the file, and the file to exactly its entries."""
+        tail = self._loaded()
+        if not tail.keys and not sync:
+            return
+        fd = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o644)
+        try:
+            self._store(fd, tail)
+            if sync:
+                os.fsync(fd)
+        finally:
+            os.close(fd)
+
+    def release(self) -> None:
+        """Forgets what can be read again from the file; call after `flush`."""
+        self._tail = None
+
+    def _append(self, key: int, value: int) -> None:
+        tail = self._loaded()
+        tail.values.append(value)
+        tail.keys.append(key)
+        if len(tail.keys) >= _ENTRIES_IN_MEMORY:
+            self.flush()
+
+    def _store(self, fd: int, tail: _Tail) -> None:
+        key_base = self.base_offset * self._key_base
+        value_base = self.base_offset * self._value_base
+        pack = self._row.pack
+        rows = b"".join(
+            pack(key - key_base, value - value_base) for key, value in zip(tail.keys, tail.values, strict=True)
+        )
+        size = self._row.size
+        os.pwrite(fd, rows, tail.stored * size)
+        stored = tail.stored + len(tail.keys)
+        os.ftruncate(fd, stored * size)
+        self._tail = _Tail(stored)
+
+    def _keep(self, count: int) -> None:
+        tail = self._loaded()
+        if count >= tail.stored:
+            cut = count - tail.stored
+            self._tail = _Tail(tail.stored, tail.keys[:cut], tail.values[:cut])
+            return
+        os.truncate(self.path, count * self._row.size)
+        self._tail = _Tail(count)
+
+    def _loaded(self) -> _Tail:
+        tail = self._tail
+        if tail is None:
+            try:
+                tail = _Tail(os.stat(self.path).st_size // self._row.size)
+            except FileNotFoundError:
+                tail = _Tail(0)
+            self._tail = tail
+        return tail
+
+    def _lookup_in_file(self, key: int, stored: int) -> tuple[int, int] | None:
+        """Narrows to one block by reading single entries, then searches the block."""
+        if not stored:
+            return None
+        try:
+            fd = os.open(self.path, os.O_RDONLY)
+        except FileNotFoundError:
+            return None
+        try:
+            low, high = 0, stored
+            while high - low > _BLOCK_ENTRIES:
+                middle = (low + high) // 2
+                row = self._rows(fd, middle, 1)
+                if row and row[0][0] <= key:
+                    low = middle
+                else:
+                    high = middle
+            rows = self._rows(fd, low, high - low)
+        finally:
+            os.close(fd)
+        slot = bisect_right(rows, key, key=_first) - 1
+        return rows[slot] if slot >= 0 else None
+
+    def _read(self, first: int, count: int) -> list[tuple[int, int]]:
+        fd = os.open(self.path, os.O_RDONLY)
+        try:
+            return self._rows(fd, first, count)
+        finally:
+            os.close(fd)
+
+    def _rows(self, fd: int, first: int, count: int) -> list[tuple[int, int]]:
+        size = self._row.size
+        data = os.pread(fd, count * size, first * size)
+        whole = len(data) - len(data) % size
+        key_base = self.base_offset * self._key_base
+        value_base = self.base_offset * self._value_base
+        return [(key + key_base, value + value_base) for key, value in self._row.iter_unpack(data[:whole])]
+
+    def _check_size(self) -> int:
+        """Entries in the file; CorruptIndex when it is missing or has a part of one."""
+        try:
+            size = os.stat(self.path).st_size
+        except FileNotFoundError:
+            raise CorruptIndex("no file") from None
+        if size % self._row.size:
+            raise CorruptIndex(f"{size} bytes is not a multiple of {self._row.size}")
+        return size // self._row.size
+
+
+def _first(row: tuple[int, int]) -> int:
+    return row[0]
+
+
+class OffsetIndex(_SparseIndex):
+    """Last offset of a batch → its position in the segment."""
+
+    __slots__ = ()
+    _row = Struct(">ii")
+    _key_base, _value_base = 1, 0
+
+    def append(self, offset: int, position: int) -> None:
+        self._append(offset, position)
+
+    def is_full(self, max_bytes: int) -> bool:
+        return len(self) >= max_bytes // 8
+
+    def position_for(self, offset: int) -> int:
+        """Where to begin scanning for the batch that has the offset."""
+        entry = self.lookup(offset)
+        return entry[1] if entry else 0
+
+    def truncate_to(self, offset: int) -> None:
+        """Keeps the entries of batches that end before the offset."""
+        tail = self._loaded()
+        below = bisect_left(tail.keys, offset)
+        if below or not tail.stored:
+            self._keep(tail.stored + below)
+        else:
+            self._keep(bisect_left(self._read(0, tail.stored), offset, key=_first))
+
+    def check(self, segment_size: int) -> None:
+        entries = self._check_size()
+        if not entries:
+            return
+        (first_offset, _), (last_offset, last_position) = self._read(0, 1)[0], self._read(entries - 1, 1)[0]
+        if first_offset < self.base_offset or (entries > 1 and last_offset <= first_offset):
+            raise CorruptIndex(f"last offset {last_offset}, first {first_offset}, base {self.base_offset}")
+        if not 0 <= last_position < segment_size:
+            raise CorruptIndex(f"last position {last_position} in a segment of {segment_size} bytes")
+
+
+class TimeIndex(_SparseIndex):
+    """Largest timestamp so far → last offset of the batch that has it."""
+
+    __slots__ = ()
+    _row = Struct(">qi")
+    _key_base, _value_base = 0, 1
+
+    def maybe_append(self, timestamp: int, offset: int) -> None:
+        """Only a timestamp above all before it is worth an entry."""
+        last = self.last()
+        if timestamp > (last[0] if last else -1):
+            self._append(timestamp, offset)
+
+    def is_full(self, max_bytes: int) -> bool:
+        return len(self) >= max_bytes // 12 - 1  # room for the entry that closing the segment adds
+
+    def truncate_to(self, offset: int) -> None:
+        tail = self._loaded()
+        below = bisect_left(tail.values, offset)
+        if below or not tail.stored:
+            self._keep(tail.stored + below)
+        else:
+            self._keep(bisect_left(self._read(0, tail.stored), offset, key=_second))
+
+    def check(self) -> None:
+        entries = self._check_size()
+        if not entries:
+            return
+        first, last = self._read(0, 1)[0], self._read(entries - 1, 1)[0]
+        if last[0] < first[0] or (entries > 1 and last[0] == first[0]) or last[1] < self.base_offset:
+            raise CorruptIndex(f"first entry {first}, last entry {last}, base {self.base_offset}")
+
+
+def _second(row: tuple[int, int]) -> int:
+    return row[1]

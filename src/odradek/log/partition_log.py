@@ -1,0 +1,550 @@
+"""The log of one partition: its segments in order, and what is known about their batches.
+
+The partition that owns the log serialises its writers (everything that changes the log). Readers hold no lock and may
+run beside one writer: they see an immutable tuple of segments, and offsets that are published after the bytes.
+
+    log_start_offset ≤ recovery_point ≤ log_end_offset   (the recovery point is what fsync has confirmed)
+"""
+
+import os
+import random
+import threading
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from odradek.base.clock import SYSTEM_CLOCK, Clock
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.base.file_slice import FileSlice
+from odradek.base.logs import get_logger
+from odradek.log import timestamps
+from odradek.log.background import IMMEDIATE, Background
+from odradek.log.checkpoint import LEADER_EPOCH_FILE, sync_directory
+from odradek.log.config import LogConfig
+from odradek.log.leader_epochs import LeaderEpochCache
+from odradek.log.producer_snapshot import ProducerSnapshots
+from odradek.log.producer_state import AppendedBatch, ProducerStates, Staged
+from odradek.log.recovery import LoadedLog, finish_transaction, load, rebuild_producers, remove_files
+from odradek.log.retention import expired_count
+from odradek.log.scan import batch_info
+from odradek.log.segment import MAX_RELATIVE_OFFSET, Segment, TimestampOffset
+from odradek.log.transaction_index import AbortedTransaction
+from odradek.log.validation import BatchInfo, BatchRules, validate_and_assign
+from odradek.model.topology import TopicPartition
+from odradek.protocol.record_batch import NO_TIMESTAMP, BatchHeader, Buffer, batches, check_crc
+
+FailureCallback = Callable[[Path, OSError], None]
+
+log = get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class AppendResult:
+    """Where the records are. For a duplicate: where they were put the first time."""
+
+    first_offset: int
+    last_offset: int
+    max_timestamp: int
+    log_append_time_ms: int  # -1 when records keep their producer's time
+    log_start_offset: int
+    is_duplicate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReadResult:
+    """Whole batches but for the last, which `max_bytes` may have cut. Size 0: nothing to read there now."""
+
+    records: FileSlice
+
+
+def ignore_failure(directory: Path, error: OSError) -> None:
+    """For tools and tests that have nobody to tell."""
+
+
+class PartitionLog:
+    def __init__(
+        self,
+        directory: Path,
+        partition: TopicPartition,
+        config: LogConfig,
+        loaded: LoadedLog,
+        epochs: LeaderEpochCache,
+        producers: ProducerStates,
+        snapshots: ProducerSnapshots,
+        *,
+        clock: Clock,
+        background: Background,
+        on_failure: FailureCallback,
+    ) -> None:
+        self.directory = directory
+        self.partition = partition
+        self.config = config
+        self.epochs = epochs
+        self.producers = producers
+        self.log_start_offset = loaded.log_start_offset
+        self.log_end_offset = loaded.log_end_offset
+        self.recovery_point = loaded.recovery_point
+        self.last_flush_ms = clock.now_ms()
+        self.segments = loaded.segments
+        self._active = loaded.segments[-1]
+        self._snapshots = snapshots
+        self._clock = clock
+        self._background = background
+        self._on_failure = on_failure
+        self._failed: OSError | None = None
+        # The recovery point is moved by flushes, which may run beside the writer, and moved back by truncation.
+        self._recovery_lock = threading.Lock()
+        self._truncations = 0
+
+    @classmethod
+    def open(
+        cls,
+        directory: Path,
+        partition: TopicPartition,
+        config: LogConfig,
+        *,
+        recovery_point: int = 0,
+        log_start_offset: int = 0,
+        clean: bool = False,
+        clock: Clock = SYSTEM_CLOCK,
+        background: Background = IMMEDIATE,
+        on_failure: FailureCallback = ignore_failure,
+    ) -> "PartitionLog":
+        """The log in the directory, which is made if it isn't there. `clean`: it was closed by `close`."""
+        directory.mkdir(parents=True, exist_ok=True)
+        epochs = LeaderEpochCache(directory / LEADER_EPOCH_FILE)
+        producers = ProducerStates(config.producer_id_expiration_ms)
+        snapshots = ProducerSnapshots(directory)
+        loaded = load(
+            directory,
+            config,
+            clock,
+            epochs,
+            producers,
+            snapshots,
+            recovery_point=recovery_point,
+            log_start_offset=log_start_offset,
+            clean=clean,
+        )
+        return cls(
+            directory,
+            partition,
+            config,
+            loaded,
+            epochs,
+            producers,
+            snapshots,
+            clock=clock,
+            background=background,
+            on_failure=on_failure,
+        )
+
+    # -- appending ----------------------------------------------------------------------------------------------
+
+    def append_as_leader(self, records: memoryview, *, leader_epoch: int, rules: BatchRules) -> AppendResult:
+        """Validates the records, gives them offsets and writes them. They are patched where they lie.
+
+        A batch that its producer sent before is not written again: the answer is where it is.
+        """
+        self._check_writable()
+        validated = validate_and_assign(
+            records,
+            next_offset=self.log_end_offset,
+            leader_epoch=leader_epoch,
+            rules=rules,
+            now_ms=self._clock.now_ms(),
+        )
+        infos = validated.batches
+        if infos[0].producer_id >= 0 and (duplicate := self.producers.find_duplicate(infos[0])):
+            return self._duplicate(duplicate, validated.log_append_time)
+        staged = self.producers.stage(infos, validated.data, rules.origin)
+        if leader_epoch > self.epochs.latest_epoch:
+            self._guarded(lambda: self.epochs.assign(leader_epoch, validated.first_offset))
+        self._write(validated.data, infos, validated.max_timestamp, staged)
+        return AppendResult(
+            validated.first_offset,
+            validated.last_offset,
+            validated.max_timestamp,
+            validated.log_append_time,
+            self.log_start_offset,
+        )
+
+    def append_as_follower(self, records: memoryview) -> AppendResult:
+        """Writes batches as the leader sent them. A batch cut by the end of the fetch is left for the next one."""
+        self._check_writable()
+        infos = []
+        next_offset = self.log_end_offset
+        for position, header in batches(records, partial_tail=True):
+            check_crc(records, position, header)
+            self._check_follows(header, next_offset)
+            next_offset = header.next_offset
+            infos.append((batch_info(header, position), header.leader_epoch))
+        first_offset = infos[0][0].base_offset if infos else self.log_end_offset
+        for run in self._runs(infos):
+            start, end = run[0].position, run[-1].position + run[-1].size
+            data = records[start:end]
+            run = [info._replace(position=info.position - start) for info in run] if start else run
+            staged = self.producers.stage(run, data, None)
+            self._write(data, run, max(info.max_timestamp for info in run), staged)
+        newest = max((info.max_timestamp for info, _ in infos), default=NO_TIMESTAMP)
+        return AppendResult(first_offset, self.log_end_offset - 1, newest, NO_TIMESTAMP, self.log_start_offset)
+
+    def _runs(self, infos: Sequence[tuple[BatchInfo, int]]) -> list[list[BatchInfo]]:
+        """Batches that can go into one segment in one write. Notes where new leader epochs begin on the way."""
+        runs: list[list[BatchInfo]] = []
+        size = 0
+        for info, leader_epoch in infos:
+            if leader_epoch > self.epochs.latest_epoch:
+                epoch, start_offset = leader_epoch, info.base_offset
+                self._guarded(lambda epoch=epoch, start=start_offset: self.epochs.assign(epoch, start))  # type: ignore[misc]
+            fits = (
+                runs
+                and size + info.size <= self.config.segment_bytes
+                and info.last_offset - runs[-1][0].base_offset <= MAX_RELATIVE_OFFSET
+            )
+            if not fits:
+                runs.append([])
+                size = 0
+            runs[-1].append(info)
+            size += info.size
+        return runs
+
+    def _check_follows(self, header: BatchHeader, next_offset: int) -> None:
+        if header.base_offset < next_offset or header.last_offset_delta < 0:
+            raise KafkaError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"Batch of offsets {header.base_offset} to {header.last_offset} can't follow {next_offset - 1}",
+            )
+
+    def _duplicate(self, first: AppendedBatch, log_append_time: int) -> AppendResult:
+        return AppendResult(
+            first.first_offset,
+            first.last_offset,
+            first.timestamp,
+            first.timestamp if log_append_time >= 0 else NO_TIMESTAMP,
+            self.log_start_offset,
+            is_duplicate=True,
+        )
+
+    def _write(self, data: Buffer, infos: Sequence[BatchInfo], max_timestamp: int, staged: Staged) -> None:
+        end_offset = infos[-1].last_offset + 1
+        config = self.config
+        if self._must_roll(len(data), max_timestamp, end_offset - 1):
+            self.roll(infos[0].base_offset)
+        segment = self._active
+        size = segment.size
+        try:
+            segment.append(data, infos, config.index_interval_bytes)
+        except OSError as error:
+            self._undo(segment, size)
+            raise self._fail(error) from error
+        if staged.entries:
+            self.producers.commit(staged, end_offset)
+            for transaction in staged.completed:
+                finish_transaction(self.producers, segment, transaction)
+        else:
+            self.producers.map_end_offset = end_offset
+        self.log_end_offset = end_offset
+        if end_offset - self.recovery_point >= config.flush_messages:
+            self.flush()
+
+    def _undo(self, segment: Segment, size: int) -> None:
+        try:
+            segment.cut_back(size, self.log_end_offset)
+            segment.index.truncate_to(self.log_end_offset)
+            segment.time_index.truncate_to(self.log_end_offset)
+        except OSError as error:
+            log.error("cutting back after a failed write failed", path=str(segment.path), reason=str(error))
+
+    # -- rolling ------------------------------------------------------------------------------------------------
+
+    def _must_roll(self, size: int, max_timestamp: int, last_offset: int) -> bool:
+        segment, config = self._active, self.config
+        if last_offset - segment.base_offset > MAX_RELATIVE_OFFSET:
+            return True
+        if not segment.size:
+            return False
+        return (
+            segment.size + size > config.segment_bytes
+            or self._waited_for_roll(segment, max_timestamp) > config.segment_ms - segment.jitter_ms
+            or segment.index.is_full(config.segment_index_bytes)
+            or segment.time_index.is_full(config.segment_index_bytes)
+        )
+
+    def _waited_for_roll(self, segment: Segment, max_timestamp: int) -> int:
+        first = segment.first_timestamp
+        return max_timestamp - first if first >= 0 else self._clock.now_ms() - segment.created_ms
+
+    def roll(self, base_offset: int | None = None) -> None:
+        """A new active segment from the offset on (the log's end unless told). The old one goes to disk later."""
+        base_offset = self.log_end_offset if base_offset is None else base_offset
+        old = self._active
+        if old.base_offset == base_offset and not old.size:
+            return
+        self._guarded(lambda: self._roll(old, base_offset))
+        if old.size:
+            self._background.run(lambda: self._flush_to(base_offset))
+
+    def _roll(self, old: Segment, base_offset: int) -> None:
+        jitter_ms = random.randrange(min(self.config.segment_jitter_ms, self.config.segment_ms) or 1)
+        if old.size:
+            old.deactivate()
+            kept = self.segments
+        else:  # an empty one is replaced, not kept
+            kept = self.segments[:-1]
+            remove_files(old.paths())
+        new = Segment.create(self.directory, base_offset, self.config, self._clock.now_ms(), jitter_ms)
+        self._active = new
+        self.segments = (*kept, new)
+        self.producers.map_end_offset = base_offset
+        self._snapshots.take(self.producers, sync=False)
+
+    # -- durability ---------------------------------------------------------------------------------------------
+
+    def flush(self) -> None:
+        """All records to the disk. A failed fsync is never tried again: the pages may be gone already."""
+        self._flush_to(self.log_end_offset)
+
+    def _flush_to(self, offset: int) -> None:
+        if offset <= self.recovery_point or self._failed is not None:
+            return
+        truncations, recovery_point = self._truncations, self.recovery_point
+        try:
+            for segment in self._segments_between(recovery_point, offset):
+                segment.sync()
+            if self._active.base_offset >= recovery_point:
+                sync_directory(self.directory)
+        except FileNotFoundError:
+            if self._truncations == truncations and self.directory.exists():
+                raise
+            return  # truncated or deleted meanwhile
+        except OSError as error:
+            raise self._fail(error) from error
+        with self._recovery_lock:
+            if self._truncations == truncations and offset > self.recovery_point:
+                self.recovery_point = offset
+                self.last_flush_ms = self._clock.now_ms()
+
+    def _segments_between(self, start: int, end: int) -> list[Segment]:
+        return [segment for segment in self.segments if segment.base_offset < end and segment.end_offset >= start]
+
+    # -- reading ------------------------------------------------------------------------------------------------
+
+    def read(self, offset: int, max_bytes: int, *, upper_bound: int, min_one_batch: bool = True) -> ReadResult:
+        """The batches from the one that has the offset, up to the upper bound or the end of its segment.
+
+        With `min_one_batch` the first batch comes whole whatever `max_bytes` says; without, nothing comes instead.
+        """
+        if not self.log_start_offset <= offset <= self.log_end_offset:
+            raise KafkaError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"Received request for offset {offset} for partition {self.partition}, "
+                f"but we only have log segments from offset {self.log_start_offset} to {self.log_end_offset}.",
+            )
+        segments = self.segments
+        slot = len(segments) - 1
+        if offset < segments[slot].base_offset:
+            slot = max(bisect_right(segments, offset, key=_base_of) - 1, 0)
+        if offset < upper_bound:
+            for segment in segments[slot:] if slot < len(segments) - 1 else (segments[slot],):
+                found = self._read_segment(segment, offset, max_bytes, upper_bound, min_one_batch)
+                if found is not None:
+                    return ReadResult(found)
+        segment = segments[slot]
+        return ReadResult(FileSlice(segment.file, segment.size, 0))
+
+    def _read_segment(
+        self, segment: Segment, offset: int, max_bytes: int, upper_bound: int, min_one_batch: bool
+    ) -> FileSlice | None:
+        try:
+            return segment.read(offset, max_bytes, upper_bound, min_one_batch=min_one_batch)
+        except FileNotFoundError as error:  # deleted between the look at the tuple and the opening
+            if segment in self.segments:
+                raise self._fail(error) from error
+            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"Offset {offset} has just been deleted") from error
+        except OSError as error:
+            raise self._fail(error) from error
+
+    def aborted_transactions(self, offset: int, upper_bound: int) -> list[AbortedTransaction]:
+        """Those with records in [offset, upper_bound): a reader of committed records skips them."""
+        found: list[AbortedTransaction] = []
+        segments = self.segments
+        for segment in segments[max(bisect_right(segments, offset, key=_base_of) - 1, 0) :]:
+            here, complete = segment.transactions.overlapping(offset, upper_bound)
+            found += here
+            if complete:
+                break
+        return found
+
+    def find_offset_by_timestamp(self, timestamp: int) -> TimestampOffset | None:
+        """The first record that is not older, with its own timestamp."""
+        return timestamps.first_at_or_after(self.segments, timestamp, self.log_start_offset)
+
+    def max_timestamp(self) -> TimestampOffset | None:
+        """The youngest record, None in an empty log."""
+        return timestamps.youngest(self.segments, self.log_start_offset)
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(segment.size for segment in self.segments)
+
+    @property
+    def is_failed(self) -> bool:
+        return self._failed is not None
+
+    # -- shrinking ----------------------------------------------------------------------------------------------
+
+    def maybe_advance_log_start(self, offset: int) -> bool:
+        """Records before the offset are deleted from now on; their files go with the next `delete_expired`."""
+        if offset <= self.log_start_offset:
+            return False
+        if offset > self.log_end_offset:
+            raise KafkaError(
+                ErrorCode.OFFSET_OUT_OF_RANGE, f"Log start {offset} would be past the log end {self.log_end_offset}"
+            )
+        self.log_start_offset = offset
+        self._guarded(lambda: self.epochs.truncate_from_start(offset))
+        return True
+
+    def delete_expired(self, now_ms: int, high_watermark: int) -> int:
+        """Deletes the segments that retention lets go; how many."""
+        count = expired_count(
+            self.segments,
+            self.config,
+            log_start_offset=self.log_start_offset,
+            log_end_offset=self.log_end_offset,
+            high_watermark=high_watermark,
+            now_ms=now_ms,
+        )
+        if not count:
+            return 0
+        if count == len(self.segments):
+            self.roll()
+        gone, kept = self.segments[:count], self.segments[count:]
+        log.info(
+            "segments deleted by retention", partition=str(self.partition), segments=count, start=kept[0].base_offset
+        )
+        self.log_start_offset = max(self.log_start_offset, kept[0].base_offset)
+        self.segments = kept
+        self._guarded(lambda: self._remove(gone))
+        return count
+
+    def _remove(self, gone: Sequence[Segment]) -> None:
+        self.epochs.truncate_from_start(self.log_start_offset)
+        first_kept = self.segments[0].base_offset
+        self._snapshots.keep(lambda offset: offset >= first_kept)
+        files = [path for segment in gone for path in segment.mark_deleted()]
+        self._background.run(lambda: remove_files(files), self.config.file_delete_delay_ms)
+
+    def truncate_to(self, offset: int) -> bool:
+        """Drops the batch that has the offset and all after it, so that the log ends there."""
+        if offset >= self.log_end_offset:
+            return False
+        log.info("log truncated", partition=str(self.partition), end=self.log_end_offset, to=offset)
+        if offset < self.segments[0].base_offset:
+            self.truncate_fully_and_start_at(offset)
+            return True
+        self._guarded(lambda: self._truncate(offset))
+        return True
+
+    def _truncate(self, offset: int) -> None:
+        kept = tuple(segment for segment in self.segments if segment.base_offset <= offset)
+        gone = self.segments[len(kept) :]
+        self._move_recovery_point_back(offset)
+        self.log_end_offset = offset
+        self.log_start_offset = min(self.log_start_offset, offset)
+        if gone:
+            kept[-1].activate()
+        self._active = kept[-1]
+        self.segments = kept
+        remove_files(path for segment in gone for path in segment.mark_deleted())
+        self._active.truncate_to(offset)
+        self.epochs.truncate_from_end(offset)
+        rebuild_producers(kept, self.producers, self._snapshots, self.log_start_offset, offset, self._clock.now_ms())
+
+    def truncate_fully_and_start_at(self, offset: int) -> None:
+        """Drops everything; the log is empty and goes on from the offset."""
+        self._guarded(lambda: self._start_over(offset))
+
+    def _start_over(self, offset: int) -> None:
+        gone = self.segments
+        self._move_recovery_point_back(offset)
+        remove_files(path for segment in gone for path in segment.mark_deleted())
+        new = Segment.create(self.directory, offset, self.config, self._clock.now_ms())
+        self.log_start_offset = self.log_end_offset = offset
+        self._active = new
+        self.segments = (new,)
+        self.epochs.clear()
+        self._snapshots.keep(lambda _: False)
+        self.producers.clear(offset)
+
+    def _move_recovery_point_back(self, offset: int) -> None:
+        with self._recovery_lock:
+            self._truncations += 1
+            self.recovery_point = min(self.recovery_point, offset)
+
+    # -- living -------------------------------------------------------------------------------------------------
+
+    def update_config(self, config: LogConfig) -> None:
+        self.config = config
+        self.producers.set_expiration(config.producer_id_expiration_ms)
+
+    def close(self, clean: bool = True) -> None:
+        """Lets go of the files. Clean: everything is on disk and the next open needs no scan."""
+        if clean and self._failed is None:
+            self._guarded(self._finish)
+        for segment in self.segments:
+            segment.close()
+
+    def _finish(self) -> None:
+        self._snapshots.take(self.producers)
+        self._active.finish_indexes()
+        os.ftruncate(self._active.file.fileno(), self._active.size)
+        self.flush()
+
+    def rename(self, directory: Path) -> None:
+        """Moves the whole log, as deletion does before it takes its time."""
+        os.rename(self.directory, directory)
+        self.directory = directory
+        for segment in self.segments:
+            segment.move_to(directory)
+        self._snapshots.move_to(directory)
+        self.epochs.move_to(directory / LEADER_EPOCH_FILE)
+
+    def delete(self) -> None:
+        """Removes the log's directory at once. Slices in flight stay readable."""
+        with self._recovery_lock:
+            self._truncations += 1
+        for segment in self.segments:
+            segment.close()
+        for name in os.listdir(self.directory):
+            (self.directory / name).unlink(missing_ok=True)
+        self.directory.rmdir()
+
+    # -- failing ------------------------------------------------------------------------------------------------
+
+    def _check_writable(self) -> None:
+        if self._failed is not None:
+            raise self._storage_error(self._failed)
+
+    def _guarded(self, change: Callable[[], None]) -> None:
+        try:
+            change()
+        except OSError as error:
+            raise self._fail(error) from error
+
+    def _fail(self, error: OSError) -> KafkaError:
+        """After an I/O error the log takes no more writes; whoever owns the directory decides what happens to it."""
+        if self._failed is None:
+            self._failed = error
+            log.error("log failed", partition=str(self.partition), directory=str(self.directory), reason=str(error))
+            self._on_failure(self.directory.parent, error)
+        return self._storage_error(error)
+
+    def _storage_error(self, error: OSError) -> KafkaError:
+        return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"Log of {self.partition} in {self.directory.parent}: {error}")
+
+
+def _base_of(segment: Segment) -> int:
+    return segment.base_offset
