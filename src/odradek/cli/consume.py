@@ -1,0 +1,317 @@
+"""`odradek consume`: prints the records of a topic as they come (kafka-console-consumer, kcat -C).
+
+It reads partitions by itself, without a group, so nothing is committed and others are not disturbed.
+"""
+
+import csv
+import io
+import json
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from odradek.cli.cluster_client import ClusterClient, TopicState, unknown_partition
+from odradek.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption, bytes_as_text, note
+from odradek.cli.partition_offsets import EARLIEST, LATEST, list_offsets
+from odradek.cli.record_reader import DEFAULT_MAX_WAIT_MS, Fetched, RecordReader, records_in
+from odradek.cli.record_text import (
+    FORMAT_TOKENS,
+    ConsumedRecord,
+    compile_format,
+    format_from_flags,
+    headers_as_bytes,
+    parse_name_value_pairs,
+)
+from odradek.cli.topic_selection import parse_numbers
+from odradek.cli.usage import WrongUsage, examples
+from odradek.model.topology import TopicPartition
+
+app = typer.Typer(add_completion=False)
+
+Printer = Callable[[ConsumedRecord], bytes]
+_COLUMNS = ("topic", "partition", "offset", "timestamp_ms", "key", "value", "headers")
+_TABLE_LINE = "{:>9}  {:>12}  {:<23}  {:<20}  {}\n"
+_TOKENS_HELP = ", ".join(f"%{token} {meaning}" for token, meaning in FORMAT_TOKENS.items())
+_PRINT_PROPERTIES = {
+    "print.key": "key",
+    "print.headers": "headers",
+    "print.timestamp": "timestamp",
+    "print.offset": "offset",
+    "print.partition": "partition",
+}
+_PROPERTIES = (*_PRINT_PROPERTIES, "key.separator")
+
+
+class RecordFormat(StrEnum):
+    TEXT = "text"
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+
+
+@app.command(
+    epilog=examples(
+        "odradek consume --topic orders --from-beginning",
+        "odradek consume --topic orders --partition 0 --offset -10 --exit-at-end",
+        r"odradek consume --topic orders --format-string '%p/%o %T %k=%s\n' --max-messages 5",
+    )
+)
+def consume(
+    topic: Annotated[str, typer.Option("--topic", help="The topic to read.")],
+    from_beginning: Annotated[bool, typer.Option("--from-beginning", help="The same as --offset earliest.")] = False,
+    offset: Annotated[
+        str | None,
+        typer.Option(
+            "--offset",
+            metavar="N|-N|earliest|latest",
+            help="Where to begin; -N is the last N records of each partition.",
+            show_default="latest",
+        ),
+    ] = None,
+    partition: Annotated[
+        str, typer.Option("--partition", "-p", metavar="N,…", help="Only these partitions.", show_default="all")
+    ] = "",
+    max_messages: Annotated[int | None, typer.Option("--max-messages", "-c", min=1, help="Stop after so many.")] = None,
+    timeout_ms: Annotated[
+        int | None, typer.Option("--timeout-ms", min=1, help="Stop when nothing has come for so long.")
+    ] = None,
+    exit_at_end: Annotated[
+        bool, typer.Option("--exit-at-end", "-e", help="Stop at what is the end now, instead of waiting for more.")
+    ] = False,
+    keys: Annotated[bool, typer.Option("--keys", help="Print the key before the value.")] = False,
+    headers: Annotated[bool, typer.Option("--headers", help="Print headers.")] = False,
+    timestamps: Annotated[bool, typer.Option("--timestamps", help="Print the timestamp in ms.")] = False,
+    offsets: Annotated[bool, typer.Option("--offsets", help="Print the offset.")] = False,
+    partitions: Annotated[bool, typer.Option("--partitions", help="Print the partition.")] = False,
+    separator: Annotated[
+        str | None, typer.Option("--separator", help="Between what is printed.", show_default="a tab")
+    ] = None,
+    properties: Annotated[
+        list[str] | None,
+        typer.Option("--property", metavar="KEY=VALUE", help=f"As Kafka's tool: {', '.join(_PROPERTIES)}."),
+    ] = None,
+    format_string: Annotated[
+        str | None, typer.Option("--format-string", help=f"{_TOKENS_HELP}; escapes as \\n.")
+    ] = None,
+    bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
+    output: Annotated[
+        RecordFormat, typer.Option("--format", help="Values line by line, a table, one JSON object per line, or CSV.")
+    ] = RecordFormat.TEXT,
+) -> None:
+    """Print records, and go on as they are written; Ctrl-C ends."""
+    shown = {"key": keys, "headers": headers, "timestamp": timestamps, "offset": offsets, "partition": partitions}
+    printer = _printer(output, format_string, _text_format(shown, separator, properties or []))
+    start = _parse_start(offset, from_beginning)
+    wanted = parse_numbers(partition, "--partition")
+    limits = Limits(max_messages, timeout_ms)
+    with ClusterClient(bootstrap_server) as client:
+        asked = _partitions(client.topic(topic), wanted)
+        positions = _positions(client, asked, start)
+        ends = _offsets_at(client, asked, LATEST) if exit_at_end else {}
+        _print_header(output)
+        wait_ms = min(DEFAULT_MAX_WAIT_MS, timeout_ms or DEFAULT_MAX_WAIT_MS)
+        printing = _Printing(RecordReader(client, positions, max_wait_ms=wait_ms), printer, limits, ends)
+        try:
+            printing.run()
+        except KeyboardInterrupt:
+            note("")  # the terminal shows ^C on a line of its own
+        note(f"{printing.printed} records read")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    messages: int | None
+    silence_ms: int | None
+
+
+class _Printing:
+    """The loop: polls, prints, and knows when it's enough."""
+
+    def __init__(self, reader: RecordReader, printer: Printer, limits: Limits, ends: dict[TopicPartition, int]) -> None:
+        self.printed = 0
+        self._reader = reader
+        self._printer = printer
+        self._limits = limits
+        self._ends = ends
+        self._last_record_at = time.monotonic()
+
+    def run(self) -> None:
+        self._drop_finished()
+        while self._reader.positions and not self._enough():
+            for fetched in self._reader.poll():
+                self._print(fetched)
+            sys.stdout.buffer.flush()
+            self._drop_finished()
+
+    def _print(self, fetched: Fetched) -> None:
+        end = self._ends.get(fetched.tp)
+        for record in records_in(fetched):
+            if self.printed == self._limits.messages or (end is not None and record.offset >= end):
+                break
+            sys.stdout.buffer.write(
+                self._printer(
+                    ConsumedRecord(
+                        fetched.tp.topic,
+                        fetched.tp.partition,
+                        record.offset,
+                        record.timestamp,
+                        record.key,
+                        record.value,
+                        tuple(record.headers),
+                    )
+                )
+            )
+            self.printed += 1
+        self._last_record_at = time.monotonic()
+
+    def _drop_finished(self) -> None:
+        for tp, end in self._ends.items():
+            if self._reader.positions.get(tp, -1) >= end:
+                self._reader.stop(tp)
+
+    def _enough(self) -> bool:
+        if self.printed == self._limits.messages:
+            return True
+        silence_ms = (time.monotonic() - self._last_record_at) * 1000
+        return self._limits.silence_ms is not None and silence_ms >= self._limits.silence_ms
+
+
+def _parse_start(offset: str | None, from_beginning: bool) -> int | str:
+    """A number, or `earliest` or `latest`."""
+    if from_beginning and offset not in (None, "earliest"):
+        raise WrongUsage("--from-beginning and --offset say different things; give one of them")
+    if from_beginning:
+        return "earliest"
+    if offset in (None, "earliest", "latest", "beginning", "end"):
+        return {"beginning": "earliest", "end": "latest", None: "latest"}.get(offset, offset or "latest")
+    try:
+        return int(offset or "")
+    except ValueError:
+        raise WrongUsage(f"'{offset}' is not a number, -N, earliest or latest", "--offset") from None
+
+
+def _partitions(topic: TopicState, wanted: set[int]) -> list[TopicPartition]:
+    there = [partition.partition for partition in topic.partitions]
+    for number in sorted(wanted - set(there)):
+        raise unknown_partition(TopicPartition(topic.name, number), len(there))
+    return [TopicPartition(topic.name, number) for number in there if not wanted or number in wanted]
+
+
+def _positions(client: ClusterClient, asked: list[TopicPartition], start: int | str) -> dict[TopicPartition, int]:
+    if start == "earliest":
+        return _offsets_at(client, asked, EARLIEST)
+    if start == "latest":
+        return _offsets_at(client, asked, LATEST)
+    assert isinstance(start, int), "a start is a number or one of the two words"
+    if start >= 0:
+        return dict.fromkeys(asked, start)
+    first, last = _offsets_at(client, asked, EARLIEST), _offsets_at(client, asked, LATEST)
+    return {tp: max(first[tp], last[tp] + start) for tp in asked}
+
+
+def _offsets_at(client: ClusterClient, asked: list[TopicPartition], when: int) -> dict[TopicPartition, int]:
+    found = list_offsets(client, dict.fromkeys(asked, when))
+    return {tp: answer.offset or 0 for tp, answer in found.items()}
+
+
+def _text_format(shown: dict[str, bool], separator: str | None, properties: list[str]) -> str:
+    """From our flags, and from the properties that Kafka's console consumer knows."""
+    try:
+        given = parse_name_value_pairs(properties)
+    except ValueError as error:
+        raise WrongUsage(str(error), "--property") from None
+    for name in given:
+        if name not in _PROPERTIES:
+            raise WrongUsage(f"'{name}' is not known; use {', '.join(_PROPERTIES)}", "--property")
+    on = {part for part, flag in shown.items() if flag}
+    on |= {part for name, part in _PRINT_PROPERTIES.items() if given.get(name) == "true"}
+    return format_from_flags(
+        timestamp="timestamp" in on,
+        partition="partition" in on,
+        offset="offset" in on,
+        headers="headers" in on,
+        key="key" in on,
+        separator=separator if separator is not None else given.get("key.separator", r"\t"),
+    )
+
+
+def _printer(output: RecordFormat, format_string: str | None, text_format: str) -> Printer:
+    if format_string is not None and output is not RecordFormat.TEXT:
+        raise WrongUsage("--format-string makes text; leave --format out")
+    match output:
+        case RecordFormat.JSON:
+            return _as_json
+        case RecordFormat.CSV:
+            return _as_csv
+        case RecordFormat.TABLE:
+            return _as_table_line
+        case RecordFormat.TEXT:
+            try:
+                return compile_format(text_format if format_string is None else format_string)
+            except ValueError as error:
+                raise WrongUsage(str(error), "--format-string") from None
+
+
+def _print_header(output: RecordFormat) -> None:
+    if output is RecordFormat.CSV:
+        sys.stdout.buffer.write(",".join(_COLUMNS).encode() + b"\n")
+    if output is RecordFormat.TABLE:
+        sys.stdout.buffer.write(_TABLE_LINE.format("partition", "offset", "time", "key", "value").encode())
+
+
+def _as_json(record: ConsumedRecord) -> bytes:
+    fields = {
+        "topic": record.topic,
+        "partition": record.partition,
+        "offset": record.offset,
+        "timestamp_ms": record.timestamp_ms,
+        "key": bytes_as_text(record.key),
+        "value": bytes_as_text(record.value),
+        "headers": [{"key": name, "value": bytes_as_text(value)} for name, value in record.headers],
+    }
+    return json.dumps(fields, ensure_ascii=False).encode("utf-8", errors="backslashreplace") + b"\n"
+
+
+def _as_csv(record: ConsumedRecord) -> bytes:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(
+        (
+            record.topic,
+            record.partition,
+            record.offset,
+            record.timestamp_ms,
+            bytes_as_text(record.key),
+            bytes_as_text(record.value),
+            bytes_as_text(headers_as_bytes(record.headers)),
+        )
+    )
+    return line.getvalue().encode()
+
+
+def _as_table_line(record: ConsumedRecord) -> bytes:
+    """One line, whatever the record holds: what isn't printable is escaped."""
+    return _TABLE_LINE.format(
+        record.partition,
+        record.offset,
+        _time(record.timestamp_ms),
+        _printable(record.key),
+        _printable(record.value),
+    ).encode()
+
+
+def _time(timestamp_ms: int) -> str:
+    try:
+        return datetime.fromtimestamp(timestamp_ms / 1000, UTC).isoformat(sep=" ", timespec="milliseconds")[:23]
+    except (ValueError, OverflowError, OSError):
+        return str(timestamp_ms)
+
+
+def _printable(data: bytes | None) -> str:
+    text = "null" if data is None else data.decode("utf-8", errors="backslashreplace")
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
