@@ -1,0 +1,28 @@
+"""Every message at every version: our bytes are kio's bytes, and each reads what the other wrote."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from kio_oracle import every_message_and_version, kio_class, kio_decode, kio_encode, struct_values, to_kio
+
+from odradek.protocol.schema import Message
+
+CASES = [
+    pytest.param(message, version, module, id=f"{message.__name__}-v{version}")
+    for message, version, module in every_message_and_version()
+]
+
+
+@pytest.mark.parametrize(("message", "version", "kio_module"), CASES)
+def test_agrees_with_kio(message: type[Message], version: int, kio_module: str) -> None:
+    kio_type = kio_class(message, kio_module)
+
+    @settings(max_examples=10, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+    @given(struct_values(message, kio_type, version))
+    def agrees(value: Message) -> None:
+        theirs = to_kio(value, kio_type, version)
+        encoded = value.encode(version)
+        assert encoded == kio_encode(theirs)
+        assert message.decode(memoryview(encoded), 0, version) == (value, len(encoded))
+        assert kio_decode(kio_type, encoded) == theirs
+
+    agrees()

@@ -1,0 +1,135 @@
+"""What bad bytes get: a ProtocolError, at once, whatever they claim."""
+
+import contextlib
+import struct
+import tracemalloc
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from kio_oracle import every_message_and_version, kio_class, struct_values
+
+from odradek.protocol.api_keys import APIS, ApiKey
+from odradek.protocol.framing import UnsupportedVersion, decode_request, encode_request
+from odradek.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from odradek.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from odradek.protocol.primitives import ProtocolError
+from odradek.protocol.schema import Message
+
+quick = settings(deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+NEWEST = {message: (version, module) for message, version, module in every_message_and_version()}
+OLDEST = {message: (version, module) for message, version, module in reversed(list(every_message_and_version()))}
+CASES = [
+    pytest.param(message, version, module, id=f"{message.__name__}-v{version}")
+    for message, version, module in {(m, *vm) for table in (NEWEST, OLDEST) for m, vm in table.items()}
+]
+CASES.sort(key=lambda case: str(case.id))
+
+
+def decode_or_refuse(message: type[Message], encoded: bytes, version: int) -> bool:
+    try:
+        message.decode(memoryview(encoded), 0, version)
+    except ProtocolError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(("message", "version", "kio_module"), CASES)
+def test_cut_and_flipped_messages(message: type[Message], version: int, kio_module: str) -> None:
+    @settings(quick, max_examples=3)
+    @given(
+        struct_values(message, kio_class(message, kio_module), version),
+        st.lists(st.tuples(st.integers(0, 10_000), st.integers(1, 255)), min_size=5, max_size=5),
+    )
+    def survives(value: Message, flips: list[tuple[int, int]]) -> None:
+        encoded = value.encode(version)
+        for cut in cuts(len(encoded)):
+            assert not decode_or_refuse(message, encoded[:cut], version)
+        for position, mask in flips:
+            flipped = bytearray(encoded)
+            if flipped:
+                flipped[position % len(flipped)] ^= mask
+            decode_or_refuse(message, bytes(flipped), version)
+
+    survives()
+
+
+def cuts(length: int) -> Iterator[int]:
+    """Every byte of a short message, the ends and a sample of a long one."""
+    yield from range(min(length, 200))
+    yield from range(200, length, 997)
+    yield from range(max(200, length - 20), length)
+
+
+def every_request() -> list[tuple[ApiKey, int]]:
+    return [(api.key, version) for api in APIS.values() for version in api.versions]
+
+
+@settings(quick, max_examples=1500)
+@given(st.sampled_from(every_request()), st.binary(max_size=300))
+@example((ApiKey.FETCH, 12), b"\x00\x00\x00\x00" * 6)
+def test_random_bodies(request_kind: tuple[int, int], body: bytes) -> None:
+    frame = struct.pack(">hhih", *request_kind, 1, -1) + body
+    with contextlib.suppress(ProtocolError):
+        decode_request(memoryview(frame))
+
+
+@settings(quick, max_examples=500)
+@given(st.binary(max_size=64))
+def test_random_frames(frame: bytes) -> None:
+    with contextlib.suppress(ProtocolError, UnsupportedVersion):
+        decode_request(memoryview(frame))
+
+
+HUGE = [
+    pytest.param(1, struct.pack(">i", 2**31 - 1), id="array of 2^31-1, old style"),
+    pytest.param(9, b"\xff\xff\xff\xff\x0f", id="compact array of 2^32-2"),
+    pytest.param(9, b"\xff\xff\xff\xff\xff\x01", id="varint of six bytes"),
+    pytest.param(9, b"\x02\xff\xff\xff\xff\x0f", id="compact string of 2^32-2 bytes"),
+    pytest.param(9, b"\x02\x81\x80\x02", id="compact string beyond the limit of strings"),
+    pytest.param(9, b"\x01\x00\x00\x00\xff\xff\xff\xff\x0f", id="2^32-1 tagged fields"),
+    pytest.param(9, b"\x01\x00\x00\x00\x01\x05\xff\xff\xff\xff\x0f", id="tagged field of 2^32-1 bytes"),
+    pytest.param(1, struct.pack(">ih", 1, -2), id="string of negative length"),
+    pytest.param(1, struct.pack(">ih2s", 1, 2, b"\xc3\x28"), id="invalid UTF-8"),
+    pytest.param(0, struct.pack(">i", -1), id="null array where version 0 knows none"),
+]
+
+
+@pytest.mark.parametrize(("version", "body"), HUGE)
+def test_claims_that_the_bytes_do_not_keep(version: int, body: bytes) -> None:
+    padded = memoryview(body + b"\x01" * 64)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ProtocolError):
+            MetadataRequest.decode(padded, 0, version)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 500_000
+
+
+def test_errors_name_the_field() -> None:
+    with pytest.raises(ProtocolError, match="MetadataRequest v1 topics name claims a length of 500"):
+        MetadataRequest.decode(memoryview(struct.pack(">ih", 1, 500)), 0, 1)
+
+
+def test_a_frame_cut_at_every_byte_is_refused() -> None:
+    requests = [
+        (MetadataRequest(topics=[MetadataRequestTopic(name="orders")]), 12),
+        (
+            ProduceRequest(
+                acks=-1,
+                topic_data=[
+                    TopicProduceData(name="orders", partition_data=[PartitionProduceData(index=1, records=b"r" * 300)])
+                ],
+            ),
+            9,
+        ),
+    ]
+    for request, version in requests:
+        frame = encode_request(request, version, 7, "client")[4:]
+        assert decode_request(memoryview(frame))[1] == request
+        for cut in range(len(frame)):
+            with pytest.raises(ProtocolError):
+                decode_request(memoryview(frame[:cut]))
