@@ -8,14 +8,17 @@ import string
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from odradek.lab.bench.systems import BenchError, System
 
 RUN_LIMIT_S = 180.0
-ADMIN_LIMIT_S = 15.0
+ADMIN_LIMIT_S = 30.0
+ADMIN_REQUEST_S = 5.0
 Metrics = dict[str, float]
 
 PRODUCER_SUMMARY = re.compile(
@@ -159,39 +162,37 @@ def has_kcat() -> bool:
 @contextmanager
 def topic(system: System, name: str, partitions: int, config: Mapping[str, str] | None = None) -> Iterator[str]:
     """A topic for the length of a block. Made by librdkafka's admin client, which costs no start of a JVM."""
-    from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+    from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
 
-    admin = AdminClient({"bootstrap.servers": system.bootstrap})
     new = NewTopic(name, partitions, 1, config=dict(config or {}))
-    _until_done(lambda: admin.create_topics([new])[name].result())
+    _administer(system, lambda admin: admin.create_topics([new], request_timeout=ADMIN_REQUEST_S)[name])
     try:
         yield name
     finally:
-        _until_done(lambda: admin.delete_topics([name])[name].result())
+        _administer(system, lambda admin: admin.delete_topics([name], request_timeout=ADMIN_REQUEST_S)[name])
 
 
 def alter_topic(system: System, name: str, key: str, value: str) -> None:
-    from confluent_kafka.admin import (  # type: ignore[attr-defined]
-        AdminClient,
-        AlterConfigOpType,
-        ConfigEntry,
-        ConfigResource,
-    )
+    from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource  # type: ignore[attr-defined]
 
-    admin = AdminClient({"bootstrap.servers": system.bootstrap})
     entry = ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ConfigResource.Type.TOPIC, name, incremental_configs=[entry])
-    admin.incremental_alter_configs([resource])[resource].result()
+    _administer(system, lambda admin: admin.incremental_alter_configs([resource])[resource])
 
 
-def _until_done(request: Callable[[], object]) -> None:
-    """A broker that has just started answers before it knows its topics or leads them."""
+def _administer(system: System, request: Callable[[Any], Future[Any]]) -> None:
+    """A broker that has just started answers before it knows its controller and topics.
+
+    A client that asked too early keeps that answer, so each attempt is a new client's.
+    """
     from confluent_kafka import KafkaException
+    from confluent_kafka.admin import AdminClient
 
     end = time.monotonic() + ADMIN_LIMIT_S
     while True:
+        admin = AdminClient({"bootstrap.servers": system.bootstrap, "log_level": 0})
         try:
-            request()
+            request(admin).result()
             return
         except KafkaException as error:
             if time.monotonic() > end:
