@@ -2,7 +2,7 @@
 
 import socket
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from odradek.base.errors import FatalError
 from odradek.base.logs import get_logger
@@ -23,12 +23,14 @@ class Acceptor:
         settings: ServerSettings,
         processors: Sequence[Processor],
         quotas: ConnectionQuotas,
+        make_room: Callable[[], None],
     ) -> None:
         """Binds at once, so that a port that is taken stops the broker's start."""
         self._listener = listener
         self._settings = settings
         self._processors = processors
         self._quotas = quotas
+        self._make_room = make_room
         self._count = 0
         self._stopping = threading.Event()
         self._socket = _listen(listener, settings)
@@ -75,7 +77,7 @@ class Acceptor:
         host = host.removeprefix("::ffff:")
         local = connected.getsockname()
         if self._quotas.admit(self._listener.name, host):
-            self._processors[self._count % len(self._processors)].close_least_recently_active()
+            self._make_room()
         accepted = Accepted(
             socket=connected,
             id=f"{local[0]}:{local[1]}-{host}:{port}-{self._count}",

@@ -26,6 +26,7 @@ class SocketServer:
         self.processors: list[Processor] = []
         self._application = application
         self._quotas = ConnectionQuotas(settings)
+        self._unprotected: list[Processor] = []
         self._acceptors: dict[str, Acceptor] = {}
 
     @property
@@ -54,7 +55,11 @@ class SocketServer:
                     for number in range(self.settings.num_network_threads)
                 ]
                 self.processors += processors
-                self._acceptors[listener.name] = Acceptor(listener, self.settings, processors, self._quotas)
+                if not self._quotas.is_protected(listener.name):
+                    self._unprotected += processors
+                self._acceptors[listener.name] = Acceptor(
+                    listener, self.settings, processors, self._quotas, self._make_room
+                )
         except BaseException:
             self.stop(0)
             raise
@@ -81,6 +86,10 @@ class SocketServer:
 
     def _new_processor(self, name: str) -> Processor:
         return Processor(name, self.settings, self._application, self.channel, self, self._connection_closed)
+
+    def _make_room(self) -> None:
+        """A protected listener has taken one more than there may be: a client of another listener has to go."""
+        max(self._unprotected, key=lambda processor: processor.connections).close_least_recently_active()
 
     def _connection_closed(self, connection: Connection) -> None:
         self._quotas.leave(connection.client_host)

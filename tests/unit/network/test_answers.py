@@ -1,0 +1,170 @@
+"""Answers leave in the order of the requests, whoever gives them and when."""
+
+import os
+import random
+import struct
+import threading
+from pathlib import Path
+
+from frame_client import Echo, eventually, framed
+
+from odradek.base.file_slice import FileSlice
+from odradek.network.request import InboundRequest
+
+
+class Keep:
+    """Keeps every request unanswered."""
+
+    def __init__(self) -> None:
+        self.requests: list[InboundRequest] = []
+
+    def begin(self, request: InboundRequest) -> bool:
+        self.requests.append(request)
+        return True
+
+    def run(self, request: InboundRequest) -> None:
+        raise AssertionError("nothing was declined")
+
+
+class AnswerWithFile:
+    """The payload is position and size of the slice to answer with."""
+
+    def __init__(self, path: Path) -> None:
+        self.file = open(path, "rb", buffering=0)  # noqa: SIM115, closed by the test
+        self.sent_ns: list[int] = []
+
+    def begin(self, request: InboundRequest) -> bool:
+        position, size = struct.unpack(">ii", request.frame)
+        request.on_sent = self.sent_ns.append
+        request.reply([struct.pack(">i", size + 6), b"<<<", FileSlice(self.file, position, size), b">>>"])
+        return True
+
+    def run(self, request: InboundRequest) -> None:
+        raise AssertionError("nothing was declined")
+
+
+def test_ten_thousand_pipelined_requests_are_answered_in_order(serve, connect):
+    client = connect(serve(Echo()))
+    payloads = [b"%d" % number for number in range(10_000)]
+    sender = threading.Thread(target=client.send, args=payloads)
+    sender.start()
+    assert [client.receive() for _ in payloads] == payloads
+    sender.join()
+
+
+def test_answers_from_other_threads_in_any_order_leave_in_request_order(serve, connect):
+    keep = Keep()
+    client = connect(serve(keep))
+    payloads = [b"%d" % number for number in range(100)]
+    client.send(*payloads)
+    eventually(lambda: len(keep.requests) == 100)
+    shuffled = [(request, bytes(request.frame)) for request in keep.requests]
+    random.shuffle(shuffled)
+
+    def answer(part: int) -> None:
+        for request, payload in shuffled[part::4]:
+            request.reply([framed(payload)])
+
+    threads = [threading.Thread(target=answer, args=(part,)) for part in range(4)]
+    for thread in threads:
+        thread.start()
+    assert [client.receive() for _ in payloads] == payloads
+    for thread in threads:
+        thread.join()
+
+
+def test_a_request_without_an_answer_holds_up_nobody(serve, connect):
+    keep = Keep()
+    client = connect(serve(keep))
+    client.send(b"silent", b"loud")
+    eventually(lambda: len(keep.requests) == 2)
+    keep.requests[1].reply([framed(b"loud")])
+    keep.requests[0].reply(None)
+    assert client.receive() == b"loud"
+
+
+def test_a_second_answer_is_ignored(serve, connect):
+    keep = Keep()
+    client = connect(serve(keep))
+    client.send(b"a")
+    eventually(lambda: len(keep.requests) == 1)
+    keep.requests[0].reply([framed(b"first")])
+    keep.requests[0].reply([framed(b"second")])
+    assert client.receive() == b"first"
+    client.send(b"b")
+    eventually(lambda: len(keep.requests) == 2)
+    keep.requests[1].reply([framed(b"third")])
+    assert client.receive() == b"third"
+
+
+def test_beyond_the_limit_of_unanswered_requests_the_client_waits(serve, connect):
+    keep = Keep()
+    client = connect(serve(keep, max_unanswered_per_connection=3))
+    client.send(*[b"%d" % number for number in range(10)])
+    eventually(lambda: len(keep.requests) == 3)
+    for number in range(10):
+        eventually(lambda number=number: len(keep.requests) > number)
+        assert len(keep.requests) <= number + 3
+        keep.requests[number].reply([framed(bytes(keep.requests[number].frame))])
+        assert client.receive() == b"%d" % number
+
+
+def test_the_frame_is_writable_and_belongs_to_its_request(serve, connect):
+    keep = Keep()
+    client = connect(serve(keep))
+    client.send(b"aaaa", b"bbbb")
+    eventually(lambda: len(keep.requests) == 2)
+    first, second = keep.requests
+    first.frame[:2] = b"XX"
+    client.send(b"cccc")
+    eventually(lambda: len(keep.requests) == 3)
+    assert (bytes(first.frame), bytes(second.frame)) == (b"XXaa", b"bbbb")
+
+
+def test_large_file_slices_reach_a_client_with_a_tiny_window(serve, connect, tmp_path):
+    content = os.urandom(8 << 20)
+    path = tmp_path / "segment"
+    path.write_bytes(content)
+    application = AnswerWithFile(path)
+    server = serve(application)
+    client = connect(server, receive_buffer=4096)
+    ranges = [(0, 8 << 20), (17, 1), (1 << 20, (3 << 20) + 5), (0, 0)]
+    client.send(*[struct.pack(">ii", *piece) for piece in ranges])
+    for position, size in ranges:
+        assert client.receive() == b"<<<" + content[position : position + size] + b">>>"
+    eventually(lambda: len(application.sent_ns) == len(ranges))
+    assert application.sent_ns == sorted(application.sent_ns)
+    application.file.close()
+
+
+def test_a_truncated_file_closes_the_connection_rather_than_sending_something_else(serve, connect, tmp_path):
+    path = tmp_path / "segment"
+    path.write_bytes(b"short")
+    application = AnswerWithFile(path)
+    server = serve(application)
+    client, other = connect(server), connect(server)
+    client.send(struct.pack(">ii", 0, 1000))
+    assert client.receive_exactly(4 + 3 + 5)[7:] == b"short"
+    assert client.is_closed()
+    assert other.ask(struct.pack(">ii", 0, 5)) == b"<<<short>>>"
+    application.file.close()
+
+
+def test_a_client_that_never_reads_stops_being_read_and_others_are_served(serve, connect, tmp_path):
+    path = tmp_path / "segment"
+    path.write_bytes(bytes(1 << 20))
+    application = AnswerWithFile(path)
+    server = serve(application, max_unsent_bytes_per_connection=8 << 20)
+    lazy, good = connect(server, receive_buffer=4096), connect(server)
+    lazy.socket.settimeout(0.3)
+    ask = framed(struct.pack(">ii", 0, 1 << 20))
+    try:
+        while True:
+            lazy.socket.sendall(ask * 1000)
+    except TimeoutError:
+        pass  # the kernel's buffers are full: nobody reads them any more
+    read_by_the_server = server.processors[0].requests
+    assert read_by_the_server < 200
+    assert len(good.ask(struct.pack(">ii", 0, 100))) == 106
+    assert server.processors[0].requests == read_by_the_server + 1
+    application.file.close()

@@ -1,0 +1,127 @@
+"""How many connections there may be, and what becomes of the rest."""
+
+import gc
+import os
+import resource
+import socket
+import time
+from contextlib import ExitStack, suppress
+
+import pytest
+from frame_client import Echo, eventually
+
+from odradek.base.errors import FatalError
+from odradek.network.server import SocketServer
+from odradek.network.settings import ListenerSettings, ServerSettings
+
+
+def test_a_thousand_idle_connections_cost_little_and_leave_nothing(serve, connect):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < 3000:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 3000), hard))
+    server = serve(Echo(), num_network_threads=2, socket_listen_backlog_size=1000)
+    gc.collect()
+    before = len(os.listdir("/proc/self/fd"))
+    clients = [connect(server) for _ in range(1000)]
+    eventually(lambda: server.connections == 1000)
+    assert [processor.connections for processor in server.processors] == [500, 500]
+    assert clients[567].ask(b"hello") == b"hello"
+    for client in clients:
+        client.close()
+    eventually(lambda: server.connections == 0)
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_beyond_max_connections_the_next_one_waits_for_a_place(serve, connect):
+    server = serve(Echo(), max_connections=2)
+    first, second = connect(server), connect(server)
+    assert first.ask(b"1") == b"1"
+    assert second.ask(b"2") == b"2"
+    third = connect(server)
+    third.send(b"3")
+    third.socket.settimeout(0.2)
+    with pytest.raises(TimeoutError):
+        third.receive()
+    first.close()
+    third.socket.settimeout(5)
+    assert third.receive() == b"3"
+
+
+def test_the_inter_broker_listener_is_never_full(serve, connect):
+    listeners = tuple(ListenerSettings(name, "PLAINTEXT", "127.0.0.1", 0) for name in ("CLIENTS", "BROKERS"))
+    server = serve(Echo(), max_connections=1, listeners=listeners, inter_broker_listener="BROKERS")
+    client = connect(server, "CLIENTS")
+    assert client.ask(b"1") == b"1"
+    broker = connect(server, "BROKERS")
+    assert broker.ask(b"2") == b"2"
+    assert client.is_closed()
+    assert broker.ask(b"3") == b"3"
+
+
+def test_an_address_beyond_its_own_limit_is_refused(serve, connect):
+    server = serve(Echo(), max_connections_per_ip=1)
+    first = connect(server)
+    assert first.ask(b"1") == b"1"
+    assert connect(server).is_closed()
+    assert first.ask(b"2") == b"2"
+    first.close()
+    eventually(lambda: server.connections == 0)
+    assert connect(server).ask(b"3") == b"3"
+
+
+def test_an_override_takes_the_place_of_the_limit_per_address(serve, connect):
+    server = serve(Echo(), max_connections_per_ip=1, max_connections_per_ip_overrides={"127.0.0.1": 2})
+    clients = [connect(server), connect(server)]
+    assert [client.ask(b"x") for client in clients] == [b"x", b"x"]
+    assert connect(server).is_closed()
+
+
+def test_new_connections_come_no_faster_than_allowed(serve, connect):
+    server = serve(Echo(), max_connection_creation_rate=20)
+    began = time.monotonic()
+    for _ in range(30):
+        connect(server)
+    eventually(lambda: server.connections == 30)
+    assert 0.3 < time.monotonic() - began < 1.5
+
+
+def test_a_taken_port_is_a_clear_error(serve):
+    server = serve(Echo())
+    listener = ListenerSettings("PLAINTEXT", "PLAINTEXT", "127.0.0.1", server.port("PLAINTEXT"))
+    second = SocketServer(ServerSettings((listener,)), Echo())
+    with pytest.raises(FatalError, match=r"listener PLAINTEXT can't listen on 127.0.0.1:\d+"):
+        second.bind()
+
+
+def test_clients_may_connect_between_bind_and_start(connect):
+    server = SocketServer(ServerSettings((ListenerSettings("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 0),)), Echo())
+    server.bind()
+    client = connect(server)
+    client.send(b"early")
+    server.start()
+    assert client.receive() == b"early"
+    server.stop(0.1)
+
+
+def test_running_out_of_descriptors_pauses_accepting(serve, connect):
+    server = serve(Echo())
+    good = connect(server)
+    assert good.ask(b"a") == b"a"
+    late = [socket.socket(), socket.socket()]
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (late[1].fileno() + 20, hard))
+    with ExitStack() as taken:
+        taken.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        with suppress(OSError):
+            while True:
+                taken.enter_context(open(os.devnull))
+        for client in late:
+            client.connect(("127.0.0.1", server.port("PLAINTEXT")))
+        before_s = time.process_time()
+        time.sleep(0.3)
+        assert time.process_time() - before_s < 0.15
+        assert good.ask(b"b") == b"b"
+        assert server.connections == 2  # accept had its descriptor for the next one already
+    eventually(lambda: server.connections == 3)
+    for client in late:
+        client.close()
