@@ -6,6 +6,8 @@ when a setting changes.
 
 from dataclasses import dataclass
 
+from odradek.base.config.topic_config import TopicConfig
+
 MAX_INT64 = 2**63 - 1
 DAY_MS = 24 * 60 * 60 * 1000
 
@@ -47,6 +49,40 @@ class LogConfig:
     unclean_leader_election_enable: bool = False
 
     producer_id_expiration_ms: int = DAY_MS
+
+    @classmethod
+    def of(cls, topic: TopicConfig, producer_id_expiration_ms: int) -> "LogConfig":
+        """What a topic's settings say to the log, with the one that the broker sets for all."""
+        return cls(
+            segment_bytes=topic.segment_bytes,
+            segment_ms=topic.segment_ms,
+            segment_jitter_ms=topic.segment_jitter_ms,
+            segment_index_bytes=topic.segment_index_bytes,
+            index_interval_bytes=topic.index_interval_bytes,
+            preallocate=topic.preallocate,
+            cleanup_policy=frozenset(topic.cleanup_policy),
+            retention_ms=topic.retention_ms,
+            retention_bytes=topic.retention_bytes,
+            delete_retention_ms=topic.delete_retention_ms,
+            min_compaction_lag_ms=topic.min_compaction_lag_ms,
+            max_compaction_lag_ms=topic.max_compaction_lag_ms,
+            min_cleanable_dirty_ratio=topic.min_cleanable_dirty_ratio,
+            file_delete_delay_ms=topic.file_delete_delay_ms,
+            flush_messages=topic.flush_messages,
+            flush_ms=topic.flush_ms,
+            max_message_bytes=topic.max_message_bytes,
+            compression_type=topic.compression_type,
+            compression_gzip_level=topic.compression_gzip_level,
+            compression_lz4_level=topic.compression_lz4_level,
+            compression_zstd_level=topic.compression_zstd_level,
+            message_timestamp_type=topic.message_timestamp_type,
+            message_timestamp_before_max_ms=topic.message_timestamp_before_max_ms,
+            message_timestamp_after_max_ms=topic.message_timestamp_after_max_ms,
+            message_downconversion_enable=topic.message_downconversion_enable,
+            min_insync_replicas=topic.min_insync_replicas,
+            unclean_leader_election_enable=topic.unclean_leader_election_enable,
+            producer_id_expiration_ms=producer_id_expiration_ms,
+        )
 
     @property
     def compacts(self) -> bool:

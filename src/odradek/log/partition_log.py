@@ -284,7 +284,7 @@ class PartitionLog:
             return
         self._guarded(lambda: self._roll(old, base_offset))
         if old.size:
-            self._background.run(lambda: self._flush_to(base_offset))
+            self._background.once(f"flush {self.partition}", lambda: self._flush_to(base_offset))
 
     def _roll(self, old: Segment, base_offset: int) -> None:
         jitter_ms = random.randrange(min(self.config.segment_jitter_ms, self.config.segment_ms) or 1)
@@ -435,7 +435,11 @@ class PartitionLog:
         first_kept = self.segments[0].base_offset
         self._snapshots.keep(lambda offset: offset >= first_kept)
         files = [path for segment in gone for path in segment.mark_deleted()]
-        self._background.run(lambda: remove_files(files), self.config.file_delete_delay_ms)
+        self._background.once(
+            f"delete segments of {self.partition}",
+            lambda: remove_files(files),
+            delay_ms=self.config.file_delete_delay_ms,
+        )
 
     def truncate_to(self, offset: int) -> bool:
         """Drops the batch that has the offset and all after it, so that the log ends there."""

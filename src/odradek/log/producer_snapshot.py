@@ -117,7 +117,7 @@ class ProducerSnapshots:
         if self._offsets and self._offsets[-1] >= offset:
             return None
         path = snapshot_path(self._directory, offset)
-        write_snapshot(path, states.entries.values(), sync=sync)
+        write_snapshot(path, tuple(states.entries.values()), sync=sync)
         self._offsets.append(offset)
         return path
 

@@ -165,9 +165,11 @@ class ProducerStates:
         self._expiration_ms = expiration_ms
 
     def remove_expired(self, now_ms: int) -> int:
-        expired = [pid for pid, entry in self.entries.items() if self._is_expired(entry, now_ms)]
-        for producer_id in expired:
-            del self.entries[producer_id]
+        """May run beside the writer: an entry that was renewed meanwhile stays."""
+        expired = [entry for entry in tuple(self.entries.values()) if self._is_expired(entry, now_ms)]
+        for entry in expired:
+            if self.entries.get(entry.producer_id) is entry:
+                self.entries.pop(entry.producer_id, None)
         return len(expired)
 
     def _is_expired(self, entry: ProducerEntry, now_ms: int) -> bool:
