@@ -82,7 +82,7 @@ class LocalBroker:
 
     def await_serving(self) -> None:
         deadline = time.monotonic() + _START_SECONDS_MAX
-        while not _answers(self.address):
+        while not answers_api_versions(self.address):
             if self.pid is None:
                 raise FatalError(f"broker {self.id} did not start: {self._last_words()} (see {self.log_file})")
             if time.monotonic() >= deadline:
@@ -160,7 +160,7 @@ class LocalCluster:
         return LocalBroker(self.data / f"broker-{broker_id}", broker_id)
 
 
-def _answers(address: tuple[str, int]) -> bool:
+def answers_api_versions(address: tuple[str, int]) -> bool:
     """Whether an ApiVersions request is answered with the correlation id it was sent with."""
     correlation_id = 7
     request = struct.pack(">hhih", 18, 0, correlation_id, -1)

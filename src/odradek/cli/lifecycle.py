@@ -13,6 +13,7 @@ import typer
 
 from odradek.base.errors import FatalError
 from odradek.cli.cluster_processes import LocalCluster
+from odradek.cli.usage import WrongUsage, examples
 
 up = typer.Typer(rich_markup_mode="rich")
 down = typer.Typer()
@@ -27,8 +28,11 @@ DEFAULT_DATA = Path("odradek-data")
 
 
 @up.command(
-    epilog="Examples:  odradek up   odradek up --port 19092 --data /tmp/trial --detach   "
-    "odradek up --set log.retention.hours=1"
+    epilog=examples(
+        "odradek up",
+        "odradek up --port 19092 --data /tmp/trial --detach",
+        "odradek up --set log.retention.hours=1",
+    )
 )
 def up_command(
     brokers: Annotated[int, typer.Option("--brokers", metavar="N", min=1, help="How many brokers.")] = 1,
@@ -53,9 +57,9 @@ def up_command(
 ) -> None:
     """Start ZooKeeper and a broker, or resume what the directory holds; Ctrl-C stops it cleanly."""
     if brokers > 1:
-        raise typer.BadParameter("this version runs one broker; replication comes with a later version")
+        raise WrongUsage("this version runs one broker; replication comes with a later version")
     if console is not None and not no_console:
-        raise typer.BadParameter("the web console comes with a later version; leave --console out")
+        raise WrongUsage("the web console comes with a later version; leave --console out")
     overrides = _parse_settings(settings or [])
     cluster = LocalCluster(data)
     with _stopped_by_signals(cluster):
@@ -94,7 +98,7 @@ def _parse_settings(settings: list[str]) -> dict[str, str]:
     pairs = [setting.partition("=") for setting in settings]
     for key, separator, _ in pairs:
         if not key or not separator:
-            raise typer.BadParameter(f"{key!r} is not KEY=VALUE", param_hint="--set")
+            raise WrongUsage(f"{key!r} is not KEY=VALUE", "--set")
     return {key: value for key, _, value in pairs}
 
 

@@ -1,0 +1,68 @@
+"""A pytest plugin: real brokers and a real ZooKeeper for the tests of whoever uses Odradek.
+
+    def test_orders(odradek_cluster):
+        producer = Producer({"bootstrap.servers": odradek_cluster.bootstrap_servers})
+
+Installed with the package, so nothing has to be declared. The cluster starts with the first test that asks for it and
+is shared by the whole run: use topic names of your own.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from odradek.cli.cluster_processes import LocalCluster
+from odradek.zk.server import free_port
+
+
+class OdradekCluster:
+    """A cluster of broker processes on free ports, in a directory that goes with the test run."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self.data_dir = data_dir
+        self._processes = LocalCluster(data_dir)
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return self._processes.bootstrap_servers
+
+    @property
+    def zookeeper(self) -> str:
+        """The connect string of its ZooKeeper."""
+        return self._processes.zookeeper.connect
+
+    def start_all(self) -> None:
+        self._processes.start(zookeeper=None, port=free_port(), settings={})
+
+    def stop_all(self) -> None:
+        self._processes.stop()
+
+    def kill(self, broker_id: int) -> None:
+        """Crashes the broker as kill -9 does."""
+        self._processes.broker(broker_id).kill()
+
+    def stop(self, broker_id: int) -> None:
+        """Stops the broker cleanly."""
+        self._processes.broker(broker_id).stop()
+
+    def start(self, broker_id: int) -> None:
+        """Starts the broker again and returns when it serves."""
+        self._processes.start_broker(broker_id)
+
+    def pid(self, broker_id: int) -> int | None:
+        """The process of the broker, for signals of your own; None when it doesn't run."""
+        return self._processes.broker(broker_id).pid
+
+    def broker_log(self, broker_id: int) -> str:
+        return self._processes.broker(broker_id).log_file.read_text(errors="replace")
+
+
+@pytest.fixture(scope="session")
+def odradek_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OdradekCluster]:
+    cluster = OdradekCluster(tmp_path_factory.mktemp("odradek"))
+    try:
+        cluster.start_all()
+        yield cluster
+    finally:
+        cluster.stop_all()

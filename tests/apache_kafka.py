@@ -1,0 +1,101 @@
+"""Real Apache Kafka for comparison: where its jars come from, and one broker of it with a ZooKeeper of its own."""
+
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+from odradek.base.owned_process import OwnedProcess
+from odradek.cli.cluster_processes import answers_api_versions
+from odradek.zk.java import find_java
+from odradek.zk.server import EmbeddedZooKeeper, free_port
+
+_ROOT = Path(__file__).parent.parent
+_LOG4J = """\
+log4j.rootLogger=INFO, out
+log4j.appender.out=org.apache.log4j.ConsoleAppender
+log4j.appender.out.target=System.err
+log4j.appender.out.layout=org.apache.log4j.PatternLayout
+log4j.appender.out.layout.ConversionPattern=[%d] %p %m (%c)%n
+"""
+
+
+class Unobtainable(Exception):
+    """Kafka can't be had on this machine; the message says why."""
+
+
+def kafka_jars() -> Path:
+    """The directory that ODRADEK_KAFKA_LIB names, else `.tools/kafka-lib`, filled once by Maven."""
+    if given := os.environ.get("ODRADEK_KAFKA_LIB"):
+        return Path(given)
+    directory = _ROOT / ".tools" / "kafka-lib"
+    if not directory.exists():
+        _fetch(directory)
+    return directory
+
+
+def _fetch(directory: Path) -> None:
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise Unobtainable("Apache Kafka's jars need mvn, or ODRADEK_KAFKA_LIB pointing at them")
+    arriving = directory.with_suffix(f".{os.getpid()}")
+    pom = _ROOT / "tests" / "kafka" / "pom.xml"
+    command = [maven, "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", f"-DoutputDirectory={arriving}"]
+    outcome = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    if outcome.returncode != 0:
+        shutil.rmtree(arriving, ignore_errors=True)
+        raise Unobtainable(f"mvn could not fetch Apache Kafka: {(outcome.stdout + outcome.stderr)[-500:]}")
+    arriving.rename(directory)
+
+
+class KafkaPeer:
+    """One Apache Kafka broker, id 0, on a free port."""
+
+    def __init__(self, jars: Path, directory: Path) -> None:
+        self._jars = jars
+        self._directory = directory
+        self._port = free_port()
+        self._zookeeper = EmbeddedZooKeeper(directory / "zookeeper")
+        self._properties = directory / "server.properties"
+        self._process = OwnedProcess(directory / "broker.pid", self._properties)
+        self.data_dir = directory / "logs"
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return f"127.0.0.1:{self._port}"
+
+    @property
+    def zookeeper(self) -> str:
+        return self._zookeeper.connect
+
+    def start(self) -> None:
+        self._zookeeper.start()
+        (self._directory / "log4j.properties").write_text(_LOG4J)
+        self._properties.write_text(
+            f"broker.id=0\nbroker.rack=rack-a\nlisteners=PLAINTEXT://127.0.0.1:{self._port}\n"
+            f"log.dirs={self.data_dir}\nzookeeper.connect={self.zookeeper}\nzookeeper.session.timeout.ms=6000\n"
+            "offsets.topic.replication.factor=1\ntransaction.state.log.replication.factor=1\n"
+            "transaction.state.log.min.isr=1\n"
+        )
+        self._process.spawn(
+            self._java("-Xms256m", "-Xmx256m", "kafka.Kafka", str(self._properties)), self._directory / "broker.log"
+        )
+        deadline = time.monotonic() + 90
+        while not answers_api_versions(("127.0.0.1", self._port)):
+            if self._process.pid() is None or time.monotonic() > deadline:
+                raise RuntimeError(f"Apache Kafka did not start, see {self._directory / 'broker.log'}")
+            time.sleep(0.1)
+
+    def stop(self) -> None:
+        self._process.stop(patience_seconds=30)
+        self._zookeeper.stop()
+
+    def run_tool(self, main_class: str, *arguments: str) -> str:
+        """What one of Kafka's own tools prints; a failure of it fails the test."""
+        command = self._java("-Xmx128m", "-XX:TieredStopAtLevel=1", main_class, *arguments)
+        return subprocess.run(command, capture_output=True, text=True, timeout=90, check=True).stdout
+
+    def _java(self, *arguments: str) -> list[str]:
+        log4j = f"-Dlog4j.configuration=file:{self._directory / 'log4j.properties'}"
+        return [str(find_java()), log4j, "-cp", f"{self._jars}/*", *arguments]

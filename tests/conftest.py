@@ -1,0 +1,41 @@
+"""What several kinds of test share: real ZooKeeper, and real Apache Kafka where it can be had."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from apache_kafka import KafkaPeer, Unobtainable, kafka_jars
+from odradek.zk.server import EmbeddedZooKeeper
+
+# also when the package is not installed, and its entry point unknown
+pytest_plugins = ["odradek.testing"]
+
+
+@pytest.fixture(scope="session")
+def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where a real ZooKeeper answers; tests share it, each under a path of its own."""
+    server = EmbeddedZooKeeper(tmp_path_factory.mktemp("zookeeper"))
+    server.start()
+    yield server.connect
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def kafka_lib() -> Path:
+    """The directory of Apache Kafka's jars: `java -cp "DIR/*" CLASS` runs any of its tools."""
+    try:
+        return kafka_jars()
+    except Unobtainable as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.fixture(scope="session")
+def kafka_peer(kafka_lib: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaPeer]:
+    """A running Apache Kafka broker with a ZooKeeper of its own."""
+    peer = KafkaPeer(kafka_lib, tmp_path_factory.mktemp("apache-kafka"))
+    try:
+        peer.start()
+        yield peer
+    finally:
+        peer.stop()

@@ -1,0 +1,97 @@
+import queue
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from kazoo.protocol.connection import _SESSION_EXPIRED
+
+from odradek.base.errors import ConfigError, FatalError
+from odradek.zk.server import EmbeddedZooKeeper, free_port
+from odradek.zk.session import SessionEvent, ZkSession, ZkUnavailable
+
+OpenSession = Callable[..., ZkSession]
+
+
+def _expire(session: ZkSession) -> None:
+    """As if the server had said that the session is over."""
+    session._client._call(_SESSION_EXPIRED, session._client.handler.async_result())
+
+
+def test_the_path_of_the_connect_string_is_created(open_session: OpenSession, zookeeper: str) -> None:
+    session = open_session()
+    session.ensure_paths(["/a/b"])
+    chroot = session.connect_string.partition("/")[2]
+    outside = ZkSession(zookeeper, session_timeout_ms=4000, connection_timeout_ms=4000)
+    outside.start()
+    try:
+        assert outside.call(lambda zk: zk.get_children_async(f"/{chroot}/a")) == ["b"]
+    finally:
+        outside.close()
+
+
+def test_a_pipeline_answers_in_order_with_results_and_errors(open_session: OpenSession) -> None:
+    session = open_session()
+    numbers = range(1000)
+    session.pipeline([lambda zk, n=n: zk.create_async(f"/{n}", str(n).encode()) for n in numbers if n % 2 == 0])
+    outcomes = session.pipeline([lambda zk, n=n: zk.get_async(f"/{n}") for n in numbers])
+    assert [o[0] for o in outcomes[::2]] == [str(n).encode() for n in numbers if n % 2 == 0]
+    assert {type(o).__name__ for o in outcomes[1::2]} == {"NoNodeError"}
+
+
+def test_a_lost_session_is_told_and_renewed(open_session: OpenSession) -> None:
+    events: queue.Queue[SessionEvent] = queue.Queue()
+    session = open_session(events.put)
+    before = session.session_id
+    _expire(session)
+    assert [events.get(timeout=10) for _ in range(2)] == [SessionEvent.SESSION_LOST, SessionEvent.SESSION_RENEWED]
+    assert session.session_id != before
+
+
+def test_requests_wait_for_a_server_that_restarts(tmp_path: Path) -> None:
+    events: queue.Queue[SessionEvent] = queue.Queue()
+    server = EmbeddedZooKeeper(tmp_path)
+    server.start()
+    session = ZkSession(server.connect, session_timeout_ms=20_000, connection_timeout_ms=20_000, listener=events.put)
+    try:
+        session.start()
+        session.ensure_paths(["/kept"])
+        server.kill()
+        assert events.get(timeout=10) is SessionEvent.CONNECTION_LOST
+        server.start()
+        assert session.call(lambda zk: zk.exists_async("/kept")) is not None
+        assert events.get(timeout=10) is SessionEvent.CONNECTION_RESTORED
+    finally:
+        session.close()
+        server.stop()
+
+
+def test_a_server_that_stays_away_is_an_error_and_not_a_wait_for_ever(tmp_path: Path) -> None:
+    server = EmbeddedZooKeeper(tmp_path)
+    server.start()
+    session = ZkSession(server.connect, session_timeout_ms=4000, connection_timeout_ms=1000)
+    try:
+        session.start()
+        server.kill()
+        with pytest.raises(ZkUnavailable, match="does not answer"):
+            session.call(lambda zk: zk.get_children_async("/"))
+    finally:
+        session.close()
+        server.stop()
+
+
+def test_nobody_there() -> None:
+    session = ZkSession(f"127.0.0.1:{free_port()}", session_timeout_ms=4000, connection_timeout_ms=300)
+    with pytest.raises(FatalError, match=r"did not answer within 300 ms: start it, or correct zookeeper\.connect"):
+        session.start()
+
+
+def test_a_connect_string_that_is_none() -> None:
+    with pytest.raises(ConfigError, match=r"zookeeper\.connect"):
+        ZkSession("localhost:port", session_timeout_ms=4000, connection_timeout_ms=300)
+
+
+def test_a_closed_session_refuses(open_session: OpenSession) -> None:
+    session = open_session()
+    session.close()
+    with pytest.raises(ZkUnavailable):
+        session.call(lambda zk: zk.get_children_async("/"))

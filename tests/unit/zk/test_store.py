@@ -1,0 +1,150 @@
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from uuid import uuid4
+
+import pytest
+
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.model.topology import LeaderAndIsr, ReplicaAssignment, TopicAssignment, TopicPartition
+from odradek.zk.registration import ensure_roots
+from odradek.zk.session import ZkSession
+from odradek.zk.store import ControllerMoved, ControllerTerm, ZkStore
+from odradek.zk.znodes import CorruptZnode, ProducerIds
+
+OpenSession = Callable[..., ZkSession]
+FIRST_STATE = LeaderAndIsr(leader=0, leader_epoch=0, isr=(0,), controller_epoch=1)
+
+
+@pytest.fixture
+def session(open_session: OpenSession) -> ZkSession:
+    session = open_session()
+    ensure_roots(session)
+    return session
+
+
+@pytest.fixture
+def store(session: ZkSession) -> ZkStore:
+    return ZkStore(session)
+
+
+@pytest.fixture
+def term(store: ZkStore) -> ControllerTerm:
+    term = store.elect_controller(0, now_ms=1)
+    assert term is not None
+    return term
+
+
+def _topic(name: str, partitions: int = 1) -> TopicAssignment:
+    return TopicAssignment(name, uuid4(), {n: ReplicaAssignment((0,)) for n in range(partitions)})
+
+
+def test_the_first_is_controller_and_the_next_raises_the_epoch(open_session: OpenSession, session: ZkSession) -> None:
+    store = ZkStore(session)
+    assert store.current_controller() is None
+    assert store.elect_controller(0, now_ms=1) == ControllerTerm(epoch=1, zk_version=1)
+    other = ZkStore(open_session())
+    assert other.elect_controller(1, now_ms=2) is None
+    assert other.current_controller() == 0
+    session.close()
+    assert other.elect_controller(1, now_ms=3) == ControllerTerm(epoch=2, zk_version=2)
+
+
+def test_a_replaced_controller_writes_nothing(
+    open_session: OpenSession, session: ZkSession, store: ZkStore, term: ControllerTerm
+) -> None:
+    store.create_topic(_topic("orders"), {})
+    session.call(lambda zk: zk.delete_async("/controller"))
+    assert ZkStore(open_session()).elect_controller(1, now_ms=2) is not None
+    partition = TopicPartition("orders", 0)
+    with pytest.raises(ControllerMoved):
+        store.create_partition_states({partition: FIRST_STATE}, term)
+    with pytest.raises(ControllerMoved):
+        store.delete_topic("orders", term)
+    assert store.load_partition_states([partition]) == {}
+    assert list(store.load_topics()) == ["orders"]
+
+
+def test_the_life_of_a_topic(store: ZkStore, term: ControllerTerm) -> None:
+    topic = _topic("orders", 2)
+    store.create_topic(topic, {"retention.ms": "5"})
+    assert store.load_topics() == {"orders": topic}
+    assert store.load_configs("topics") == {"orders": {"retention.ms": "5"}}
+
+    partitions = [TopicPartition("orders", n) for n in range(2)]
+    assert store.load_partition_states(partitions) == {}
+    created = store.create_partition_states(dict.fromkeys(partitions, FIRST_STATE), term)
+    assert created == dict.fromkeys(partitions, FIRST_STATE) == store.load_partition_states(partitions)
+
+    more = replace(topic, partitions={**topic.partitions, 2: ReplicaAssignment((0,))})
+    store.set_assignment(more, term)
+    assert store.load_topics()["orders"] == more
+
+    store.mark_for_deletion("orders")
+    store.mark_for_deletion("orders")
+    assert store.load_topics_to_delete() == ["orders"]
+    store.delete_topic("orders", term)
+    assert (store.load_topics(), store.load_configs("topics"), store.load_topics_to_delete()) == ({}, {}, [])
+
+
+def test_a_topic_is_created_once(store: ZkStore) -> None:
+    store.create_topic(_topic("orders"), {"a": "1"})
+    with pytest.raises(KafkaError) as refused:
+        store.create_topic(_topic("orders"), {"a": "2"})
+    assert refused.value.code is ErrorCode.TOPIC_ALREADY_EXISTS
+    assert store.load_configs("topics") == {"orders": {"a": "1"}}
+
+
+def test_assignment_of_an_unknown_topic(store: ZkStore, term: ControllerTerm) -> None:
+    with pytest.raises(KafkaError) as refused:
+        store.set_assignment(_topic("nosuch"), term)
+    assert refused.value.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_states_are_written_only_over_the_version_they_were_read_with(store: ZkStore, term: ControllerTerm) -> None:
+    first, second = TopicPartition("orders", 0), TopicPartition("orders", 1)
+    store.create_topic(_topic("orders", 2), {})
+    store.create_partition_states({first: FIRST_STATE, second: FIRST_STATE}, term)
+    fresh = replace(FIRST_STATE, leader=1, leader_epoch=1)
+    written = store.update_partition_states({first: fresh, second: replace(fresh, zk_version=9)}, term)
+    assert written == {first: replace(fresh, zk_version=1)}
+    assert store.load_partition_states([first, second]) == {first: replace(fresh, zk_version=1), second: FIRST_STATE}
+    # the same write sent twice, because its answer was lost, is a write that succeeded
+    assert store.update_partition_states({first: fresh}, term) == {first: replace(fresh, zk_version=1)}
+
+
+def test_states_that_exist_are_returned_as_they_are(store: ZkStore, term: ControllerTerm) -> None:
+    partition = TopicPartition("orders", 0)
+    store.create_topic(_topic("orders"), {})
+    store.create_partition_states({partition: FIRST_STATE}, term)
+    again = store.create_partition_states({partition: replace(FIRST_STATE, leader=7)}, term)
+    assert again == {partition: FIRST_STATE}
+
+
+def test_a_changed_configuration_is_announced(store: ZkStore, session: ZkSession) -> None:
+    store.set_config("brokers", "<default>", {"background.threads": "8"})
+    assert store.load_configs("brokers") == {"<default>": {"background.threads": "8"}}
+    assert session.call(lambda zk: zk.get_children_async("/config/changes")) == ["config_change_0000000000"]
+
+
+def test_blocks_of_producer_ids_never_overlap(store: ZkStore) -> None:
+    assert store.allocate_producer_ids(0) == ProducerIds(0, 0, 999)
+    assert store.allocate_producer_ids(3) == ProducerIds(3, 1000, 1999)
+
+
+def test_a_corrupt_topic_is_named(store: ZkStore, session: ZkSession) -> None:
+    session.call(lambda zk: zk.create_async("/brokers/topics/bad", b"{"))
+    with pytest.raises(CorruptZnode, match="/brokers/topics/bad"):
+        store.load_topics()
+
+
+def test_a_thousand_topics_are_read_in_a_pipeline(store: ZkStore, session: ZkSession) -> None:
+    content = b'{"version":1,"partitions":{"0":[0]}}'
+    session.pipeline([lambda zk, n=n: zk.create_async(f"/brokers/topics/t{n}", content) for n in range(1000)])
+    began = time.perf_counter()
+    for n in range(100):
+        session.call(lambda zk, n=n: zk.get_async(f"/brokers/topics/t{n}"))
+    one_by_one = (time.perf_counter() - began) * 10
+    began = time.perf_counter()
+    assert len(store.load_topics()) == 1000
+    assert time.perf_counter() - began < one_by_one
