@@ -99,6 +99,10 @@ class BrokerConfig:
     controlled_shutdown_max_retries: int
     controlled_shutdown_retry_backoff_ms: int
 
+    # what Kafka doesn't have
+    odradek_metrics_host: str
+    odradek_metrics_port: int
+
     # what all of it was made from
     values: Mapping[str, ConfigValue]
     """Every known key with its value, the default where nothing was said."""
@@ -161,12 +165,13 @@ def _parse(originals: Mapping[str, str]) -> tuple[dict[str, ConfigValue], list[s
     values = {name: key.default for name, key in BROKER_KEYS.items()}
     warnings: list[str] = []
     for name, text in originals.items():
-        if name in BROKER_KEYS:
-            values[name] = BROKER_KEYS[name].parse(text)
-        elif (base := _listener_base(name)) is not None:
-            base.parse(text)
-        else:
+        key = key_of(name)
+        if key is None:
             warnings.append(f"unknown configuration key {name} is ignored")
+            continue
+        value = key.parse(text)
+        if key.name == name:
+            values[name] = value
     return values, warnings
 
 
@@ -179,10 +184,10 @@ _PER_MECHANISM = (
 )
 
 
-def _listener_base(name: str) -> ConfigKey | None:
-    """The key that `listener.name.<listener>.[<mechanism>.]<key>` overrides, where `name` has that form."""
+def key_of(name: str) -> ConfigKey | None:
+    """The key that `name` sets, for the whole broker or as `listener.name.<listener>.[<mechanism>.]<key>`."""
     if not name.startswith("listener.name."):
-        return None
+        return BROKER_KEYS.get(name)
     base = name.removeprefix("listener.name.").partition(".")[2]
     base = next((key for key in _PER_MECHANISM if base.endswith(f".{key}")), base)
     return BROKER_KEYS.get(base)

@@ -11,6 +11,7 @@ from odradek.base.config.keys import (
     log,
     network,
     no_effect,
+    odradek,
     quotas,
     replication,
     security,
@@ -29,6 +30,7 @@ BROKER_KEYS: dict[str, ConfigKey] = read_table(
     transactions.TABLE,
     quotas.TABLE,
     security.TABLE,
+    odradek.TABLE,
     no_effect.TABLE,
 )
 TOPIC_KEYS: dict[str, ConfigKey] = read_table(topic.TABLE)

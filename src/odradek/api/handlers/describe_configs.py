@@ -1,0 +1,147 @@
+"""DescribeConfigs (key 32): the configuration of topics and of this broker, with where each value comes from.
+
+Versions 0-4. v1 adds sources and synonyms (v0 says only whether a value is the default), v3 types and documentation.
+Not done: broker loggers, which are refused with INVALID_REQUEST.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from odradek.api.config_changes import ResourceType, broker_id_of
+from odradek.api.context import BrokerServices, RequestContext
+from odradek.api.registry import handles
+from odradek.base.config.definition import ConfigSource
+from odradek.base.config.describe import ConfigEntry, describe_broker, describe_topic
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.model.topic_names import check_topic_name
+from odradek.protocol.api_keys import ApiKey
+from odradek.protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+
+
+@handles(ApiKey.DESCRIBE_CONFIGS, versions="0-4", may_block=True)
+def describe_configs(request: DescribeConfigsRequest, ctx: RequestContext) -> DescribeConfigsResponse:
+    known = all(resource.resource_type in _DESCRIBERS for resource in request.resources)
+    return DescribeConfigsResponse(
+        results=[
+            _describe(ctx.broker, resource, request) if known else _failed(resource, ErrorCode.INVALID_REQUEST, None)
+            for resource in request.resources
+        ]
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Description:
+    entries: list[ConfigEntry]
+    documentation: Callable[[str], str | None]
+
+
+def _describe(
+    broker: BrokerServices, resource: DescribeConfigsResource, request: DescribeConfigsRequest
+) -> DescribeConfigsResult:
+    try:
+        description = _DESCRIBERS[resource.resource_type](broker, resource.resource_name)
+    except KafkaError as error:
+        return _failed(resource, error.code, error.message)
+    wanted = resource.configuration_keys
+    return DescribeConfigsResult(
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+        configs=[
+            _result(entry, request, description.documentation)
+            for entry in description.entries
+            if not wanted or entry.name in wanted
+        ],
+    )
+
+
+def _failed(resource: DescribeConfigsResource, code: ErrorCode, message: str | None) -> DescribeConfigsResult:
+    return DescribeConfigsResult(
+        error_code=code,
+        error_message=message,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+    )
+
+
+def _result(
+    entry: ConfigEntry, request: DescribeConfigsRequest, documentation: Callable[[str], str | None]
+) -> DescribeConfigsResourceResult:
+    synonyms = entry.synonyms if request.include_synonyms else ()
+    return DescribeConfigsResourceResult(
+        name=entry.name,
+        value=entry.value,
+        read_only=entry.read_only,
+        is_default=entry.source is ConfigSource.DEFAULT,
+        config_source=entry.source,
+        is_sensitive=entry.sensitive,
+        synonyms=[DescribeConfigsSynonym(name=s.name, value=s.value, source=s.source) for s in synonyms],
+        config_type=entry.type,
+        documentation=documentation(entry.name) if request.include_documentation else None,
+    )
+
+
+def _describe_topic(broker: BrokerServices, name: str) -> _Description:
+    check_topic_name(name)
+    try:
+        overrides = broker.topics.configs(name)
+    except KafkaError as error:
+        raise KafkaError(error.code) from error
+    return _Description(describe_topic(broker.config, overrides), _topic_documentation)
+
+
+def _describe_broker(broker: BrokerServices, name: str) -> _Description:
+    """An empty name asks for what was set dynamically for all brokers, which is nothing yet."""
+    if name and _broker_id(name) != broker.id:
+        message = f"Unexpected broker id, expected {broker.id} or empty string, but received {name}"
+        raise KafkaError(ErrorCode.INVALID_REQUEST, message)
+    return _Description(describe_broker(broker.config) if name else [], _broker_documentation)
+
+
+def _describe_broker_logger(broker: BrokerServices, name: str) -> _Description:
+    if not name:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "Broker id must not be empty")
+    if _broker_id(name) != broker.id:
+        message = f"Unexpected broker id, expected {broker.id} but received {name}"
+        raise KafkaError(ErrorCode.INVALID_REQUEST, message)
+    raise KafkaError(ErrorCode.INVALID_REQUEST, "Describing broker loggers is not supported yet.")
+
+
+def _describe_client_metrics(broker: BrokerServices, name: str) -> _Description:
+    """Subscriptions can't be made here, so every one of them is empty."""
+    if not name:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "Client metrics subscription name must not be empty")
+    return _Description([], _broker_documentation)
+
+
+def _broker_id(name: str) -> int:
+    broker_id = broker_id_of(name)
+    if broker_id is None:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
+    return broker_id
+
+
+def _broker_documentation(name: str) -> str | None:
+    from odradek.base.config.docs import broker_documentation
+
+    return broker_documentation().get(name)
+
+
+def _topic_documentation(name: str) -> str | None:
+    from odradek.base.config.docs import topic_documentation
+
+    return topic_documentation().get(name)
+
+
+_DESCRIBERS: dict[int, Callable[[BrokerServices, str], _Description]] = {
+    ResourceType.TOPIC: _describe_topic,
+    ResourceType.BROKER: _describe_broker,
+    ResourceType.BROKER_LOGGER: _describe_broker_logger,
+    ResourceType.CLIENT_METRICS: _describe_client_metrics,
+}

@@ -1,0 +1,6 @@
+"""Keys that Kafka doesn't have. They all start with `odradek.`, so that they can never be taken for Kafka's."""
+
+TABLE = """
+odradek.metrics.host                       string   127.0.0.1  -          low     read-only
+odradek.metrics.port                       int      -1         -1..65535  low     read-only
+"""
