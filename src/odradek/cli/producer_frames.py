@@ -25,7 +25,7 @@ _UINT32 = Struct(">I")
 _TIMESTAMPS = Struct(">qq")
 _MAX_SEQUENCE = 2**31 - 1
 _VARIANTS = 8  # different contents of a batch, so that no page or codec sees one batch over and over
-_LETTERS = bytes(range(ord("A"), ord("Z") + 1))
+_TO_LETTERS = bytes(ord("A") + byte % 26 for byte in range(256))
 # Beyond the payload, a record of a perf batch: length, attributes, two deltas, key, value length, header count.
 _RECORD_OVERHEAD_BYTES = 10
 
@@ -84,9 +84,9 @@ class ProducerFrames:
 
     def _make(self, count: int, seed: int) -> tuple[bytearray, int]:
         """A frame and where in it the batch begins."""
-        letters = random.Random(seed)
+        chance = random.Random(seed)
         batch = build_batch(
-            [Record(n, 0, None, bytes(letters.choices(_LETTERS, k=self._record_size))) for n in range(count)],
+            [Record(n, 0, None, chance.randbytes(self._record_size).translate(_TO_LETTERS)) for n in range(count)],
             compression=self._compression,
             producer_id=self._producer.id,
             producer_epoch=self._producer.epoch,

@@ -3,13 +3,12 @@
 Each verb is a word (`odradek topics create orders`) or, as in Kafka's tool, an option (`--create --topic orders`).
 """
 
-from functools import partial
 from typing import Annotated
 
 import typer
 
 from odradek.base.errors import ErrorCode, KafkaError
-from odradek.cli.cluster_client import NOT_YET_DONE, ClusterClient, TopicState
+from odradek.cli.cluster_client import ClusterClient, TopicState
 from odradek.cli.output import (
     DEFAULT_BOOTSTRAP,
     BootstrapOption,
@@ -21,28 +20,10 @@ from odradek.cli.output import (
     print_rows,
 )
 from odradek.cli.record_text import parse_name_value_pairs
+from odradek.cli.topic_admin import CLUSTER_DEFAULT, add_partitions, create_topic, delete_topic, topic_configs
 from odradek.cli.topic_selection import parse_replica_assignment, select_topics
 from odradek.cli.usage import WrongUsage, examples
 from odradek.cli.verbs import VerbGroup
-from odradek.protocol.messages.create_partitions import (
-    CreatePartitionsAssignment,
-    CreatePartitionsRequest,
-    CreatePartitionsResponse,
-    CreatePartitionsTopic,
-)
-from odradek.protocol.messages.create_topics import (
-    CreatableReplicaAssignment,
-    CreatableTopic,
-    CreatableTopicConfig,
-    CreateTopicsRequest,
-    CreateTopicsResponse,
-)
-from odradek.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
-from odradek.protocol.messages.describe_configs import (
-    DescribeConfigsRequest,
-    DescribeConfigsResource,
-    DescribeConfigsResponse,
-)
 
 app = typer.Typer(
     cls=VerbGroup,
@@ -56,9 +37,6 @@ app = typer.Typer(
     ),
 )
 
-_TOPIC_RESOURCE = 2
-_SET_ON_THE_TOPIC = 1
-_CLUSTER_DEFAULT = -1
 _PARTITION_COLUMNS = ("topic", "partition", "leader", "replicas", "isr", "offline_replicas")
 
 Name = Annotated[
@@ -128,7 +106,7 @@ def describe(
     """Show partitions, leaders, replicas and configs of topics."""
     with ClusterClient(bootstrap_server) as client:
         topics = _existing(client, _one_of(name, topic), if_exists, exclude_internal)
-        configs = _topic_configs(client, topics)
+        configs = topic_configs(client, [state.name for state in topics])
     described = [_described(state, configs[state.name]) for state in topics]
     if topics_with_overrides:
         described = [row for row in described if row["configs"]]
@@ -148,13 +126,13 @@ def create(
     topic: NameOption = None,
     partitions: Annotated[
         int, typer.Option("--partitions", help="How many.", show_default="the cluster's num.partitions")
-    ] = _CLUSTER_DEFAULT,
+    ] = CLUSTER_DEFAULT,
     replication_factor: Annotated[
         int,
         typer.Option(
             "--replication-factor", help="Replicas of each.", show_default="the cluster's default.replication.factor"
         ),
-    ] = _CLUSTER_DEFAULT,
+    ] = CLUSTER_DEFAULT,
     config: Annotated[
         list[str] | None,
         typer.Option("--config", metavar="KEY=VALUE", help="A config of the topic; may be given several times."),
@@ -168,29 +146,28 @@ def create(
 ) -> None:
     """Create a topic."""
     wanted = _required(_one_of(name, topic))
-    if replica_assignment is not None and (partitions, replication_factor) != (_CLUSTER_DEFAULT, _CLUSTER_DEFAULT):
+    if replica_assignment is not None and (partitions, replication_factor) != (CLUSTER_DEFAULT, CLUSTER_DEFAULT):
         raise WrongUsage("--replica-assignment can't go with --partitions or --replication-factor")
     _at_least_one(partitions, "--partitions")
     _at_least_one(replication_factor, "--replication-factor")
-    creatable = CreatableTopic(
-        name=wanted,
-        num_partitions=partitions,
-        replication_factor=replication_factor,
-        configs=[CreatableTopicConfig(name=key, value=value) for key, value in _configs(config or []).items()],
-        assignments=[
-            CreatableReplicaAssignment(partition_index=number, broker_ids=brokers)
-            for number, brokers in enumerate(parse_replica_assignment(replica_assignment) if replica_assignment else [])
-        ],
-    )
+    configs = _configs(config or [])
+    assignment = parse_replica_assignment(replica_assignment) if replica_assignment else []
+    done = "created"
     with ClusterClient(bootstrap_server) as client:
-        request = CreateTopicsRequest(topics=[creatable], timeout_ms=client.request_timeout_ms)
         try:
-            client.retrying(partial(_create, client, request), NOT_YET_DONE)
+            state = create_topic(
+                client,
+                wanted,
+                partitions=partitions,
+                replication_factor=replication_factor,
+                configs=configs,
+                assignment=assignment,
+            )
         except KafkaError as error:
             if not (if_not_exists and error.code is ErrorCode.TOPIC_ALREADY_EXISTS):
                 raise
-        state = client.retrying(lambda: client.topic(wanted))
-    _tell(output, wanted, "created", _shape(state))
+            state, done = client.topic(wanted), "found"
+    _tell(output, wanted, done, _shape(state))
 
 
 @app.command()
@@ -213,18 +190,7 @@ def alter(
     with ClusterClient(bootstrap_server) as client:
         for state in _existing(client, wanted, if_exists):
             # Kafka's list begins with the partitions that exist; the request names the new ones only.
-            added = assigned[len(state.partitions) :]
-            request = CreatePartitionsRequest(
-                topics=[
-                    CreatePartitionsTopic(
-                        name=state.name,
-                        count=partitions,
-                        assignments=[CreatePartitionsAssignment(broker_ids=ids) for ids in added] if added else None,
-                    )
-                ],
-                timeout_ms=client.request_timeout_ms,
-            )
-            client.retrying(partial(_create_partitions, client, request), NOT_YET_DONE)
+            add_partitions(client, state.name, partitions, assigned[len(state.partitions) :])
             _tell(output, state.name, "altered", f"{len(state.partitions)} → {partitions} partitions")
 
 
@@ -240,34 +206,8 @@ def delete(
     wanted = _required(_one_of(name, topic))
     with ClusterClient(bootstrap_server) as client:
         for state in _existing(client, wanted, if_exists):
-            request = DeleteTopicsRequest(
-                topics=[DeleteTopicState(name=state.name)], timeout_ms=client.request_timeout_ms
-            )
-            client.retrying(partial(_delete, client, request), NOT_YET_DONE)
+            delete_topic(client, state.name)
             _tell(output, state.name, "deleted", _shape(state))
-
-
-def _create(client: ClusterClient, request: CreateTopicsRequest) -> None:
-    for result in client.ask_controller(request, CreateTopicsResponse).topics:
-        _raise_for(result.name, result.error_code, result.error_message)
-
-
-def _create_partitions(client: ClusterClient, request: CreatePartitionsRequest) -> None:
-    for result in client.ask_controller(request, CreatePartitionsResponse).results:
-        _raise_for(result.name, result.error_code, result.error_message)
-
-
-def _delete(client: ClusterClient, request: DeleteTopicsRequest) -> None:
-    for result in client.ask_controller(request, DeleteTopicsResponse).responses:
-        _raise_for(result.name or "", result.error_code, result.error_message)
-
-
-def _raise_for(topic: str, code: int, message: str | None) -> None:
-    error = ErrorCode(code)
-    if error is ErrorCode.TOPIC_ALREADY_EXISTS:
-        raise KafkaError(error, f"topic '{topic}' exists already; --if-not-exists makes that no error")
-    if error is not ErrorCode.NONE:
-        raise KafkaError(error, f"topic '{topic}': {message or error.name}")
 
 
 def _existing(
@@ -279,23 +219,6 @@ def _existing(
         if if_exists:
             return []
         raise
-
-
-def _topic_configs(client: ClusterClient, topics: list[TopicState]) -> dict[str, dict[str, str | None]]:
-    """What was set on each topic itself."""
-    resources = [
-        DescribeConfigsResource(resource_type=_TOPIC_RESOURCE, resource_name=topic.name, configuration_keys=None)
-        for topic in topics
-    ]
-    configs: dict[str, dict[str, str | None]] = {topic.name: {} for topic in topics}
-    if not resources:
-        return configs
-    for result in client.ask_any(DescribeConfigsRequest(resources=resources), DescribeConfigsResponse).results:
-        _raise_for(result.resource_name, result.error_code, result.error_message)
-        configs[result.resource_name] = {
-            config.name: config.value for config in result.configs if config.config_source == _SET_ON_THE_TOPIC
-        }
-    return configs
 
 
 def _described(state: TopicState, configs: dict[str, str | None]) -> dict[str, object]:
@@ -364,7 +287,7 @@ def _required(name: str | None) -> str:
 
 
 def _at_least_one(value: int, option: str) -> None:
-    if value != _CLUSTER_DEFAULT and value < 1:
+    if value != CLUSTER_DEFAULT and value < 1:
         raise WrongUsage(f"{value} is less than 1", option)
 
 

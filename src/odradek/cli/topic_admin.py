@@ -1,0 +1,120 @@
+"""What the tools ask of a cluster about its topics: create, add partitions, delete, read configs.
+
+Each function returns when the cluster says that it's done, and raises the cluster's own reason when it isn't.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.cli.cluster_client import NOT_YET_DONE, ClusterClient, TopicState
+from odradek.model.topology import TopicPartition
+from odradek.protocol.messages.create_partitions import (
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+)
+from odradek.protocol.messages.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from odradek.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
+from odradek.protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResponse,
+)
+
+CLUSTER_DEFAULT = -1  # of partitions or replicas: as the cluster is configured
+_TOPIC_RESOURCE = 2
+_SET_ON_THE_TOPIC = 1
+
+
+def create_topic(
+    client: ClusterClient,
+    name: str,
+    *,
+    partitions: int = CLUSTER_DEFAULT,
+    replication_factor: int = CLUSTER_DEFAULT,
+    configs: Mapping[str, str] | None = None,
+    assignment: Sequence[list[int]] = (),
+) -> TopicState:
+    """Creates the topic and waits until the cluster shows it, with leaders."""
+    creatable = CreatableTopic(
+        name=name,
+        num_partitions=partitions,
+        replication_factor=replication_factor,
+        configs=[CreatableTopicConfig(name=key, value=value) for key, value in (configs or {}).items()],
+        assignments=[
+            CreatableReplicaAssignment(partition_index=number, broker_ids=brokers)
+            for number, brokers in enumerate(assignment)
+        ],
+    )
+    request = CreateTopicsRequest(topics=[creatable], timeout_ms=client.request_timeout_ms)
+    client.retrying(partial(_create, client, request), NOT_YET_DONE)
+    return client.retrying(partial(_with_leaders, client, name))
+
+
+def _with_leaders(client: ClusterClient, name: str) -> TopicState:
+    state = client.topic(name)
+    client.leaders(TopicPartition(name, partition.partition) for partition in state.partitions)
+    return state
+
+
+def add_partitions(client: ClusterClient, name: str, count: int, assignment: Sequence[list[int]] = ()) -> None:
+    """Makes it `count` partitions; `assignment` has the brokers of the new ones only."""
+    added = [CreatePartitionsAssignment(broker_ids=brokers) for brokers in assignment]
+    request = CreatePartitionsRequest(
+        topics=[CreatePartitionsTopic(name=name, count=count, assignments=added or None)],
+        timeout_ms=client.request_timeout_ms,
+    )
+    client.retrying(partial(_create_partitions, client, request), NOT_YET_DONE)
+
+
+def delete_topic(client: ClusterClient, name: str) -> None:
+    request = DeleteTopicsRequest(topics=[DeleteTopicState(name=name)], timeout_ms=client.request_timeout_ms)
+    client.retrying(partial(_delete, client, request), NOT_YET_DONE)
+
+
+def topic_configs(client: ClusterClient, names: Sequence[str]) -> dict[str, dict[str, str | None]]:
+    """What was set on each topic itself."""
+    configs: dict[str, dict[str, str | None]] = {name: {} for name in names}
+    if not names:
+        return configs
+    resources = [
+        DescribeConfigsResource(resource_type=_TOPIC_RESOURCE, resource_name=name, configuration_keys=None)
+        for name in names
+    ]
+    for result in client.ask_any(DescribeConfigsRequest(resources=resources), DescribeConfigsResponse).results:
+        _raise_for(result.resource_name, result.error_code, result.error_message)
+        configs[result.resource_name] = {
+            config.name: config.value for config in result.configs if config.config_source == _SET_ON_THE_TOPIC
+        }
+    return configs
+
+
+def _create(client: ClusterClient, request: CreateTopicsRequest) -> None:
+    for result in client.ask_controller(request, CreateTopicsResponse).topics:
+        _raise_for(result.name, result.error_code, result.error_message)
+
+
+def _create_partitions(client: ClusterClient, request: CreatePartitionsRequest) -> None:
+    for result in client.ask_controller(request, CreatePartitionsResponse).results:
+        _raise_for(result.name, result.error_code, result.error_message)
+
+
+def _delete(client: ClusterClient, request: DeleteTopicsRequest) -> None:
+    for result in client.ask_controller(request, DeleteTopicsResponse).responses:
+        _raise_for(result.name or "", result.error_code, result.error_message)
+
+
+def _raise_for(topic: str, code: int, message: str | None) -> None:
+    error = ErrorCode(code)
+    if error is ErrorCode.TOPIC_ALREADY_EXISTS:
+        raise KafkaError(error, f"topic '{topic}' exists already; --if-not-exists makes that no error")
+    if error is not ErrorCode.NONE:
+        raise KafkaError(error, f"topic '{topic}': {message or error.name}")
