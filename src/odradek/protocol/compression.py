@@ -142,6 +142,8 @@ def _snappy_decompress(data: memoryview, limit: int) -> bytes:
         return _snappy_block(data, limit, limit)
     parts: list[bytes] = []
     left, pos, end = limit, len(_XERIAL_HEADER), len(data)
+    if end < pos:
+        raise cramjam.DecompressionError("stream header cut short")
     while pos < end:
         if end - pos < _INT32_BE.size:
             raise cramjam.DecompressionError("block length cut short")

@@ -206,15 +206,13 @@ def assign(buf: WritableBuffer, pos: int, base_offset: int, leader_epoch: int) -
     _INT32.pack_into(buf, pos + LEADER_EPOCH_AT, leader_epoch)
 
 
-def set_log_append_time(buf: WritableBuffer, pos: int, header: BatchHeader, now_ms: int) -> BatchHeader:
-    """Makes all the batch's records bear the broker's time; returns the header as it is now."""
-    return set_max_timestamp(buf, pos, header, TimestampType.LOG_APPEND_TIME, now_ms)
-
-
 def set_max_timestamp(
     buf: WritableBuffer, pos: int, header: BatchHeader, timestamp_type: TimestampType, max_timestamp: int
 ) -> BatchHeader:
-    """Rewrites the timestamp type and the largest timestamp, and the checksum with them, when they differ."""
+    """Rewrites the timestamp type and the largest timestamp, and the checksum with them, when they differ.
+
+    Returns the header as it is now. With LOG_APPEND_TIME every record of the batch bears that time.
+    """
     attributes = header.attributes & ~LOG_APPEND_TIME_BIT
     if timestamp_type is TimestampType.LOG_APPEND_TIME:
         attributes |= LOG_APPEND_TIME_BIT

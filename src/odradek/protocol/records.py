@@ -83,7 +83,7 @@ def read_records(
             if count:
                 headers, at = _read_headers(data, at, stop, count)
             if at != stop:
-                raise invalid(f"a record of {length} bytes ends at byte {at - stop + length}")
+                raise invalid(f"a record of {length} bytes whose fields take {at - stop + length}")
             yield Record(base_offset + delta, timestamp, key, value, headers)
     except IndexError:
         raise invalid("a record cut short") from None
