@@ -65,7 +65,7 @@ def read_records(
     """Each record of the batch at `pos`. Raises INVALID_RECORD where the records and the header don't agree."""
     data = plain_payload(buf, pos, header, max_decompressed=max_decompressed)
     base_offset, base_timestamp = header.base_offset, header.base_timestamp
-    append_time = header.max_timestamp if header.attributes & 0x08 else None
+    append_time = header.max_timestamp if header.timestamp_type else None
     at, end = 0, len(data)
     try:
         for _ in range(header.record_count):
