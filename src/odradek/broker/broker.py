@@ -46,6 +46,8 @@ from odradek.zk.store import ZkStore
 log = get_logger(__name__)
 
 FETCH_SESSION_EVICTION_MS = 120_000
+PRODUCER_EXPIRY_CHECK_MS = 600_000
+NEVER_MS = 2**62
 
 
 class BrokerServer:
@@ -119,6 +121,7 @@ class BrokerServer:
         started.callback(reaper.stop)
         fetches: Purgatory[TopicPartition] = Purgatory("fetch", reaper)
         replicas = ReplicaManager(self.id, logs, fetches, self._clock)
+        logs.on_offline = replicas.take_offline
         started.callback(lambda: logs.checkpoint_high_watermarks(replicas.high_watermarks()))
 
         store = ZkStore(session)
@@ -194,6 +197,9 @@ class BrokerServer:
         scheduler.every(
             "log starts", config.log_flush_start_offset_checkpoint_interval_ms, logs.checkpoint_log_start_offsets
         )
+        scheduler.every("producers", PRODUCER_EXPIRY_CHECK_MS, logs.expire_producers)
+        if config.log_flush_scheduler_interval_ms < NEVER_MS:
+            scheduler.every("flush", config.log_flush_scheduler_interval_ms, logs.flush_overdue)
         scheduler.every(
             "high watermarks",
             config.replica_high_watermark_checkpoint_interval_ms,
@@ -232,7 +238,7 @@ class BrokerServer:
 
 
 def _own_host_name() -> str:
-    import socket  # noqa: PLC0415
+    import socket
 
     return socket.getfqdn()
 

@@ -18,7 +18,7 @@ def register_broker_metrics(services: BrokerServices, server: SocketServer) -> N
         lambda: sum(partition.is_leader for partition in replicas.partitions.copy().values()),
     )
     registry.gauge("kafka_server_fetchsessioncache_numincrementalfetchsessions", lambda: len(services.fetch_sessions))
-    registry.gauge("kafka_network_requestchannel_requestqueuesize", lambda: server.channel.queue_size)
+    registry.gauge("kafka_network_requestchannel_requestqueuesize", lambda: server.channel.size)
     registry.gauge("kafka_server_socketservermetrics_connection_count", lambda: server.connections)
     registry.add(lambda: _logs(services))
 

@@ -52,9 +52,9 @@ class MetricsEndpoint:
                 connection.close()
 
     def _answer(self, connection: socket.socket, address: tuple[str, int]) -> None:
-        from http.server import BaseHTTPRequestHandler  # noqa: PLC0415
+        from http.server import BaseHTTPRequestHandler
 
-        from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest  # noqa: PLC0415
+        from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
         endpoint = self
 
@@ -77,7 +77,7 @@ class MetricsEndpoint:
 
     def collect(self) -> "Iterable[Metric]":
         """The samples of the broker, grouped by name as the exposition format wants them."""
-        from prometheus_client.metrics_core import Metric  # noqa: PLC0415
+        from prometheus_client.metrics_core import Metric
 
         families: dict[str, Metric] = {}
         for sample in self._registry.collect():

@@ -17,7 +17,7 @@ import json
 import os
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from io import FileIO
 from pathlib import Path
@@ -66,6 +66,8 @@ class LogDirs:
         self._config = config
         self._background = background
         self._clock = clock
+        self.on_offline: Callable[[Collection[TopicPartition]], None] = lambda partitions: None
+        """Told which partitions went with a directory, by the thread that found out."""
         self._on_all_failed = on_all_failed
         self._online = set(self.directories)
         self._logs: dict[TopicPartition, PartitionLog] = {}
@@ -373,6 +375,7 @@ class LogDirs:
                 del self._logs[tp]
                 opened.close(clean=False)
             none_left = not self._online
+        self.on_offline(lost)
         if none_left:
             self._on_all_failed(f"All log directories have failed, the last was {directory}: {error}")
 

@@ -16,10 +16,15 @@ from odradek.log.partition_log import AppendResult, PartitionLog
 from odradek.log.transaction_index import AbortedTransaction
 from odradek.log.validation import BatchRules, check_produce_records
 from odradek.model.topology import NO_LEADER, PartitionDirective, TopicPartition
+from odradek.protocol.compression import Codec
+from odradek.protocol.record_batch import TimestampType
 from odradek.replication.high_watermark import high_watermark
 
 READ_UNCOMMITTED = 0
 READ_COMMITTED = 1
+
+# "producer" isn't here: it means to leave the codec to whoever produces.
+_CODECS = {"uncompressed": Codec.NONE} | {codec.name.lower(): codec for codec in Codec if codec}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +36,22 @@ class FetchedPartition:
     last_stable_offset: int
     log_start_offset: int
     aborted: Sequence[AbortedTransaction] = ()
+
+
+def batch_rules(config: LogConfig) -> BatchRules:
+    """A topic's configuration as the rules for what may be appended to it."""
+    return BatchRules(
+        max_message_bytes=config.max_message_bytes,
+        timestamp_type=(
+            TimestampType.LOG_APPEND_TIME
+            if config.message_timestamp_type == "LogAppendTime"
+            else TimestampType.CREATE_TIME
+        ),
+        timestamp_before_max_ms=config.message_timestamp_before_max_ms,
+        timestamp_after_max_ms=config.message_timestamp_after_max_ms,
+        compression_type=_CODECS.get(config.compression_type),
+        compacted=config.compacts,
+    )
 
 
 class Partition:
@@ -46,7 +67,7 @@ class Partition:
         self.replicas: tuple[int, ...] = ()
         self.high_watermark = log.log_start_offset
         self._broker_id = broker_id
-        self._rules = BatchRules.of(log.config)
+        self._rules = batch_rules(log.config)
 
     @property
     def is_leader(self) -> bool:
@@ -96,7 +117,7 @@ class Partition:
     def update_config(self, config: LogConfig) -> None:
         with self.lock:
             self.log.update_config(config)
-            self._rules = BatchRules.of(config)
+            self._rules = batch_rules(config)
 
     def last_stable_offset(self, watermark: int) -> int:
         """The end of what a read_committed consumer may see: no transaction before it is still open."""

@@ -30,6 +30,7 @@ log = get_logger(__name__)
 class ReplicaManager:
     def __init__(self, broker_id: int, logs: LogDirs, fetches: Purgatory[TopicPartition], clock: Clock) -> None:
         self.partitions: dict[TopicPartition, Partition] = {}
+        self.offline: set[TopicPartition] = set()
         self._broker_id = broker_id
         self._logs = logs
         self._fetches = fetches
@@ -55,7 +56,8 @@ class ReplicaManager:
 
     def _host(self, directive: PartitionDirective, config: TopicConfig) -> Partition:
         tp, topic_id = directive.partition, directive.topic_id
-        partition = Partition(tp, topic_id, self._logs.get_or_create(tp, topic_id, config), self._broker_id)
+        partition_log = self._logs.get_or_create(tp, topic_id, config)
+        partition = Partition(tp, topic_id, partition_log, self._broker_id)
         self.partitions[tp] = partition
         return partition
 
@@ -73,13 +75,20 @@ class ReplicaManager:
             if (partition := self.partitions.get(tp)) is not None:
                 partition.update_config(self._logs.log_config(config))
 
+    def take_offline(self, tps: Iterable[TopicPartition]) -> None:
+        """Their directory failed: they answer with KAFKA_STORAGE_ERROR until the broker starts again."""
+        for tp in tps:
+            self.offline.add(tp)
+            self.partitions.pop(tp, None)
+
     # ---- what handlers ask
 
     def find(self, tp: TopicPartition) -> Partition:
         try:
             return self.partitions[tp]
         except KeyError:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) from None
+            code = ErrorCode.KAFKA_STORAGE_ERROR if tp in self.offline else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            raise KafkaError(code) from None
 
     def append(self, tp: TopicPartition, records: memoryview, *, acks: int, api_version: int) -> AppendResult:
         result = self.find(tp).append(records, acks=acks, api_version=api_version)

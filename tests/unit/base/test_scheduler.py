@@ -17,9 +17,9 @@ def scheduler() -> Iterator[Scheduler]:
 def test_tasks_run_in_the_order_of_their_time(scheduler: Scheduler) -> None:
     ran: list[str] = []
     done = threading.Event()
-    scheduler.once("late", lambda: (ran.append("late"), done.set()), delay_ms=40)
-    scheduler.once("soon", lambda: ran.append("soon"), delay_ms=10)
-    scheduler.once("now", lambda: ran.append("now"))
+    scheduler.once("t", lambda: (ran.append("late"), done.set()), delay_ms=40)
+    scheduler.once("t", lambda: ran.append("soon"), delay_ms=10)
+    scheduler.once("t", lambda: ran.append("now"))
     assert done.wait(5)
     assert ran == ["now", "soon", "late"]
 
@@ -40,6 +40,6 @@ def test_a_task_that_fails_runs_again_and_harms_no_other(scheduler: Scheduler) -
 def test_after_stop_nothing_runs() -> None:
     scheduler, ran = Scheduler(), threading.Event()
     scheduler.start()
-    scheduler.once("too late", ran.set, delay_ms=50)
+    scheduler.once("t", ran.set, delay_ms=50)
     scheduler.stop()
     assert not ran.wait(0.1)

@@ -14,9 +14,19 @@ NO_EFFECT_NOTE = "Accepted for compatibility; it has no effect on this broker."
 @cache
 def broker_documentation() -> dict[str, str]:
     """Documentation of every broker key."""
-    from odradek.base.config.docs import general, groups, log, network, no_effect, replication, security, zookeeper
+    from odradek.base.config.docs import (
+        general,
+        groups,
+        log,
+        network,
+        no_effect,
+        odradek,
+        replication,
+        security,
+        zookeeper,
+    )
 
-    areas = (general, network, zookeeper, log, replication, groups, security, no_effect)
+    areas = (general, network, zookeeper, log, replication, groups, security, odradek, no_effect)
     return {name: _with_notes(name, text) for area in areas for name, text in _read(area.TEXT).items()}
 
 
