@@ -1,4 +1,4 @@
-"""add_offsets_to_txn."""
+"""AddOffsetsToTxn (key 25): the group whose offsets a transaction is about to commit."""
 
 from odradek.protocol.schema import Request, Response, int16, int32, int64, string
 
@@ -11,5 +11,5 @@ class AddOffsetsToTxnRequest(Request, key=25, versions="0-4", flexible="3+"):
 
 
 class AddOffsetsToTxnResponse(Response, key=25, versions="0-4", flexible="3+"):
-    throttle_time_ms: int = int32()
+    throttle_time_ms: int = int32()  # how long the client should pause for its quota
     error_code: int = int16()

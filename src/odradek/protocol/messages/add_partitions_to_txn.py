@@ -1,4 +1,7 @@
-"""add_partitions_to_txn."""
+"""AddPartitionsToTxn (key 24): partitions that a transaction is about to write to.
+
+From v4 brokers ask for many transactions at once, to verify them; producers stay at the older shape.
+"""
 
 from odradek.protocol.schema import Request, Response, Struct, array, bool_, int16, int32, int64, string
 
@@ -12,7 +15,7 @@ class AddPartitionsToTxnTransaction(Struct):
     transactional_id: str = string()
     producer_id: int = int64()
     producer_epoch: int = int16()
-    verify_only: bool = bool_()
+    verify_only: bool = bool_()  # don't add, only tell whether they are in it
     topics: list[AddPartitionsToTxnTopic] = array(AddPartitionsToTxnTopic)
 
 
@@ -40,7 +43,7 @@ class AddPartitionsToTxnResult(Struct):
 
 
 class AddPartitionsToTxnResponse(Response, key=24, versions="0-5", flexible="3+"):
-    throttle_time_ms: int = int32()
+    throttle_time_ms: int = int32()  # how long the client should pause for its quota
     error_code: int = int16("4+", ignorable=True)
     results_by_transaction: list[AddPartitionsToTxnResult] = array(AddPartitionsToTxnResult, "4+")
     results_by_topic_v3_and_below: list[AddPartitionsToTxnTopicResult] = array(AddPartitionsToTxnTopicResult, "0-3")

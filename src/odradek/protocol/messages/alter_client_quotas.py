@@ -1,17 +1,17 @@
-"""alter_client_quotas."""
+"""AlterClientQuotas (key 49): set and remove quotas."""
 
 from odradek.protocol.schema import Request, Response, Struct, array, bool_, float64, int16, int32, string
 
 
 class EntityData(Struct):
-    entity_type: str = string()
-    entity_name: str | None = string(nullable="0+")
+    entity_type: str = string()  # "user", "client-id" or "ip"
+    entity_name: str | None = string(nullable="0+")  # None: the default of its type
 
 
 class OpData(Struct):
-    key: str = string()
+    key: str = string()  # the quota, like producer_byte_rate
     value: float = float64()
-    remove: bool = bool_()
+    remove: bool = bool_()  # instead of setting it
 
 
 class EntryData(Struct):
@@ -21,7 +21,7 @@ class EntryData(Struct):
 
 class AlterClientQuotasRequest(Request, key=49, versions="0-1", flexible="1+"):
     entries: list[EntryData] = array(EntryData)
-    validate_only: bool = bool_()
+    validate_only: bool = bool_()  # check, change nothing
 
 
 class EntryResult(Struct):
@@ -31,5 +31,5 @@ class EntryResult(Struct):
 
 
 class AlterClientQuotasResponse(Response, key=49, versions="0-1", flexible="1+"):
-    throttle_time_ms: int = int32()
+    throttle_time_ms: int = int32()  # how long the client should pause for its quota
     entries: list[EntryResult] = array(EntryResult)

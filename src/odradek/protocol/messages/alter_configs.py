@@ -1,22 +1,22 @@
-"""alter_configs."""
+"""AlterConfigs (key 33): replace the whole configuration of resources."""
 
 from odradek.protocol.schema import Request, Response, Struct, array, bool_, int8, int16, int32, string
 
 
 class AlterableConfig(Struct):
     name: str = string()
-    value: str | None = string(nullable="0+")
+    value: str | None = string(nullable="0+")  # None: back to the default
 
 
 class AlterConfigsResource(Struct):
-    resource_type: int = int8()
+    resource_type: int = int8()  # 2 topic, 4 broker, 8 broker logger, 16 client metrics
     resource_name: str = string()
     configs: list[AlterableConfig] = array(AlterableConfig)
 
 
 class AlterConfigsRequest(Request, key=33, versions="0-2", flexible="2+"):
     resources: list[AlterConfigsResource] = array(AlterConfigsResource)
-    validate_only: bool = bool_()
+    validate_only: bool = bool_()  # check, change nothing
 
 
 class AlterConfigsResourceResponse(Struct):
@@ -27,5 +27,5 @@ class AlterConfigsResourceResponse(Struct):
 
 
 class AlterConfigsResponse(Response, key=33, versions="0-2", flexible="2+"):
-    throttle_time_ms: int = int32()
+    throttle_time_ms: int = int32()  # how long the client should pause for its quota
     responses: list[AlterConfigsResourceResponse] = array(AlterConfigsResourceResponse)

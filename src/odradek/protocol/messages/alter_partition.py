@@ -1,4 +1,7 @@
-"""alter_partition."""
+"""AlterPartition (key 56): a leader asks the controller to change the ISR.
+
+v1 recovery after an unclean election, v2 topic ids, v3 the broker epochs of the ISR.
+"""
 
 from uuid import UUID
 
@@ -7,16 +10,16 @@ from odradek.protocol.schema import Request, Response, Struct, array, int8, int1
 
 class BrokerState(Struct):
     broker_id: int = int32()
-    broker_epoch: int = int64(default=-1)
+    broker_epoch: int = int64(default=-1)  # of the broker's registration; -1: don't check
 
 
 class PartitionData(Struct):
     partition_index: int = int32()
     leader_epoch: int = int32()
-    new_isr: list[int] = array(int32, "0-2")
-    new_isr_with_epochs: list[BrokerState] = array(BrokerState, "3+")
-    leader_recovery_state: int = int8("1+")
-    partition_epoch: int = int32()
+    new_isr: list[int] = array(int32, "0-2")  # until v2
+    new_isr_with_epochs: list[BrokerState] = array(BrokerState, "3+")  # since v3
+    leader_recovery_state: int = int8("1+")  # 0 recovered, 1 recovering from an unclean election
+    partition_epoch: int = int32()  # the version of the partition's state
 
 
 class TopicData(Struct):
@@ -27,7 +30,7 @@ class TopicData(Struct):
 
 class AlterPartitionRequest(Request, key=56, versions="0-3", flexible="0+"):
     broker_id: int = int32()
-    broker_epoch: int = int64(default=-1)
+    broker_epoch: int = int64(default=-1)  # of the broker's registration; -1: don't check
     topics: list[TopicData] = array(TopicData)
 
 
@@ -37,8 +40,8 @@ class PartitionResult(Struct):
     leader_id: int = int32()
     leader_epoch: int = int32()
     isr: list[int] = array(int32)
-    leader_recovery_state: int = int8("1+", ignorable=True)
-    partition_epoch: int = int32()
+    leader_recovery_state: int = int8("1+", ignorable=True)  # 0 recovered, 1 recovering from an unclean election
+    partition_epoch: int = int32()  # the version of the partition's state
 
 
 class TopicResult(Struct):
@@ -48,6 +51,6 @@ class TopicResult(Struct):
 
 
 class AlterPartitionResponse(Response, key=56, versions="0-3", flexible="0+"):
-    throttle_time_ms: int = int32()
+    throttle_time_ms: int = int32()  # how long the client should pause for its quota
     error_code: int = int16()
     topics: list[TopicResult] = array(TopicResult)

@@ -1,4 +1,4 @@
-"""alter_replica_log_dirs."""
+"""AlterReplicaLogDirs (key 34): move replicas to other directories of the same broker."""
 
 from odradek.protocol.schema import Request, Response, Struct, array, int16, int32, string
 
@@ -9,7 +9,7 @@ class AlterReplicaLogDirTopic(Struct):
 
 
 class AlterReplicaLogDir(Struct):
-    path: str = string()
+    path: str = string()  # an absolute directory
     topics: list[AlterReplicaLogDirTopic] = array(AlterReplicaLogDirTopic)
 
 
@@ -28,5 +28,5 @@ class AlterReplicaLogDirTopicResult(Struct):
 
 
 class AlterReplicaLogDirsResponse(Response, key=34, versions="0-2", flexible="2+"):
-    throttle_time_ms: int = int32()
+    throttle_time_ms: int = int32()  # how long the client should pause for its quota
     results: list[AlterReplicaLogDirTopicResult] = array(AlterReplicaLogDirTopicResult)

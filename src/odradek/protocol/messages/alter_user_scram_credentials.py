@@ -1,16 +1,16 @@
-"""alter_user_scram_credentials."""
+"""AlterUserScramCredentials (key 51): set and remove users' passwords, salted by the client."""
 
 from odradek.protocol.schema import Request, Response, Struct, array, bytes_, int8, int16, int32, string
 
 
 class ScramCredentialDeletion(Struct):
     name: str = string()
-    mechanism: int = int8()
+    mechanism: int = int8()  # 1 SCRAM-SHA-256, 2 SCRAM-SHA-512
 
 
 class ScramCredentialUpsertion(Struct):
     name: str = string()
-    mechanism: int = int8()
+    mechanism: int = int8()  # 1 SCRAM-SHA-256, 2 SCRAM-SHA-512
     iterations: int = int32()
     salt: bytes = bytes_()
     salted_password: bytes = bytes_()
@@ -28,5 +28,5 @@ class AlterUserScramCredentialsResult(Struct):
 
 
 class AlterUserScramCredentialsResponse(Response, key=51, versions="0-0", flexible="0+"):
-    throttle_time_ms: int = int32()
+    throttle_time_ms: int = int32()  # how long the client should pause for its quota
     results: list[AlterUserScramCredentialsResult] = array(AlterUserScramCredentialsResult)

@@ -1,4 +1,7 @@
-"""api_versions."""
+"""ApiVersions (key 18): what a broker can speak; the first request of most connections.
+
+A version that the broker doesn't know is answered in v0 with error 35. v3 names the client, and tags features.
+"""
 
 from odradek.protocol.schema import Request, Response, Struct, array, bool_, int16, int32, int64, string
 
@@ -29,8 +32,8 @@ class FinalizedFeatureKey(Struct):
 class ApiVersionsResponse(Response, key=18, versions="0-4", flexible="3+"):
     error_code: int = int16()
     api_keys: list[ApiVersion] = array(ApiVersion)
-    throttle_time_ms: int = int32("1+", ignorable=True)
+    throttle_time_ms: int = int32("1+", ignorable=True)  # how long the client should pause for its quota
     supported_features: list[SupportedFeatureKey] = array(SupportedFeatureKey, "3+", tag=0, ignorable=True)
-    finalized_features_epoch: int = int64("3+", default=-1, tag=1, ignorable=True)
+    finalized_features_epoch: int = int64("3+", default=-1, tag=1, ignorable=True)  # -1: not known
     finalized_features: list[FinalizedFeatureKey] = array(FinalizedFeatureKey, "3+", tag=2, ignorable=True)
-    zk_migration_ready: bool = bool_("3+", tag=3, ignorable=True)
+    zk_migration_ready: bool = bool_("3+", tag=3, ignorable=True)  # of KRaft; never set here

@@ -1,4 +1,4 @@
-"""consumer_protocol_assignment."""
+"""What a consumer finds in SyncGroup: its partitions. Preceded by its version as an int16."""
 
 from odradek.protocol.schema import Message, Struct, array, bytes_, int32, string
 
@@ -10,4 +10,4 @@ class TopicPartition(Struct):
 
 class ConsumerProtocolAssignment(Message, versions="0-3"):
     assigned_partitions: list[TopicPartition] = array(TopicPartition)
-    user_data: bytes | None = bytes_(nullable="0+", default=None)
+    user_data: bytes | None = bytes_(nullable="0+", default=None)  # the assignor's own

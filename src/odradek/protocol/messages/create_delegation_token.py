@@ -1,4 +1,7 @@
-"""create_delegation_token."""
+"""CreateDelegationToken (key 38): a token that authenticates in the name of its owner.
+
+v3 on behalf of another owner.
+"""
 
 from odradek.protocol.schema import Request, Response, Struct, array, bytes_, int16, int32, int64, string
 
@@ -9,10 +12,10 @@ class CreatableRenewers(Struct):
 
 
 class CreateDelegationTokenRequest(Request, key=38, versions="0-3", flexible="2+"):
-    owner_principal_type: str | None = string("3+", nullable="3+")
-    owner_principal_name: str | None = string("3+", nullable="3+")
-    renewers: list[CreatableRenewers] = array(CreatableRenewers)
-    max_lifetime_ms: int = int64()
+    owner_principal_type: str | None = string("3+", nullable="3+")  # None: who asks
+    owner_principal_name: str | None = string("3+", nullable="3+")  # None: who asks
+    renewers: list[CreatableRenewers] = array(CreatableRenewers)  # who besides the owner may renew it
+    max_lifetime_ms: int = int64()  # -1: as the broker is configured
 
 
 class CreateDelegationTokenResponse(Response, key=38, versions="0-3", flexible="2+"):
@@ -23,7 +26,7 @@ class CreateDelegationTokenResponse(Response, key=38, versions="0-3", flexible="
     token_requester_principal_name: str = string("3+")
     issue_timestamp_ms: int = int64()
     expiry_timestamp_ms: int = int64()
-    max_timestamp_ms: int = int64()
+    max_timestamp_ms: int = int64()  # no renewal goes beyond it
     token_id: str = string()
-    hmac: bytes = bytes_()
-    throttle_time_ms: int = int32()
+    hmac: bytes = bytes_()  # proves possession of the token
+    throttle_time_ms: int = int32()  # how long the client should pause for its quota

@@ -1,4 +1,4 @@
-"""delete_groups."""
+"""DeleteGroups (key 42): remove empty groups with their offsets."""
 
 from odradek.protocol.schema import Request, Response, Struct, array, int16, int32, string
 
@@ -13,5 +13,5 @@ class DeletableGroupResult(Struct):
 
 
 class DeleteGroupsResponse(Response, key=42, versions="0-2", flexible="2+"):
-    throttle_time_ms: int = int32()
+    throttle_time_ms: int = int32()  # how long the client should pause for its quota
     results: list[DeletableGroupResult] = array(DeletableGroupResult)

@@ -1,4 +1,7 @@
-"""describe_log_dirs."""
+"""DescribeLogDirs (key 35): what lies in a broker's directories, and how large it is.
+
+v4 the size of the volume.
+"""
 
 from odradek.protocol.schema import Request, Response, Struct, array, bool_, int16, int32, int64, string
 
@@ -9,14 +12,14 @@ class DescribableLogDirTopic(Struct):
 
 
 class DescribeLogDirsRequest(Request, key=35, versions="0-4", flexible="2+"):
-    topics: list[DescribableLogDirTopic] | None = array(DescribableLogDirTopic, nullable="0+")
+    topics: list[DescribableLogDirTopic] | None = array(DescribableLogDirTopic, nullable="0+")  # None: all
 
 
 class DescribeLogDirsPartition(Struct):
     partition_index: int = int32()
-    partition_size: int = int64()
-    offset_lag: int = int64()
-    is_future_key: bool = bool_()
+    partition_size: int = int64()  # in bytes, of all segments
+    offset_lag: int = int64()  # behind the high watermark, or, for a move, behind the replica being moved
+    is_future_key: bool = bool_()  # a copy that will replace the replica
 
 
 class DescribeLogDirsTopic(Struct):
@@ -28,11 +31,11 @@ class DescribeLogDirsResult(Struct):
     error_code: int = int16()
     log_dir: str = string()
     topics: list[DescribeLogDirsTopic] = array(DescribeLogDirsTopic)
-    total_bytes: int = int64("4+", default=-1, ignorable=True)
-    usable_bytes: int = int64("4+", default=-1, ignorable=True)
+    total_bytes: int = int64("4+", default=-1, ignorable=True)  # of the volume
+    usable_bytes: int = int64("4+", default=-1, ignorable=True)  # of the volume
 
 
 class DescribeLogDirsResponse(Response, key=35, versions="0-4", flexible="2+"):
-    throttle_time_ms: int = int32()
+    throttle_time_ms: int = int32()  # how long the client should pause for its quota
     error_code: int = int16("3+", ignorable=True)
     results: list[DescribeLogDirsResult] = array(DescribeLogDirsResult)

@@ -1,4 +1,4 @@
-"""describe_producers."""
+"""DescribeProducers (key 61): the producers that a partition's leader remembers."""
 
 from odradek.protocol.schema import Request, Response, Struct, array, int16, int32, int64, string
 
@@ -15,10 +15,10 @@ class DescribeProducersRequest(Request, key=61, versions="0-0", flexible="0+"):
 class ProducerState(Struct):
     producer_id: int = int64()
     producer_epoch: int = int32()
-    last_sequence: int = int32(default=-1)
+    last_sequence: int = int32(default=-1)  # -1: none yet
     last_timestamp: int = int64(default=-1)
-    coordinator_epoch: int = int32()
-    current_txn_start_offset: int = int64(default=-1)
+    coordinator_epoch: int = int32()  # an older one than known is refused
+    current_txn_start_offset: int = int64(default=-1)  # -1: no transaction is open
 
 
 class PartitionResponse(Struct):
@@ -34,5 +34,5 @@ class TopicResponse(Struct):
 
 
 class DescribeProducersResponse(Response, key=61, versions="0-0", flexible="0+"):
-    throttle_time_ms: int = int32()
+    throttle_time_ms: int = int32()  # how long the client should pause for its quota
     topics: list[TopicResponse] = array(TopicResponse)

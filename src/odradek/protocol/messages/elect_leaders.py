@@ -1,4 +1,4 @@
-"""elect_leaders."""
+"""ElectLeaders (key 43): elect the preferred leaders of partitions, or, since v1, unclean ones."""
 
 from odradek.protocol.schema import Request, Response, Struct, array, int8, int16, int32, string
 
@@ -9,9 +9,9 @@ class TopicPartitions(Struct):
 
 
 class ElectLeadersRequest(Request, key=43, versions="0-2", flexible="2+"):
-    election_type: int = int8("1+")
-    topic_partitions: list[TopicPartitions] | None = array(TopicPartitions, nullable="0+")
-    timeout_ms: int = int32(default=60000)
+    election_type: int = int8("1+")  # 0 preferred, 1 unclean
+    topic_partitions: list[TopicPartitions] | None = array(TopicPartitions, nullable="0+")  # None: all
+    timeout_ms: int = int32(default=60000)  # how long the broker may take
 
 
 class PartitionResult(Struct):
@@ -26,6 +26,6 @@ class ReplicaElectionResult(Struct):
 
 
 class ElectLeadersResponse(Response, key=43, versions="0-2", flexible="2+"):
-    throttle_time_ms: int = int32()
+    throttle_time_ms: int = int32()  # how long the client should pause for its quota
     error_code: int = int16("1+")
     replica_election_results: list[ReplicaElectionResult] = array(ReplicaElectionResult)

@@ -1,4 +1,4 @@
-"""end_txn."""
+"""EndTxn (key 26): commit or abort a transaction."""
 
 from odradek.protocol.schema import Request, Response, bool_, int16, int32, int64, string
 
@@ -7,9 +7,9 @@ class EndTxnRequest(Request, key=26, versions="0-4", flexible="3+"):
     transactional_id: str = string()
     producer_id: int = int64()
     producer_epoch: int = int16()
-    committed: bool = bool_()
+    committed: bool = bool_()  # False: aborted
 
 
 class EndTxnResponse(Response, key=26, versions="0-4", flexible="3+"):
-    throttle_time_ms: int = int32()
+    throttle_time_ms: int = int32()  # how long the client should pause for its quota
     error_code: int = int16()

@@ -1,4 +1,7 @@
-"""leader_and_isr."""
+"""LeaderAndIsr (key 4): the controller tells a broker which of its replicas lead and which follow, and whom.
+
+v2 groups partitions by topic, v3 reassignments, v5 topic ids, v6 recovery after an unclean election.
+"""
 
 from uuid import UUID
 
@@ -8,16 +11,16 @@ from odradek.protocol.schema import Request, Response, Struct, array, bool_, int
 class LeaderAndIsrPartitionState(Struct):
     topic_name: str = string("0-1", ignorable=True)
     partition_index: int = int32()
-    controller_epoch: int = int32()
-    leader: int = int32()
+    controller_epoch: int = int32()  # of the controller that wrote the state
+    leader: int = int32()  # -1: none
     leader_epoch: int = int32()
     isr: list[int] = array(int32)
-    partition_epoch: int = int32()
+    partition_epoch: int = int32()  # the version of the state's znode
     replicas: list[int] = array(int32)
     adding_replicas: list[int] = array(int32, "3+", ignorable=True)
     removing_replicas: list[int] = array(int32, "3+", ignorable=True)
-    is_new: bool = bool_("1+", ignorable=True)
-    leader_recovery_state: int = int8("6+")
+    is_new: bool = bool_("1+", ignorable=True)  # the replica may be created without a log
+    leader_recovery_state: int = int8("6+")  # 0 recovered, 1 recovering from an unclean election
 
 
 class LeaderAndIsrTopicState(Struct):
@@ -34,13 +37,13 @@ class LeaderAndIsrLiveLeader(Struct):
 
 class LeaderAndIsrRequest(Request, key=4, versions="0-7", flexible="4+"):
     controller_id: int = int32()
-    is_kraft_controller: bool = bool_("7+")
-    controller_epoch: int = int32()
-    broker_epoch: int = int64("2+", default=-1, ignorable=True)
-    type: int = int8("5+")
+    is_kraft_controller: bool = bool_("7+")  # while a cluster migrates from ZooKeeper
+    controller_epoch: int = int32()  # an older one than known is refused
+    broker_epoch: int = int64("2+", default=-1, ignorable=True)  # of the broker's registration; -1: don't check
+    type: int = int8("5+")  # 0 unknown, 1 some partitions, 2 all that the broker has
     ungrouped_partition_states: list[LeaderAndIsrPartitionState] = array(LeaderAndIsrPartitionState, "0-1")
     topic_states: list[LeaderAndIsrTopicState] = array(LeaderAndIsrTopicState, "2+")
-    live_leaders: list[LeaderAndIsrLiveLeader] = array(LeaderAndIsrLiveLeader)
+    live_leaders: list[LeaderAndIsrLiveLeader] = array(LeaderAndIsrLiveLeader)  # where the leaders can be reached
 
 
 class LeaderAndIsrPartitionError(Struct):

@@ -1,4 +1,4 @@
-"""offset_delete."""
+"""OffsetDelete (key 47): forget a group's positions in some partitions. Never flexible."""
 
 from odradek.protocol.schema import Request, Response, Struct, array, int16, int32, string
 
@@ -29,5 +29,5 @@ class OffsetDeleteResponseTopic(Struct):
 
 class OffsetDeleteResponse(Response, key=47, versions="0-0"):
     error_code: int = int16()
-    throttle_time_ms: int = int32()
+    throttle_time_ms: int = int32()  # how long the client should pause for its quota
     topics: list[OffsetDeleteResponseTopic] = array(OffsetDeleteResponseTopic)

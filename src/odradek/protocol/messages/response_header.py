@@ -1,4 +1,4 @@
-"""response_header."""
+"""What stands before every response: v1 for flexible versions, ApiVersions excepted."""
 
 from odradek.protocol.schema import Message, int32
 

@@ -1,4 +1,7 @@
-"""stop_replica."""
+"""StopReplica (key 5): the controller tells a broker to stop replicas, and perhaps to delete them.
+
+The partitions stand flat in v0, by topic in v1-2, and by topic with their leader epoch since v3.
+"""
 
 from odradek.protocol.schema import Request, Response, Struct, array, bool_, int16, int32, int64, string
 
@@ -15,8 +18,8 @@ class StopReplicaTopicV1(Struct):
 
 class StopReplicaPartitionState(Struct):
     partition_index: int = int32()
-    leader_epoch: int = int32(default=-1)
-    delete_partition: bool = bool_()
+    leader_epoch: int = int32(default=-1)  # -1 unknown, -2 the topic is being deleted
+    delete_partition: bool = bool_()  # its log too
 
 
 class StopReplicaTopicState(Struct):
@@ -26,10 +29,10 @@ class StopReplicaTopicState(Struct):
 
 class StopReplicaRequest(Request, key=5, versions="0-4", flexible="2+"):
     controller_id: int = int32()
-    is_kraft_controller: bool = bool_("4+")
-    controller_epoch: int = int32()
-    broker_epoch: int = int64("1+", default=-1, ignorable=True)
-    delete_partitions: bool = bool_("0-2")
+    is_kraft_controller: bool = bool_("4+")  # while a cluster migrates from ZooKeeper
+    controller_epoch: int = int32()  # an older one than known is refused
+    broker_epoch: int = int64("1+", default=-1, ignorable=True)  # of the broker's registration; -1: don't check
+    delete_partitions: bool = bool_("0-2")  # their logs too
     ungrouped_partitions: list[StopReplicaPartitionV0] = array(StopReplicaPartitionV0, "0")
     topics: list[StopReplicaTopicV1] = array(StopReplicaTopicV1, "1-2")
     topic_states: list[StopReplicaTopicState] = array(StopReplicaTopicState, "3+")

@@ -1,4 +1,7 @@
-"""txn_offset_commit."""
+"""TxnOffsetCommit (key 28): a group's positions that count only if the transaction commits.
+
+v2 leader epochs, v3 membership.
+"""
 
 from odradek.protocol.schema import Request, Response, Struct, array, int16, int32, int64, string
 
@@ -6,8 +9,8 @@ from odradek.protocol.schema import Request, Response, Struct, array, int16, int
 class TxnOffsetCommitRequestPartition(Struct):
     partition_index: int = int32()
     committed_offset: int = int64()
-    committed_leader_epoch: int = int32("2+", default=-1, ignorable=True)
-    committed_metadata: str | None = string(nullable="0+")
+    committed_leader_epoch: int = int32("2+", default=-1, ignorable=True)  # of the last record consumed; -1: not known
+    committed_metadata: str | None = string(nullable="0+")  # the committer's own words
 
 
 class TxnOffsetCommitRequestTopic(Struct):
@@ -20,9 +23,9 @@ class TxnOffsetCommitRequest(Request, key=28, versions="0-4", flexible="3+"):
     group_id: str = string()
     producer_id: int = int64()
     producer_epoch: int = int16()
-    generation_id: int = int32("3+", default=-1)
+    generation_id: int = int32("3+", default=-1)  # -1: no membership
     member_id: str = string("3+")
-    group_instance_id: str | None = string("3+", nullable="3+", default=None)
+    group_instance_id: str | None = string("3+", nullable="3+", default=None)  # set by static members only
     topics: list[TxnOffsetCommitRequestTopic] = array(TxnOffsetCommitRequestTopic)
 
 
@@ -37,5 +40,5 @@ class TxnOffsetCommitResponseTopic(Struct):
 
 
 class TxnOffsetCommitResponse(Response, key=28, versions="0-4", flexible="3+"):
-    throttle_time_ms: int = int32()
+    throttle_time_ms: int = int32()  # how long the client should pause for its quota
     topics: list[TxnOffsetCommitResponseTopic] = array(TxnOffsetCommitResponseTopic)

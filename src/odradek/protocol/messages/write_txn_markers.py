@@ -1,4 +1,4 @@
-"""write_txn_markers."""
+"""WriteTxnMarkers (key 27): the coordinator has the outcome of transactions written to their partitions."""
 
 from odradek.protocol.schema import Request, Response, Struct, array, bool_, int16, int32, int64, string
 
@@ -11,9 +11,9 @@ class WritableTxnMarkerTopic(Struct):
 class WritableTxnMarker(Struct):
     producer_id: int = int64()
     producer_epoch: int = int16()
-    transaction_result: bool = bool_()
+    transaction_result: bool = bool_()  # True: committed
     topics: list[WritableTxnMarkerTopic] = array(WritableTxnMarkerTopic)
-    coordinator_epoch: int = int32()
+    coordinator_epoch: int = int32()  # an older one than known is refused
 
 
 class WriteTxnMarkersRequest(Request, key=27, versions="0-1", flexible="1+"):
