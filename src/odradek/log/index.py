@@ -149,11 +149,26 @@ class _SparseIndex:
                     low = middle
                 else:
                     high = middle
-            rows = self._rows(fd, low, high - low)
+            size = self._row.size
+            block = os.pread(fd, (high - low) * size, low * size)
         finally:
             os.close(fd)
-        slot = bisect_right(rows, key, key=_first) - 1
-        return rows[slot] if slot >= 0 else None
+        return self._lookup_in_block(key, block)
+
+    def _lookup_in_block(self, key: int, block: bytes) -> tuple[int, int] | None:
+        unpack, size = self._row.unpack_from, self._row.size
+        stored_key = key - self.base_offset * self._key_base
+        low, high = 0, len(block) // size  # entries before `low` are at most the key, those from `high` on above it
+        while low < high:
+            middle = (low + high) // 2
+            if unpack(block, middle * size)[0] <= stored_key:
+                low = middle + 1
+            else:
+                high = middle
+        if not low:
+            return None
+        found_key, found_value = unpack(block, (low - 1) * size)
+        return found_key + self.base_offset * self._key_base, found_value + self.base_offset * self._value_base
 
     def _read(self, first: int, count: int) -> list[tuple[int, int]]:
         fd = os.open(self.path, os.O_RDONLY)
@@ -195,8 +210,9 @@ class OffsetIndex(_SparseIndex):
     def append(self, offset: int, position: int) -> None:
         self._append(offset, position)
 
-    def is_full(self, max_bytes: int) -> bool:
-        return len(self) >= max_bytes // 8
+    def room(self, max_bytes: int) -> int:
+        """How many entries more it may have."""
+        return max_bytes // self._row.size - len(self)
 
     def position_for(self, offset: int) -> int:
         """Where to begin scanning for the batch that has the offset."""
@@ -236,8 +252,9 @@ class TimeIndex(_SparseIndex):
         if timestamp > (last[0] if last else -1):
             self._append(timestamp, offset)
 
-    def is_full(self, max_bytes: int) -> bool:
-        return len(self) >= max_bytes // 12 - 1  # room for the entry that closing the segment adds
+    def room(self, max_bytes: int) -> int:
+        """As many entries more as it may have, keeping a place for the one that closing the segment adds."""
+        return max_bytes // self._row.size - 1 - len(self)
 
     def truncate_to(self, offset: int) -> None:
         tail = self._loaded()

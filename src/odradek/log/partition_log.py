@@ -11,8 +11,8 @@ import random
 import threading
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from odradek.base.clock import SYSTEM_CLOCK, Clock
 from odradek.base.errors import ErrorCode, KafkaError
@@ -39,8 +39,7 @@ FailureCallback = Callable[[Path, OSError], None]
 log = get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class AppendResult:
+class AppendResult(NamedTuple):
     """Where the records are. For a duplicate: where they were put the first time."""
 
     first_offset: int
@@ -51,8 +50,7 @@ class AppendResult:
     is_duplicate: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ReadResult:
+class ReadResult(NamedTuple):
     """Whole batches but for the last, which `max_bytes` may have cut. Size 0: nothing to read there now."""
 
     records: FileSlice
@@ -267,9 +265,8 @@ class PartitionLog:
             return False
         return (
             segment.size + size > config.segment_bytes
+            or segment.index_room <= 0
             or self._waited_for_roll(segment, max_timestamp) > config.segment_ms - segment.jitter_ms
-            or segment.index.is_full(config.segment_index_bytes)
-            or segment.time_index.is_full(config.segment_index_bytes)
         )
 
     def _waited_for_roll(self, segment: Segment, max_timestamp: int) -> int:
@@ -459,11 +456,12 @@ class PartitionLog:
         self.log_end_offset = offset
         self.log_start_offset = min(self.log_start_offset, offset)
         if gone:
-            kept[-1].activate()
+            kept[-1].activate(self.config)
         self._active = kept[-1]
         self.segments = kept
         remove_files(path for segment in gone for path in segment.mark_deleted())
         self._active.truncate_to(offset)
+        self._active.limit_indexes(self.config.segment_index_bytes)
         self.epochs.truncate_from_end(offset)
         rebuild_producers(kept, self.producers, self._snapshots, self.log_start_offset, offset, self._clock.now_ms())
 
@@ -492,6 +490,7 @@ class PartitionLog:
 
     def update_config(self, config: LogConfig) -> None:
         self.config = config
+        self._active.limit_indexes(config.segment_index_bytes)
         self.producers.set_expiration(config.producer_id_expiration_ms)
 
     def close(self, clean: bool = True) -> None:

@@ -79,7 +79,7 @@ def load(
         epochs.clear()
         segments = []
     if segments:
-        segments[-1].activate()
+        segments[-1].activate(config)
     else:
         segments = [Segment.create(directory, log_start_offset, config, clock.now_ms())]
     end_offset = segments[-1].end_offset

@@ -91,6 +91,7 @@ class Segment:
         "base_offset",
         "created_ms",
         "index",
+        "index_room",
         "jitter_ms",
         "path",
         "size",
@@ -114,6 +115,7 @@ class Segment:
         self._active = False
         self._bytes_since_index = 0
         self._first_timestamp: int | None = None
+        self.index_room = 0  # entries that both indexes can take still; a full index ends the segment
         self._max: TimestampOffset | None = None
         # (offset, position) pairs: where the last batches begin, and as the last pair where the segment ends.
         self._marks = (array("q", (end_offset,)), array("q", (size,)))
@@ -130,15 +132,20 @@ class Segment:
         segment._file = file
         segment._active = True
         segment._max = TimestampOffset(base_offset, NO_TIMESTAMP)
+        segment.limit_indexes(config.segment_index_bytes)
         return segment
 
     # -- writing ------------------------------------------------------------------------------------------------
 
-    def activate(self) -> None:
+    def activate(self, config: LogConfig) -> None:
         """Becomes the segment that is appended to."""
         self._active = True
         self._file = SegmentFile(self.path, "rb+")
         OPEN_FILES.discard(self)
+        self.limit_indexes(config.segment_index_bytes)
+
+    def limit_indexes(self, max_bytes: int) -> None:
+        self.index_room = min(self.index.room(max_bytes), self.time_index.room(max_bytes))
 
     def deactivate(self) -> None:
         """Becomes read-only: last time entry, files at their exact size."""
@@ -152,10 +159,11 @@ class Segment:
     def append(self, data: Buffer, batches: Sequence[BatchInfo], index_interval: int) -> None:
         """Writes the batches that fill `data`, in one go, and marks and indexes them."""
         position = self.size
-        write_all(self.file.fileno(), data, position)
+        file = self._file if self._file is not None else self.file
+        write_all(file.fileno(), data, position)
         offsets, positions = self._marks
         since_index = self._bytes_since_index
-        newest = self.max_timestamp
+        newest = self._max or self.max_timestamp
         if not position:
             self._first_timestamp = max(batch.max_timestamp for batch in batches)
         for batch in batches:
@@ -165,6 +173,7 @@ class Segment:
             if since_index > index_interval:
                 self.index.append(last_offset, position)
                 self.time_index.maybe_append(newest.timestamp, newest.offset)
+                self.index_room -= 1
                 since_index = 0
             since_index += batch.size
             position += batch.size
@@ -343,6 +352,8 @@ class Segment:
 
 def write_all(fd: int, data: Buffer, position: int) -> None:
     written = os.pwrite(fd, data, position)
+    if written == len(data):
+        return
     rest = memoryview(data)
     while written < len(rest):
         rest = rest[written:]
