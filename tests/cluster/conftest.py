@@ -1,0 +1,71 @@
+"""What the tests with foreign clients share: topics of their own, and Kafka's Java tools."""
+
+import itertools
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+
+COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
+JAVA_LIMIT_S = 60
+
+_numbers = itertools.count(1)
+
+
+class Cluster(Protocol):
+    @property
+    def bootstrap_servers(self) -> str: ...
+
+
+class TopicMaker(Protocol):
+    def __call__(self, partitions: int = 1, **config: str) -> str: ...
+
+
+JavaTool = Callable[..., str]
+
+
+def unused_name() -> str:
+    return f"topic-{os.getpid()}-{next(_numbers)}"
+
+
+@pytest.fixture(scope="session")
+def bootstrap(odradek_cluster: Cluster) -> str:
+    return odradek_cluster.bootstrap_servers
+
+
+@pytest.fixture(scope="session")
+def admin(bootstrap: str) -> AdminClient:
+    return AdminClient({"bootstrap.servers": bootstrap})
+
+
+@pytest.fixture(scope="session")
+def new_topic(admin: AdminClient) -> TopicMaker:
+    """Creates a topic; the dots of a configuration key are written as underscores."""
+
+    def create(partitions: int = 1, **config: str) -> str:
+        name = unused_name()
+        settings = {key.replace("_", "."): value for key, value in config.items()}
+        admin.create_topics([NewTopic(name, partitions, 1, config=settings)])[name].result(30)
+        return name
+
+    return create
+
+
+@pytest.fixture(scope="session")
+def java_tool(kafka_lib: Path, tmp_path_factory: pytest.TempPathFactory) -> JavaTool:
+    """Runs one of Kafka's own tools and gives its output. A start of a JVM costs a second or two: use it sparingly."""
+    log4j = tmp_path_factory.mktemp("java") / "log4j.properties"
+    log4j.write_text("log4j.rootLogger=OFF\n")
+
+    def run(tool: str, *arguments: object, stdin: str = "") -> str:
+        options = ["-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", f"-Dlog4j.configuration=file:{log4j}"]
+        command = ["java", *options, "-cp", f"{kafka_lib}/*", tool, *map(str, arguments)]
+        result = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=JAVA_LIMIT_S, check=False)
+        assert result.returncode == 0, result.stdout + result.stderr
+        return result.stdout
+
+    return run
