@@ -12,6 +12,8 @@ from typing import NamedTuple, TypeVar
 
 from odradek.base.file_slice import FileSlice
 from odradek.protocol.api_keys import APIS, ApiKey
+from odradek.protocol.messages import request_header
+from odradek.protocol.messages.response_header import ResponseHeader
 from odradek.protocol.primitives import ProtocolError, Splices, bad_length, skip_tagged_fields
 from odradek.protocol.schema import Request, Response
 
@@ -100,15 +102,16 @@ def encode_response(correlation_id: int, response: Response, version: int) -> li
 
 
 def _interleave(out: bytearray, splices: Splices) -> list[bytes | FileSlice]:
+    encoded = bytes(out)
     chunks: list[bytes | FileSlice] = []
     start = 0
     for position, file_slice in splices:
         if position > start:
-            chunks.append(bytes(out[start:position]))
+            chunks.append(encoded[start:position])
         chunks.append(file_slice)
         start = position
-    if start < len(out):
-        chunks.append(bytes(out[start:]))
+    if start < len(encoded):
+        chunks.append(encoded[start:])
     return chunks
 
 
@@ -119,15 +122,15 @@ def _has_flexible_header(response: Response | type[Response], version: int) -> b
 
 def encode_request(request: Request, version: int, correlation_id: int, client_id: str | None) -> bytes:
     """The whole frame, its length included."""
+    header = request_header.RequestHeader(
+        request_api_key=request.KEY,
+        request_api_version=version,
+        correlation_id=correlation_id,
+        client_id=client_id,
+    )
     out = bytearray(4)
-    out += _FIXED_HEADER.pack(request.KEY, version, correlation_id)
-    if request.KEY != ApiKey.CONTROLLED_SHUTDOWN or version > 0:
-        encoded = b"" if client_id is None else client_id.encode()
-        out += _CLIENT_ID_LENGTH.pack(-1 if client_id is None else len(encoded))
-        out += encoded
-    if version in request.FLEXIBLE:
-        out.append(0)
     splices: Splices = []
+    header.encoder(_request_header_version(request.KEY, version))(header, out, splices)
     request.encoder(version)(request, out, splices)
     for position, file_slice in reversed(splices):
         out[position:position] = file_slice.read()
@@ -137,10 +140,7 @@ def encode_request(request: Request, version: int, correlation_id: int, client_i
 
 def decode_response(response: type[R], frame: memoryview, version: int) -> tuple[int, R]:
     """The correlation id and the response, from a frame without its length."""
-    try:
-        (correlation_id,) = _LENGTH.unpack_from(frame)
-        pos = skip_tagged_fields(frame, 4) if _has_flexible_header(response, version) else 4
-    except (struct_error, IndexError):
-        raise ProtocolError("a response header ends too early") from None
+    header_version = 1 if _has_flexible_header(response, version) else 0
+    header, pos = ResponseHeader.decode(frame, 0, header_version)
     body, _ = response.decoder(version)(frame, pos)
-    return correlation_id, body
+    return header.correlation_id, body
