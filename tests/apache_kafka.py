@@ -28,6 +28,8 @@ class Unobtainable(Exception):
 def kafka_jars() -> Path:
     """The directory that ODRADEK_KAFKA_LIB names, else `.tools/kafka-lib`, filled once by Maven."""
     if given := os.environ.get("ODRADEK_KAFKA_LIB"):
+        if not Path(given).is_dir():
+            raise Unobtainable(f"ODRADEK_KAFKA_LIB={given} is not there")
         return Path(given)
     directory = _ROOT / ".tools" / "kafka-lib"
     if not directory.exists():

@@ -1,0 +1,95 @@
+"""`odradek up`, `down`, `kill` and `start`, as a person at a terminal uses them."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from odradek.cli.cluster_processes import LocalCluster, answers_api_versions
+from odradek.zk.server import free_port
+
+
+def _odradek(*arguments: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "odradek", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Iterator[Path]:
+    directory = tmp_path / "data"
+    yield directory
+    LocalCluster(directory).stop()
+
+
+def test_up_and_down_and_up_again(data: Path) -> None:
+    port = free_port()
+    up = _odradek("up", "--data", str(data), "--port", str(port), "--detach", "--set", "num.network.threads=2")
+    assert (up.returncode, up.stdout) == (0, f"bootstrap.servers=127.0.0.1:{port}\n"), up.stderr
+    assert answers_api_versions(("127.0.0.1", port))
+    assert {path.name for path in data.iterdir()} == {"zookeeper", "broker-0"}
+    kept = {path.name for path in (data / "broker-0").iterdir()}
+    assert {"server.properties", "broker.pid", "broker.log", "logs"} <= kept
+    assert "num.network.threads=2\n" in (data / "broker-0" / "server.properties").read_text()
+    assert "[KafkaServer id=0] started" in (data / "broker-0" / "broker.log").read_text()
+    zookeeper = LocalCluster(data).zookeeper.connect
+
+    assert _odradek("down", "--data", str(data)).returncode == 0
+    assert not LocalCluster(data).running
+    assert not answers_api_versions(("127.0.0.1", port))
+
+    again = _odradek("up", "--data", str(data), "--detach")
+    assert again.stdout == f"bootstrap.servers=127.0.0.1:{port}\n", again.stderr
+    assert LocalCluster(data).zookeeper.connect == zookeeper
+    assert "num.network.threads=2\n" in (data / "broker-0" / "server.properties").read_text()
+
+
+def test_a_killed_broker_is_told_of_and_started_again(data: Path) -> None:
+    port = free_port()
+    command = [sys.executable, "-m", "odradek", "up", "--data", str(data), "--port", str(port)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as up:
+        assert up.stdout is not None
+        assert up.stdout.readline() == f"bootstrap.servers=127.0.0.1:{port}\n"
+        pid = LocalCluster(data).broker(0).pid
+        assert _odradek("kill", "--data", str(data), "0").returncode == 0
+        assert not answers_api_versions(("127.0.0.1", port))
+        killed_again = _odradek("kill", "--data", str(data), "0")
+        assert killed_again.returncode == 1
+        assert "broker 0 is not running; start it with: odradek start" in killed_again.stderr
+        time.sleep(1)
+        assert _odradek("start", "--data", str(data), "0").returncode == 0
+        assert answers_api_versions(("127.0.0.1", port))
+        assert LocalCluster(data).broker(0).pid != pid
+        os.kill(up.pid, signal.SIGINT)
+        _, errors = up.communicate(timeout=60)
+    assert up.returncode == 0
+    assert "broker 0 has stopped" in errors
+    assert "Traceback" not in errors
+    assert not LocalCluster(data).running
+
+
+def test_a_port_that_is_taken(data: Path) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", free_port()))
+        other.listen()
+        port = other.getsockname()[1]
+        up = _odradek("up", "--data", str(data), "--port", str(port), "--detach")
+    assert up.returncode == 1
+    assert up.stderr == (
+        f"error: port {port} of broker 0 is taken by another process: stop that process, "
+        "or choose another port with: odradek up --port PORT\n"
+    )
+    assert not LocalCluster(data).running, "a start that failed leaves nothing behind"
+
+
+def test_a_setting_that_the_broker_refuses(data: Path) -> None:
+    up = _odradek("up", "--data", str(data), "--port", str(free_port()), "--detach", "--set", "num.io.threads=none")
+    assert up.returncode == 1
+    assert up.stderr.startswith("error: broker 0 did not start: ")
+    assert "num.io.threads" in up.stderr
+    assert up.stderr.count("\n") == 1

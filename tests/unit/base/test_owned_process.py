@@ -1,0 +1,69 @@
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from odradek.base.owned_process import OwnedProcess
+
+STAY = "import time; time.sleep(60)"
+STAY_DEAF = (
+    "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); time.sleep(60)"
+)
+
+
+@pytest.fixture
+def marker(tmp_path: Path) -> Path:
+    return tmp_path / "server.properties"
+
+
+@pytest.fixture
+def process(tmp_path: Path, marker: Path) -> OwnedProcess:
+    return OwnedProcess(tmp_path / "pid", marker)
+
+
+def _start(process: OwnedProcess, marker: Path, code: str = STAY) -> None:
+    process.spawn([sys.executable, "-c", code, str(marker)], marker.parent / "log")
+
+
+def test_it_is_found_again_by_its_pid_file(process: OwnedProcess, tmp_path: Path, marker: Path) -> None:
+    assert process.pid() is None
+    _start(process, marker)
+    pid = process.pid()
+    time.sleep(0.1)
+    again = OwnedProcess(tmp_path / "pid", marker)
+    assert again.pid() == pid is not None
+    assert process.stop(patience_seconds=5)
+    assert again.pid() is None
+    assert not (tmp_path / "pid").exists()
+    assert not again.stop(patience_seconds=5)
+
+
+def test_a_stale_pid_file_that_names_a_strangers_process(process: OwnedProcess, tmp_path: Path) -> None:
+    stranger = subprocess.Popen([sys.executable, "-c", STAY])
+    try:
+        (tmp_path / "pid").write_text(str(stranger.pid))
+        assert process.pid() is None
+        assert not process.kill()
+        assert stranger.poll() is None
+    finally:
+        stranger.kill()
+        stranger.wait()
+
+
+@pytest.mark.parametrize("content", ["", "nonsense", "999999999"])
+def test_a_pid_file_of_nobody(process: OwnedProcess, tmp_path: Path, content: str) -> None:
+    (tmp_path / "pid").write_text(content)
+    assert process.pid() is None
+
+
+def test_who_does_not_listen_is_killed(process: OwnedProcess, marker: Path) -> None:
+    _start(process, marker, STAY_DEAF)
+    log = marker.parent / "log"
+    while "deaf" not in log.read_text():
+        time.sleep(0.02)
+    began = time.monotonic()
+    assert process.stop(patience_seconds=0.2)
+    assert 0.2 <= time.monotonic() - began < 5
+    assert process.pid() is None
