@@ -114,13 +114,12 @@ def progress(description: str, total: int | None, *, unit: str = "records", hidd
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn(unit),
-        TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(),
         console=note_console(),
         disable=hidden or not sys.stderr.isatty(),
         transient=True,
     )
-    bar.add_task(description, total=total, rate="")
+    bar.add_task(description, total=total)
     return bar
 
 

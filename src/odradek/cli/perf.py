@@ -125,7 +125,7 @@ def consume(
                 last_record_at = time.monotonic()
                 records += sum(header.record_count for _, header in fetched.batches)
                 size += sum(header.size for _, header in fetched.batches)
-            bar.update(bar.task_ids[0], completed=records)
+            bar.update(bar.task_ids[0], completed=min(records, messages))
     if records < messages:
         warn(f"only {records} of {messages} records came before {timeout_ms} ms of silence")
     print_fields(throughput(records, size, last_record_at - started), output)

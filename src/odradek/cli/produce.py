@@ -21,7 +21,6 @@ from odradek.cli.output import (
     note,
     print_fields,
     progress,
-    size_as_text,
 )
 from odradek.cli.partitioner import partition_for_key
 from odradek.cli.record_sender import ACKS_ALL, NewRecord, RecordSender
@@ -233,7 +232,6 @@ def _write_all(writer: _Writer, paths: list[Path], rules: LineRules) -> None:
                 raise FatalError(f"{name} line {number}: {error}; {writer.records} records were written") from None
             bar.advance(task, len(line) + 1)
         writer.flush()
-        bar.update(task, rate=size_as_text(writer.record_bytes))
 
 
 def _lines(writer: _Writer, paths: list[Path]) -> Iterator[tuple[str, int, bytes]]:
