@@ -30,7 +30,7 @@ def describe_configs(request: DescribeConfigsRequest, ctx: RequestContext) -> De
     known = all(resource.resource_type in _DESCRIBERS for resource in request.resources)
     return DescribeConfigsResponse(
         results=[
-            _describe(ctx.broker, resource, request) if known else _failed(resource, ErrorCode.INVALID_REQUEST, None)
+            _describe(ctx, resource, request) if known else _failed(resource, ErrorCode.INVALID_REQUEST, None)
             for resource in request.resources
         ]
     )
@@ -43,21 +43,21 @@ class _Description:
 
 
 def _describe(
-    broker: BrokerServices, resource: DescribeConfigsResource, request: DescribeConfigsRequest
+    ctx: RequestContext, resource: DescribeConfigsResource, request: DescribeConfigsRequest
 ) -> DescribeConfigsResult:
     try:
-        description = _DESCRIBERS[resource.resource_type](broker, resource.resource_name)
+        description = _DESCRIBERS[resource.resource_type](ctx.broker, resource.resource_name)
     except KafkaError as error:
         return _failed(resource, error.code, error.message)
     wanted = resource.configuration_keys
+    configs = []
+    for entry in description.entries:
+        if not wanted or entry.name in wanted:
+            result = _result(entry, request, description.documentation)
+            result.is_default = ctx.version == 0 and entry.source is ConfigSource.DEFAULT
+            configs.append(result)
     return DescribeConfigsResult(
-        resource_type=resource.resource_type,
-        resource_name=resource.resource_name,
-        configs=[
-            _result(entry, request, description.documentation)
-            for entry in description.entries
-            if not wanted or entry.name in wanted
-        ],
+        resource_type=resource.resource_type, resource_name=resource.resource_name, configs=configs
     )
 
 
@@ -78,7 +78,6 @@ def _result(
         name=entry.name,
         value=entry.value,
         read_only=entry.read_only,
-        is_default=entry.source is ConfigSource.DEFAULT,
         config_source=entry.source,
         is_sensitive=entry.sensitive,
         synonyms=[DescribeConfigsSynonym(name=s.name, value=s.value, source=s.source) for s in synonyms],
