@@ -10,10 +10,8 @@ Reading stops, and with it the client, while
   - its next frame is large and the memory for requests is used up.
 """
 
-import os
 import select
 import threading
-import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from time import monotonic_ns
@@ -22,7 +20,8 @@ from typing import Protocol
 from odradek.base.logs import get_logger
 from odradek.network.connection import Accepted, Connection
 from odradek.network.frame_reader import EndOfStream, InvalidFrame, Scratch
-from odradek.network.outbox import SliceTruncated
+from odradek.network.mailbox import Mailbox
+from odradek.network.outbox import Outbox, SliceTruncated
 from odradek.network.request import NO_FRAME, Application, Chunk, InboundRequest
 from odradek.network.request_channel import RequestChannel
 from odradek.network.settings import ServerSettings
@@ -62,7 +61,9 @@ class Processor:
         """Request bytes that are being read, served or waiting; part of the memory that processors share."""
 
         self._settings = settings
-        self._application = application
+        self._max_unanswered = settings.max_unanswered_per_connection
+        self._max_unsent_bytes = settings.max_unsent_bytes_per_connection
+        self._begin = application.begin
         self._channel = channel
         self._memory = memory
         self._on_closed = on_closed
@@ -77,11 +78,9 @@ class Processor:
         self._drain_until_ns: int | None = None
 
         self._epoll = select.epoll()
-        self._wakeup = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        weakref.finalize(self, os.close, self._wakeup)  # not earlier: a late post may still write to it
-        self._epoll.register(self._wakeup, select.EPOLLIN)
-        self._posted: deque[tuple[Callable[..., None], tuple[object, ...]]] = deque()
-        self._asleep = False
+        self._mailbox = Mailbox()
+        self._post = self._mailbox.post
+        self._epoll.register(self._mailbox.fd, select.EPOLLIN)
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread_ident = 0
 
@@ -129,26 +128,22 @@ class Processor:
         """Make room for a connection on a listener that may not be refused."""
         self._post(self._close_least_recently_active)
 
-    def wake(self) -> None:
-        # `_asleep` is set before the loop looks at `_posted` for the last time, so no post is missed; whoever resets it
-        # writes, so that a burst of posts costs one write.
-        if self._asleep:
-            self._asleep = False
-            os.eventfd_write(self._wakeup, 1)
-
-    def _post(self, action: Callable[..., None], *arguments: object) -> None:
-        self._posted.append((action, arguments))
-        self.wake()
+    def retry(self) -> None:
+        """The handlers' queue has room again."""
+        self._post(self._offer_refused)
 
     # -- this thread only, from here to the end
 
     def _run(self) -> None:
         self._thread_ident = threading.get_ident()
-        while not self._drained():
+        while self._drain_until_ns is None or not self._drained(self._drain_until_ns):
             for fd, event in self._poll():
                 self._handle_event(fd, event)
-            self._handle_posted()
-            self._resume()
+            if self._mailbox:
+                self._mailbox.run_posted()
+                self._flush_dirty()
+            if self._resumable or self._starved:
+                self._resume()
             if self._now_ns >= self._next_sweep_ns:
                 self._sweep()
         for connection in list(self._connections.values()):
@@ -157,10 +152,10 @@ class Processor:
 
     def _poll(self) -> list[tuple[int, int]]:
         began_ns = monotonic_ns()
-        self._asleep = True
-        timeout_s = 0.0 if self._posted or self._resumable else self._sleep_s(began_ns)
+        self._mailbox.owner_sleeps = True
+        timeout_s = 0.0 if self._mailbox or self._resumable else self._sleep_s(began_ns)
         events = self._epoll.poll(timeout_s)
-        self._asleep = False
+        self._mailbox.owner_sleeps = False
         self._now_ns = now_ns = monotonic_ns()
         self.idle_ns += now_ns - began_ns
         return events
@@ -175,8 +170,8 @@ class Processor:
     def _handle_event(self, fd: int, event: int) -> None:
         connection = self._connections.get(fd)
         if connection is None:
-            if fd == self._wakeup:
-                os.eventfd_read(fd)
+            if fd == self._mailbox.fd:
+                self._mailbox.acknowledge()
             return
         if event & select.EPOLLIN:
             self._read(connection)
@@ -184,15 +179,6 @@ class Processor:
             self._close(connection, "the client is gone")
         if event & select.EPOLLOUT:
             self._flush(connection)
-        self._flush_dirty()
-
-    def _handle_posted(self) -> None:
-        posted = self._posted
-        for _ in range(len(posted)):
-            action, arguments = posted.popleft()
-            action(*arguments)
-        if self._refused:
-            self._offer_refused()
         self._flush_dirty()
 
     # reading
@@ -258,8 +244,8 @@ class Processor:
     def _may_begin(self, connection: Connection) -> bool:
         return (
             connection.delegated is None
-            and len(connection.unanswered) < self._settings.max_unanswered_per_connection
-            and connection.outbox.unsent_bytes < self._settings.max_unsent_bytes_per_connection
+            and len(connection.unanswered) < self._max_unanswered
+            and connection.outbox.unsent_bytes < self._max_unsent_bytes
         )
 
     def _has_memory(self, connection: Connection) -> bool:
@@ -284,7 +270,7 @@ class Processor:
             unanswered.append(request)
             self.requests += 1
             try:
-                if not self._application.begin(request):
+                if not self._begin(request):
                     self._delegate(request)
             except Exception:
                 log.exception("request failed", connection=connection.id)
@@ -343,25 +329,34 @@ class Processor:
     def _flush(self, connection: Connection) -> None:
         if connection.closed:
             return
-        connection.collect_answers()
         outbox = connection.outbox
-        if outbox:
-            before = outbox.unsent_bytes
-            try:
-                all_sent = outbox.send()
-            except (OSError, SliceTruncated) as error:
-                if isinstance(error, SliceTruncated):
-                    log.error("a log file is shorter than its answer", connection=connection.id, detail=str(error))
-                self._close(connection, str(error))
-                return
-            if outbox.unsent_bytes != before:
-                self.bytes_out += before - outbox.unsent_bytes
-                connection.last_active_ns = self._now_ns
-            if all_sent:
-                if connection.interest & select.EPOLLOUT:
-                    self._set_interest(connection, connection.interest & ~select.EPOLLOUT)
-            elif not connection.interest & select.EPOLLOUT:
-                self._set_interest(connection, connection.interest | select.EPOLLOUT)
+        try:
+            connection.collect_answers()
+            if outbox:
+                self._send(connection, outbox)
+        except OSError as error:
+            self._close(connection, error.strerror)
+        except SliceTruncated as error:
+            log.error("a log file is shorter than its answer", connection=connection.id, detail=str(error))
+            self._close(connection, str(error))
+        except Exception:
+            log.exception("answer failed", connection=connection.id)
+            self._close(connection, "its answer can't be sent")
+        else:
+            self._go_on_reading(connection)
+
+    def _send(self, connection: Connection, outbox: Outbox) -> None:
+        before = outbox.unsent_bytes
+        all_sent = outbox.send()
+        sent = before - outbox.unsent_bytes
+        if sent:
+            self.bytes_out += sent
+            connection.last_active_ns = self._now_ns
+        interest = connection.interest
+        if all_sent == bool(interest & select.EPOLLOUT):
+            self._set_interest(connection, interest ^ select.EPOLLOUT)
+
+    def _go_on_reading(self, connection: Connection) -> None:
         if connection.unread:
             if self._may_begin(connection):
                 self._resumable.append(connection)
@@ -428,9 +423,7 @@ class Processor:
     def _begin_drain(self, until_ns: int) -> None:
         self._drain_until_ns = until_ns
 
-    def _drained(self) -> bool:
-        if self._drain_until_ns is None:
-            return False
-        return monotonic_ns() >= self._drain_until_ns or not any(
+    def _drained(self, until_ns: int) -> bool:
+        return self._now_ns >= until_ns or not any(
             connection.unanswered or connection.outbox for connection in self._connections.values()
         )

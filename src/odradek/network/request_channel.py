@@ -15,7 +15,8 @@ log = get_logger(__name__)
 
 
 class Waiter(Protocol):
-    def wake(self) -> None: ...
+    def retry(self) -> None:
+        """There is room again. Called from any thread; it may be gone by the time of the next offer."""
 
 
 class RequestChannel:
@@ -25,7 +26,7 @@ class RequestChannel:
         self._max_threads = max_threads
         self._changed = threading.Condition()
         self._queue: deque[InboundRequest] = deque()
-        self._refused: list[Waiter] = []
+        self._refused: set[Waiter] = set()
         self._threads: list[threading.Thread] = []
         self._idle_threads = 0
         self._stopped = False
@@ -35,10 +36,10 @@ class RequestChannel:
         return len(self._queue)
 
     def offer(self, request: InboundRequest, waiter: Waiter) -> bool:
-        """Queue the request, or refuse it and wake the waiter when there is room."""
+        """Queue the request, or refuse it and tell the waiter when there is room."""
         with self._changed:
             if len(self._queue) >= self._capacity:
-                self._refused.append(waiter)
+                self._refused.add(waiter)
                 return False
             self._queue.append(request)
             if self._idle_threads >= len(self._queue):
@@ -77,7 +78,7 @@ class RequestChannel:
                 self._changed.wait()
                 self._idle_threads -= 1
             request = self._queue.popleft()
-            refused, self._refused = self._refused, []
+            refused, self._refused = self._refused, set()
         for waiter in refused:
-            waiter.wake()
+            waiter.retry()
         return request

@@ -1,0 +1,43 @@
+"""What other threads want done by a thread that sleeps in a selector: they post, it is woken, it does it."""
+
+import os
+import weakref
+from collections import deque
+from collections.abc import Callable
+
+from odradek.base.logs import get_logger
+
+log = get_logger(__name__)
+
+
+class Mailbox:
+    def __init__(self) -> None:
+        self.fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        """Readable when the owner has been woken."""
+        self.owner_sleeps = False
+        """The owner sets it before it looks for posts for the last time, so that none is missed."""
+        self._posts: deque[tuple[Callable[..., None], tuple[object, ...]]] = deque()
+        weakref.finalize(self, os.close, self.fd)  # not earlier: a late post may still write to it
+
+    def __bool__(self) -> bool:
+        return bool(self._posts)
+
+    def post(self, action: Callable[..., None], *arguments: object) -> None:
+        """Any thread. Whoever finds the owner asleep wakes it, so that a burst of posts costs one write."""
+        self._posts.append((action, arguments))
+        if self.owner_sleeps:
+            self.owner_sleeps = False
+            os.eventfd_write(self.fd, 1)
+
+    def acknowledge(self) -> None:
+        """The owner has seen that `fd` is readable."""
+        os.eventfd_read(self.fd)
+
+    def run_posted(self) -> None:
+        """The owner does what has been posted so far; what fails is logged and ends nothing else."""
+        for _ in range(len(self._posts)):
+            action, arguments = self._posts.popleft()
+            try:
+                action(*arguments)
+            except Exception:
+                log.exception("posted work failed", action=getattr(action, "__name__", repr(action)))
