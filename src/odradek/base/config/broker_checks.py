@@ -206,7 +206,7 @@ def _check_inter_broker_sasl(originals: Mapping[str, str], values: Values, deriv
     )
 
 
-_HOST = re.compile(r"[0-9a-zA-Z\-%._:]*")
+_HOST = r"[0-9a-zA-Z\-%._:]*"
 
 
 def _check_connections(originals: Mapping[str, str], values: Values) -> None:
@@ -223,7 +223,7 @@ def _check_connections(originals: Mapping[str, str], values: Values) -> None:
     )
     for pair in split_list(overrides):
         host = pair.rpartition(":")[0]
-        _require(bool(_HOST.fullmatch(host)), f"max.connections.per.ip.overrides: {host!r} is not an address")
+        _require(bool(re.fullmatch(_HOST, host)), f"max.connections.per.ip.overrides: {host!r} is not an address")
     delay_ms, idle_ms = (
         _number(values, "connection.failed.authentication.delay.ms"),
         _number(values, "connections.max.idle.ms"),

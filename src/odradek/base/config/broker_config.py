@@ -20,7 +20,8 @@ from odradek.base.config.topic_defaults import topic_defaults
 from odradek.base.errors import ConfigError
 
 
-@dataclass(frozen=True, slots=True)
+# Neither compared nor printed: the values hold secrets, and generating those methods costs milliseconds at start.
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class BrokerConfig:
     # who the broker is
     broker_id: int

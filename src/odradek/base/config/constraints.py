@@ -16,8 +16,8 @@ import re
 
 from odradek.base.errors import ConfigError
 
-_RANGE = re.compile(r"(-?[0-9.]+?)\.\.(-?[0-9.]+)(?:\|(-?[0-9]+))?")
-_REPLICA = re.compile(r"(?:[0-9]+:[0-9]+)?")
+_RANGE = r"(-?[0-9.]+?)\.\.(-?[0-9.]+)(?:\|(-?[0-9]+))?"
+_REPLICA = r"(?:[0-9]+:[0-9]+)?"
 
 # How many increments (IV0, IV1 …) each release of Kafka knew; the first four have none.
 _RELEASES = {
@@ -57,7 +57,7 @@ def _problem(value: object, constraint: str) -> str | None:
 def _number_problem(value: float, constraint: str) -> str | None:
     if constraint.startswith(">="):
         return None if value >= int(constraint[2:]) else f"the value must be at least {constraint[2:]}"
-    found = _RANGE.fullmatch(constraint)
+    found = re.fullmatch(_RANGE, constraint)
     assert found, f"not a constraint for a number: {constraint}"
     low, high, also = found.groups()
     if float(low) <= value <= float(high) or (also is not None and value == int(also)):
@@ -67,7 +67,7 @@ def _number_problem(value: float, constraint: str) -> str | None:
 
 def _throttled_replicas_problem(value: object) -> str | None:
     assert isinstance(value, tuple)
-    if "".join(value) == "*" or all(_REPLICA.fullmatch(replica) for replica in value):
+    if "".join(value) == "*" or all(re.fullmatch(_REPLICA, replica) for replica in value):
         return None
     return "expected * or a list of partition:broker pairs"
 

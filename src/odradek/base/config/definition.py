@@ -127,14 +127,15 @@ def _parse_boolean(name: str, text: str) -> bool:
 
 
 _BITS = {ConfigType.SHORT: 16, ConfigType.INT: 32, ConfigType.LONG: 64}
-_INTEGER = re.compile(r"[+-]?[0-9]+")
-_DOUBLE = re.compile(r"([+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?))[fFdD]?")
+# Patterns are compiled when a value is parsed, which at start is seldom: compiling them here would cost milliseconds.
+_INTEGER = r"[+-]?[0-9]+"
+_DOUBLE = r"([+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?))[fFdD]?"
 
 
 def _parse_integer(name: str, type_: ConfigType, text: str) -> int:
     bits = _BITS[type_]
     # Longer texts can't be in range, and int() must not be handed a megabyte of digits.
-    if len(text) <= 40 and _INTEGER.fullmatch(text):
+    if len(text) <= 40 and re.fullmatch(_INTEGER, text):
         value = int(text)
         if -(1 << bits - 1) <= value < 1 << bits - 1:
             return value
@@ -142,7 +143,7 @@ def _parse_integer(name: str, type_: ConfigType, text: str) -> int:
 
 
 def _parse_double(name: str, text: str) -> float:
-    if found := _DOUBLE.fullmatch(text):
+    if found := re.fullmatch(_DOUBLE, text):
         return float(found[1])
     raise ConfigError(f"Invalid value {text} for configuration {name}: not a number of type DOUBLE")
 
@@ -191,5 +192,20 @@ _MODES = {m.value: m for m in UpdateMode}
 def _read_line(line: str) -> ConfigKey:
     name, type_name, default_text, constraint, importance, mode = line.split()
     type_ = _TYPES[type_name]
-    default = None if default_text == "-" else parse_value(name, type_, "" if default_text == '""' else default_text)
+    default = None if default_text == "-" else _read_default(type_, "" if default_text == '""' else default_text)
     return ConfigKey(name, type_, default, constraint, _IMPORTANCES[importance], _MODES[mode])
+
+
+def _read_default(type_: ConfigType, text: str) -> ConfigValue:
+    """Without the suspicion that a user's text meets: the tables are ours, and tested."""
+    match type_:
+        case ConfigType.BOOLEAN:
+            return text == "true"
+        case ConfigType.INT | ConfigType.SHORT | ConfigType.LONG:
+            return int(text)
+        case ConfigType.DOUBLE:
+            return float(text)
+        case ConfigType.LIST:
+            return tuple(text.split(",")) if text else ()
+        case _:
+            return text
