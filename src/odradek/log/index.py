@@ -15,11 +15,13 @@ only appended to (the looked-up column last) or replaced whole.
 import os
 from array import array
 from bisect import bisect_left, bisect_right
+from itertools import pairwise
 from pathlib import Path
 from struct import Struct
 
 _ENTRIES_IN_MEMORY = 256
 _BLOCK_ENTRIES = 256
+_CHECKED_ENTRIES = 64
 
 
 class CorruptIndex(Exception):
@@ -195,6 +197,15 @@ class _SparseIndex:
             raise CorruptIndex(f"{size} bytes is not a multiple of {self._row.size}")
         return size // self._row.size
 
+    def _check_order(self, entries: int) -> tuple[tuple[int, int], tuple[int, int]]:
+        """The first entry and the last; CorruptIndex unless both columns rise over the first and the last few."""
+        few = min(entries - 1, _CHECKED_ENTRIES)
+        rows = self._read(0, 1) + self._read(entries - few, few)
+        for before, after in pairwise(rows):
+            if after[0] <= before[0] or after[1] < before[1]:
+                raise CorruptIndex(f"entry {after} comes after {before}")
+        return rows[0], rows[-1]
+
 
 def _first(row: tuple[int, int]) -> int:
     return row[0]
@@ -232,11 +243,11 @@ class OffsetIndex(_SparseIndex):
         entries = self._check_size()
         if not entries:
             return
-        (first_offset, _), (last_offset, last_position) = self._read(0, 1)[0], self._read(entries - 1, 1)[0]
-        if first_offset < self.base_offset or (entries > 1 and last_offset <= first_offset):
-            raise CorruptIndex(f"last offset {last_offset}, first {first_offset}, base {self.base_offset}")
-        if not 0 <= last_position < segment_size:
-            raise CorruptIndex(f"last position {last_position} in a segment of {segment_size} bytes")
+        first, last = self._check_order(entries)
+        if first[0] < self.base_offset or first[1] < 0:
+            raise CorruptIndex(f"first entry {first}, base {self.base_offset}")
+        if last[1] >= segment_size:
+            raise CorruptIndex(f"last position {last[1]} in a segment of {segment_size} bytes")
 
 
 class TimeIndex(_SparseIndex):
@@ -268,9 +279,9 @@ class TimeIndex(_SparseIndex):
         entries = self._check_size()
         if not entries:
             return
-        first, last = self._read(0, 1)[0], self._read(entries - 1, 1)[0]
-        if last[0] < first[0] or (entries > 1 and last[0] == first[0]) or last[1] < self.base_offset:
-            raise CorruptIndex(f"first entry {first}, last entry {last}, base {self.base_offset}")
+        first, _ = self._check_order(entries)
+        if first[0] < 0 or first[1] < self.base_offset:
+            raise CorruptIndex(f"first entry {first}, base {self.base_offset}")
 
 
 def _second(row: tuple[int, int]) -> int:

@@ -238,6 +238,8 @@ def _check_indexes(segment: Segment, config: LogConfig, epochs: LeaderEpochCache
     try:
         segment.index.check(segment.size)
         segment.time_index.check()
+        if segment.size and not len(segment.time_index) and segment.first_timestamp >= 0:
+            raise CorruptIndex("no time entry, which closing the segment would have added")
     except CorruptIndex as error:
         log.warning("indexes rebuilt", path=str(segment.path), reason=str(error))
         size, end_offset = segment.size, segment.end_offset
