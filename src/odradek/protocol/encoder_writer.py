@@ -16,6 +16,7 @@ class EncoderWriter(SourceWriter):
     def write_function(self, message: Any) -> None:
         self.run: list[tuple[str, str]] = []  # fixed-size values still to be written: format and expression
         self.out = "out"
+        self.drops_absent = message.DROPS_ABSENT
         with self.block("def encode(o0, out, splices):"):
             with self.block("try:"):
                 self.write_struct("o0", message, 0)
@@ -37,7 +38,7 @@ class EncoderWriter(SourceWriter):
 
     def write_struct(self, obj: str, struct: Any, depth: int) -> None:
         for name, field in self.absent(struct):
-            if not field.ignorable:
+            if not (field.ignorable or self.drops_absent):
                 with self.block(f"if {self.differs(f'{obj}.{name}', field)}:"):
                     where = f"{struct.__name__}.{name} does not exist in {self.title}"
                     self.add(f"raise EncodeError({where!r})")

@@ -111,6 +111,8 @@ class Message(Struct):
 
     VERSIONS: ClassVar[range] = range(0)
     FLEXIBLE: ClassVar[range] = range(0)
+    DROPS_ABSENT: ClassVar[bool] = False
+    """Whether a value for which a version has no field is left out. Otherwise it may not be written at that version."""
     _decoders: ClassVar[dict[int, Decoder]]
     _encoders: ClassVar[dict[int, Encoder]]
 
@@ -166,7 +168,10 @@ class Request(Message):
 
 
 class Response(Message):
+    """A handler says all it knows; a client hears what its version has words for."""
+
     KEY: ClassVar[int] = -1
+    DROPS_ABSENT: ClassVar[bool] = True
 
     def __init_subclass__(cls, *, key: int = -1, **options: Any) -> None:
         super().__init_subclass__(**options)

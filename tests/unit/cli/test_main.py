@@ -25,7 +25,6 @@ def test_help_lists_every_command_without_loading_any(capsys: pytest.CaptureFixt
     assert not _imported_by("from odradek.cli.main import run; run(['--help'])") & {
         "typer",
         "rich",
-        "structlog",
         "kazoo",
     }
 

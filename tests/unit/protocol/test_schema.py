@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 
 from odradek.protocol.primitives import EncodeError
-from odradek.protocol.schema import Message, Struct, array, bool_, int16, int32, int64, string, struct, uuid
+from odradek.protocol.schema import Message, Response, Struct, array, bool_, int16, int32, int64, string, struct, uuid
 
 TOPIC_ID = UUID("c0ffee00-0000-4000-8000-000000000001")
 
@@ -120,3 +120,12 @@ def test_unknown_tags_are_skipped() -> None:
 def test_a_version_that_does_not_exist() -> None:
     with pytest.raises(ValueError, match="Sample has no version 4"):
         Sample().encode(4)
+
+
+def test_a_response_leaves_out_what_a_version_has_no_field_for() -> None:
+    class Told(Response, versions="0-1", flexible="9+"):
+        always: int = int32()
+        newer: int = int32("1+")
+
+    assert Told(always=1, newer=2).encode(0) == bytes([0, 0, 0, 1])
+    assert Told(always=1, newer=2).encode(1) == bytes([0, 0, 0, 1, 0, 0, 0, 2])
