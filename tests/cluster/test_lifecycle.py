@@ -39,6 +39,11 @@ def test_up_and_down_and_up_again(data: Path) -> None:
     assert "[KafkaServer id=0] started" in (data / "broker-0" / "broker.log").read_text()
     zookeeper = LocalCluster(data).zookeeper.connect
 
+    other_port = _odradek("up", "--data", str(data), "--port", "1234", "--detach")
+    assert other_port.returncode == 1
+    assert "broker 0 of" in other_port.stderr
+    assert answers_api_versions(("127.0.0.1", port)), "what ran before goes on"
+
     assert _odradek("down", "--data", str(data)).returncode == 0
     assert not LocalCluster(data).running
     assert not answers_api_versions(("127.0.0.1", port))

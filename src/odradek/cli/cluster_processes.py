@@ -133,13 +133,18 @@ class LocalCluster:
 
     def start(self, zookeeper: str | None, port: int | None, settings: Mapping[str, str]) -> None:
         """ZooKeeper, unless one is given, then the broker; returns when it serves."""
-        if zookeeper is None:
-            self.zookeeper.start()
-            zookeeper = self.zookeeper.connect
         broker = self._broker(0)
         if broker.pid is None:
+            if zookeeper is None:
+                self.zookeeper.start()
+                zookeeper = self.zookeeper.connect
             broker.configure(zookeeper, port, settings)
-        broker.start()
+            broker.start()
+        elif zookeeper is not None or port is not None or settings:
+            raise FatalError(
+                f"broker 0 of {self.data} runs already and keeps its configuration: to change it, stop it first with: "
+                f"odradek down --data {self.data}"
+            )
         broker.await_serving()
 
     def start_broker(self, broker_id: int) -> LocalBroker:
@@ -167,7 +172,9 @@ def answers_api_versions(address: tuple[str, int]) -> bool:
     try:
         with socket.create_connection(address, timeout=2) as connection:
             connection.sendall(struct.pack(">i", len(request)) + request)
-            answer = connection.recv(8, socket.MSG_WAITALL)
-    except OSError:
+            size, answered_id = struct.unpack(">ii", connection.recv(8, socket.MSG_WAITALL))
+            # to the end, since closing on unread bytes would look like a broken connection in the broker's log
+            connection.recv(min(max(size - 4, 0), 1 << 16), socket.MSG_WAITALL)
+    except (OSError, struct.error):
         return False
-    return len(answer) == 8 and struct.unpack(">ii", answer)[1] == correlation_id
+    return bool(answered_id == correlation_id)

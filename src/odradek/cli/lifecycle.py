@@ -104,7 +104,8 @@ def _parse_settings(settings: list[str]) -> dict[str, str]:
 
 @contextmanager
 def _stopped_by_signals(cluster: LocalCluster) -> Iterator[None]:
-    """An interrupted or failed start leaves nothing running; a Ctrl-C later ends in an orderly stop."""
+    """A Ctrl-C ends in an orderly stop; a start that fails leaves nothing running that didn't run before."""
+    ran_before = cluster.running
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -118,7 +119,8 @@ def _stopped_by_signals(cluster: LocalCluster) -> Iterator[None]:
         cluster.stop()
         raise typer.Exit(0) from None
     except FatalError:
-        cluster.stop()
+        if not ran_before:
+            cluster.stop()
         raise
 
 

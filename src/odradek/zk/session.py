@@ -61,7 +61,7 @@ _EVENTS = {
 
 class _ErrorsToOurLog(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
-        log.error("kazoo reports an error", message=record.getMessage(), exc_info=record.exc_info)
+        log.error("kazoo reports an error", message=self.format(record))
 
 
 def _kazoo_logger() -> logging.Logger:
