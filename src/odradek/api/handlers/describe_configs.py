@@ -1,7 +1,7 @@
 """DescribeConfigs (key 32): the configuration of topics and of this broker, with where each value comes from.
 
-Versions 0-4. v1 adds sources and synonyms (v0 says only whether a value is the default), v3 types and documentation.
-Not done: broker loggers, which are refused with INVALID_REQUEST.
+Versions 0-4. v1 adds sources and synonyms, v3 types and documentation. v0 says only whether a value is the default;
+Kafka 3.9 forgot to, and calls none one. Not done: broker loggers, which are refused with INVALID_REQUEST.
 """
 
 from collections.abc import Callable
@@ -113,10 +113,8 @@ def _describe_broker_logger(broker: BrokerServices, name: str) -> _Description:
 
 
 def _describe_client_metrics(broker: BrokerServices, name: str) -> _Description:
-    """Subscriptions can't be made here, so every one of them is empty."""
-    if not name:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, "Client metrics subscription name must not be empty")
-    return _Description([], _broker_documentation)
+    """Subscriptions to clients' metrics belong to KRaft mode."""
+    raise KafkaError(ErrorCode.INVALID_REQUEST, "Client metrics subscriptions are not supported in ZooKeeper mode.")
 
 
 def _broker_id(name: str) -> int:

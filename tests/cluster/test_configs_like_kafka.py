@@ -1,0 +1,252 @@
+"""DescribeConfigs, AlterConfigs and IncrementalAlterConfigs: the same requests to Odradek and to Apache Kafka.
+
+The answers must be the same in everything but words: error messages are our own, and so is documentation.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from apache_kafka import KafkaPeer
+from odradek.base.config.definition import ConfigSource
+from odradek.base.config.deviations import DEVIATIONS
+from odradek.base.errors import ErrorCode
+from odradek.network.broker_client import BrokerClient
+from odradek.protocol.messages.alter_configs import AlterableConfig as Setting
+from odradek.protocol.messages.alter_configs import AlterConfigsRequest
+from odradek.protocol.messages.alter_configs import AlterConfigsResource as Replaced
+from odradek.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from odradek.protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResult,
+)
+from odradek.protocol.messages.incremental_alter_configs import AlterableConfig as Change
+from odradek.protocol.messages.incremental_alter_configs import AlterConfigsResource as Changed
+from odradek.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
+
+from .conftest import Cluster, unused_name
+
+TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, NO_SUCH_TYPE = 2, 4, 8, 16, 77
+SET, DELETE, APPEND, SUBTRACT, NO_SUCH_OPERATION = 0, 1, 2, 3, 9
+
+
+# What either broker was started with, or was told by another test.
+SET_BY_SOMEBODY = {
+    "background.threads", "broker.id", "broker.rack", "listeners", "log.dirs", "node.id",
+    "offsets.topic.replication.factor", "transaction.state.log.min.isr", "transaction.state.log.replication.factor",
+    "zookeeper.connect", "zookeeper.session.timeout.ms",
+}  # fmt: skip
+
+
+class Pair:
+    """The same request to both brokers, and a topic that both have."""
+
+    def __init__(self, ours: BrokerClient, theirs: BrokerClient) -> None:
+        self.ours, self.theirs = ours, theirs
+        self.topic = unused_name()
+        for client in (ours, theirs):
+            created = client.send(
+                CreateTopicsRequest(topics=[CreatableTopic(name=self.topic, num_partitions=1, replication_factor=1)])
+            )
+            assert created.topics[0].error_code == ErrorCode.NONE
+
+    def ask(self, request: Any, version: int | None = None) -> tuple[Any, Any]:
+        return self.ours.send(request, version), self.theirs.send(request, version)
+
+    def overrides(self) -> tuple[dict[str, str | None], dict[str, str | None]]:
+        """What was set for the topic, on each side."""
+        request = DescribeConfigsRequest(resources=[described(TOPIC, self.topic)])
+        ours, theirs = self.ask(request)
+        return _overridden(ours.results[0]), _overridden(theirs.results[0])
+
+
+def _overridden(result: DescribeConfigsResult) -> dict[str, str | None]:
+    return {entry.name: entry.value for entry in result.configs if entry.config_source == ConfigSource.TOPIC}
+
+
+def _client(bootstrap_servers: str) -> BrokerClient:
+    host, _, port = bootstrap_servers.rpartition(":")
+    return BrokerClient(host, int(port))
+
+
+@pytest.fixture(scope="module")
+def pair(odradek_cluster: Cluster, kafka_peer: KafkaPeer) -> Iterator[Pair]:
+    with _client(odradek_cluster.bootstrap_servers) as ours, _client(kafka_peer.bootstrap_servers) as theirs:
+        yield Pair(ours, theirs)
+
+
+def described(kind: int, name: str, keys: list[str] | None = None) -> DescribeConfigsResource:
+    return DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=keys)
+
+
+def entries(result: DescribeConfigsResult) -> dict[str, Any]:
+    return {entry.name: entry for entry in result.configs}
+
+
+@pytest.mark.parametrize("version", range(5))
+@pytest.mark.parametrize("kind", [TOPIC, BROKER])
+def test_every_key_is_described_alike(pair: Pair, kind: int, version: int) -> None:
+    request = DescribeConfigsRequest(resources=[described(kind, pair.topic if kind == TOPIC else "0")])
+    request.include_synonyms = version >= 1
+    request.include_documentation = version >= 3
+    our_answer, their_answer = pair.ask(request, version)
+    ours, theirs = entries(our_answer.results[0]), entries(their_answer.results[0])
+    assert {name for name in ours if not name.startswith("odradek.")} == set(theirs)
+    for name, their in theirs.items():
+        our = ours[name]
+        assert (our.read_only, our.is_sensitive, our.config_type) == (
+            their.read_only,
+            their.is_sensitive,
+            their.config_type,
+        ), name
+        assert (our.documentation is None) == (their.documentation is None), name
+        if version == 0:
+            # Kafka leaves the field out and says that nothing is a default.
+            assert our.is_default or name in SET_BY_SOMEBODY, name
+        elif our.config_source == their.config_source == ConfigSource.DEFAULT and name not in DEVIATIONS:
+            assert (our.value, our.synonyms) == (their.value, their.synonyms), name
+        else:
+            assert name in SET_BY_SOMEBODY or name in DEVIATIONS, name
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (TOPIC, "no-such-topic"),
+        (TOPIC, "not/a/name"),
+        (TOPIC, ""),
+        (BROKER, "7"),
+        (BROKER, "seven"),
+        (BROKER_LOGGER, ""),
+        (BROKER_LOGGER, "7"),
+        (CLIENT_METRICS, "any"),
+        (CLIENT_METRICS, ""),
+        (NO_SUCH_TYPE, "any"),
+    ],
+)
+def test_what_cannot_be_described(pair: Pair, kind: int, name: str) -> None:
+    ours, theirs = pair.ask(DescribeConfigsRequest(resources=[described(kind, name)]))
+    assert _codes(ours.results) == _codes(theirs.results)
+
+
+def test_one_unknown_kind_spoils_the_whole_request(pair: Pair) -> None:
+    resources = [described(TOPIC, pair.topic), described(NO_SUCH_TYPE, "any")]
+    ours, theirs = pair.ask(DescribeConfigsRequest(resources=resources))
+    assert sorted(_codes(ours.results)) == sorted(_codes(theirs.results))
+
+
+def _codes(results: list[Any]) -> list[tuple[int, str, int]]:
+    return [(result.resource_type, result.resource_name, result.error_code) for result in results]
+
+
+@pytest.mark.parametrize("keys", [["retention.ms"], ["retention.ms", "retention.ms", "nope"], []])
+def test_only_what_was_asked_for(pair: Pair, keys: list[str]) -> None:
+    ours, theirs = pair.ask(DescribeConfigsRequest(resources=[described(TOPIC, pair.topic, keys)]))
+    assert set(entries(ours.results[0])) == set(entries(theirs.results[0]))
+    assert len(ours.results[0].configs) == len(theirs.results[0].configs)
+
+
+def change(name: str, value: str | None, operation: int = SET) -> Change:
+    return Change(name=name, config_operation=operation, value=value)
+
+
+STORY: list[list[Change]] = [
+    [change("retention.ms", "1000"), change("flush.ms", " 5 ")],
+    [change("nope", "1")],
+    [change("segment.bytes", "abc")],
+    [change("segment.bytes", "13")],
+    [change("cleanup.policy", "compact", APPEND)],
+    [change("cleanup.policy", "compact", APPEND)],
+    [change("cleanup.policy", "delete", SUBTRACT)],
+    [change("cleanup.policy", "compact", SUBTRACT)],
+    [change("cleanup.policy", "compact", APPEND)],
+    [change("cleanup.policy", "foo", APPEND)],
+    [change("segment.bytes", "3000", APPEND)],
+    [change("leader.replication.throttled.replicas", "0:0,1:1", APPEND)],
+    [change("leader.replication.throttled.replicas", "0:0", SUBTRACT)],
+    [change("flush.ms", None, DELETE), change("max.message.bytes", "77")],
+    [change("flush.ms", None, DELETE)],
+    [change("nope", None, DELETE)],
+    [change("flush.ms", "1"), change("flush.ms", "2")],
+    [change("flush.ms", None)],
+    [change("min.compaction.lag.ms", "10"), change("max.compaction.lag.ms", "5")],
+    [change("remote.storage.enable", "true")],
+    [change("remote.log.copy.disable", "true")],
+    [change("compression.gzip.level", "0")],
+    [change("message.format.version", "9")],
+    [change("min.cleanable.dirty.ratio", "0.25"), change("preallocate", "TRUE"), change("segment.bytes", "+5000")],
+    [],
+]
+
+
+@pytest.mark.parametrize("version", [0, 1])
+@pytest.mark.parametrize("validate_only", [True, False])
+def test_a_story_of_changes_ends_alike(pair: Pair, version: int, validate_only: bool) -> None:
+    for changes in STORY:
+        resource = Changed(resource_type=TOPIC, resource_name=pair.topic, configs=changes)
+        request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=validate_only)
+        ours, theirs = pair.ask(request, version)
+        assert _codes(ours.responses) == _codes(theirs.responses), changes
+        assert (ours.responses[0].error_message is None) == (theirs.responses[0].error_message is None), changes
+        our_overrides, their_overrides = pair.overrides()
+        assert our_overrides == their_overrides, changes
+
+
+@pytest.mark.parametrize("version", range(3))
+def test_replacing_everything_ends_alike(pair: Pair, version: int) -> None:
+    for settings in ({"flush.ms": "7"}, {"segment.ms": "x"}, {"nope": "1"}, {"segment.ms": None}, {}):
+        for validate_only in (True, False):
+            configs = [Setting(name=name, value=value) for name, value in settings.items()]
+            resource = Replaced(resource_type=TOPIC, resource_name=pair.topic, configs=configs)
+            ours, theirs = pair.ask(AlterConfigsRequest(resources=[resource], validate_only=validate_only), version)
+            assert _codes(ours.responses) == _codes(theirs.responses), settings
+            our_overrides, their_overrides = pair.overrides()
+            assert our_overrides == their_overrides, settings
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (TOPIC, "no-such-topic"),
+        (TOPIC, "not/a/name"),
+        (TOPIC, ""),
+        (BROKER, "7"),
+        (BROKER, "seven"),
+        (CLIENT_METRICS, "any"),
+        (NO_SUCH_TYPE, "any"),
+    ],
+)
+def test_what_cannot_be_altered(pair: Pair, kind: int, name: str) -> None:
+    changed = Changed(resource_type=kind, resource_name=name, configs=[change("flush.ms", "1")])
+    ours, theirs = pair.ask(IncrementalAlterConfigsRequest(resources=[changed]))
+    assert _codes(ours.responses) == _codes(theirs.responses)
+    replaced = Replaced(resource_type=kind, resource_name=name, configs=[Setting(name="flush.ms", value="1")])
+    ours, theirs = pair.ask(AlterConfigsRequest(resources=[replaced]))
+    assert _codes(ours.responses) == _codes(theirs.responses)
+
+
+def test_a_key_that_a_running_broker_cannot_change(pair: Pair) -> None:
+    changed = Changed(resource_type=BROKER, resource_name="0", configs=[change("broker.id", "1")])
+    ours, theirs = pair.ask(IncrementalAlterConfigsRequest(resources=[changed]))
+    assert ours.responses == theirs.responses
+
+
+def test_a_resource_named_twice_is_not_altered(pair: Pair) -> None:
+    resources = [
+        Changed(resource_type=TOPIC, resource_name=pair.topic, configs=[change("flush.ms", "1")]),
+        Changed(resource_type=TOPIC, resource_name=pair.topic, configs=[change("flush.ms", "2")]),
+    ]
+    before = pair.overrides()
+    ours = pair.ours.send(IncrementalAlterConfigsRequest(resources=resources))
+    assert [answer.error_code for answer in ours.responses] == [ErrorCode.INVALID_REQUEST] * 2
+    assert pair.overrides() == before
+
+
+def test_an_unknown_operation_is_refused(pair: Pair) -> None:
+    changed = Changed(
+        resource_type=TOPIC, resource_name=pair.topic, configs=[change("flush.ms", "1", NO_SUCH_OPERATION)]
+    )
+    answer = pair.ours.send(IncrementalAlterConfigsRequest(resources=[changed]))
+    assert answer.responses[0].error_code == ErrorCode.INVALID_REQUEST
