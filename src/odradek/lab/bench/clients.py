@@ -95,7 +95,7 @@ class Clients:
         return {"records_per_s": float(row["fetch.nMsg.sec"]), "bytes": records.bytes_all}
 
     def end_to_end_latency(self, system: System, topic: str, count: int, acks: str) -> Metrics:
-        """Having measured, the tool commits its offsets and fails on a broker without groups: its status says nothing."""
+        """The status is not read: having measured, the tool commits its offsets, which needs consumer groups."""
         arguments = [system.bootstrap, topic, str(count), acks, "100"]
         output = self._java("org.apache.kafka.tools.EndToEndLatency", *arguments, may_fail=True)
         summary = LATENCY_SUMMARY.search(output)

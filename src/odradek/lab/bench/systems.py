@@ -40,7 +40,7 @@ API_VERSIONS_V0 = struct.pack(">ihhih", 10, 18, 0, 7, -1)
 
 
 class BenchError(RuntimeError):
-    """A system did not start, stop or answer; the message names its log."""
+    """A system did not start, stop or answer; the message has the end of its log."""
 
 
 @dataclass(slots=True)
@@ -61,7 +61,7 @@ class Process:
 
     def require_alive(self) -> None:
         if self.popen.poll() is not None:
-            raise BenchError(f"ended with status {self.popen.returncode}, see {self.log}")
+            raise BenchError(f"ended with status {self.popen.returncode}: {self.last_words()}")
 
     def stop(self) -> None:
         self.popen.terminate()
@@ -70,7 +70,11 @@ class Process:
         except subprocess.TimeoutExpired:
             self.popen.kill()
             self.popen.wait()
-            raise BenchError(f"did not stop within {STOP_LIMIT_S:.0f} s, see {self.log}") from None
+            raise BenchError(f"did not stop within {STOP_LIMIT_S:.0f} s: {self.last_words()}") from None
+
+    def last_words(self) -> str:
+        """The end of the log, which goes with the directory of the run."""
+        return " / ".join(self.log.read_text(errors="replace").splitlines()[-3:])
 
 
 @dataclass(slots=True)
@@ -159,7 +163,7 @@ class Kafka(System):
 
 class Odradek(System):
     def broker_command(self, properties: Path) -> list[str]:
-        return [sys.executable, "-m", "odradek.cli.main", "broker", str(properties)]
+        return [sys.executable, "-m", "odradek", "broker", str(properties)]
 
 
 def free_port() -> int:
@@ -174,7 +178,7 @@ def await_answer(process: Process, answers: Callable[[], bool]) -> None:
     while not answers():
         process.require_alive()
         if time.monotonic() > end:
-            raise BenchError(f"gave no answer within {START_LIMIT_S:.0f} s, see {process.log}")
+            raise BenchError(f"gave no answer within {START_LIMIT_S:.0f} s: {process.last_words()}")
         time.sleep(POLL_INTERVAL_S)
 
 
