@@ -91,10 +91,6 @@ class _SparseIndex:
         finally:
             os.close(fd)
 
-    def release(self) -> None:
-        """Forgets what can be read again from the file; call after `flush`."""
-        self._tail = None
-
     def _append(self, key: int, value: int) -> None:
         tail = self._loaded()
         tail.values.append(value)

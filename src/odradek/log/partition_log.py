@@ -11,6 +11,7 @@ import random
 import threading
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,13 +27,13 @@ from odradek.log.leader_epochs import LeaderEpochCache
 from odradek.log.producer_snapshot import ProducerSnapshots
 from odradek.log.producer_state import AppendedBatch, ProducerStates, Staged
 from odradek.log.recovery import LoadedLog, finish_transaction, load, rebuild_producers, remove_files
+from odradek.log.replicated import split_into_runs
 from odradek.log.retention import expired_count
-from odradek.log.scan import batch_info
 from odradek.log.segment import MAX_RELATIVE_OFFSET, Segment, TimestampOffset
 from odradek.log.transaction_index import AbortedTransaction
 from odradek.log.validation import BatchInfo, BatchRules, validate_and_assign
 from odradek.model.topology import TopicPartition
-from odradek.protocol.record_batch import NO_TIMESTAMP, BatchHeader, Buffer, batches, check_crc
+from odradek.protocol.record_batch import NO_TIMESTAMP, Buffer
 
 FailureCallback = Callable[[Path, OSError], None]
 
@@ -171,49 +172,18 @@ class PartitionLog:
     def append_as_follower(self, records: memoryview) -> AppendResult:
         """Writes batches as the leader sent them. A batch cut by the end of the fetch is left for the next one."""
         self._check_writable()
-        infos = []
-        next_offset = self.log_end_offset
-        for position, header in batches(records, partial_tail=True):
-            check_crc(records, position, header)
-            self._check_follows(header, next_offset)
-            next_offset = header.next_offset
-            infos.append((batch_info(header, position), header.leader_epoch))
-        first_offset = infos[0][0].base_offset if infos else self.log_end_offset
-        for run in self._runs(infos):
-            start, end = run[0].position, run[-1].position + run[-1].size
-            data = records[start:end]
-            run = [info._replace(position=info.position - start) for info in run] if start else run
-            staged = self.producers.stage(run, data, None)
-            self._write(data, run, max(info.max_timestamp for info in run), staged)
-        newest = max((info.max_timestamp for info, _ in infos), default=NO_TIMESTAMP)
+        first_offset, newest = self.log_end_offset, NO_TIMESTAMP
+        runs = split_into_runs(records, self.log_end_offset, self.config.segment_bytes)
+        if runs:
+            first_offset = runs[0].batches[0].base_offset
+            newest = max(run.max_timestamp for run in runs)
+        for run in runs:
+            staged = self.producers.stage(run.batches, run.data, None)
+            for epoch, start_offset in run.epochs:
+                if epoch > self.epochs.latest_epoch:
+                    self._guarded(partial(self.epochs.assign, epoch, start_offset))
+            self._write(run.data, run.batches, run.max_timestamp, staged)
         return AppendResult(first_offset, self.log_end_offset - 1, newest, NO_TIMESTAMP, self.log_start_offset)
-
-    def _runs(self, infos: Sequence[tuple[BatchInfo, int]]) -> list[list[BatchInfo]]:
-        """Batches that can go into one segment in one write. Notes where new leader epochs begin on the way."""
-        runs: list[list[BatchInfo]] = []
-        size = 0
-        for info, leader_epoch in infos:
-            if leader_epoch > self.epochs.latest_epoch:
-                epoch, start_offset = leader_epoch, info.base_offset
-                self._guarded(lambda epoch=epoch, start=start_offset: self.epochs.assign(epoch, start))  # type: ignore[misc]
-            fits = (
-                runs
-                and size + info.size <= self.config.segment_bytes
-                and info.last_offset - runs[-1][0].base_offset <= MAX_RELATIVE_OFFSET
-            )
-            if not fits:
-                runs.append([])
-                size = 0
-            runs[-1].append(info)
-            size += info.size
-        return runs
-
-    def _check_follows(self, header: BatchHeader, next_offset: int) -> None:
-        if header.base_offset < next_offset or header.last_offset_delta < 0:
-            raise KafkaError(
-                ErrorCode.OFFSET_OUT_OF_RANGE,
-                f"Batch of offsets {header.base_offset} to {header.last_offset} can't follow {next_offset - 1}",
-            )
 
     def _duplicate(self, first: AppendedBatch, log_append_time: int) -> AppendResult:
         return AppendResult(

@@ -140,8 +140,8 @@ class Segment:
     def activate(self, config: LogConfig) -> None:
         """Becomes the segment that is appended to."""
         self._active = True
-        self._file = SegmentFile(self.path, "rb+")
         OPEN_FILES.discard(self)
+        self._file = None  # a partition that nobody uses needs no descriptor
         self.limit_indexes(config.segment_index_bytes)
 
     def limit_indexes(self, max_bytes: int) -> None:

@@ -15,6 +15,7 @@ from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.topic_config import TopicConfig
 from odradek.base.errors import ErrorCode, FatalError, KafkaError
 from odradek.log.log_dirs import LogDirs
+from odradek.log.partition_log import PartitionLog
 from odradek.model.topology import ZERO_UUID, TopicPartition
 
 TOPIC_ID = UUID("d5b6a1d5-6b3c-4d7d-9a55-2f0d9f6f1a11")
@@ -48,7 +49,7 @@ class Site:
         self.dirs.lock()
         self.dirs.load()
 
-    def create(self, tp: TopicPartition = TP, topic_id: UUID = TOPIC_ID):  # type: ignore[no-untyped-def] # noqa: ANN201
+    def create(self, tp: TopicPartition = TP, topic_id: UUID = TOPIC_ID) -> PartitionLog:
         return self.dirs.get_or_create(tp, topic_id, self.topic)
 
     def stop(self) -> None:
@@ -116,7 +117,7 @@ def test_the_directory_knows_its_broker_and_cluster(tmp_path: Path) -> None:
     properties = (tmp_path / "meta.properties").read_text()
     assert {"version=0", "broker.id=3", "cluster.id=cluster-a"} <= set(properties.splitlines())
     assert site.dirs.remembered_id("cluster-a") == 3
-    with pytest.raises(FatalError, match="cluster-b.*cluster-a"):
+    with pytest.raises(FatalError, match=r"cluster-b.*cluster-a"):
         site.dirs.remembered_id("cluster-b")
     site.crash()
 

@@ -1,4 +1,4 @@
-"""A log against a plain list of batches, under whatever order of appends, rolls, truncations, deletions and restarts."""
+"""A log against a plain list of batches, under any order of appends, rolls, truncations, deletions, restarts."""
 
 import shutil
 import tempfile
