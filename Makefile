@@ -18,7 +18,7 @@ $(ENV): pyproject.toml
 
 # The two foreign tools, as far as the machine allows: a test that lacks its tool is skipped and says so.
 kcat:
-	@command -v kcat >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get install -qq -y kcat >/dev/null 2>&1; } \
+	@command -v kcat >/dev/null || { [ "$$(id -u)" = 0 ] && { apt-get update -qq && apt-get install -qq -y kcat; } >/dev/null 2>&1; } \
 		|| echo "kcat is absent: its tests and figures are skipped (apt-get install kcat)"
 
 kafka-jars:
