@@ -84,10 +84,17 @@ def _run_command(name: str, arguments: Sequence[str]) -> int:
     command = COMMANDS[name]
     app: Callable[..., object] = getattr(import_module(command.module), command.attribute)
     try:
-        app(args=list(arguments), prog_name=f"odradek {name}")
+        code = app(args=list(arguments), prog_name=f"odradek {name}", standalone_mode=False)
     except SystemExit as stop:
-        return stop.code if isinstance(stop.code, int) else 1
-    return 0
+        code = stop.code
+    except Exception as error:
+        # typer's own errors, and its way to end a command, wherever the classes live in the typer that is installed
+        if hasattr(error, "format_message") and error.format_message():
+            raise UsageError(f"{error.format_message()} (odradek {name} --help)") from error
+        if not hasattr(error, "exit_code"):
+            raise
+        code = error.exit_code
+    return code if isinstance(code, int) else 0
 
 
 def _run_broker(arguments: Sequence[str]) -> int:

@@ -86,14 +86,15 @@ def _escape_value(value: str) -> str:
 
 
 def _escape_key(key: str) -> str:
-    return "".join(map(_escaped, key)).replace(" ", "\\ ")
+    """A key ends at the first separator, and a line that begins with # or ! is a comment."""
+    return re.sub(r"([ =:#!])", r"\\\1", "".join(map(_escaped, key)))
 
 
 def _escaped(character: str) -> str:
     if character in _UNESCAPES:
         return _UNESCAPES[character]
-    if character in "\\=:#!":
-        return f"\\{character}"
+    if character == "\\":
+        return "\\\\"
     if " " <= character <= "~":
         return character
     units = character.encode("utf-16-be", "surrogatepass")
