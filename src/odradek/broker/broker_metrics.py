@@ -20,7 +20,22 @@ def register_broker_metrics(services: BrokerServices, server: SocketServer) -> N
     registry.gauge("kafka_server_fetchsessioncache_numincrementalfetchsessions", lambda: len(services.fetch_sessions))
     registry.gauge("kafka_network_requestchannel_requestqueuesize", lambda: server.channel.size)
     registry.gauge("kafka_server_socketservermetrics_connection_count", lambda: server.connections)
+    registry.add(lambda: _traffic(services))
     registry.add(lambda: _logs(services))
+
+
+def _traffic(services: BrokerServices) -> Iterable[Sample]:
+    """Per topic and, without a label, of the whole broker."""
+    topics: dict[str, list[int]] = {}
+    for tp, partition in services.replicas.partitions.copy().items():
+        sums = topics.setdefault(tp.topic, [0, 0, 0])
+        for i, value in enumerate((partition.messages_in, partition.bytes_in, partition.bytes_out)):
+            sums[i] += value
+    for i, name in enumerate(("messagesin", "bytesin", "bytesout")):
+        full_name = f"kafka_server_brokertopicmetrics_{name}_total"
+        yield Sample(full_name, "counter", sum(sums[i] for sums in topics.values()), {})
+        for topic, sums in topics.items():
+            yield Sample(full_name, "counter", sums[i], {"topic": topic})
 
 
 def _logs(services: BrokerServices) -> Iterable[Sample]:

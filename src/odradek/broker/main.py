@@ -1,5 +1,6 @@
 """`odradek broker server.properties`: one broker in the foreground, until a signal stops it."""
 
+import resource
 import signal
 import sys
 from collections.abc import Mapping
@@ -20,6 +21,7 @@ def run(properties_path: Path, overrides: Mapping[str, str]) -> int:
         config = BrokerConfig.from_file(properties_path, overrides)
         for warning in config.warnings:
             log.warning(warning)
+        _allow_many_files()
         server = BrokerServer(config)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: server.ask_to_stop())
@@ -33,3 +35,9 @@ def run(properties_path: Path, overrides: Mapping[str, str]) -> int:
         print(f"error: {error}", file=sys.stderr, flush=True)  # noqa: T201
         return 1
     return 0
+
+
+def _allow_many_files() -> None:
+    """Each open segment and each connection is a descriptor: take as many as the system lets this process have."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -141,6 +141,10 @@ class PartitionLog:
 
     # -- appending ----------------------------------------------------------------------------------------------
 
+    def begin_epoch(self, leader_epoch: int) -> None:
+        """What is appended from here on is of this epoch."""
+        self._guarded(lambda: self.epochs.assign(leader_epoch, self.log_end_offset))
+
     def append_as_leader(self, records: memoryview, *, leader_epoch: int, rules: BatchRules) -> AppendResult:
         """Validates the records, gives them offsets and writes them. They are patched where they lie.
 
@@ -159,7 +163,7 @@ class PartitionLog:
             return self._duplicate(duplicate, validated.log_append_time)
         staged = self.producers.stage(infos, validated.data, rules.origin)
         if leader_epoch > self.epochs.latest_epoch:
-            self._guarded(lambda: self.epochs.assign(leader_epoch, validated.first_offset))
+            self.begin_epoch(leader_epoch)
         self._write(validated.data, infos, validated.max_timestamp, staged)
         return AppendResult(
             validated.first_offset,

@@ -66,6 +66,7 @@ class Partition:
         self.isr: tuple[int, ...] = ()
         self.replicas: tuple[int, ...] = ()
         self.high_watermark = log.log_start_offset
+        self.messages_in = self.bytes_in = self.bytes_out = 0  # since the broker began to host it
         self._broker_id = broker_id
         self._rules = batch_rules(log.config)
 
@@ -77,7 +78,7 @@ class Partition:
         """Lead from the end of the own log in a new epoch."""
         state = directive.state
         with self.lock:
-            self.log.epochs.assign(state.leader_epoch, self.log.log_end_offset)
+            self.log.begin_epoch(state.leader_epoch)
             self.leader_epoch = state.leader_epoch
             self.partition_epoch = state.zk_version
             self.isr, self.replicas = state.isr, directive.replicas
@@ -98,6 +99,8 @@ class Partition:
             check_produce_records(records, api_version)
             result = self.log.append_as_leader(records, leader_epoch=self.leader_epoch, rules=self._rules)
             self._advance_high_watermark()
+            self.messages_in += result.last_offset - result.first_offset + 1
+            self.bytes_in += len(records)
             return result
 
     def read(

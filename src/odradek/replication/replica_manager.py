@@ -100,11 +100,21 @@ class ReplicaManager:
     ) -> None:
         """`answer` is called exactly once: now, when enough has arrived, or when the wait is over."""
         outcomes = read_partitions(self.find, targets, terms)
-        if terms.max_wait_ms <= 0 or not targets or is_enough(outcomes, terms.min_bytes):
+
+        def counted_answer(outcomes: list[FetchOutcome]) -> None:
+            self._count_bytes_out(outcomes)
             answer(outcomes)
+
+        if terms.max_wait_ms <= 0 or not targets or is_enough(outcomes, terms.min_bytes):
+            counted_answer(outcomes)
             return
-        delayed = DelayedFetch(self.find, targets, terms, answer)
+        delayed = DelayedFetch(self.find, targets, terms, counted_answer)
         self._fetches.try_complete_else_watch(delayed, [target.partition for target in targets])
+
+    def _count_bytes_out(self, outcomes: Iterable[FetchOutcome]) -> None:
+        for outcome in outcomes:
+            if (size := outcome.size) and (partition := self.partitions.get(outcome.target.partition)) is not None:
+                partition.bytes_out += size
 
     def delete_records(self, tp: TopicPartition, before_offset: int) -> int:
         return self.find(tp).delete_records_before(before_offset)

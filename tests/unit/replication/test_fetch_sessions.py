@@ -8,6 +8,7 @@ from odradek.base.errors import ErrorCode, KafkaError
 from odradek.model.topology import ZERO_UUID, TopicPartition
 from odradek.replication.fetch_sessions import FetchSessions
 from odradek.replication.fetching import FetchOutcome, FetchTarget
+from odradek.replication.partition import FetchedPartition
 
 
 def named(*partitions: int) -> list[tuple[Any, FetchTarget]]:
@@ -16,8 +17,8 @@ def named(*partitions: int) -> list[tuple[Any, FetchTarget]]:
 
 def outcome(partition: int, *, size: int = 0, high_watermark: int = 5, error: ErrorCode = ErrorCode.NONE) -> Any:
     target = FetchTarget(TopicPartition("t", partition), ZERO_UUID, 0, 1000)
-    read = SimpleNamespace(records=SimpleNamespace(size=size))
-    found: Any = SimpleNamespace(read=read, high_watermark=high_watermark, log_start_offset=0)
+    records: Any = SimpleNamespace(size=size)
+    found = FetchedPartition(records, high_watermark, high_watermark, 0)
     return ("t", partition), FetchOutcome(target, error, None if error else found)
 
 

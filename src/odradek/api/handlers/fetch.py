@@ -35,6 +35,7 @@ from odradek.replication.partition import READ_COMMITTED
 FIRST_WITH_TOPIC_IDS = 13
 FIRST_WITH_BATCH_V2 = 4
 FIRST_WITH_MAGIC_1 = 2
+FIRST_WITH_ZSTD = 10
 UNBOUNDED = 2**31 - 1
 
 
@@ -138,7 +139,7 @@ def _partition(outcome: FetchOutcome, request: FetchRequest, ctx: RequestContext
     if outcome.error or found is None:
         return PartitionData(partition_index=index, error_code=outcome.error, high_watermark=-1, records=b"")
     try:
-        records = _in_format(found.records, outcome.target.fetch_offset, ctx)
+        records = _in_format(found.records, outcome.target, ctx)
     except KafkaError as error:
         return PartitionData(partition_index=index, error_code=error.code, high_watermark=-1, records=b"")
     data = PartitionData(
@@ -158,12 +159,21 @@ def _partition(outcome: FetchOutcome, request: FetchRequest, ctx: RequestContext
     return data
 
 
-def _in_format(records: FileSlice | None, first_offset: int, ctx: RequestContext) -> FileSlice | bytes:
+def _in_format(records: FileSlice | None, target: FetchTarget, ctx: RequestContext) -> FileSlice | bytes:
     if records is None or not records.size:
         return b""
+    if ctx.version >= FIRST_WITH_ZSTD:
+        return records
+    config = ctx.broker.replicas.find(target.partition).log.config
+    if config.compression_type == "zstd":
+        raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
     if ctx.version >= FIRST_WITH_BATCH_V2:
         return records
-    magic = 1 if ctx.version >= FIRST_WITH_MAGIC_1 else 0
+    if not config.message_downconversion_enable:
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
     return down_convert(
-        records.read(), magic=magic, first_offset=first_offset, max_decompressed=DEFAULT_MAX_DECOMPRESSED
+        records.read(),
+        magic=1 if ctx.version >= FIRST_WITH_MAGIC_1 else 0,
+        first_offset=target.fetch_offset,
+        max_decompressed=DEFAULT_MAX_DECOMPRESSED,
     )
