@@ -1,0 +1,190 @@
+"""A broker that one test has to itself, to crash it, to damage its files and to attack it."""
+
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from odradek.base.config.properties import format_properties
+from odradek.cli.cluster_processes import answers_api_versions
+from odradek.network.broker_client import BrokerClient
+from odradek.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from odradek.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from odradek.protocol.messages.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    TopicProduceData,
+)
+from odradek.protocol.record_batch import NO_TIMESTAMP, batches, build_batch
+from odradek.protocol.records import Record, read_records
+from odradek.zk.server import free_port
+
+LAST_FETCH_BY_NAME = 12
+FETCH_BYTES = 8 << 20
+# A crashed broker's registration is gone after the session, and a restart has to wait for that.
+QUICK = {"zookeeper.session.timeout.ms": "1000", "odradek.metrics.port": "-1"}
+
+
+class OwnBroker:
+    def __init__(self, directory: Path, zookeeper: str, **settings: str) -> None:
+        """Dots of a configuration key are written as underscores."""
+        self.directory = directory
+        self.port = free_port()
+        properties = {
+            "broker.id": "0",
+            "listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
+            "log.dirs": str(directory / "logs"),
+            "zookeeper.connect": f"{zookeeper}/{directory.name}",
+            **QUICK,
+            **{key.replace("_", "."): value for key, value in settings.items()},
+        }
+        self.log_dirs = [Path(path) for path in properties["log.dirs"].split(",")]
+        self._properties_file = directory / "server.properties"
+        self._properties_file.write_text(format_properties(properties))
+        self._log_file = directory / "broker.log"
+        self._log_file.touch()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def bootstrap(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        assert self._process.poll() is None, f"the broker is gone:\n{self.log[-2000:]}"
+        return self._process.pid
+
+    @property
+    def log(self) -> str:
+        return self._log_file.read_text(errors="replace")
+
+    @property
+    def rss_bytes(self) -> int:
+        return self._memory("VmRSS")
+
+    @property
+    def peak_rss_bytes(self) -> int:
+        return self._memory("VmHWM")
+
+    def forget_peak_rss(self) -> None:
+        Path(f"/proc/{self.pid}/clear_refs").write_text("5")
+
+    def _memory(self, name: str) -> int:
+        found = re.search(rf"{name}:\s+(\d+) kB", Path(f"/proc/{self.pid}/status").read_text())
+        assert found is not None
+        return int(found[1]) * 1024
+
+    def start(self) -> str:
+        """Returns what it logged until it served."""
+        before = len(self.log)
+        with self._log_file.open("ab") as log:
+            command = [sys.executable, "-m", "odradek", "broker", str(self._properties_file)]
+            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
+        eventually(lambda: self.pid > 0 and answers_api_versions(("127.0.0.1", self.port)), within_s=30)
+        return self.log[before:]
+
+    def kill(self) -> None:
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> int | None:
+        """The exit code of a clean stop, or of the end that it had already."""
+        return self._end(signal.SIGTERM)
+
+    def exit_code(self, within_s: float = 20) -> int:
+        """Of a broker that is expected to stop by itself."""
+        assert self._process is not None
+        return self._process.wait(within_s)
+
+    def _end(self, how: signal.Signals) -> int | None:
+        if self._process is None:
+            return None
+        self._process.send_signal(how)
+        return self._process.wait(30)
+
+    def client(self) -> BrokerClient:
+        return BrokerClient("127.0.0.1", self.port)
+
+    def limit_file_size(self, size: int | None) -> None:
+        """A disk that is full for whoever wants to grow a file beyond the size."""
+        limit = resource.RLIM_INFINITY if size is None else size
+        resource.prlimit(self.pid, resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+
+    def partition_dir(self, topic: str, partition: int = 0) -> Path:
+        (found,) = [path for path in (d / f"{topic}-{partition}" for d in self.log_dirs) if path.exists()]
+        return found
+
+    def create_topic(self, topic: str, partitions: int = 1) -> None:
+        with self.client() as client:
+            wanted = CreatableTopic(name=topic, num_partitions=partitions, replication_factor=1)
+            (answer,) = client.send(CreateTopicsRequest(topics=[wanted], timeout_ms=30_000)).topics
+        assert answer.error_code == 0, answer
+
+
+@contextmanager
+def running(broker: OwnBroker) -> Iterator[OwnBroker]:
+    try:
+        broker.start()
+        yield broker
+    finally:
+        broker.stop()
+
+
+def batch_of(*values: bytes, **fields: int) -> bytes:
+    return build_batch([Record(n, NO_TIMESTAMP, None, value) for n, value in enumerate(values)], **fields)  # type: ignore[arg-type]
+
+
+def produce_request(topic: str, records: bytes, partition: int = 0, acks: int = -1) -> ProduceRequest:
+    data = PartitionProduceData(index=partition, records=records)
+    topics = [TopicProduceData(name=topic, partition_data=[data])]
+    return ProduceRequest(acks=acks, timeout_ms=30_000, topic_data=topics)
+
+
+def produce(client: BrokerClient, topic: str, records: bytes, partition: int = 0) -> PartitionProduceResponse:
+    answer = client.send(produce_request(topic, records, partition))
+    result: PartitionProduceResponse = answer.responses[0].partition_responses[0]
+    return result
+
+
+def write_values(client: BrokerClient, topic: str, values: Sequence[bytes], partition: int = 0) -> None:
+    for value in values:
+        assert produce(client, topic, batch_of(value), partition).error_code == 0
+
+
+def fetch_request(topic: str, offset: int, partition: int = 0, replica_id: int = -1) -> FetchRequest:
+    wanted = FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=FETCH_BYTES)
+    topics = [FetchTopic(topic=topic, partitions=[wanted])]
+    return FetchRequest(replica_id=replica_id, topics=topics, max_bytes=FETCH_BYTES)
+
+
+def read_all(client: BrokerClient, topic: str, partition: int = 0) -> list[tuple[int, bytes]]:
+    """Offset and value of every record from offset 0 up to the high watermark; checksums are checked on the way."""
+    found: list[tuple[int, bytes]] = []
+    offset = 0
+    while True:
+        answer = client.send(fetch_request(topic, offset, partition), LAST_FETCH_BY_NAME)
+        data = answer.responses[0].partitions[0]
+        assert data.error_code == 0, data
+        if offset >= data.high_watermark:
+            return found
+        for position, header in batches(data.records, partial_tail=True):
+            found += [(record.offset, record.value or b"") for record in read_records(data.records, position, header)]
+            offset = header.next_offset
+
+
+def run_odradek(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "odradek", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def eventually(condition: Callable[[], bool], within_s: float = 10) -> None:
+    deadline = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < deadline, "it never came true"
+        time.sleep(0.01)
