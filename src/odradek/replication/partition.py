@@ -6,7 +6,7 @@ publishes what it has written only once it is whole, and the high watermark is a
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from odradek.base.errors import ErrorCode, KafkaError
@@ -14,7 +14,7 @@ from odradek.base.file_slice import FileSlice
 from odradek.log.config import LogConfig
 from odradek.log.partition_log import AppendResult, PartitionLog
 from odradek.log.transaction_index import AbortedTransaction
-from odradek.log.validation import BatchRules, check_produce_records
+from odradek.log.validation import BatchRules, Origin, check_produce_records
 from odradek.model.topology import NO_LEADER, PartitionDirective, TopicPartition
 from odradek.protocol.compression import Codec
 from odradek.protocol.record_batch import TimestampType
@@ -90,18 +90,23 @@ class Partition:
         """Write what a producer sent. KafkaError says why nothing was written."""
         with self.lock:
             self._check_leader(-1)
-            if acks == -1 and len(self.isr) < self.log.config.min_insync_replicas:
-                raise KafkaError(
-                    ErrorCode.NOT_ENOUGH_REPLICAS,
-                    f"The size of the current ISR {list(self.isr)} is insufficient to satisfy the min.isr requirement "
-                    f"of {self.log.config.min_insync_replicas} for partition {self.topic_partition}",
-                )
+            self._check_in_sync(acks)
             check_produce_records(records, api_version)
-            result = self.log.append_as_leader(records, leader_epoch=self.leader_epoch, rules=self._rules)
-            self._advance_high_watermark()
-            self.messages_in += result.last_offset - result.first_offset + 1
-            self.bytes_in += len(records)
-            return result
+            return self._write(records, self._rules)
+
+    def append_own(self, records: memoryview, *, acks: int) -> AppendResult:
+        """Write what a coordinator of this broker has to remember."""
+        with self.lock:
+            self._check_leader(-1)
+            self._check_in_sync(acks)
+            return self._write(records, replace(self._rules, origin=Origin.COORDINATOR))
+
+    def _write(self, records: memoryview, rules: BatchRules) -> AppendResult:
+        result = self.log.append_as_leader(records, leader_epoch=self.leader_epoch, rules=rules)
+        self._advance_high_watermark()
+        self.messages_in += result.last_offset - result.first_offset + 1
+        self.bytes_in += len(records)
+        return result
 
     def read(
         self, offset: int, max_bytes: int, *, isolation: int, current_leader_epoch: int, min_one_batch: bool
@@ -141,6 +146,14 @@ class Partition:
                 raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
             self.log.maybe_advance_log_start(target)
             return self.log.log_start_offset
+
+    def _check_in_sync(self, acks: int) -> None:
+        if acks == -1 and len(self.isr) < self.log.config.min_insync_replicas:
+            raise KafkaError(
+                ErrorCode.NOT_ENOUGH_REPLICAS,
+                f"The size of the current ISR {list(self.isr)} is insufficient to satisfy the min.isr requirement "
+                f"of {self.log.config.min_insync_replicas} for partition {self.topic_partition}",
+            )
 
     def _check_leader(self, current_leader_epoch: int) -> None:
         if current_leader_epoch >= 0 and current_leader_epoch != self.leader_epoch:

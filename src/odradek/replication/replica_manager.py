@@ -31,6 +31,10 @@ class ReplicaManager:
     def __init__(self, broker_id: int, logs: LogDirs, fetches: Purgatory[TopicPartition], clock: Clock) -> None:
         self.partitions: dict[TopicPartition, Partition] = {}
         self.offline: set[TopicPartition] = set()
+        self.on_lead: Callable[[TopicPartition], None] = lambda tp: None
+        """Told of each partition that this broker leads from now on, in this epoch."""
+        self.on_resign: Callable[[TopicPartition], None] = lambda tp: None
+        """Told of each partition that it leads no longer."""
         self._broker_id = broker_id
         self._logs = logs
         self._fetches = fetches
@@ -52,6 +56,7 @@ class ReplicaManager:
         if directive.state.leader_epoch <= partition.leader_epoch:
             return ErrorCode.STALE_CONTROLLER_EPOCH
         partition.become_leader(directive, self._logs.high_watermark(tp))
+        self.on_lead(tp)
         return ErrorCode.NONE
 
     def _host(self, directive: PartitionDirective, config: TopicConfig) -> Partition:
@@ -69,6 +74,7 @@ class ReplicaManager:
                 if delete:
                     self._logs.delete(tp)
             self._fetches.check_and_complete(tp)
+            self.on_resign(tp)
 
     def update_config(self, tps: Iterable[TopicPartition], config: TopicConfig) -> None:
         for tp in tps:
@@ -80,6 +86,7 @@ class ReplicaManager:
         for tp in tps:
             self.offline.add(tp)
             self.partitions.pop(tp, None)
+            self.on_resign(tp)
 
     # ---- what handlers ask
 
@@ -92,6 +99,12 @@ class ReplicaManager:
 
     def append(self, tp: TopicPartition, records: memoryview, *, acks: int, api_version: int) -> AppendResult:
         result = self.find(tp).append(records, acks=acks, api_version=api_version)
+        self._fetches.check_and_complete(tp)
+        return result
+
+    def append_own(self, tp: TopicPartition, records: memoryview, *, acks: int) -> AppendResult:
+        """What coordinators write: the state that they are rebuilt from."""
+        result = self.find(tp).append_own(records, acks=acks)
         self._fetches.check_and_complete(tp)
         return result
 
