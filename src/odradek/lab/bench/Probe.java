@@ -23,6 +23,7 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  */
 public class Probe {
     private static final int RECORD_BYTES = 100;
+    private static volatile boolean over;
 
     public static void main(String[] args) throws Exception {
         String bootstrap = args[1];
@@ -43,12 +44,13 @@ public class Probe {
             senders.add(sender(bootstrap, topic, partition, inFlight, acknowledged, failed));
         }
         senders.forEach(Thread::start);
+        while (acknowledged.sum() < 100L * producers && failed.sum() == 0) Thread.sleep(10);
         Thread.sleep(2000);
         long before = acknowledged.sum();
         long start = System.nanoTime();
         Thread.sleep(seconds * 1000L);
         double rate = (acknowledged.sum() - before) / ((System.nanoTime() - start) / 1e9);
-        for (Thread sender : senders) sender.interrupt();
+        over = true;
         for (Thread sender : senders) sender.join();
         if (failed.sum() > 0) throw new IllegalStateException(failed.sum() + " sends failed");
         print("{\"requests_per_s\": %.0f}", rate);
@@ -61,15 +63,13 @@ public class Probe {
             byte[] value = new byte[RECORD_BYTES];
             try (var producer = producer(bootstrap, Map.of("acks", "1", "linger.ms", 0, "batch.size", 0, "enable.idempotence", false,
                     "max.in.flight.requests.per.connection", inFlight))) {
-                while (!Thread.currentThread().isInterrupted()) {
-                    open.acquire();
+                while (!over) {
+                    open.acquireUninterruptibly();
                     producer.send(new ProducerRecord<>(topic, partition, null, value), (metadata, error) -> {
                         (error == null ? acknowledged : failed).increment();
                         open.release();
                     });
                 }
-            } catch (InterruptedException | org.apache.kafka.common.errors.InterruptException end) {
-                // the measurement is over; closing the producer waits for what is in flight
             }
         });
     }

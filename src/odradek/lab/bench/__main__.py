@@ -94,7 +94,7 @@ def measure(figure: Figure, work: Work, systems: tuple[System, System], rounds: 
                 order = systems if number % 2 == 0 else systems[::-1]
                 result.rounds.append({system.name: metered_round(system, measures[system.name]) for system in order})
     except Exception as error:  # one figure that fails must not cost the others
-        result.skipped = f"failed: {error}"
+        result.skipped = "failed: " + " / ".join(str(error).splitlines())
     return result
 
 

@@ -52,7 +52,7 @@ class Work:
 
     @property
     def loads(self) -> dict[str, Records]:
-        return {"1 KB": Records(self.scaled(500_000), 1024), "100 B": Records(self.scaled(3_000_000), 100)}
+        return {"1 KB": Records(self.scaled(400_000), 1024), "100 B": Records(self.scaled(2_500_000), 100)}
 
 
 Session = Callable[[Work, System], AbstractContextManager[Callable[[], Metrics]]]
@@ -256,7 +256,7 @@ def kcat_consume(load: str, work: Work, system: System) -> Iterator[Callable[[],
 
 @contextmanager
 def single(producers: int, in_flight: int, work: Work, system: System) -> Iterator[Callable[[], Metrics]]:
-    seconds = 2 if work.quick else 6
+    seconds = 2 if work.quick else 5
     with topic(system, new_topic_name(), producers) as name:
         yield lambda: work.clients.probe("single", system, name, producers, in_flight, seconds)
 

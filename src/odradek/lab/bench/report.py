@@ -15,6 +15,7 @@ from odradek.lab.bench.figures import Figure, Target
 
 # Kafka's tools count whole milliseconds: what they call 0 is somewhere below 1.
 LEAST_MS = 0.5
+ITSELF = " itself"
 
 UNITS = {
     "start_s": "s to the first answer",
@@ -80,7 +81,7 @@ def _row(result: Result, target: Target, peer: str, ours: str) -> Row:
         ours=median(ours_by_round),
         ratio=ratio,
         spread=max(ratios) - min(ratios),
-        target=f"{bound} itself" if target.absolute else bound,
+        target=bound + ITSELF if target.absolute else bound,
         reached=target.reached(median(ours_by_round) if target.absolute else ratio),
         noise=max(each[name]["noise"] for each in result.rounds for name in (peer, ours)),
     )
@@ -108,12 +109,13 @@ def markdown(results: Sequence[Result], facts: dict[str, Any], peer: str, ours: 
 def _markdown_row(row: Row) -> str:
     verdict = "reached" if row.reached else "**missed**"
     noisy = f", noise {row.noise:.0%}" if row.noise > 0.1 else ""
+    ratio = "" if row.target.endswith(ITSELF) else f"{row.ratio:.2f} (±{row.spread / 2:.2f})"
     cells = [
         row.figure,
         UNITS[row.metric],
         _number(row.peer),
         _number(row.ours),
-        f"{row.ratio:.2f} (±{row.spread / 2:.2f})",
+        ratio,
         row.target,
     ]
     return "| " + " | ".join(cells) + f" | {verdict}{noisy} |"
