@@ -9,6 +9,7 @@ from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.metrics import Registry
 from odradek.controller.producer_ids import ProducerIds
 from odradek.controller.topics import Topics
+from odradek.coordinator.group_coordinator import GroupCoordinator
 from odradek.log.log_dirs import LogDirs
 from odradek.model.metadata_image import MetadataCache
 from odradek.network.connection import Connection
@@ -32,6 +33,7 @@ class BrokerServices:
     topics: Topics
     producer_ids: ProducerIds
     fetch_sessions: FetchSessions
+    groups: GroupCoordinator
     metrics: Registry
 
 

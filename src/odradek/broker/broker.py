@@ -25,6 +25,8 @@ from odradek.broker.broker_metrics import register_broker_metrics
 from odradek.broker.metrics_endpoint import MetricsEndpoint
 from odradek.controller.producer_ids import ProducerIds
 from odradek.controller.topics import Topics
+from odradek.coordinator.group_coordinator import GroupCoordinator
+from odradek.coordinator.group_log import GroupLog
 from odradek.log.log_dirs import LogDirs
 from odradek.model.metadata_image import MetadataCache, MetadataImage
 from odradek.model.topology import Broker, Endpoint, TopicPartition
@@ -128,6 +130,9 @@ class BrokerServer:
         metadata = MetadataCache()
         topics = Topics(self.id, config, store, replicas, metadata, self._clock)
         started.callback(topics.stop)
+        groups = GroupCoordinator(config, GroupLog(config, replicas, metadata, self._clock), reaper, self._clock)
+        started.callback(groups.stop)
+        replicas.on_lead, replicas.on_resign = groups.lead, groups.resign
         services = BrokerServices(
             id=self.id,
             config=config,
@@ -140,6 +145,7 @@ class BrokerServer:
             fetch_sessions=FetchSessions(
                 config.max_incremental_fetch_session_cache_slots, FETCH_SESSION_EVICTION_MS, self._clock
             ),
+            groups=groups,
             metrics=Registry(),
         )
         server = SocketServer(_server_settings(config), Dispatcher(services))
@@ -155,6 +161,9 @@ class BrokerServer:
 
         register_broker_metrics(services, server)
         self._schedule(scheduler, logs, replicas)
+        scheduler.every(
+            "offsets", config.integer("offsets.retention.check.interval.ms"), groups.expire_offsets, delay_ms=0
+        )
         self._serve_metrics(services, started)
         server.start()
         self.port = broker.endpoints[0].port

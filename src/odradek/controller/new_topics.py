@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
+from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.model.metadata_image import MetadataImage
 from odradek.model.placement import place_replicas
-from odradek.model.topic_names import check_topic_name, collides
+from odradek.model.topic_names import OFFSETS_TOPIC, check_topic_name, collides
 
 Assignment = dict[int, tuple[int, ...]]
 
@@ -22,6 +23,22 @@ class NewTopic:
     counts_given: bool = False
     assignments: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     configs: Sequence[tuple[str, str | None]] = ()
+
+
+def topic_made_by_asking(name: str, config: BrokerConfig) -> NewTopic:
+    """A topic that nobody described: as the broker is configured for it. The groups' own has settings of its own."""
+    if name != OFFSETS_TOPIC:
+        return NewTopic(name, config.num_partitions, config.default_replication_factor)
+    return NewTopic(
+        name,
+        config.integer("offsets.topic.num.partitions"),
+        config.integer("offsets.topic.replication.factor"),
+        configs=[
+            ("cleanup.policy", "compact"),
+            ("compression.type", "producer"),
+            ("segment.bytes", str(config.integer("offsets.topic.segment.bytes"))),
+        ],
+    )
 
 
 def check_name(name: str, image: MetadataImage) -> None:

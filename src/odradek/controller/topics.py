@@ -18,7 +18,14 @@ from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.topic_config import TopicConfig, validate_topic_overrides
 from odradek.base.errors import ErrorCode, FatalError, KafkaError
 from odradek.base.logs import get_logger
-from odradek.controller.new_topics import NewTopic, added_partitions, assignment_of, check_name, overrides_of
+from odradek.controller.new_topics import (
+    NewTopic,
+    added_partitions,
+    assignment_of,
+    check_name,
+    overrides_of,
+    topic_made_by_asking,
+)
 from odradek.model.metadata_image import MetadataCache, PartitionImage, TopicImage
 from odradek.model.topology import (
     NO_LEADER,
@@ -93,7 +100,8 @@ class Topics:
         if term is None:
             raise FatalError(
                 f"broker {self._store.current_controller()} already controls this cluster, and this version runs one "
-                "broker per cluster. Give this broker a zookeeper.connect path of its own, such as 127.0.0.1:2181/odradek"
+                "broker per cluster. Give this broker a zookeeper.connect path of its own, such as "
+                "127.0.0.1:2181/odradek"
             )
         self._term = term
         log.info("became controller", epoch=term.epoch)
@@ -217,8 +225,7 @@ class Topics:
         return created
 
     def _create_now(self, name: str) -> None:
-        topic = NewTopic(name, self._config.num_partitions, self._config.default_replication_factor)
-        (answer,) = self.create([topic])
+        (answer,) = self.create([topic_made_by_asking(name, self._config)])
         if isinstance(answer, KafkaError) and answer.code != ErrorCode.TOPIC_ALREADY_EXISTS:
             log.warning("topic can't be created automatically", topic=name, error=str(answer))
         self._to_create.discard(name)

@@ -6,7 +6,8 @@ from odradek.base.errors import ErrorCode, KafkaError
 
 MAX_LENGTH = 249
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
-INTERNAL = frozenset({"__consumer_offsets", "__transaction_state"})
+OFFSETS_TOPIC = "__consumer_offsets"
+INTERNAL = frozenset({OFFSETS_TOPIC, "__transaction_state"})
 
 
 def is_internal(name: str) -> bool:

@@ -41,6 +41,7 @@ def _delete(name: str | None, topic_id: UUID, ctx: RequestContext) -> DeletableT
         elif (topic := image.topics.get(name)) is not None and ctx.version >= 6:
             result.topic_id = topic.id
         ctx.broker.topics.delete(name)
+        ctx.broker.groups.forget_topic(name)
     except KafkaError as error:
         result.error_code, result.error_message = error.code, error.message or None
     return result

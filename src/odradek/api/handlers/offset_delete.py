@@ -1,0 +1,44 @@
+"""OffsetDelete (key 47): forget a group's positions in some partitions.
+
+Version 0. Topics that members of the group read keep theirs. Not done: nothing.
+"""
+
+from odradek.api.context import RequestContext
+from odradek.api.registry import handles
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.model.topology import TopicPartition
+from odradek.protocol.api_keys import ApiKey
+from odradek.protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+
+
+@handles(ApiKey.OFFSET_DELETE, versions="0-0", may_block=False)
+def offset_delete(request: OffsetDeleteRequest, ctx: RequestContext) -> OffsetDeleteResponse:
+    image = ctx.broker.metadata.image
+    asked = [TopicPartition(topic.name, each.partition_index) for topic in request.topics for each in topic.partitions]
+    errors = dict.fromkeys(asked, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    try:
+        errors |= ctx.broker.groups.delete_offsets(
+            request.group_id, [tp for tp in errors if image.partition(tp) is not None]
+        )
+    except KafkaError as error:
+        return OffsetDeleteResponse(error_code=error.code)
+    return OffsetDeleteResponse(
+        topics=[
+            OffsetDeleteResponseTopic(
+                name=topic.name,
+                partitions=[
+                    OffsetDeleteResponsePartition(
+                        partition_index=each.partition_index,
+                        error_code=errors[TopicPartition(topic.name, each.partition_index)],
+                    )
+                    for each in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )

@@ -1,0 +1,105 @@
+"""OffsetFetch (key 9): the positions that groups have committed.
+
+Versions 0-9. v0-1 report a group's error at each partition; v2 asks for all by null; v5 leader epochs; v7 may ask for
+stable offsets, which all are as long as there are no transactions; v8 asks for many groups; v9 names members of the
+newer protocol, which ZooKeeper mode doesn't have. Differs from Kafka: v0 reads what all versions commit.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from odradek.api.context import RequestContext
+from odradek.api.registry import handles
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.coordinator.group_records import CommittedOffset
+from odradek.model.topology import TopicPartition
+from odradek.protocol.api_keys import ApiKey
+from odradek.protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+
+Found = dict[TopicPartition, CommittedOffset | None]
+
+_NOTHING = CommittedOffset(-1, -1, "", -1)
+
+
+@handles(ApiKey.OFFSET_FETCH, versions="0-9", may_block=False)
+def offset_fetch(request: OffsetFetchRequest, ctx: RequestContext) -> OffsetFetchResponse:
+    if ctx.version >= 8:
+        return OffsetFetchResponse(groups=[_group(group, ctx) for group in request.groups])
+    error = ErrorCode.NONE
+    asked = _partitions(request.topics)
+    found: Found = dict.fromkeys(asked or ())
+    try:
+        found = ctx.broker.groups.committed(request.group_id, asked)
+    except KafkaError as refusal:
+        error = refusal.code
+        if ctx.version >= 2:
+            found = {}
+    return OffsetFetchResponse(topics=_topics(found, error), error_code=error)
+
+
+def _partitions(
+    topics: Sequence[OffsetFetchRequestTopic] | Sequence[OffsetFetchRequestTopics] | None,
+) -> list[TopicPartition] | None:
+    if topics is None:
+        return None
+    return [TopicPartition(topic.name, index) for topic in topics for index in topic.partition_indexes]
+
+
+def _group(group: OffsetFetchRequestGroup, ctx: RequestContext) -> OffsetFetchResponseGroup:
+    try:
+        found = ctx.broker.groups.committed(group.group_id, _partitions(group.topics))
+    except KafkaError as error:
+        return OffsetFetchResponseGroup(group_id=group.group_id, error_code=error.code)
+    return OffsetFetchResponseGroup(
+        group_id=group.group_id,
+        topics=[
+            OffsetFetchResponseTopics(
+                name=topic,
+                partitions=[
+                    OffsetFetchResponsePartitions(
+                        partition_index=index,
+                        committed_offset=committed.offset,
+                        committed_leader_epoch=committed.leader_epoch,
+                        metadata=committed.metadata,
+                    )
+                    for index, committed in partitions
+                ],
+            )
+            for topic, partitions in _by_topic(found)
+        ],
+    )
+
+
+def _topics(found: Found, error: ErrorCode) -> list[OffsetFetchResponseTopic]:
+    return [
+        OffsetFetchResponseTopic(
+            name=topic,
+            partitions=[
+                OffsetFetchResponsePartition(
+                    partition_index=index,
+                    committed_offset=committed.offset,
+                    committed_leader_epoch=committed.leader_epoch,
+                    metadata=committed.metadata,
+                    error_code=error,
+                )
+                for index, committed in partitions
+            ],
+        )
+        for topic, partitions in _by_topic(found)
+    ]
+
+
+def _by_topic(found: Found) -> Iterable[tuple[str, list[tuple[int, CommittedOffset]]]]:
+    for topic, partitions in groupby(sorted(found), key=lambda tp: tp.topic):
+        yield topic, [(tp.partition, found[tp] or _NOTHING) for tp in partitions]

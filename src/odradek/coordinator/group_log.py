@@ -1,0 +1,77 @@
+"""The topic __consumer_offsets as the group coordinator uses it: which partition keeps a group, writing, reading back.
+
+A write that fails has changed nothing, and is reported by the error that group members understand.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+from odradek.base.clock import Clock
+from odradek.base.config.broker_config import BrokerConfig
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.coordinator.group_records import StateKey, encode_key
+from odradek.coordinator.group_replay import GroupReplay, replay
+from odradek.model.metadata_image import MetadataCache
+from odradek.model.topic_names import OFFSETS_TOPIC
+from odradek.model.topology import TopicPartition
+from odradek.protocol.compression import Codec
+from odradek.protocol.record_batch import build_batch
+from odradek.protocol.records import Record
+from odradek.replication.replica_manager import ReplicaManager
+
+StateRecord: TypeAlias = tuple[StateKey, bytes | None]
+"""A key and its value; None takes away what the key had."""
+
+_ERRORS: Mapping[ErrorCode, ErrorCode] = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+}
+
+
+class GroupLog:
+    def __init__(self, config: BrokerConfig, replicas: ReplicaManager, metadata: MetadataCache, clock: Clock) -> None:
+        self._replicas = replicas
+        self._metadata = metadata
+        self._clock = clock
+        self._partitions_to_be = config.integer("offsets.topic.num.partitions")
+        self._acks = config.integer("offsets.commit.required.acks")
+        self._codec = Codec(config.integer("offsets.topic.compression.codec"))
+        self._load_bytes = config.integer("offsets.load.buffer.size")
+
+    def partition_for(self, group_id: str) -> int:
+        topic = self._metadata.image.topics.get(OFFSETS_TOPIC)
+        count = self._partitions_to_be if topic is None else len(topic.partitions)
+        hashed = java_hash(group_id)
+        return 0 if hashed == -(2**31) else abs(hashed) % count
+
+    def write(self, partition: int, records: Iterable[StateRecord]) -> None:
+        """All of them or none."""
+        now_ms = self._clock.now_ms()
+        batch = build_batch(
+            [Record(index, now_ms, encode_key(key), value) for index, (key, value) in enumerate(records)],
+            compression=self._codec,
+        )
+        try:
+            self._replicas.append_own(
+                TopicPartition(OFFSETS_TOPIC, partition), memoryview(bytearray(batch)), acks=self._acks
+            )
+        except KafkaError as error:
+            raise KafkaError(_ERRORS.get(error.code, error.code), error.message) from error
+
+    def is_new(self, partition: int) -> bool:
+        """Nothing was ever written to it."""
+        return self._replicas.find(TopicPartition(OFFSETS_TOPIC, partition)).log.log_end_offset == 0
+
+    def replay(self, partition: int) -> GroupReplay:
+        return replay(self._replicas.find(TopicPartition(OFFSETS_TOPIC, partition)).log, self._load_bytes)
+
+
+def java_hash(text: str) -> int:
+    """Java's String.hashCode: every broker of a cluster must find the same partition for a group."""
+    hashed = 0
+    units = text.encode("utf-16-be")
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        hashed = (31 * hashed + (high << 8 | low)) & 0xFFFF_FFFF
+    return hashed - (hashed >> 31 << 32)

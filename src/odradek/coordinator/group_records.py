@@ -1,0 +1,169 @@
+"""The records of __consumer_offsets, byte for byte as Apache Kafka keeps them.
+
+Each key and each value begins with its version, an int16. A key's version is also its kind:
+
+    0, 1    a group's position in a partition   value: OffsetCommitValue, none when forgotten
+    2       a group and its members             value: GroupMetadataValue, none when deleted
+
+Written are key 1 with value 3 (1 where the committer asked for a retention of its own) and key 2 with value 3; read
+are all versions. Kinds that aren't known belong to newer coordinators and are left alone.
+"""
+
+from dataclasses import dataclass
+from struct import Struct as Packer
+from struct import error as StructError
+from typing import Final, TypeAlias, TypeVar
+
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.model.topology import TopicPartition
+from odradek.protocol.primitives import ProtocolError
+from odradek.protocol.schema import Message, Struct, array, bytes_, int32, int64, string
+
+_VERSION = Packer(">h")
+_OFFSET_KEY_VERSION: Final = 1
+_GROUP_KEY_VERSION: Final = 2
+_VALUE_VERSION: Final = 3
+_VALUE_VERSION_WITH_EXPIRY: Final = 1
+NO_TIMESTAMP: Final = -1
+NO_EPOCH: Final = -1
+
+
+class OffsetCommitKey(Message, versions="0-1"):
+    group: str = string()
+    topic: str = string()
+    partition: int = int32()
+
+
+class OffsetCommitValue(Message, versions="0-4", flexible="4+"):
+    offset: int = int64()
+    leader_epoch: int = int32("3+", default=-1, ignorable=True)  # of the last record consumed; -1: not known
+    metadata: str = string()  # the committer's own words
+    commit_timestamp: int = int64()
+    expire_timestamp: int = int64("1", default=-1, ignorable=True)  # -1: as the broker is configured
+
+
+class GroupMetadataKey(Message, versions="2"):
+    group: str = string()
+
+
+class MemberMetadata(Struct):
+    member_id: str = string()
+    group_instance_id: str | None = string("3+", nullable="3+", default=None, ignorable=True)  # of static members
+    client_id: str = string()
+    client_host: str = string()
+    rebalance_timeout: int = int32("1+", default=-1, ignorable=True)
+    session_timeout: int = int32()
+    subscription: bytes = bytes_()  # what the member said to the chosen protocol
+    assignment: bytes = bytes_()  # what the leader said to the member
+
+
+class GroupMetadataValue(Message, versions="0-4", flexible="4+"):
+    protocol_type: str = string()
+    generation: int = int32()
+    protocol: str | None = string(nullable="0+")
+    leader: str | None = string(nullable="0+")
+    current_state_timestamp: int = int64("2+", default=-1, ignorable=True)  # -1: not known
+    members: list[MemberMetadata] = array(MemberMetadata)
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedOffset:
+    """A group's position in a partition: the offset of the record that it wants next."""
+
+    offset: int
+    leader_epoch: int
+    metadata: str
+    commit_timestamp_ms: int
+    expire_timestamp_ms: int = NO_TIMESTAMP
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetKey:
+    group_id: str
+    partition: TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class GroupKey:
+    group_id: str
+
+
+StateKey: TypeAlias = OffsetKey | GroupKey
+
+
+def encode_key(key: StateKey) -> bytes:
+    if isinstance(key, GroupKey):
+        return _prefixed(GroupMetadataKey(group=key.group_id), _GROUP_KEY_VERSION)
+    topic, partition = key.partition
+    return _prefixed(OffsetCommitKey(group=key.group_id, topic=topic, partition=partition), _OFFSET_KEY_VERSION)
+
+
+def encode_offset(committed: CommittedOffset) -> bytes:
+    value = OffsetCommitValue(
+        offset=committed.offset,
+        leader_epoch=committed.leader_epoch,
+        metadata=committed.metadata,
+        commit_timestamp=committed.commit_timestamp_ms,
+        expire_timestamp=committed.expire_timestamp_ms,
+    )
+    has_expiry = committed.expire_timestamp_ms != NO_TIMESTAMP
+    return _prefixed(value, _VALUE_VERSION_WITH_EXPIRY if has_expiry else _VALUE_VERSION)
+
+
+def encode_group(value: GroupMetadataValue) -> bytes:
+    return _prefixed(value, _VALUE_VERSION)
+
+
+def decode_key(raw: bytes) -> StateKey | None:
+    """None for a kind that isn't known."""
+    version = _version_of(raw)
+    if version in OffsetCommitKey.VERSIONS:
+        key = _decode(OffsetCommitKey, raw)
+        return OffsetKey(key.group, TopicPartition(key.topic, key.partition))
+    if version in GroupMetadataKey.VERSIONS:
+        return GroupKey(_decode(GroupMetadataKey, raw).group)
+    return None
+
+
+def decode_offset(raw: bytes) -> CommittedOffset:
+    value = _decode(OffsetCommitValue, raw)
+    return CommittedOffset(
+        value.offset, value.leader_epoch, value.metadata, value.commit_timestamp, value.expire_timestamp
+    )
+
+
+def decode_group(raw: bytes) -> GroupMetadataValue:
+    """The first version had one timeout for both purposes."""
+    value = _decode(GroupMetadataValue, raw)
+    for member in value.members:
+        if member.rebalance_timeout < 0:
+            member.rebalance_timeout = member.session_timeout
+    return value
+
+
+MessageT = TypeVar("MessageT", bound=Message)
+
+
+def _prefixed(message: Message, version: int) -> bytes:
+    return _VERSION.pack(version) + message.encode(version)
+
+
+def _version_of(raw: bytes) -> int:
+    try:
+        return int(_VERSION.unpack_from(raw)[0])
+    except StructError:
+        raise _malformed(f"{len(raw)} bytes have no version") from None
+
+
+def _decode(kind: type[MessageT], raw: bytes) -> MessageT:
+    version = _version_of(raw)
+    if version not in kind.VERSIONS:
+        raise _malformed(f"{kind.__name__} has no version {version}")
+    try:
+        return kind.decode(memoryview(raw), _VERSION.size, version)[0]
+    except ProtocolError as error:
+        raise _malformed(f"{kind.__name__}: {error}") from error
+
+
+def _malformed(what: str) -> KafkaError:
+    return KafkaError(ErrorCode.CORRUPT_MESSAGE, f"Not a record of group state: {what}")
