@@ -2,10 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from time import perf_counter_ns
+from time import monotonic_ns
+from typing import ParamSpec
 
+from odradek.api.request_metrics import ApiTimings
 from odradek.base.clock import Clock
 from odradek.base.config.broker_config import BrokerConfig
+from odradek.base.logs import get_logger
 from odradek.base.metrics import Registry
 from odradek.controller.producer_ids import ProducerIds
 from odradek.controller.topics import Topics
@@ -18,6 +21,10 @@ from odradek.protocol.framing import RequestHeader
 from odradek.protocol.schema import Response
 from odradek.replication.fetch_sessions import FetchSessions
 from odradek.replication.replica_manager import ReplicaManager
+
+log = get_logger(__name__)
+
+P = ParamSpec("P")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,20 +47,22 @@ class BrokerServices:
 class RequestContext:
     """One request being served. The dispatcher makes it; the handler answers by returning, or later by `reply`."""
 
-    __slots__ = ("_send", "broker", "handled_ns", "header", "replied_ns", "request", "started_ns")
+    __slots__ = ("_send", "_timings", "broker", "handled_ns", "header", "replied_ns", "request", "started_ns")
 
     def __init__(
         self,
         broker: BrokerServices,
         header: RequestHeader,
         request: InboundRequest,
+        timings: ApiTimings,
         send: Callable[["RequestContext", Response | None], None],
     ) -> None:
         self.broker = broker
         self.header = header
         self.request = request
-        self.started_ns = perf_counter_ns()
+        self.started_ns = monotonic_ns()
         self.handled_ns = self.replied_ns = 0
+        self._timings = timings
         self._send = send
 
     @property
@@ -66,8 +75,29 @@ class RequestContext:
 
     def reply(self, response: Response | None) -> None:
         """Answer, from any thread, exactly once. None ends a request that has no answer."""
+        self.replied_ns = monotonic_ns()
         self._send(self, response)
+
+    def reply_with(self, build: Callable[P, Response]) -> Callable[P, None]:
+        """A callback that answers with what `build` makes of its arguments. If that fails, the client is let go:
+        one that waits for an answer that never comes would be worse off."""
+
+        def answer(*args: P.args, **kwargs: P.kwargs) -> None:
+            try:
+                self.reply(build(*args, **kwargs))
+            except Exception:
+                log.exception("request failed", connection=self.connection.id, api_key=self.header.api_key)
+                self.close("its request failed")
+
+        return answer
 
     def close(self, reason: str) -> None:
         """Give up on the client."""
         self.request.close_connection(reason)
+
+    def sent(self, sent_ns: int) -> None:
+        """Called when the last byte of the answer has left: only now is it known how long everything took."""
+        request = self.request
+        self._timings.record(
+            self.header.api_version, request.received_ns, self.started_ns, self.handled_ns, self.replied_ns, sent_ns
+        )

@@ -5,7 +5,7 @@ goes to the handler threads. A frame that makes no sense costs its sender the co
 """
 
 from functools import partial
-from time import perf_counter_ns
+from time import monotonic_ns
 
 from odradek.api import handlers
 from odradek.api.context import BrokerServices, RequestContext
@@ -44,7 +44,7 @@ class Dispatcher:
         if handler is None or not handler.min_version <= header.api_version <= handler.max_version:
             self._refuse_version(request, header)
             return True
-        ctx = RequestContext(self._broker, header, request, self._send)
+        ctx = RequestContext(self._broker, header, request, self._metrics.of(header.api_key), _send)
         if handler.may_block:
             request.work = partial(self._serve, handler, message, ctx)
             return False
@@ -56,30 +56,17 @@ class Dispatcher:
         assert isinstance(work, partial)
         request.work = None
         ctx: RequestContext = work.args[2]
-        ctx.started_ns = perf_counter_ns()
+        ctx.started_ns = monotonic_ns()
         work()
 
     def _serve(self, handler: Handler, message: Request, ctx: RequestContext) -> None:
         outcome: Response | Outcome = handler.run(message, ctx)
-        ctx.handled_ns = perf_counter_ns()
+        ctx.handled_ns = monotonic_ns()
         if outcome is NO_ANSWER:
             ctx.reply(None)
         elif outcome is not LATER:
             assert not isinstance(outcome, Outcome)
             ctx.reply(outcome)
-
-    def _send(self, ctx: RequestContext, response: Response | None) -> None:
-        ctx.replied_ns = perf_counter_ns()
-        header = ctx.header
-        chunks = None if response is None else encode_response(header.correlation_id, response, header.api_version)
-        ctx.request.reply(chunks)
-        self._metrics.of(header.api_key).record(
-            header.api_version,
-            ctx.request.received_ns,
-            ctx.started_ns,
-            ctx.handled_ns or ctx.replied_ns,
-            ctx.replied_ns,
-        )
 
     def _refuse_version(self, request: InboundRequest, header: RequestHeader) -> None:
         """Only ApiVersions has an answer that every client understands; anything else ends the conversation."""
@@ -93,3 +80,9 @@ class Dispatcher:
             version=header.api_version,
         )
         request.close_connection(f"request {header.api_key} v{header.api_version} is not supported")
+
+
+def _send(ctx: RequestContext, response: Response | None) -> None:
+    header, request = ctx.header, ctx.request
+    request.on_sent = ctx.sent
+    request.reply(None if response is None else encode_response(header.correlation_id, response, header.api_version))

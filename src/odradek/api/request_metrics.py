@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from time import perf_counter_ns
 
 from odradek.base.metrics import Sample, Timing, timing_samples
 from odradek.protocol.api_keys import ApiKey
@@ -21,8 +20,9 @@ class ApiTimings:
         self.response = Timing()
         self.total = Timing()
 
-    def record(self, version: int, received_ns: int, started_ns: int, handled_ns: int, replied_ns: int) -> None:
-        sent_ns = perf_counter_ns()
+    def record(
+        self, version: int, received_ns: int, started_ns: int, handled_ns: int, replied_ns: int, sent_ns: int
+    ) -> None:
         self._by_version[version] += 1
         self.queue.record(started_ns - received_ns)
         self.local.record(handled_ns - started_ns)

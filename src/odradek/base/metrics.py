@@ -18,7 +18,7 @@ _SUB_BITS = 3  # eight buckets per power of two: a quantile is right within 7 %
 @dataclass(frozen=True, slots=True)
 class Sample:
     name: str
-    kind: str  # counter, gauge or summary
+    kind: str  # counter, gauge or unknown
     value: float
     labels: Mapping[str, str]
 
@@ -82,7 +82,7 @@ class Registry:
 
 def timing_samples(name: str, timing: Timing, labels: Mapping[str, str]) -> Iterable[Sample]:
     """A timing as the JMX exporter shows Kafka's histograms: a count, and one value per quantile."""
-    yield Sample(f"{name}_count", "counter", timing.count, labels)
-    yield Sample(f"{name}_sum", "counter", timing.total_ns / 1e6, labels)
+    yield Sample(f"{name}_count", "unknown", timing.count, labels)
+    yield Sample(f"{name}_sum", "unknown", timing.total_ns / 1e6, labels)
     for q in QUANTILES:
         yield Sample(name, "gauge", timing.quantile_ms(q), {**labels, "quantile": str(q)})

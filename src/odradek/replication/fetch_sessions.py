@@ -39,31 +39,35 @@ class FetchSession:
     epoch: int = 1  # what the next request must carry
     last_used_ms: int = 0
     partitions: OrderedDict[Hashable, _Known] = field(default_factory=OrderedDict)
+    lock: threading.Lock = field(default_factory=threading.Lock)  # a client may ask again before it is answered
 
     def update(self, named: Iterable[tuple[Hashable, FetchTarget]], forgotten: Iterable[Hashable]) -> None:
-        for key, target in named:
-            known = self.partitions.get(key)
-            if known is None:
-                self.partitions[key] = _Known(target)
-            else:
-                known.target = target
-        for key in forgotten:
-            self.partitions.pop(key, None)
+        with self.lock:
+            for key, target in named:
+                known = self.partitions.get(key)
+                if known is None:
+                    self.partitions[key] = _Known(target)
+                else:
+                    known.target = target
+            for key in forgotten:
+                self.partitions.pop(key, None)
 
     def targets(self) -> list[FetchTarget]:
-        return [known.target for known in self.partitions.values()]
+        with self.lock:
+            return [known.target for known in self.partitions.values()]
 
     def news(self, keyed: Iterable[tuple[Hashable, FetchOutcome]], *, full: bool) -> list[FetchOutcome]:
         """What must be told. Partitions that sent records go to the end, so that the others get their turn."""
         told = []
-        for key, outcome in keyed:
-            known = self.partitions.get(key)
-            if known is None:
-                continue
-            if self._remember(known, outcome) or full:
-                told.append(outcome)
-            if outcome.size:
-                self.partitions.move_to_end(key)
+        with self.lock:
+            for key, outcome in keyed:
+                known = self.partitions.get(key)
+                if known is None:
+                    continue
+                if self._remember(known, outcome) or full:
+                    told.append(outcome)
+                if outcome.size:
+                    self.partitions.move_to_end(key)
         return told
 
     @staticmethod

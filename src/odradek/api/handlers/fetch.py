@@ -47,7 +47,8 @@ def fetch(request: FetchRequest, ctx: RequestContext) -> Response | Outcome:
         session, targets, full = _session(request, ctx)
     except KafkaError as error:
         return FetchResponse(error_code=error.code)
-    ctx.broker.replicas.fetch(targets, _terms(request, ctx), partial(_answer, ctx, request, session, full))
+    answer = ctx.reply_with(partial(_response, ctx, request, session, full))
+    ctx.broker.replicas.fetch(targets, _terms(request, ctx), answer)
     return LATER
 
 
@@ -110,9 +111,9 @@ def _forgotten(request: FetchRequest, by_id: bool) -> Iterable[Hashable]:
 # ---- the answer
 
 
-def _answer(
+def _response(
     ctx: RequestContext, request: FetchRequest, session: FetchSession | None, full: bool, outcomes: list[FetchOutcome]
-) -> None:
+) -> FetchResponse:
     by_id = ctx.version >= FIRST_WITH_TOPIC_IDS
     if session is not None:
         keyed = [
@@ -126,7 +127,7 @@ def _answer(
         )
         for (name, topic_id), of_topic in groupby(outcomes, key=_topic_of)
     ]
-    ctx.reply(FetchResponse(session_id=session.id if session else SESSIONLESS, responses=topics))
+    return FetchResponse(session_id=session.id if session else SESSIONLESS, responses=topics)
 
 
 def _topic_of(outcome: FetchOutcome) -> tuple[str, UUID]:
