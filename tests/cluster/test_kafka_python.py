@@ -5,11 +5,10 @@ from collections.abc import Iterator
 
 import kafka.codec
 import pytest
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType, OffsetSpec
 from kafka.consumer.fetcher import ConsumerRecord
 from kafka.errors import MessageSizeTooLargeError, TopicAlreadyExistsError
-
-from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 
 from .conftest import COMPRESSIONS, TopicMaker, unused_name
 
