@@ -1,0 +1,103 @@
+"""What server.properties says, as clients and operators see it on a running broker."""
+
+import re
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+
+from odradek.cli.cluster_processes import LocalCluster
+from odradek.zk.server import free_port
+
+
+@pytest.fixture(scope="module")
+def external_port() -> int:
+    return free_port()
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory, external_port: int) -> Iterator[LocalCluster]:
+    internal_port = free_port()
+    settings = {
+        "listeners": f"INTERNAL://127.0.0.1:{internal_port},EXTERNAL://127.0.0.1:{external_port}",
+        "advertised.listeners": f"INTERNAL://127.0.0.1:{internal_port},EXTERNAL://localhost:{external_port}",
+        "listener.security.protocol.map": "INTERNAL:PLAINTEXT,EXTERNAL:PLAINTEXT",
+        "inter.broker.listener.name": "INTERNAL",
+        "odradek.metrics.port": "0",
+        "no.such.key": "1",
+    }
+    cluster = LocalCluster(tmp_path_factory.mktemp("settings"))
+    try:
+        cluster.start(None, None, settings)
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+def log_of(cluster: LocalCluster) -> str:
+    return cluster.broker(0).log_file.read_text()
+
+
+def test_each_listener_tells_its_own_address(cluster: LocalCluster, external_port: int) -> None:
+    internal = AdminClient({"bootstrap.servers": cluster.bootstrap_servers}).list_topics(timeout=10)
+    external = AdminClient({"bootstrap.servers": f"127.0.0.1:{external_port}"}).list_topics(timeout=10)
+    assert [str(broker) for broker in internal.brokers.values()] == [f"{cluster.bootstrap_servers}/0"]
+    assert [str(broker) for broker in external.brokers.values()] == [f"localhost:{external_port}/0"]
+
+
+def test_an_unknown_key_is_a_warning(cluster: LocalCluster) -> None:
+    assert re.search(r"WARNING .*no\.such\.key", log_of(cluster))
+
+
+def test_traffic_is_counted_under_the_names_of_the_jmx_exporter(cluster: LocalCluster) -> None:
+    producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
+    for number in range(100):
+        producer.produce("counted", str(number))
+    assert producer.flush(10) == 0
+    found = re.search(r"http://\S+/metrics", log_of(cluster))
+    assert found
+    with urllib.request.urlopen(found[0], timeout=10) as answer:
+        metrics = answer.read().decode()
+    assert 'kafka_server_brokertopicmetrics_messagesin_total{topic="counted"} 100.0' in metrics
+    assert re.search(r'kafka_network_requestmetrics_requests_total\{request="Produce",version="\d+"\} [1-9]', metrics)
+    for timing in ("requestqueue", "local", "remote", "responsesend", "total"):
+        assert f'kafka_network_requestmetrics_{timing}timems{{quantile="0.99",request="Produce"}}' in metrics
+
+
+def run_broker(directory: Path, **settings: str) -> subprocess.CompletedProcess[str]:
+    """A broker that is expected to give up by itself."""
+    lines = {"zookeeper.connect": "127.0.0.1:1", "log.dirs": str(directory / "logs"), **settings}
+    properties = directory / "server.properties"
+    properties.write_text("".join(f"{key.replace('_', '.')}={value}\n" for key, value in lines.items()))
+    command = [sys.executable, "-m", "odradek", "broker", str(properties)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_a_bad_value_refuses_to_start_and_names_the_key(tmp_path: Path) -> None:
+    stopped = run_broker(tmp_path, num_io_threads="many")
+    assert stopped.returncode == 1
+    assert stopped.stderr.count("\n") == 1
+    assert "num.io.threads" in stopped.stderr
+    assert "many" in stopped.stderr
+
+
+def test_what_is_not_there_yet_is_refused_not_ignored(tmp_path: Path) -> None:
+    stopped = run_broker(tmp_path, listeners=f"SSL://127.0.0.1:{free_port()}")
+    assert stopped.returncode == 1
+    assert "PLAINTEXT" in stopped.stderr
+
+
+def test_a_second_broker_of_the_same_cluster_says_why_it_stops(tmp_path: Path, cluster: LocalCluster) -> None:
+    settings = {
+        "broker.id": "1",
+        "listeners": f"PLAINTEXT://127.0.0.1:{free_port()}",
+        "zookeeper.connect": cluster.zookeeper.connect,
+    }
+    stopped = run_broker(tmp_path, **settings)
+    assert stopped.returncode == 1
+    assert "broker 0 already controls this cluster" in stopped.stderr
