@@ -1,0 +1,118 @@
+"""A stage for one group: tests say what members do and what time it is, and read what was said and written."""
+
+from collections.abc import Generator
+from typing import TypeVar
+
+from odradek.base.errors import ErrorCode
+from odradek.coordinator import rebalance
+from odradek.coordinator.group import Group, GroupState, Moment
+from odradek.coordinator.group_records import GroupMetadataValue
+from odradek.coordinator.group_requests import (
+    Effect,
+    GroupRules,
+    JoinAnswer,
+    Joining,
+    Reply,
+    StoreGroup,
+    SyncAnswer,
+    Syncing,
+)
+
+T = TypeVar("T")
+
+RULES = GroupRules(
+    session_timeout_min_ms=6_000, session_timeout_max_ms=1_800_000, max_size=100, initial_rebalance_delay_ms=3_000
+)
+SESSION_MS = 10_000
+REBALANCE_MS = 60_000
+
+
+class Play:
+    def __init__(self, rules: GroupRules = RULES) -> None:
+        self.rules = rules
+        self.now_ms = 1_000
+        self.group = Group("g", self.now)
+        self.joined: dict[str, JoinAnswer] = {}  # the last answer to each, by the name that the test gave it
+        self.synced: dict[str, SyncAnswer] = {}
+        self.stored: list[GroupMetadataValue] = []
+        self.store_error = ErrorCode.NONE
+
+    @property
+    def now(self) -> Moment:
+        return Moment(self.now_ms, self.now_ms)
+
+    def join(self, name: str, member_id: str | None = None, **said: object) -> JoinAnswer | None:
+        """Joins as a member of that id, which is the name itself unless given. None: has to wait."""
+        self.joined.pop(name, None)
+        instance_id = said.pop("instance_id", None)
+        values = {
+            "member_id": name if member_id is None else member_id,
+            "fresh_id": name,
+            "instance_id": instance_id,
+            "client_id": "client",
+            "client_host": "/127.0.0.1",
+            "session_timeout_ms": SESSION_MS,
+            "rebalance_timeout_ms": REBALANCE_MS,
+            "protocol_type": "consumer",
+            "protocols": (("range", b"topics of " + name.encode()),),
+            **said,
+        }
+        joining = Joining(**values)  # type: ignore[arg-type]
+        waiter = lambda answer: self.joined.__setitem__(name, answer)  # noqa: E731
+        self._run(rebalance.join(self.group, joining, waiter, self.rules, self.now))
+        return self.joined.get(name)
+
+    def enter(self, *names: str) -> None:
+        """New members, of the older protocol that gives them their ids at once."""
+        for name in names:
+            self.join(name, member_id="")
+
+    def sync(self, name: str, assignments: dict[str, bytes] | None = None, **said: object) -> SyncAnswer | None:
+        self.synced.pop(name, None)
+        values = {"instance_id": None, "generation": self.group.generation, **said}
+        syncing = Syncing(member_id=name, assignments=assignments or {}, **values)  # type: ignore[arg-type]
+        waiter = lambda answer: self.synced.__setitem__(name, answer)  # noqa: E731
+        self._run(rebalance.sync(self.group, syncing, waiter, self.rules, self.now))
+        return self.synced.get(name)
+
+    def heartbeat(self, name: str, generation: int | None = None, instance_id: str | None = None) -> ErrorCode:
+        generation = self.group.generation if generation is None else generation
+        return rebalance.heartbeat(self.group, name, instance_id, generation, self.now)
+
+    def leave(self, name: str, instance_id: str | None = None) -> ErrorCode:
+        return self._run(rebalance.leave(self.group, name, instance_id, self.rules, self.now))
+
+    def passes(self, ms: int) -> None:
+        """Time passes, and the group is woken whenever it asked for it."""
+        end_ms = self.now_ms + ms
+        while self.group.wake_ms <= end_ms:
+            self.now_ms = max(self.now_ms, self.group.wake_ms)
+            self._run(rebalance.expire(self.group, self.rules, self.now))
+        self.now_ms = end_ms
+
+    def becomes_stable(self, *names: str) -> None:
+        """These members, the first of them leading, each with its part."""
+        self.enter(*names)
+        while self.group.state is not GroupState.COMPLETING_REBALANCE:
+            self.passes(self.rules.initial_rebalance_delay_ms)
+        for name in names:
+            self.sync(name, {name: b"part of " + name.encode() for name in names} if name == names[0] else None)
+
+    def _run(self, decision: Generator[Effect, ErrorCode, T]) -> T:
+        replies: list[Reply[JoinAnswer] | Reply[SyncAnswer]] = []
+        try:
+            effect = next(decision)
+            while True:
+                answer = ErrorCode.NONE
+                if isinstance(effect, StoreGroup):
+                    answer = self.store_error
+                    if not answer:
+                        self.stored.append(effect.value)
+                else:
+                    replies.append(effect)
+                effect = decision.send(answer)
+        except StopIteration as end:
+            for reply in replies:
+                reply.send()
+            result: T = end.value
+            return result
