@@ -1,7 +1,8 @@
 """Writes the function that reads one message at one version.
 
 Neighbouring fields of fixed size are collected in a run and read by one `struct.Struct`; a length ends the run it is
-part of. Every length and count is compared with the bytes that are left before anything is built from it.
+part of. Every length and count is compared with the bytes that are left before anything is built from it; and since an
+object of two bytes on the wire is a hundred in memory, the elements of one message are counted and limited.
 """
 
 from collections.abc import Iterator
@@ -11,6 +12,9 @@ from typing import Any
 
 from odradek.protocol.fields import FIXED_FORMATS, FRESH, Field, Kind
 from odradek.protocol.source_writer import LENGTH_FORMATS, SourceWriter
+
+# A full UpdateMetadata of the largest clusters has some 200,000.
+ELEMENTS_MAX = 1 << 19
 
 _SLICES: dict[Kind, str] = {
     "string": 'str(buf[pos:stop], "utf-8")',
@@ -25,6 +29,7 @@ class DecoderWriter(SourceWriter):
         self.after_run: list[str] = []
         with self.block("def decode(buf, pos):"):
             self.add("end = len(buf)")
+            self.add(f"elements_left = {ELEMENTS_MAX}")
             with self.block("try:"):
                 self.read_struct("o0", message, 0, self.title)
                 self.add("return o0, pos")
@@ -162,6 +167,9 @@ class DecoderWriter(SourceWriter):
         least = self.least_size(field.element, field.struct)
         room = "end - pos" if least == 1 else f"(end - pos) // {least}"
         with self.checked_length(target, nullable, room, path):
+            self.add("elements_left -= n")
+            with self.block("if elements_left < 0:"):
+                self.add(f"raise ProtocolError({f'{path}: more than {ELEMENTS_MAX} elements in one message'!r})")
             if field.element in FIXED_FORMATS:
                 self.add(f'{target} = list(unpack_from(f">{{n}}{FIXED_FORMATS[field.element]}", buf, pos))')
                 self.add(f"pos += n * {least}")
