@@ -79,6 +79,14 @@ def test_rows_that_break_at_once_cost_no_more_than_their_bytes() -> None:
     assert time.process_time() - began < 0.5  # 0.05 s; a column to the end for each row would take many seconds
 
 
+def test_what_is_hidden_beyond_the_count_costs_nothing() -> None:
+    data = plain([10, 11] * 2) * 200_000
+    began = time.process_time()
+    with pytest.raises(KafkaError, match="more records than the 5 that it says it has"):
+        count_records(data, 5)
+    assert time.process_time() - began < 0.05  # microseconds; all 800,000 would take longer
+
+
 def test_the_walk_reports_times_and_keys() -> None:
     records = [Record(0, 500, b"k", b""), Record(1, 200, None, b""), Record(2, 90_000, None, None)]
     span = walk_records(build_batch(records)[HEADER_SIZE:], 3)
