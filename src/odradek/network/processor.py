@@ -30,6 +30,7 @@ log = get_logger(__name__)
 
 _SCRATCH_BYTES = 128 << 10
 _RETRY_S = 0.02
+_TURN_NS = 20_000_000
 _NEVER_NS = 1 << 62
 _MS = 1_000_000
 
@@ -264,7 +265,9 @@ class Processor:
         return True
 
     def _begin_unread(self, connection: Connection) -> None:
+        """A turn is bounded, so that one who sends many long requests at once doesn't hold up the others."""
         unread, unanswered = connection.unread, connection.unanswered
+        turn_ends_ns = monotonic_ns() + _TURN_NS if len(unread) > 1 else _NEVER_NS
         while unread and self._may_begin(connection) and not connection.closed:
             request = InboundRequest(connection, unread.popleft(), self._now_ns)
             unanswered.append(request)
@@ -275,6 +278,10 @@ class Processor:
             except Exception:
                 log.exception("request failed", connection=connection.id)
                 self._close(connection, "its request failed")
+            if unread and monotonic_ns() > turn_ends_ns:
+                if not connection.dirty:  # else it goes on once its answers are sent
+                    self._resumable.append(connection)
+                return
 
     def _delegate(self, request: InboundRequest) -> None:
         request.connection.delegated = request

@@ -33,6 +33,24 @@ class Holding(Echo):
         return True
 
 
+class Slow(Echo):
+    def begin(self, request: InboundRequest) -> bool:
+        if request.frame == b"slow":
+            time.sleep(0.03)
+        return super().begin(request)
+
+
+def test_many_long_requests_of_one_client_let_others_have_a_turn(serve, connect):
+    server = serve(Slow(), num_network_threads=1)
+    greedy, modest = connect(server), connect(server)
+    greedy.send(*[b"slow"] * 50)
+    time.sleep(0.05)
+    began = time.monotonic()
+    assert modest.ask(b"quick") == b"quick"
+    assert time.monotonic() - began < 0.5  # all fifty take 1.5 s
+    assert [greedy.receive() for _ in range(50)] == [b"slow"] * 50
+
+
 def test_frames_that_arrive_byte_by_byte(serve, connect):
     client = connect(serve(Echo()))
     client.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
