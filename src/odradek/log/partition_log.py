@@ -31,7 +31,7 @@ from odradek.log.replicated import split_into_runs
 from odradek.log.retention import expired_count
 from odradek.log.segment import MAX_RELATIVE_OFFSET, Segment, TimestampOffset
 from odradek.log.transaction_index import AbortedTransaction
-from odradek.log.validation import BatchInfo, BatchRules, validate_and_assign
+from odradek.log.validation import BatchInfo, BatchRules, CheckedRecords, assign_offsets, check_records
 from odradek.model.topology import TopicPartition
 from odradek.protocol.record_batch import NO_TIMESTAMP, Buffer
 
@@ -146,22 +146,22 @@ class PartitionLog:
         self._guarded(lambda: self.epochs.assign(leader_epoch, self.log_end_offset))
 
     def append_as_leader(self, records: memoryview, *, leader_epoch: int, rules: BatchRules) -> AppendResult:
-        """Validates the records, gives them offsets and writes them. They are patched where they lie.
+        """Checks the records, gives them offsets and writes them. They are patched where they lie."""
+        return self.append_checked(self.check(records, rules), leader_epoch=leader_epoch)
 
-        A batch that its producer sent before is not written again: the answer is where it is.
-        """
+    def check(self, records: memoryview, rules: BatchRules) -> CheckedRecords:
+        """What `append_checked` wants to have. It may take long and changes nothing: no writer has to wait for it."""
         self._check_writable()
-        validated = validate_and_assign(
-            records,
-            next_offset=self.log_end_offset,
-            leader_epoch=leader_epoch,
-            rules=rules,
-            now_ms=self._clock.now_ms(),
-        )
+        return check_records(records, rules=rules, now_ms=self._clock.now_ms())
+
+    def append_checked(self, checked: CheckedRecords, *, leader_epoch: int) -> AppendResult:
+        """A batch that its producer sent before is not written again: the answer is where it is."""
+        self._check_writable()
+        validated = assign_offsets(checked, next_offset=self.log_end_offset, leader_epoch=leader_epoch)
         infos = validated.batches
         if infos[0].producer_id >= 0 and (duplicate := self.producers.find_duplicate(infos[0])):
             return self._duplicate(duplicate, validated.log_append_time)
-        staged = self.producers.stage(infos, validated.data, rules.origin)
+        staged = self.producers.stage(infos, validated.data, checked.rules.origin)
         if leader_epoch > self.epochs.latest_epoch:
             self.begin_epoch(leader_epoch)
         self._write(validated.data, infos, validated.max_timestamp, staged)

@@ -104,6 +104,20 @@ class BatchInfo(NamedTuple):
     is_control: bool
 
 
+class CheckedBatch(NamedTuple):
+    data: memoryview  # the producer's own bytes, or new ones where those can't be kept
+    header: BatchHeader
+    max_timestamp: int
+
+
+class CheckedRecords(NamedTuple):
+    """What may enter a log with these rules, and has no offsets yet."""
+
+    batches: list[CheckedBatch]
+    rules: BatchRules
+    now_ms: int
+
+
 class ValidatedBatches(NamedTuple):
     """Bytes that may be written, and what the log has to know about them."""
 
@@ -133,17 +147,13 @@ def check_produce_records(records: memoryview, api_version: int) -> None:
         raise _invalid(f"Produce requests with version {api_version} must have exactly one record batch per partition")
 
 
-def validate_and_assign(
-    records: memoryview, *, next_offset: int, leader_epoch: int, rules: BatchRules, now_ms: int
-) -> ValidatedBatches:
-    """Checks `records`, gives them offsets from `next_offset` on, in place where possible. Raises KafkaError."""
+def check_records(records: memoryview, *, rules: BatchRules, now_ms: int) -> CheckedRecords:
+    """All that needs no place in the log; the long part, so whoever holds a lock does it before. Raises KafkaError."""
     if len(records) <= MAGIC_AT:
         raise _invalid(f"Records of {len(records)} bytes have no batch")
     if records[MAGIC_AT] < MAGIC:
-        return _convert_and_assign(records, next_offset, leader_epoch, rules, now_ms)
-    parts: list[memoryview] = []
-    infos: list[BatchInfo] = []
-    offset, position = next_offset, 0
+        return CheckedRecords([_convert(records, rules, now_ms)], rules, now_ms)
+    checked: list[CheckedBatch] = []
     for pos, header in batches(records):
         if pos and rules.origin is Origin.CLIENT:
             raise _invalid("More than one record batch")
@@ -155,13 +165,22 @@ def validate_and_assign(
         if recompresses:
             part = _recompress(part, header, rules)
             header = read_header(part)
+        checked.append(CheckedBatch(part, header, newest))
+    return CheckedRecords(checked, rules, now_ms)
+
+
+def assign_offsets(checked: CheckedRecords, *, next_offset: int, leader_epoch: int) -> ValidatedBatches:
+    """Gives the batches offsets from `next_offset` on, where they lie."""
+    rules = checked.rules
+    infos: list[BatchInfo] = []
+    offset, position = next_offset, 0
+    for part, header, newest in checked.batches:
         assign(part, 0, offset, leader_epoch)
         header = set_max_timestamp(part, 0, header, rules.timestamp_type, newest)
         infos.append(_info(header, offset, position, len(part)))
-        parts.append(part)
         offset += header.last_offset_delta + 1
         position += len(part)
-    return _result(_join(parts), infos, rules, now_ms)
+    return _result(_join([batch.data for batch in checked.batches]), infos, rules, checked.now_ms)
 
 
 def _check_batch(records: memoryview, pos: int, header: BatchHeader, rules: BatchRules) -> None:
@@ -250,9 +269,7 @@ def _recompress(batch: memoryview, header: BatchHeader, rules: BatchRules) -> me
     return memoryview(rebuilt)
 
 
-def _convert_and_assign(
-    records: memoryview, next_offset: int, leader_epoch: int, rules: BatchRules, now_ms: int
-) -> ValidatedBatches:
+def _convert(records: memoryview, rules: BatchRules, now_ms: int) -> CheckedBatch:
     """A set of magic 0 or 1 becomes one batch of magic 2: this broker's logs hold nothing older."""
     messages = read_message_set(
         records, max_message_bytes=rules.max_message_bytes, max_decompressed=rules.max_decompressed_bytes
@@ -263,15 +280,14 @@ def _convert_and_assign(
     known = [timestamp for timestamp in timestamps if timestamp != NO_TIMESTAMP] or [NO_TIMESTAMP]
     _check_time_range(min(known), max(known), messages.log_append_time, rules, now_ms)
     batch = build_batch(
-        [record._replace(offset=next_offset + index) for index, record in enumerate(messages.records)],
-        base_offset=next_offset,
+        [record._replace(offset=index) for index, record in enumerate(messages.records)],
         compression=messages.codec if rules.compression_type is None else rules.compression_type,
-        leader_epoch=leader_epoch,
         log_append_time_ms=now_ms if rules.timestamp_type is TimestampType.LOG_APPEND_TIME else None,
     )
     if len(batch) > rules.max_message_bytes:
         raise _too_large(len(batch), rules)
-    return _result(memoryview(batch), [_info(read_header(batch), next_offset, 0, len(batch))], rules, now_ms)
+    header = read_header(batch)
+    return CheckedBatch(memoryview(bytearray(batch)), header, header.max_timestamp)
 
 
 def _info(header: BatchHeader, base_offset: int, position: int, size: int) -> BatchInfo:

@@ -14,7 +14,7 @@ from odradek.base.file_slice import FileSlice
 from odradek.log.config import LogConfig
 from odradek.log.partition_log import AppendResult, PartitionLog
 from odradek.log.transaction_index import AbortedTransaction
-from odradek.log.validation import BatchRules, Origin, check_produce_records
+from odradek.log.validation import BatchRules, CheckedRecords, Origin, check_produce_records
 from odradek.model.topology import NO_LEADER, PartitionDirective, TopicPartition
 from odradek.protocol.compression import Codec
 from odradek.protocol.record_batch import TimestampType
@@ -88,24 +88,30 @@ class Partition:
 
     def append(self, records: memoryview, *, acks: int, api_version: int) -> AppendResult:
         """Write what a producer sent. KafkaError says why nothing was written."""
+        self._check_may_append(acks)
+        check_produce_records(records, api_version)
+        # Before the lock: what is long about a batch must not hold up those who write to the same partition.
+        checked = self.log.check(records, self._rules)
         with self.lock:
-            self._check_leader(-1)
-            self._check_in_sync(acks)
-            check_produce_records(records, api_version)
-            return self._write(records, self._rules)
+            self._check_may_append(acks)
+            return self._write(checked, len(records))
 
     def append_own(self, records: memoryview, *, acks: int) -> AppendResult:
         """Write what a coordinator of this broker has to remember."""
         with self.lock:
-            self._check_leader(-1)
-            self._check_in_sync(acks)
-            return self._write(records, replace(self._rules, origin=Origin.COORDINATOR))
+            self._check_may_append(acks)
+            checked = self.log.check(records, replace(self._rules, origin=Origin.COORDINATOR))
+            return self._write(checked, len(records))
 
-    def _write(self, records: memoryview, rules: BatchRules) -> AppendResult:
-        result = self.log.append_as_leader(records, leader_epoch=self.leader_epoch, rules=rules)
+    def _check_may_append(self, acks: int) -> None:
+        self._check_leader(-1)
+        self._check_in_sync(acks)
+
+    def _write(self, checked: CheckedRecords, size: int) -> AppendResult:
+        result = self.log.append_checked(checked, leader_epoch=self.leader_epoch)
         self._advance_high_watermark()
         self.messages_in += result.last_offset - result.first_offset + 1
-        self.bytes_in += len(records)
+        self.bytes_in += size
         return result
 
     def read(

@@ -13,8 +13,9 @@ from odradek.log.validation import (
     Origin,
     RecordCheck,
     ValidatedBatches,
+    assign_offsets,
     check_produce_records,
-    validate_and_assign,
+    check_records,
 )
 from odradek.protocol.compression import Codec, compress
 from odradek.protocol.legacy_records import build_message_set
@@ -35,8 +36,12 @@ DEFAULTS = BatchRules()
 
 
 def validate(data: bytes, rules: BatchRules = DEFAULTS) -> ValidatedBatches:
-    buffer = memoryview(bytearray(data))
-    return validate_and_assign(buffer, next_offset=1000, leader_epoch=6, rules=rules, now_ms=NOW)
+    return validate_in_place(bytearray(data), rules)
+
+
+def validate_in_place(buffer: bytearray, rules: BatchRules) -> ValidatedBatches:
+    checked = check_records(memoryview(buffer), rules=rules, now_ms=NOW)
+    return assign_offsets(checked, next_offset=1000, leader_epoch=6)
 
 
 def refused(data: bytes, rules: BatchRules = DEFAULTS) -> ErrorCode:
@@ -79,9 +84,7 @@ def altered(data: bytes, **fields: int) -> bytes:
 def test_a_batch_is_patched_where_it_lies(codec: Codec, depth: RecordCheck) -> None:
     batch = build_batch(RECORDS, compression=codec, producer_id=9, producer_epoch=2, base_sequence=5)
     buffer = bytearray(batch)
-    result = validate_and_assign(
-        memoryview(buffer), next_offset=1000, leader_epoch=6, rules=BatchRules(verify_records=depth), now_ms=NOW
-    )
+    result = validate_in_place(buffer, BatchRules(verify_records=depth))
     assert result.data.obj is buffer
     assert buffer[16:] == batch[16:]
     assert logged(result) == moved(RECORDS)
