@@ -15,11 +15,13 @@ from odradek.api.request_metrics import RequestMetrics
 from odradek.base.logs import get_logger
 from odradek.network.request import InboundRequest
 from odradek.protocol.api_keys import ApiKey
-from odradek.protocol.framing import RequestHeader, UnsupportedVersion, decode_request, encode_response
+from odradek.protocol.framing import RequestHeader, UnsupportedVersion, decode_request, encode_response, is_produce
 from odradek.protocol.primitives import ProtocolError
 from odradek.protocol.schema import Request, Response
 
 log = get_logger(__name__)
+
+LONG_FRAME_BYTES = 64 << 10
 
 handlers.load_all()
 
@@ -31,6 +33,23 @@ class Dispatcher:
         broker.metrics.add(self._metrics.samples)
 
     def begin(self, request: InboundRequest) -> bool:
+        if len(request.frame) > LONG_FRAME_BYTES and not is_produce(request.frame):
+            return False  # many small things, which are long to take apart already
+        return self._begin(request, may_wait=False)
+
+    def run(self, request: InboundRequest) -> None:
+        work = request.work
+        if work is None:
+            self._begin(request, may_wait=True)
+            return
+        assert isinstance(work, partial)
+        request.work = None
+        ctx: RequestContext = work.args[2]
+        ctx.started_ns = monotonic_ns()
+        work()
+
+    def _begin(self, request: InboundRequest, *, may_wait: bool) -> bool:
+        """Whether it was served, or refused: here, unless it may block and the thread may not."""
         try:
             header, message = decode_request(request.frame)
         except UnsupportedVersion as unsupported:
@@ -45,19 +64,12 @@ class Dispatcher:
             self._refuse_version(request, header)
             return True
         ctx = RequestContext(self._broker, header, request, self._metrics.of(header.api_key), _send)
-        if handler.may_block:
+        may_block = handler.may_block
+        if not may_wait and may_block and (may_block is True or may_block(message)):
             request.work = partial(self._serve, handler, message, ctx)
             return False
         self._serve(handler, message, ctx)
         return True
-
-    def run(self, request: InboundRequest) -> None:
-        work = request.work
-        assert isinstance(work, partial)
-        request.work = None
-        ctx: RequestContext = work.args[2]
-        ctx.started_ns = monotonic_ns()
-        work()
 
     def _serve(self, handler: Handler, message: Request, ctx: RequestContext) -> None:
         outcome: Response | Outcome = handler.run(message, ctx)

@@ -2,7 +2,8 @@
 
 A handler is a function of a request and its context. It returns the response; or LATER, having arranged that
 `context.reply` will be called; or NO_ANSWER where the protocol has none. A handler that may block (ZooKeeper, fsync,
-long work) says so and runs on a handler thread; all others run to completion on the processor that read them.
+long work) says so, for all its requests or by looking at each, and runs on a handler thread; all others run to
+completion on the processor that read them.
 """
 
 from collections.abc import Callable
@@ -29,7 +30,7 @@ class Handler:
     key: ApiKey
     min_version: int
     max_version: int
-    may_block: bool
+    may_block: bool | Callable[[Any], bool]
     run: Callable[[Any, RequestContext], Response | Outcome]
 
 
@@ -41,7 +42,7 @@ HandlerFunction = Callable[[RequestT, RequestContext], ResponseT]
 
 
 def handles(
-    key: ApiKey, *, versions: str, may_block: bool
+    key: ApiKey, *, versions: str, may_block: bool | Callable[[RequestT], bool]
 ) -> Callable[[HandlerFunction[RequestT, ResponseT]], HandlerFunction[RequestT, ResponseT]]:
     """Register a handler for the versions "min-max" of an API."""
     low, high = (int(v) for v in versions.split("-"))

@@ -43,6 +43,11 @@ class UnsupportedVersion(Exception):
         self.header = header
 
 
+def is_produce(frame: memoryview) -> bool:
+    """The one request whose size is in its records, which decoding leaves as they are."""
+    return len(frame) >= 2 and frame[0] == 0 and frame[1] == ApiKey.PRODUCE
+
+
 def parse_request_header(frame: memoryview) -> RequestHeader:
     """Of an unknown API or version too, as far as all header versions agree; its body position means nothing then."""
     try:

@@ -5,6 +5,8 @@ v5 adds the log start offset, v8 error messages, v10 the current leader. acks 0 
 connection, so that the client looks again for the leader. Not done: transactions.
 """
 
+from struct import Struct
+
 from odradek.api.context import RequestContext
 from odradek.api.registry import NO_ANSWER, Outcome, handles
 from odradek.base.errors import ErrorCode, KafkaError
@@ -19,13 +21,41 @@ from odradek.protocol.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
+from odradek.protocol.record_batch import (
+    ATTRIBUTES_AT,
+    CODEC_MASK,
+    HEADER_SIZE,
+    MAGIC,
+    MAGIC_AT,
+    RECORD_COUNT_AT,
+)
 
 log = get_logger(__name__)
 
+_RECORD_COUNT = Struct(">i")
+
 VALID_ACKS = frozenset({-1, 0, 1})
+# Far more than clients send at once, and a few hundredths of a second to look at.
+QUICK_RECORDS_MAX = 20_000
+QUICK_COMPRESSED_MAX = 4
 
 
-@handles(ApiKey.PRODUCE, versions="0-11", may_block=False)
+def takes_long(request: ProduceRequest) -> bool:
+    """Whether looking into the records could hold up other clients: bytes alone don't tell, a bomb is small."""
+    records = compressed = 0
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            batch = data.records
+            if not isinstance(batch, memoryview) or len(batch) < HEADER_SIZE:
+                continue
+            if batch[MAGIC_AT] != MAGIC:
+                return True
+            records += _RECORD_COUNT.unpack_from(batch, RECORD_COUNT_AT)[0]
+            compressed += batch[ATTRIBUTES_AT + 1] & CODEC_MASK != 0
+    return records > QUICK_RECORDS_MAX or compressed > QUICK_COMPRESSED_MAX
+
+
+@handles(ApiKey.PRODUCE, versions="0-11", may_block=takes_long)
 def produce(request: ProduceRequest, ctx: RequestContext) -> ProduceResponse | Outcome:
     topics = [
         TopicProduceResponse(
