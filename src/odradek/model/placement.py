@@ -16,6 +16,9 @@ from collections.abc import Sequence
 
 from odradek.base.errors import ErrorCode, KafkaError
 
+# A topic's assignment is one znode, which ZooKeeper limits to a megabyte.
+PARTITIONS_MAX = 50_000
+
 
 def place_replicas(
     brokers: Sequence[int],
@@ -29,6 +32,8 @@ def place_replicas(
     """Partition number → its replicas, the preferred leader first. `brokers` are sorted live ids."""
     if partitions <= 0:
         raise KafkaError(ErrorCode.INVALID_PARTITIONS, "Number of partitions must be larger than 0.")
+    if first_partition + partitions > PARTITIONS_MAX:
+        raise KafkaError(ErrorCode.INVALID_PARTITIONS, f"A topic can have at most {PARTITIONS_MAX} partitions.")
     if replication_factor <= 0:
         raise KafkaError(ErrorCode.INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0.")
     if replication_factor > len(brokers):

@@ -43,3 +43,7 @@ def test_what_cannot_be_placed_is_refused() -> None:
         place_replicas([0], 0, 1, start=0, shift=0)
     with pytest.raises(KafkaError, match="larger than 0"):
         place_replicas([0], 1, 0, start=0, shift=0)
+    with pytest.raises(KafkaError, match="at most 50000 partitions"):
+        place_replicas([0], 2**31 - 1, 1, start=0, shift=0)
+    with pytest.raises(KafkaError, match="at most 50000 partitions"):
+        place_replicas([0], 1, 1, start=0, shift=0, first_partition=50_000)
