@@ -12,7 +12,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]
-from kafka import KafkaConsumer  # type: ignore[attr-defined]
+from kafka import KafkaConsumer
 
 from .conftest import JavaTool, TopicMaker, unused_name
 
