@@ -202,7 +202,7 @@ def _rewritten(path: str, content: bytes) -> bytes:
             assert PartitionState.path(partition) == path
             return PartitionState.encode(PartitionState.decode(partition, content, 0))
         case ["config", "changes", _]:
-            return ConfigChanges.encode("brokers", "<default>")
+            return ConfigChanges.encode(*json.loads(content)["entity_path"].split("/", 1))
         case ["config", entity_type, name]:
             return EntityConfig.encode(EntityConfig.decode(entity_type, name, content))
         case ["cluster", "id"]:

@@ -51,7 +51,7 @@ def test_requests_wait_for_a_server_that_restarts(tmp_path: Path) -> None:
     events: queue.Queue[SessionEvent] = queue.Queue()
     server = EmbeddedZooKeeper(tmp_path)
     server.start()
-    session = ZkSession(server.connect, session_timeout_ms=20_000, connection_timeout_ms=20_000, listener=events.put)
+    session = ZkSession(server.connect, session_timeout_ms=6_000, connection_timeout_ms=60_000, listener=events.put)
     try:
         session.start()
         session.ensure_paths(["/kept"])
