@@ -14,7 +14,7 @@ from odradek.base.file_slice import FileSlice
 from odradek.log.config import LogConfig
 from odradek.log.partition_log import AppendResult, PartitionLog
 from odradek.log.transaction_index import AbortedTransaction
-from odradek.log.validation import BatchRules, CheckedRecords, Origin, check_produce_records
+from odradek.log.validation import BatchRules, CheckedRecords, Origin, RecordCheck, check_produce_records
 from odradek.model.topology import NO_LEADER, PartitionDirective, TopicPartition
 from odradek.protocol.compression import Codec
 from odradek.protocol.record_batch import TimestampType
@@ -54,6 +54,11 @@ def batch_rules(config: LogConfig) -> BatchRules:
     )
 
 
+def own_rules(rules: BatchRules) -> BatchRules:
+    """The same for what this broker made itself: nobody has to find out whether its records are sound."""
+    return replace(rules, origin=Origin.COORDINATOR, compacted=False, verify_records=RecordCheck.HEADER)
+
+
 class Partition:
     def __init__(self, partition: TopicPartition, topic_id: UUID, log: PartitionLog, broker_id: int) -> None:
         self.topic_partition = partition
@@ -69,6 +74,7 @@ class Partition:
         self.messages_in = self.bytes_in = self.bytes_out = 0  # since the broker began to host it
         self._broker_id = broker_id
         self._rules = batch_rules(log.config)
+        self._own_rules = own_rules(self._rules)
 
     @property
     def is_leader(self) -> bool:
@@ -100,7 +106,7 @@ class Partition:
         """Write what a coordinator of this broker has to remember."""
         with self.lock:
             self._check_may_append(acks)
-            checked = self.log.check(records, replace(self._rules, origin=Origin.COORDINATOR))
+            checked = self.log.check(records, self._own_rules)
             return self._write(checked, len(records))
 
     def _check_may_append(self, acks: int) -> None:
@@ -132,6 +138,7 @@ class Partition:
         with self.lock:
             self.log.update_config(config)
             self._rules = batch_rules(config)
+            self._own_rules = own_rules(self._rules)
 
     def last_stable_offset(self, watermark: int) -> int:
         """The end of what a read_committed consumer may see: no transaction before it is still open."""
