@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from time import monotonic_ns
 from typing import ParamSpec
 
-from odradek.api.request_metrics import ApiTimings
+from odradek.api.request_metrics import ApiTimings, Moments
 from odradek.base.clock import Clock
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.logs import get_logger
@@ -97,7 +97,5 @@ class RequestContext:
 
     def sent(self, sent_ns: int) -> None:
         """Called when the last byte of the answer has left: only now is it known how long everything took."""
-        request = self.request
-        self._timings.record(
-            self.header.api_version, request.received_ns, self.started_ns, self.handled_ns, self.replied_ns, sent_ns
-        )
+        moments = Moments(self.request.received_ns, self.started_ns, self.handled_ns, self.replied_ns, sent_ns)
+        self._timings.record(self.header.api_version, moments)

@@ -1,47 +1,59 @@
-"""How many requests of each kind, and where their time goes: queue, local, remote, response, total."""
+"""How many requests of each kind, and where their time goes: queue, local, remote, response, total.
+
+Of each API the moments of the last thousand requests are remembered, which costs one store per request; durations and
+quantiles are worked out when somebody asks.
+"""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
-from odradek.base.metrics import Sample, Timing, timing_samples
+from odradek.base.metrics import Sample, histogram_samples
 from odradek.protocol.api_keys import ApiKey
+
+REMEMBERED = 1024  # a power of two: a mask finds the place
+
+
+class Moments(NamedTuple):
+    """When a request was read, begun, left by its handler, answered, and sent. In nanoseconds of one clock."""
+
+    received: int
+    started: int
+    handled: int
+    replied: int
+    sent: int
+
+
+# What Kafka calls each stretch of a request's life.
+STRETCHES: dict[str, Callable[[Moments], int]] = {
+    "requestqueuetimems": lambda m: m.started - m.received,  # for a thread
+    "localtimems": lambda m: m.handled - m.started,  # in the handler
+    "remotetimems": lambda m: max(0, m.replied - m.handled),  # in a purgatory
+    "responsesendtimems": lambda m: m.sent - m.replied,
+    "totaltimems": lambda m: m.sent - m.received,
+}
 
 
 class ApiTimings:
-    """The timings of one API. `queue` is the wait for a thread, `remote` the wait in a purgatory."""
-
-    __slots__ = ("_by_version", "local", "queue", "remote", "response", "total")
+    __slots__ = ("_by_version", "_count", "_recent")
 
     def __init__(self) -> None:
         self._by_version: Counter[int] = Counter()
-        self.queue = Timing()
-        self.local = Timing()
-        self.remote = Timing()
-        self.response = Timing()
-        self.total = Timing()
+        self._recent: list[Moments | None] = [None] * REMEMBERED
+        self._count = 0
 
-    def record(
-        self, version: int, received_ns: int, started_ns: int, handled_ns: int, replied_ns: int, sent_ns: int
-    ) -> None:
+    def record(self, version: int, moments: Moments) -> None:
         self._by_version[version] += 1
-        self.queue.record(started_ns - received_ns)
-        self.local.record(handled_ns - started_ns)
-        self.remote.record(max(0, replied_ns - handled_ns))
-        self.response.record(sent_ns - replied_ns)
-        self.total.record(sent_ns - received_ns)
+        self._recent[self._count & (REMEMBERED - 1)] = moments
+        self._count += 1
 
     def samples(self, api: str) -> Iterable[Sample]:
         prefix = "kafka_network_requestmetrics_"
         for version, count in sorted(self._by_version.copy().items()):
             yield Sample(f"{prefix}requests_total", "counter", count, {"request": api, "version": str(version)})
-        for name, timing in (
-            ("requestqueuetimems", self.queue),
-            ("localtimems", self.local),
-            ("remotetimems", self.remote),
-            ("responsesendtimems", self.response),
-            ("totaltimems", self.total),
-        ):
-            yield from timing_samples(prefix + name, timing, {"request": api})
+        recent = [moments for moments in self._recent if moments is not None]
+        for name, stretch in STRETCHES.items():
+            yield from histogram_samples(prefix + name, [stretch(m) for m in recent], self._count, {"request": api})
 
 
 class RequestMetrics:

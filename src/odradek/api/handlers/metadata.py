@@ -1,8 +1,9 @@
 """Metadata (key 3): the brokers, the controller, and who leads which partition.
 
 Versions 0-12. v0 asks for all topics with an empty list, v1+ with null; v4 lets the client forbid auto-creation; v10
-adds topic ids, v12 asks by them. A topic that is to be created by asking is created in the background and answered
-with LEADER_NOT_AVAILABLE, so that the client asks again. Not done: nothing; who may do what comes with authorization.
+adds topic ids, v12 asks by them (earlier, that is an INVALID_REQUEST). A topic that is to be created by asking is
+created in the background and answered with LEADER_NOT_AVAILABLE, so that the client asks again. Not done: nothing; who
+may do what comes with authorization.
 """
 
 from uuid import UUID
@@ -13,6 +14,7 @@ from odradek.base.errors import ErrorCode, KafkaError
 from odradek.model.metadata_image import MetadataImage, TopicImage
 from odradek.model.operations import ALL_ON_CLUSTER, ALL_ON_TOPIC, NOT_ASKED
 from odradek.model.topic_names import check_topic_name, is_internal
+from odradek.model.topology import ZERO_UUID
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.metadata import (
     MetadataRequest,
@@ -22,6 +24,8 @@ from odradek.protocol.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+
+FIRST_BY_ID = 12
 
 
 @handles(ApiKey.METADATA, versions="0-12", may_block=False)
@@ -54,6 +58,8 @@ def _brokers(image: MetadataImage, ctx: RequestContext) -> list[MetadataResponse
 def _asked(
     asked: MetadataRequestTopic, request: MetadataRequest, image: MetadataImage, ctx: RequestContext
 ) -> MetadataResponseTopic:
+    if ctx.version < FIRST_BY_ID and (asked.name is None or asked.topic_id != ZERO_UUID):
+        return _unknown(asked.name or "", ErrorCode.INVALID_REQUEST)
     if asked.name is None:
         return _by_id(asked.topic_id, request, image)
     topic = image.topics.get(asked.name)
