@@ -17,6 +17,7 @@ import json
 import os
 import re
 import threading
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from io import FileIO
@@ -232,11 +233,7 @@ class LogDirs:
     def _create(self, tp: TopicPartition, topic_id: UUID, config: TopicConfig) -> PartitionLog:
         if tp in self._lost or not self._online:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"The log directory of {tp} is offline")
-        counts = dict.fromkeys(self._online_directories(), 0)
-        for opened in self._logs.values():
-            if opened.directory.parent in counts:
-                counts[opened.directory.parent] += 1
-        directory = min(counts, key=counts.__getitem__)
+        directory = self._emptiest()
         try:
             self._forget_former(directory, tp)
             created = self._open(directory / str(tp), tp, clean=False, recovery_point=0, start=0)
@@ -249,6 +246,14 @@ class LogDirs:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"The log of {tp} can't be made: {error}") from error
         log.info("log created", partition=str(tp), directory=str(directory))
         return created
+
+    def _emptiest(self) -> Path:
+        """Where the fewest logs are. Names are compared as text: with thousands of logs, paths would take long."""
+        directories = self._online_directories()
+        if len(directories) == 1:
+            return directories[0]
+        counts = Counter(os.path.dirname(str(opened.directory)) for opened in self._logs.values())
+        return min(directories, key=lambda directory: counts[str(directory)])
 
     def _set_topic_id(self, opened: PartitionLog, topic_id: UUID) -> None:
         write_topic_id(opened.directory, topic_id)
