@@ -28,7 +28,7 @@ from odradek.zk.server import free_port
 LAST_FETCH_BY_NAME = 12
 FETCH_BYTES = 8 << 20
 # A crashed broker's registration is gone after the session, and a restart has to wait for that.
-QUICK = {"zookeeper.session.timeout.ms": "1000", "odradek.metrics.port": "-1"}
+QUICK = {"zookeeper.session.timeout.ms": "1000", "offsets.topic.replication.factor": "1"}
 
 
 class OwnBroker:
