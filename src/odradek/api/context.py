@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import monotonic_ns
-from typing import ParamSpec
+from typing import ParamSpec, TypeAlias
 
 from odradek.api.request_metrics import ApiTimings, Moments
 from odradek.base.clock import Clock
@@ -17,7 +17,7 @@ from odradek.log.log_dirs import LogDirs
 from odradek.model.metadata_image import MetadataCache
 from odradek.network.connection import Connection
 from odradek.network.request import InboundRequest
-from odradek.protocol.framing import RequestHeader
+from odradek.protocol.framing import FixedResponse, RequestHeader
 from odradek.protocol.schema import Response
 from odradek.replication.fetch_sessions import FetchSessions
 from odradek.replication.replica_manager import ReplicaManager
@@ -25,6 +25,8 @@ from odradek.replication.replica_manager import ReplicaManager
 log = get_logger(__name__)
 
 P = ParamSpec("P")
+
+Answer: TypeAlias = Response | FixedResponse
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ class RequestContext:
         header: RequestHeader,
         request: InboundRequest,
         timings: ApiTimings,
-        send: Callable[["RequestContext", Response | None], None],
+        send: Callable[["RequestContext", Answer | None], None],
     ) -> None:
         self.broker = broker
         self.header = header
@@ -73,7 +75,7 @@ class RequestContext:
     def connection(self) -> Connection:
         return self.request.connection
 
-    def reply(self, response: Response | None) -> None:
+    def reply(self, response: Answer | None) -> None:
         """Answer, from any thread, exactly once. None ends a request that has no answer."""
         self.replied_ns = monotonic_ns()
         self._send(self, response)

@@ -8,7 +8,7 @@ from functools import partial
 from time import monotonic_ns
 
 from odradek.api import handlers
-from odradek.api.context import BrokerServices, RequestContext
+from odradek.api.context import Answer, BrokerServices, RequestContext
 from odradek.api.handlers.api_versions import unsupported_version
 from odradek.api.registry import HANDLERS, LATER, NO_ANSWER, Handler, Outcome
 from odradek.api.request_metrics import RequestMetrics
@@ -17,7 +17,7 @@ from odradek.network.request import InboundRequest
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.framing import RequestHeader, UnsupportedVersion, decode_request, encode_response, is_produce
 from odradek.protocol.primitives import ProtocolError
-from odradek.protocol.schema import Request, Response
+from odradek.protocol.schema import Request
 
 log = get_logger(__name__)
 
@@ -72,7 +72,7 @@ class Dispatcher:
         return True
 
     def _serve(self, handler: Handler, message: Request, ctx: RequestContext) -> None:
-        outcome: Response | Outcome = handler.run(message, ctx)
+        outcome: Answer | Outcome = handler.run(message, ctx)
         ctx.handled_ns = monotonic_ns()
         if outcome is NO_ANSWER:
             ctx.reply(None)
@@ -94,7 +94,7 @@ class Dispatcher:
         request.close_connection(f"request {header.api_key} v{header.api_version} is not supported")
 
 
-def _send(ctx: RequestContext, response: Response | None) -> None:
+def _send(ctx: RequestContext, response: Answer | None) -> None:
     header, request = ctx.header, ctx.request
     request.on_sent = ctx.sent
     request.reply(None if response is None else encode_response(header.correlation_id, response, header.api_version))

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeVar
 
-from odradek.api.context import RequestContext
+from odradek.api.context import Answer, RequestContext
 from odradek.protocol.api_keys import ApiKey
-from odradek.protocol.schema import Request, Response
+from odradek.protocol.schema import Request
 
 
 class Outcome(Enum):
@@ -31,13 +31,13 @@ class Handler:
     min_version: int
     max_version: int
     may_block: bool | Callable[[Any], bool]
-    run: Callable[[Any, RequestContext], Response | Outcome]
+    run: Callable[[Any, RequestContext], Answer | Outcome]
 
 
 HANDLERS: dict[int, Handler] = {}
 
 RequestT = TypeVar("RequestT", bound=Request)
-ResponseT = TypeVar("ResponseT", bound=Response | Outcome)
+ResponseT = TypeVar("ResponseT", bound=Answer | Outcome)
 HandlerFunction = Callable[[RequestT, RequestContext], ResponseT]
 
 

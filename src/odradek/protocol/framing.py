@@ -92,8 +92,26 @@ def _request_decoder(key: int, version: int) -> Callable[[memoryview, int], tupl
     return api.request.decoder(version) if api and version in api.versions else None
 
 
-def encode_response(correlation_id: int, response: Response, version: int) -> list[bytes | FileSlice]:
+class FixedResponse:
+    """A response that is the same for everybody: encoded once per version."""
+
+    def __init__(self, response: Response) -> None:
+        self._response = response
+        self._frames: dict[int, bytes] = {}
+
+    def frame(self, correlation_id: int, version: int) -> bytes:
+        known = self._frames.get(version)
+        if known is None:
+            (chunk,) = encode_response(0, self._response, version)
+            assert isinstance(chunk, bytes), "what stays in files isn't the same for everybody"
+            known = self._frames[version] = chunk
+        return known[:4] + correlation_id.to_bytes(4, "big", signed=True) + known[8:]
+
+
+def encode_response(correlation_id: int, response: Response | FixedResponse, version: int) -> list[bytes | FileSlice]:
     """The whole frame, its length included. A response without file slices is exactly one chunk."""
+    if isinstance(response, FixedResponse):
+        return [response.frame(correlation_id, version)]
     out = bytearray(9 if _has_flexible_header(response, version) else 8)
     splices: Splices = []
     response.encoder(version)(response, out, splices)

@@ -8,6 +8,7 @@ import pytest
 from odradek.base.file_slice import FileSlice
 from odradek.protocol.api_keys import APIS, ApiKey
 from odradek.protocol.framing import (
+    FixedResponse,
     RequestHeader,
     UnsupportedVersion,
     decode_request,
@@ -16,7 +17,7 @@ from odradek.protocol.framing import (
     encode_response,
     parse_request_header,
 )
-from odradek.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from odradek.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from odradek.protocol.messages.controlled_shutdown import ControlledShutdownRequest
 from odradek.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from odradek.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -122,3 +123,11 @@ def test_the_table_and_the_classes_agree() -> None:
         assert api.request.VERSIONS == api.response.VERSIONS == api.versions
         assert api.request.FLEXIBLE == api.response.FLEXIBLE
         assert (api.min_version, api.max_version) == (api.versions[0], api.versions[-1])
+
+
+def test_a_fixed_response_differs_only_in_whom_it_answers() -> None:
+    response = ApiVersionsResponse(api_keys=[ApiVersion(api_key=1, min_version=2, max_version=3)])
+    fixed = FixedResponse(response)
+    for version in (0, 3):
+        for correlation_id in (1, -7, 2**31 - 1):
+            assert encode_response(correlation_id, fixed, version) == encode_response(correlation_id, response, version)
