@@ -25,6 +25,7 @@ from odradek.protocol.framing import decode_response, encode_request
 from odradek.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from odradek.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from odradek.protocol.messages.fetch import FetchResponse
+from odradek.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from odradek.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from odradek.protocol.record_batch import BatchHeader, pack_batch, read_header
 from odradek.protocol.records import Record, encode_record
@@ -336,6 +337,22 @@ def test_millions_of_tiny_records(broker: OwnBroker, claims: int) -> None:
     with broker.client() as client:
         code = produce(client, "good", records).error_code
     assert code == (ErrorCode.NONE if claims > 5 else ErrorCode.INVALID_RECORD)
+
+
+@pytest.mark.parametrize("growth_max", [160 * MEGABYTE])
+def test_a_search_by_time_through_many_records(broker: OwnBroker) -> None:
+    """The batch claims a time that none of its records has, so that all of them are looked at."""
+    count = 500_000
+    record = encode_record(Record(0, 0, None, b""), 0, 0)
+    fields = {"record_count": count, "last_offset_delta": count - 1, "base_timestamp": 0, "max_timestamp": 2000}
+    broker.create_topic("times")
+    with broker.client() as client:
+        payload = compress(Codec.ZSTD, record * count)
+        assert produce(client, "times", batch_with(payload, attributes=Codec.ZSTD, **fields)).error_code == 0
+        wanted = ListOffsetsPartition(partition_index=0, timestamp=1000)
+        request = ListOffsetsRequest(topics=[ListOffsetsTopic(name="times", partitions=[wanted])])
+        answer = client.send(request).topics[0].partitions[0]
+    assert (answer.error_code, answer.offset) == (0, -1)
 
 
 # ---- names

@@ -30,7 +30,16 @@ CONSUMER = -1
 NONE_FOUND = (-1, -1)
 
 
-@handles(ApiKey.LIST_OFFSETS, versions="0-9", may_block=False)
+def searches_by_time(request: ListOffsetsRequest) -> bool:
+    """Whether batches have to be read, and records in them, of which there may be many."""
+    return any(
+        asked.timestamp >= 0 or asked.timestamp == MAX_TIMESTAMP
+        for topic in request.topics
+        for asked in topic.partitions
+    )
+
+
+@handles(ApiKey.LIST_OFFSETS, versions="0-9", may_block=searches_by_time)
 def list_offsets(request: ListOffsetsRequest, ctx: RequestContext) -> ListOffsetsResponse:
     return ListOffsetsResponse(
         topics=[
