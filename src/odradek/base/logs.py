@@ -15,7 +15,8 @@ from collections.abc import Callable
 from typing import TextIO
 
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
-_NEEDS_QUOTES = frozenset(' "=\n\r\t')
+_NEEDS_QUOTES = frozenset(' "=')
+_SHOWN_CHARACTERS_MAX = 2000
 
 Render = Callable[[float, str, str, str, dict[str, object]], str]
 
@@ -77,8 +78,12 @@ def _timestamp(at: float) -> str:
 
 
 def _shown(value: object) -> str:
-    """Quoted where it would otherwise not be seen where a value ends; what clients sent may contain anything."""
+    """Quoted where it would otherwise not be seen where a value ends; what clients sent may be anything, and long."""
     text = str(value)
+    if len(text) > _SHOWN_CHARACTERS_MAX:
+        text = f"{text[:_SHOWN_CHARACTERS_MAX]}… ({len(text)} characters)"
+    if not text.isprintable():
+        return json_.dumps(text)  # nothing that a terminal would obey
     return json_.dumps(text, ensure_ascii=False) if not text or not _NEEDS_QUOTES.isdisjoint(text) else text
 
 
