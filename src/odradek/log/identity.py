@@ -45,10 +45,13 @@ def write_broker_id(directory: Path, broker_id: int, cluster_id: str) -> None:
 
 
 def _meta_properties(directory: Path) -> dict[str, str]:
+    path = directory / META_PROPERTIES
     try:
-        return parse_properties((directory / META_PROPERTIES).read_text("utf-8"))
+        return parse_properties(path.read_text("utf-8"))
     except FileNotFoundError:
         return {}
+    except ValueError as error:
+        raise FatalError(f"{path} is damaged ({error}): restore it, or delete it to have it written anew") from None
 
 
 def read_topic_id(directory: Path) -> UUID | None:

@@ -122,6 +122,14 @@ def test_the_directory_knows_its_broker_and_cluster(tmp_path: Path) -> None:
     site.crash()
 
 
+def test_a_damaged_meta_properties_is_told_in_words(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    (tmp_path / "meta.properties").write_bytes(b"\xff\x00noise")
+    with pytest.raises(FatalError, match=r"meta.properties is damaged .*restore it, or delete it"):
+        site.dirs.remembered_id("c")
+    site.crash()
+
+
 def test_what_kafka_adds_to_meta_properties_stays(tmp_path: Path) -> None:
     text = "#\n#Mon Jan 01 00:00:00 UTC 2024\ncluster.id=c\nversion=0\ndirectory.id=abc\nbroker.id=1\n"
     (tmp_path / "meta.properties").write_text(text)
