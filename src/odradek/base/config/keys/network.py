@@ -23,5 +23,5 @@ socket.connection.setup.timeout.ms         long    10000                -       
 socket.listen.backlog.size                 int     50                   >=1           medium  read-only
 socket.receive.buffer.bytes                int     102400               -             high    read-only
 socket.request.max.bytes                   int     104857600            >=1           high    read-only
-socket.send.buffer.bytes                   int     102400               -             high    read-only
+socket.send.buffer.bytes                   int     -1                   -             high    read-only
 """
