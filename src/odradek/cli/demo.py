@@ -3,7 +3,10 @@
 Everything lives in a temporary directory and on free ports, so it disturbs nothing and leaves nothing.
 """
 
+import os
+import shutil
 import signal
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -67,6 +70,7 @@ def demo(
             _show_figures(cluster, records, Timing(start_seconds, write_seconds, read_seconds))
     console.print("The broker has stopped and its files are gone. To go on, type:\n")
     for command in (
+        *_activation(),
         "odradek up --data my-cluster --detach",
         "odradek topics create orders --partitions 3",
         "echo 'hello' | odradek produce --topic orders",
@@ -76,6 +80,12 @@ def demo(
     ):
         console.print(f"  {command}", style="cyan")
     console.print("\nAny Kafka client works too: bootstrap.servers=127.0.0.1:9092")
+
+
+def _activation() -> list[str]:
+    """How to get `odradek` on the path, where the virtual environment that runs this isn't active."""
+    activate = Path(sys.prefix) / "bin" / "activate"
+    return [] if shutil.which("odradek") or not activate.exists() else [f"source {os.path.relpath(activate)}"]
 
 
 def value_of(number: int) -> bytes:
