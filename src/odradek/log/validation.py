@@ -180,7 +180,10 @@ def assign_offsets(checked: CheckedRecords, *, next_offset: int, leader_epoch: i
         infos.append(_info(header, offset, position, len(part)))
         offset += header.last_offset_delta + 1
         position += len(part)
-    return _result(_join([batch.data for batch in checked.batches]), infos, rules, checked.now_ms)
+    data = checked.batches[0].data
+    if len(infos) > 1:
+        data = memoryview(b"".join(batch.data for batch in checked.batches))
+    return _result(data, infos, rules, checked.now_ms)
 
 
 def _check_batch(records: memoryview, pos: int, header: BatchHeader, rules: BatchRules) -> None:
@@ -320,10 +323,6 @@ def _result(data: memoryview, infos: list[BatchInfo], rules: BatchRules, now_ms:
         newest.last_offset,
         now_ms if rules.timestamp_type is TimestampType.LOG_APPEND_TIME else NO_TIMESTAMP,
     )
-
-
-def _join(parts: list[memoryview]) -> memoryview:
-    return parts[0] if len(parts) == 1 else memoryview(b"".join(parts))
 
 
 def _too_large(size: int, rules: BatchRules) -> KafkaError:
