@@ -7,7 +7,7 @@ transaction count when its marker says so.
 from collections import defaultdict
 from collections.abc import Iterator
 
-from odradek.base.errors import KafkaError
+from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
 from odradek.coordinator.group import Group, Moment
 from odradek.coordinator.group_records import (
@@ -87,9 +87,12 @@ def replay(partition_log: PartitionLog, max_bytes: int) -> GroupReplay:
     offset = partition_log.log_start_offset
     while offset < (end := partition_log.log_end_offset):
         buf = partition_log.read(offset, max_bytes, upper_bound=end).records.read()
-        if not buf:
-            break
-        for pos, header in batches(buf):
+        before = offset
+        for pos, header in batches(buf, partial_tail=True):
             replayed.apply(buf, pos, header)
             offset = header.next_offset
+        if offset == before:
+            if buf:
+                raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"No batch at offset {offset} of {partition_log.partition}")
+            break
     return replayed

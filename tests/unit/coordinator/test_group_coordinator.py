@@ -42,6 +42,7 @@ class Stage:
             "zookeeper.connect": "unused:1",
             "log.dirs": str(directory),
             "offsets.topic.num.partitions": "1",
+            "offsets.load.buffer.size": "300",  # so that replays are made of pieces that end inside of batches
         }
         config = BrokerConfig.from_properties(properties)
         self.topic_config = TopicConfig.of(config, {"cleanup.policy": "compact"})
@@ -137,6 +138,13 @@ def test_a_group_and_its_offsets_survive_a_failover(stage: Stage) -> None:
     assert (description.state, description.protocol) == ("Stable", "range")
     assert [(member.id, member.assignment) for member in description.members] == [("m", b"all of it")]
     assert stage.groups.heartbeat("g", "m", None, 1) is ErrorCode.NONE
+
+
+def test_many_commits_are_replayed_in_order(stage: Stage) -> None:
+    for offset in range(100):
+        stage.commit(f"g{offset % 3}", offset)
+    stage.fail_over()
+    assert [stage.committed(f"g{index}") for index in range(3)] == [99, 97, 98]
 
 
 def test_a_member_that_does_not_survive_the_failover_is_missed(stage: Stage) -> None:
