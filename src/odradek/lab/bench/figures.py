@@ -14,7 +14,7 @@ from statistics import median
 
 from odradek.lab.bench.clients import Batching, Clients, Metrics, Records, alter_topic, topic
 from odradek.lab.bench.process_stats import cpu_seconds, rss_mb, thread_cpu_seconds
-from odradek.lab.bench.systems import API_VERSIONS_V0, FIND_COORDINATOR, System
+from odradek.lab.bench.systems import API_VERSIONS_V0, System
 
 SETTLE_S = 5.0
 IDLE_S = 10.0
@@ -66,7 +66,6 @@ class Figure:
     targets: tuple[Target, ...]
     session: Session
     needs_kcat: bool = False
-    needs_api_key: int | None = None
 
 
 def at_least(metric: str, bound: float) -> Target:
@@ -135,7 +134,6 @@ def consume_figures() -> Iterator[Figure]:
             f"consume {load}, ConsumerPerformance",
             targets,
             partial(consume_in_group, load),
-            needs_api_key=FIND_COORDINATOR,
         )
         yield Figure(
             "kcat",

@@ -3,6 +3,7 @@
 The broker is a child of this process and is addressed by its pid, so that both are timed and metered in the same way.
 """
 
+import os
 import shutil
 import socket
 import struct
@@ -17,7 +18,6 @@ from pathlib import Path
 START_LIMIT_S = 60.0
 STOP_LIMIT_S = 60.0
 POLL_INTERVAL_S = 0.005
-FIND_COORDINATOR = 10
 
 # What Kafka's own start scripts give the JVM.
 JVM_OPTIONS = (
@@ -53,7 +53,9 @@ class Process:
     @classmethod
     def start(cls, command: list[str], log: Path) -> "Process":
         with log.open("ab") as out:
-            return cls(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out), log)
+            return cls(
+                subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=_environment()), log
+            )
 
     @property
     def pid(self) -> int:
@@ -122,16 +124,13 @@ class System(ABC):
         properties.write_text(self._server_properties())
         start = time.monotonic()
         self._broker = Process.start(self.broker_command(properties), self.directory / "broker.log")
-        await_answer(self._broker, lambda: bool(api_versions(self.port)))
+        await_answer(self._broker, lambda: serves(self.port))
         return time.monotonic() - start
 
     def stop_broker(self) -> None:
         if self._broker is not None:
             broker, self._broker = self._broker, None
             broker.stop()
-
-    def supports(self, api_key: int) -> bool:
-        return api_key in api_versions(self.port)
 
     def java(self, heap: str, *arguments: str) -> list[str]:
         log4j = f"-Dlog4j.configuration=file:{self.directory}/log4j.properties"
@@ -159,6 +158,11 @@ class System(ABC):
 class Kafka(System):
     def broker_command(self, properties: Path) -> list[str]:
         return self.java("1g", "kafka.Kafka", str(properties))
+
+
+def _environment() -> dict[str, str]:
+    """A Python that may keep its compiled modules, as an installed one does."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 class Odradek(System):
@@ -192,11 +196,6 @@ def exchange(port: int, request: bytes) -> bytes:
         return b""
 
 
-def api_versions(port: int) -> dict[int, tuple[int, int]]:
-    """API key → its least and greatest version; empty while the broker does not serve."""
-    answer = exchange(port, API_VERSIONS_V0)
-    if len(answer) < 14:
-        return {}
-    (count,) = struct.unpack_from(">i", answer, 10)
-    entries = struct.iter_unpack(">hhh", answer[14 : 14 + 6 * count])
-    return {key: (least, greatest) for key, least, greatest in entries}
+def serves(port: int) -> bool:
+    """Whether the broker there answers ApiVersions."""
+    return len(exchange(port, API_VERSIONS_V0)) > 8
