@@ -36,7 +36,7 @@ class Holding(Echo):
 class Slow(Echo):
     def begin(self, request: InboundRequest) -> bool:
         if request.frame == b"slow":
-            time.sleep(0.03)
+            time.sleep(0.1)
         return super().begin(request)
 
 
@@ -47,7 +47,7 @@ def test_many_long_requests_of_one_client_let_others_have_a_turn(serve, connect)
     time.sleep(0.05)
     began = time.monotonic()
     assert modest.ask(b"quick") == b"quick"
-    assert time.monotonic() - began < 0.5  # all fifty take 1.5 s
+    assert time.monotonic() - began < 3  # all fifty take 5 s
     assert [greedy.receive() for _ in range(50)] == [b"slow"] * 50
 
 

