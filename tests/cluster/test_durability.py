@@ -386,6 +386,8 @@ def test_a_disk_that_is_gone(two_disks: OwnBroker) -> None:
         write_values(client, "second", [b"0"])
     gone = broker.partition_dir("first").parent
     gone.rename(gone.with_name("unmounted"))
+    with broker.client() as client:
+        produce(client, "first", batch_of(b"into a file without a name"))  # the next checkpoint finds no directory
     eventually(lambda: f"log directory offline directory={gone} " in broker.log)
     with broker.client() as client:
         assert produce(client, "first", batch_of(b"0")).error_code == ErrorCode.KAFKA_STORAGE_ERROR
