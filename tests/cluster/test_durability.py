@@ -4,6 +4,7 @@ Every broker here is a process of its own on real files. Of a record that was ac
 and the value; after each restart it must be there, in order, once.
 """
 
+import re
 import subprocess
 import threading
 import time
@@ -49,6 +50,15 @@ def broker(tmp_path: Path, zookeeper: str) -> Iterator[OwnBroker]:
 # ---- kill -9
 
 
+class Phase:
+    """What the writers are to do. They pause while somebody reads it all, or the reader would never catch up."""
+
+    def __init__(self) -> None:
+        self.writing = threading.Event()
+        self.ended = threading.Event()
+        self.writing.set()
+
+
 class IdempotentWriter:
     """librdkafka, with its retries: what it was promised and what it sent twice must be in the log once."""
 
@@ -69,8 +79,9 @@ class IdempotentWriter:
         self.acknowledged: list[list[int]] = [[] for _ in range(PARTITIONS)]
         self.failures: list[ClientError] = []
 
-    def write(self, stopped: threading.Event) -> None:
-        while not stopped.is_set():
+    def write(self, phase: Phase) -> None:
+        while not phase.ended.is_set():
+            phase.writing.wait()
             for partition in range(PARTITIONS):
                 self._write_one(partition)
             self._producer.poll(0)
@@ -119,23 +130,24 @@ class PipelinedWriter:
         self._sent = 0
         self.acknowledged: dict[int, bytes] = {}
 
-    def write(self, stopped: threading.Event) -> None:
-        while not stopped.is_set():
+    def write(self, phase: Phase) -> None:
+        while not phase.ended.is_set():
             try:
                 connection = PipelinedConnection[bytes](self._address, timeout_ms=10_000)
             except ConnectionFailed:
                 time.sleep(0.02)
                 continue
             try:
-                self._write_on(connection, stopped)
+                self._write_on(connection, phase)
             except ConnectionFailed:
                 continue
             finally:
                 connection.close()
 
-    def _write_on(self, connection: PipelinedConnection[bytes], stopped: threading.Event) -> None:
+    def _write_on(self, connection: PipelinedConnection[bytes], phase: Phase) -> None:
         connection.socket.settimeout(2)
-        while not stopped.is_set():
+        while not phase.ended.is_set():
+            phase.writing.wait()
             while connection.in_flight < IN_FLIGHT_MAX:
                 value = b"value %d" % self._sent
                 self._sent += 1
@@ -174,19 +186,22 @@ def kill_while_writing(broker: OwnBroker, rounds: int) -> int:
     broker.create_topic(HEAVY, PARTITIONS)
     broker.create_topic(PIPELINED)
     idempotent, pipelined = IdempotentWriter(broker), PipelinedWriter(broker)
-    stopped = threading.Event()
-    threads = [threading.Thread(target=writer.write, args=(stopped,)) for writer in (idempotent, pipelined)]
+    phase = Phase()
+    threads = [threading.Thread(target=writer.write, args=(phase,)) for writer in (idempotent, pipelined)]
     for thread in threads:
         thread.start()
     try:
         for _ in range(rounds):
             await_progress(idempotent, pipelined)
             broker.kill()
+            phase.writing.clear()
             broker.start()
             idempotent.check(broker)
             pipelined.check(broker)
+            phase.writing.set()
     finally:
-        stopped.set()
+        phase.ended.set()
+        phase.writing.set()
         for thread in threads:
             thread.join()
     assert not idempotent.failures
@@ -319,6 +334,9 @@ def test_a_clean_stop_needs_no_scan(broker: OwnBroker) -> None:
     assert "clean=True" in log
     assert "segment checked" not in log
     assert "segment cut" not in log
+    loaded = re.search(r"logs loaded logs=4 ms=(\d+)", log)
+    assert loaded is not None
+    assert int(loaded[1]) < 500
     with broker.client() as client:
         assert [len(read_all(client, "clean", partition)) for partition in range(4)] == [4] * 4
 
