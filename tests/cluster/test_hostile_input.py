@@ -355,6 +355,20 @@ def test_a_search_by_time_through_many_records(broker: OwnBroker) -> None:
     assert (answer.error_code, answer.offset) == (0, -1)
 
 
+@pytest.mark.parametrize("growth_max", [200 * MEGABYTE])
+@pytest.mark.parametrize(("count", "code"), [(200_000, ErrorCode.NONE), (600_000, ErrorCode.MESSAGE_TOO_LARGE)])
+def test_an_old_consumer_of_many_tiny_records(broker: OwnBroker, count: int, code: ErrorCode) -> None:
+    """What it gets has to be converted, record by record."""
+    topic = f"tiny-{count}"
+    payload = b"".join(encode_record(Record(number, 0, None, b""), 0, 0) for number in range(count))
+    fields = {"attributes": Codec.GZIP, "record_count": count, "last_offset_delta": count - 1}
+    broker.create_topic(topic)
+    with broker.client() as client:
+        assert produce(client, topic, batch_with(compress(Codec.GZIP, payload), **fields)).error_code == 0
+        answer = client.send(fetch_request(topic, 0), 3).responses[0].partitions[0]
+    assert answer.error_code == code
+
+
 # ---- names
 
 WRONG_NAMES = ["../x", "..", ".", "a/b", "a\0b", "", "n" * 250, "ü", "a b", "a\nb"]

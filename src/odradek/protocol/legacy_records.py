@@ -45,6 +45,8 @@ _CRC_AT: Final = 12
 _BODY_AT: Final = 18
 _CHECKED_FROM: Final = 16
 _MIN_SIZE: Final = 14
+# A batch of a megabyte has a tenth of that, unless somebody wants the broker's memory to be full of records.
+_CONVERTED_RECORDS_MAX: Final = 500_000
 
 
 class Message(NamedTuple):
@@ -193,6 +195,10 @@ def _down_convert_batch(
     if codec is Codec.ZSTD:
         raise KafkaError(
             ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "Down-conversion of zstandard-compressed batches is not supported"
+        )
+    if header.record_count > _CONVERTED_RECORDS_MAX:
+        raise KafkaError(
+            ErrorCode.MESSAGE_TOO_LARGE, f"A batch of {header.record_count} records is too large for down-conversion"
         )
     records = list(read_records(buf, pos, header, max_decompressed=max_decompressed))
     if codec is Codec.NONE:

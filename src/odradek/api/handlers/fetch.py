@@ -5,7 +5,8 @@ epoch, v12 detection of divergence, v13 topic ids instead of names. v0-3 get the
 conversion. Not done: followers (replica ids) and reads from the closest replica.
 """
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import groupby
 from uuid import UUID
@@ -38,6 +39,10 @@ FIRST_WITH_MAGIC_1 = 2
 FIRST_WITH_ZSTD = 10
 UNBOUNDED = 2**31 - 1
 
+# Converting takes every record apart. Whoever completes the fetch has better to do, and two at a time need twice the
+# memory.
+CONVERTER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="down-conversion")
+
 
 @handles(ApiKey.FETCH, versions="0-17", may_block=False)
 def fetch(request: FetchRequest, ctx: RequestContext) -> Response | Outcome:
@@ -48,8 +53,17 @@ def fetch(request: FetchRequest, ctx: RequestContext) -> Response | Outcome:
     except KafkaError as error:
         return FetchResponse(error_code=error.code)
     answer = ctx.reply_with(partial(_response, ctx, request, session, full))
+    if ctx.version < FIRST_WITH_BATCH_V2:
+        answer = _on_converter(answer)
     ctx.broker.replicas.fetch(targets, _terms(request, ctx), answer)
     return LATER
+
+
+def _on_converter(answer: Callable[[list[FetchOutcome]], None]) -> Callable[[list[FetchOutcome]], None]:
+    def hand_over(outcomes: list[FetchOutcome]) -> None:
+        CONVERTER.submit(answer, outcomes)
+
+    return hand_over
 
 
 def _terms(request: FetchRequest, ctx: RequestContext) -> FetchTerms:
