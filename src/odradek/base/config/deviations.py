@@ -24,4 +24,7 @@ DEVIATIONS: dict[str, Deviation] = {
     "socket.send.buffer.bytes": Deviation(
         "102400", "the kernel's own sizing lets sendfile hand over more at once: half the processor time per fetch"
     ),
+    "socket.listen.backlog.size": Deviation(
+        "50", "when many clients connect at once, those beyond it wait a second for the system's next try"
+    ),
 }

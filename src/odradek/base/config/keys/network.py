@@ -20,7 +20,7 @@ security.inter.broker.protocol  string
     PLAINTEXT  PLAINTEXT|SSL|SASL_PLAINTEXT|SASL_SSL  medium  read-only
 socket.connection.setup.timeout.max.ms     long    30000                -             medium  read-only
 socket.connection.setup.timeout.ms         long    10000                -             medium  read-only
-socket.listen.backlog.size                 int     50                   >=1           medium  read-only
+socket.listen.backlog.size                 int     1024                 >=1           medium  read-only
 socket.receive.buffer.bytes                int     102400               -             high    read-only
 socket.request.max.bytes                   int     104857600            >=1           high    read-only
 socket.send.buffer.bytes                   int     -1                   -             high    read-only
