@@ -1,12 +1,17 @@
-"""A member's whole life, at every version of every request that belongs to it."""
+"""A member's whole life at every version of its requests, and what the wrong ones get: here, and from Apache Kafka.
 
+What is expected of Odradek is expected of Kafka in the same words, so that nobody has to believe it.
+"""
+
+import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
 
 import pytest
 
+from apache_kafka import KafkaPeer
 from odradek.base.errors import ErrorCode
 from odradek.network.broker_client import BrokerClient
+from odradek.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from odradek.protocol.messages.delete_groups import DeleteGroupsRequest
 from odradek.protocol.messages.describe_groups import DescribeGroupsRequest
 from odradek.protocol.messages.find_coordinator import FindCoordinatorRequest
@@ -33,11 +38,10 @@ from odradek.protocol.messages.offset_fetch import (
 from odradek.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from odradek.protocol.schema import Request
 
-from .conftest import TopicMaker, unused_name
+from .conftest import unused_name
 
 NEWEST = 9
 OFFSET = 17
-RequestT = TypeVar("RequestT", bound=Request)
 
 
 class Member:
@@ -117,7 +121,8 @@ class Member:
             request.generation_id_or_member_epoch, request.member_id = self.generation, self.id
         answers = self.client.send(request, version).topics[0].partitions
         known = ErrorCode.NONE if version >= 1 else ErrorCode.UNKNOWN_MEMBER_ID  # v0 can't say who commits
-        assert [answer.error_code for answer in answers] == [known, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+        errors = {answer.partition_index: answer.error_code for answer in answers}
+        assert errors == {0: known, 99: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 
     def fetch(self) -> None:
         version = self.of(OffsetFetchRequest)
@@ -154,8 +159,8 @@ class Member:
         partitions = [OffsetDeleteRequestPartition(partition_index=index) for index in (0, 99)]
         topics = [OffsetDeleteRequestTopic(name=self.topic, partitions=partitions)]
         answer = self.client.send(OffsetDeleteRequest(group_id=self.group, topics=topics))
-        errors = [each.error_code for each in answer.topics[0].partitions]
-        assert errors == [ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+        errors = {each.partition_index: each.error_code for each in answer.topics[0].partitions}
+        assert errors == {0: ErrorCode.NONE, 99: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
         (gone,) = self.client.send(DeleteGroupsRequest(groups_names=[self.group]), self.of(DeleteGroupsRequest)).results
         # Without its last offset nothing was left of it.
         assert gone.error_code == ErrorCode.GROUP_ID_NOT_FOUND
@@ -174,30 +179,114 @@ class Member:
 
 
 @pytest.fixture(scope="module")
-def topic(bootstrap: str, new_topic: TopicMaker) -> str:
-    return new_topic(partitions=2)
+def kafka_bootstrap(kafka_peer: KafkaPeer) -> str:
+    return kafka_peer.bootstrap_servers
 
 
-def test_a_life_at_every_version(bootstrap: str, topic: str) -> None:
-    members = [Member(bootstrap, topic, version) for version in range(NEWEST + 1)]
-    while members[0].client.send(FindCoordinatorRequest(key=""), 1).error_code:
-        pass  # the groups' topic is being made
+def prepare(bootstrap: str) -> str:
+    """A topic, and the groups' own topic, which is made by asking for a coordinator."""
+    name = unused_name()
+    with Member(bootstrap, name, NEWEST).client as client:
+        topic = CreatableTopic(name=name, num_partitions=2, replication_factor=1)
+        assert client.send(CreateTopicsRequest(topics=[topic])).topics[0].error_code == ErrorCode.NONE
+        while client.send(FindCoordinatorRequest(key=""), 1).error_code:
+            time.sleep(0.05)
+        while client.send(DescribeGroupsRequest(groups=["nobody"])).groups[0].error_code:
+            time.sleep(0.05)
+    return name
+
+
+def live_at_all(bootstrap: str, versions: range) -> None:
+    topic = prepare(bootstrap)
+    members = [Member(bootstrap, topic, version) for version in versions]
     with ThreadPoolExecutor(len(members)) as everybody:
         list(everybody.map(Member.live, members))
 
 
-def test_coordinators_that_are_not_here(bootstrap: str) -> None:
-    transactional, share, unknown = 1, 2, 9
+def test_a_life_at_every_version(bootstrap: str) -> None:
+    live_at_all(bootstrap, range(NEWEST + 1))
+
+
+def test_a_life_at_every_version_with_apache_kafka(kafka_bootstrap: str) -> None:
+    live_at_all(kafka_bootstrap, range(1, NEWEST + 1))  # it keeps what v0 commits in ZooKeeper
+
+
+def joining(**said: object) -> JoinGroupRequest:
+    protocols = [JoinGroupRequestProtocol(name="range", metadata=b"")]
+    usual = {"group_id": "wrong", "session_timeout_ms": 10_000, "rebalance_timeout_ms": 1_000}
+    return JoinGroupRequest(**{**usual, "protocol_type": "consumer", "protocols": protocols, **said})  # type: ignore[arg-type]
+
+
+def committing(topic: str, **said: object) -> OffsetCommitRequest:
+    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=1, committed_metadata="x" * 5000)
+    topics = [OffsetCommitRequestTopic(name=topic, partitions=[partition])]
+    return OffsetCommitRequest(topics=topics, **said)  # type: ignore[arg-type]
+
+
+def fetching(topic: str) -> OffsetFetchRequest:
+    return OffsetFetchRequest(group_id="nobody", topics=[OffsetFetchRequestTopic(name=topic, partition_indexes=[0])])
+
+
+def wrong_requests(topic: str) -> list[tuple[Request, int]]:
+    leaving = LeaveGroupRequest(group_id="nobody", members=[MemberIdentity(member_id="x")])
+    return [
+        (joining(group_id=""), 5),
+        (joining(session_timeout_ms=1), 7),
+        (joining(session_timeout_ms=2**31 - 1), 7),
+        (joining(member_id="x"), 7),
+        (joining(protocols=[]), 7),
+        (joining(protocol_type=""), 6),
+        (joining(member_id="x", group_instance_id="i"), 9),
+        (SyncGroupRequest(group_id="nobody"), 5),
+        (SyncGroupRequest(group_id="nobody"), 4),
+        (SyncGroupRequest(group_id=""), 3),
+        (HeartbeatRequest(group_id="nobody"), 4),
+        (HeartbeatRequest(group_id=""), 4),
+        (leaving, 5),
+        (LeaveGroupRequest(group_id="nobody", member_id="x"), 2),
+        (LeaveGroupRequest(group_id="", member_id="x"), 2),
+        (committing(topic, group_id="nobody", generation_id_or_member_epoch=3, member_id="x"), 8),
+        (committing(topic, group_id="nobody"), 8),
+        (committing(topic, group_id=""), 8),
+        (committing("no-such-topic", group_id="nobody"), 8),
+        (fetching(topic), 1),
+        (fetching(topic), 5),
+        (fetching("no-such-topic"), 7),
+        (OffsetFetchRequest(group_id="nobody", topics=None), 7),
+        (DescribeGroupsRequest(groups=["nobody", ""], include_authorized_operations=True), 5),
+        (ListGroupsRequest(states_filter=["bogus"]), 4),
+        (ListGroupsRequest(types_filter=["consumer"]), 5),
+        (DeleteGroupsRequest(groups_names=["nobody"]), 2),
+        (OffsetDeleteRequest(group_id="nobody"), 0),
+        (OffsetDeleteRequest(group_id=""), 0),
+    ]
+
+
+def test_what_is_wrong_gets_what_apache_kafka_says(bootstrap: str, kafka_bootstrap: str) -> None:
+    answers = []
+    for address in (bootstrap, kafka_bootstrap):
+        topic = prepare(address)
+        with Member(address, topic, NEWEST).client as client:
+            said = [repr(client.send(request, version)) for request, version in wrong_requests(topic)]
+        answers.append([line.replace(topic, "TOPIC") for line in said])
+    ours, theirs = answers
+    assert ours == theirs
+
+
+@pytest.mark.parametrize(
+    ("key_type", "version", "error"),
+    [
+        (1, 4, ErrorCode.UNSUPPORTED_VERSION),  # transactions
+        (2, 6, ErrorCode.COORDINATOR_NOT_AVAILABLE),  # share groups
+        (2, 5, ErrorCode.INVALID_REQUEST),
+        (9, 6, ErrorCode.INVALID_REQUEST),
+    ],
+)
+def test_coordinators_that_are_not_here(bootstrap: str, key_type: int, version: int, error: ErrorCode) -> None:
     with Member(bootstrap, "", NEWEST).client as client:
-        for key_type, version, error in [
-            (transactional, 4, ErrorCode.UNSUPPORTED_VERSION),
-            (share, 6, ErrorCode.COORDINATOR_NOT_AVAILABLE),
-            (share, 5, ErrorCode.INVALID_REQUEST),
-            (unknown, 6, ErrorCode.INVALID_REQUEST),
-        ]:
-            request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=["a", "b"])
-            answers = client.send(request, version).coordinators
-            assert [(answer.key, answer.error_code, answer.node_id) for answer in answers] == [
-                ("a", error, -1),
-                ("b", error, -1),
-            ]
+        request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=["a", "b"])
+        answers = client.send(request, version).coordinators
+    assert [(answer.key, answer.error_code, answer.node_id) for answer in answers] == [
+        ("a", error, -1),
+        ("b", error, -1),
+    ]

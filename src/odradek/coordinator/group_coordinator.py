@@ -149,11 +149,14 @@ class GroupCoordinator:
             log.info("groups loaded", partition=partition, groups=len(held_groups), took_ms=took_ms)
 
     def _find(self, group_id: str, *, nameless: bool = False) -> _HeldGroup | None:
-        """The group, or None if there is no such one. KafkaError: it isn't ours to know."""
-        if (held := self._groups.get(group_id)) is not None:
-            return held
+        """The group, or None if there is no such one. KafkaError: it isn't ours to know.
+
+        A group may have no name as far as only its offsets are concerned: the oldest clients had none to give.
+        """
         if not group_id and not nameless:
             raise KafkaError(ErrorCode.INVALID_GROUP_ID)
+        if (held := self._groups.get(group_id)) is not None:
+            return held
         tenure = self._tenures.get(self._log.partition_for(group_id))
         if tenure is None:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)

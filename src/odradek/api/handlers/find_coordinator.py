@@ -29,7 +29,7 @@ def find_coordinator(request: FindCoordinatorRequest, ctx: RequestContext) -> Fi
     found = _coordinator(request.key, request.key_type, ctx)
     return FindCoordinatorResponse(
         error_code=found.error_code,
-        error_message=found.error_message,
+        error_message=found.error_message or "NONE",  # Kafka says so, and clients may print it
         node_id=found.node_id,
         host=found.host,
         port=found.port,
