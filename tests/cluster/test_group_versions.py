@@ -4,6 +4,7 @@ What is expected of Odradek is expected of Kafka in the same words, so that nobo
 """
 
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -42,6 +43,7 @@ from .conftest import unused_name
 
 NEWEST = 9
 OFFSET = 17
+WAIT_S = 30
 
 
 class Member:
@@ -183,16 +185,22 @@ def kafka_bootstrap(kafka_peer: KafkaPeer) -> str:
     return kafka_peer.bootstrap_servers
 
 
+def until_no_error(error_of: Callable[[], int]) -> None:
+    """A broker that has just started, or was just asked for its first group, isn't ready at once."""
+    deadline = time.monotonic() + WAIT_S
+    while error := error_of():
+        assert time.monotonic() < deadline, ErrorCode(error).name
+        time.sleep(0.05)
+
+
 def prepare(bootstrap: str) -> str:
     """A topic, and the groups' own topic, which is made by asking for a coordinator."""
     name = unused_name()
+    creation = CreateTopicsRequest(topics=[CreatableTopic(name=name, num_partitions=2, replication_factor=1)])
     with Member(bootstrap, name, NEWEST).client as client:
-        topic = CreatableTopic(name=name, num_partitions=2, replication_factor=1)
-        assert client.send(CreateTopicsRequest(topics=[topic])).topics[0].error_code == ErrorCode.NONE
-        while client.send(FindCoordinatorRequest(key=""), 1).error_code:
-            time.sleep(0.05)
-        while client.send(DescribeGroupsRequest(groups=["nobody"])).groups[0].error_code:
-            time.sleep(0.05)
+        until_no_error(lambda: client.send(creation).topics[0].error_code)
+        until_no_error(lambda: client.send(FindCoordinatorRequest(key=""), 1).error_code)
+        until_no_error(lambda: client.send(DescribeGroupsRequest(groups=["nobody"])).groups[0].error_code)
     return name
 
 
