@@ -10,9 +10,11 @@ from typing import Protocol
 
 import pytest
 from aiokafka import AIOKafkaConsumer
-from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, ConsumerGroupDescription  # type: ignore[attr-defined]
 from kafka import KafkaConsumer
+
+from odradek.zk.server import port_is_taken
 
 from .conftest import JavaTool, TopicMaker, unused_name
 
@@ -120,30 +122,48 @@ def test_a_static_member_comes_back_to_its_partitions(
         other.commit(offsets=[TopicPartition(topic, others[0], 1)], asynchronous=False)
 
 
+def describe(bootstrap: str, group: str) -> ConsumerGroupDescription:
+    """By a client of its own: one that has seen its broker go may wait long before it looks for it again."""
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    return admin.describe_consumer_groups([group])[group].result(WAIT_S)
+
+
+def commits(consumer: Consumer, position: TopicPartition) -> bool:
+    """False while the client hasn't found its coordinator again."""
+    try:
+        consumer.commit(offsets=[position], asynchronous=False)
+    except KafkaException as error:
+        if error.args[0].retriable() or error.args[0].code() == KafkaError._WAIT_COORD:
+            return False
+        raise
+    return True
+
+
 def test_a_crash_of_the_broker_loses_neither_offsets_nor_members(
-    topic: str, new_consumer: NewConsumer, admin: AdminClient, odradek_cluster: ClusterWithProcesses
+    bootstrap: str, topic: str, new_consumer: NewConsumer, odradek_cluster: ClusterWithProcesses
 ) -> None:
     group, simple = unused_name(), unused_name()
     member = new_consumer(group, topic)
     poll_until([member], lambda: owned(member) == list(range(PARTITIONS)))
     positions = [TopicPartition(topic, partition, 10 + partition, f"at {partition}") for partition in range(PARTITIONS)]
     member.commit(offsets=positions, asynchronous=False)
-    standalone = new_consumer(simple)
-    standalone.commit(offsets=[TopicPartition(topic, 0, 7)], asynchronous=False)
-    (before,) = admin.describe_consumer_groups([group])[group].result(WAIT_S).members
+    new_consumer(simple).commit(offsets=[TopicPartition(topic, 0, 7)], asynchronous=False)
+    (before,) = describe(bootstrap, group).members
     odradek_cluster.kill(0)
+    while port_is_taken(int(bootstrap.rpartition(":")[2])):
+        time.sleep(0.01)  # the kernel closes a dead process's sockets after it takes it off the list
     odradek_cluster.start(0)
-    description = admin.describe_consumer_groups([group])[group].result(WAIT_S)
+    description = describe(bootstrap, group)
     assert description.state.name == "STABLE"
     (after,) = description.members
-    assert (after.member_id, after.assignment.topic_partitions) == (
-        before.member_id,
-        before.assignment.topic_partitions,
-    )
-    found = member.committed([TopicPartition(topic, partition) for partition in range(PARTITIONS)], timeout=WAIT_S)
+    assert after.member_id == before.member_id
+    assert after.assignment.topic_partitions == before.assignment.topic_partitions
+    asked = [TopicPartition(topic, partition) for partition in range(PARTITIONS)]
+    found = new_consumer(group).committed(asked, timeout=WAIT_S)
     assert [(each.offset, each.metadata) for each in found] == [(each.offset, each.metadata) for each in positions]
-    assert [each.offset for each in standalone.committed([TopicPartition(topic, 0)], timeout=WAIT_S)] == [7]
-    member.commit(offsets=[TopicPartition(topic, 0, 20)], asynchronous=False)
+    assert [each.offset for each in new_consumer(simple).committed(asked[:1], timeout=WAIT_S)] == [7]
+    poll_until([member], lambda: commits(member, TopicPartition(topic, 0, 20)))
+    assert describe(bootstrap, group).members[0].member_id == before.member_id
 
 
 async def read_with_aiokafka(bootstrap: str, topic: str, group: str) -> int:
