@@ -23,6 +23,7 @@ from odradek.zk.server import EmbeddedZooKeeper, port_is_taken
 
 _START_SECONDS_MAX = 60.0
 _STOP_SECONDS_MAX = 60.0
+_PORT_SECONDS_MAX = 1.0
 # A local cluster notices a crash within seconds, and its internal topics need no more replicas than it has brokers.
 _LOCAL_SETTINGS = {
     "zookeeper.session.timeout.ms": "6000",
@@ -30,6 +31,16 @@ _LOCAL_SETTINGS = {
     "transaction.state.log.replication.factor": "1",
     "transaction.state.log.min.isr": "1",
 }
+
+
+def _freed(port: int) -> bool:
+    """Whether nobody listens there; a process that was just killed gets a moment to let go."""
+    deadline = time.monotonic() + _PORT_SECONDS_MAX
+    while port_is_taken(port):
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(0.02)
+    return True
 
 
 class LocalBroker:
@@ -72,7 +83,7 @@ class LocalBroker:
         if self.pid is not None:
             return
         _, port = self.address
-        if port_is_taken(port):
+        if not _freed(port):
             raise FatalError(
                 f"port {port} of broker {self.id} is taken by another process: stop that process, "
                 "or choose another port with: odradek up --port PORT"
