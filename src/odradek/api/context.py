@@ -99,5 +99,6 @@ class RequestContext:
 
     def sent(self, sent_ns: int) -> None:
         """Called when the last byte of the answer has left: only now is it known how long everything took."""
+        self.request.on_sent = None  # it holds this object: without the circle nobody has to collect the garbage
         moments = Moments(self.request.received_ns, self.started_ns, self.handled_ns, self.replied_ns, sent_ns)
         self._timings.record(self.header.api_version, moments)
