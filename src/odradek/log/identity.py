@@ -4,7 +4,6 @@ meta.properties      version=0, broker.id, cluster.id; what else stands there (K
 partition.metadata   version: 0, topic_id: 22 characters of URL-safe base64
 """
 
-import base64
 from pathlib import Path
 from uuid import UUID
 
@@ -12,6 +11,7 @@ from odradek.base.config.properties import format_properties, parse_properties
 from odradek.base.errors import FatalError
 from odradek.base.logs import get_logger
 from odradek.log.checkpoint import replace_file
+from odradek.model.uuid_text import uuid_from_text, uuid_to_text
 
 META_PROPERTIES = "meta.properties"
 PARTITION_METADATA = "partition.metadata"
@@ -59,7 +59,7 @@ def read_topic_id(directory: Path) -> UUID | None:
     try:
         lines = (directory / PARTITION_METADATA).read_text("utf-8").splitlines()
         fields = dict(line.split(": ", 1) for line in lines if line)
-        return UUID(bytes=base64.urlsafe_b64decode(fields["topic_id"] + "=="))
+        return uuid_from_text(fields["topic_id"])
     except FileNotFoundError:
         return None
     except (ValueError, KeyError) as error:
@@ -68,5 +68,4 @@ def read_topic_id(directory: Path) -> UUID | None:
 
 
 def write_topic_id(directory: Path, topic_id: UUID) -> None:
-    text = base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")
-    replace_file(directory / PARTITION_METADATA, f"version: 0\ntopic_id: {text}".encode())
+    replace_file(directory / PARTITION_METADATA, f"version: 0\ntopic_id: {uuid_to_text(topic_id)}".encode())

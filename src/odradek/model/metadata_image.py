@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
-from odradek.model.topology import Broker, TopicPartition
+from odradek.model.topology import Broker, Endpoint, TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,11 @@ class MetadataImage:
     def partition(self, tp: TopicPartition) -> PartitionImage | None:
         topic = self.topics.get(tp.topic)
         return topic.partitions.get(tp.partition) if topic else None
+
+    def reached_by(self, listener: str) -> list[tuple[Broker, Endpoint]]:
+        """The brokers that a client can reach through the listener by which it came, and where."""
+        endpoints = ((broker, broker.endpoint(listener)) for broker in self.brokers.values())
+        return [(broker, endpoint) for broker, endpoint in endpoints if endpoint is not None]
 
     def with_topics(self, changed: Iterable[TopicImage]) -> "MetadataImage":
         topics, names = dict(self.topics), dict(self.topic_names)

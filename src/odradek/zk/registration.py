@@ -16,6 +16,7 @@ from odradek.base.clock import SYSTEM_CLOCK, Clock
 from odradek.base.errors import FatalError
 from odradek.base.logs import get_logger
 from odradek.model.topology import Broker
+from odradek.model.uuid_text import uuid_to_text
 from odradek.zk.session import ZkSession
 from odradek.zk.znodes import (
     PERSISTENT_ROOTS,
@@ -24,7 +25,6 @@ from odradek.zk.znodes import (
     ClusterId,
     CorruptZnode,
     endpoint_text,
-    uuid_to_text,
 )
 
 log = get_logger(__name__)

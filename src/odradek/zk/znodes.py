@@ -7,11 +7,9 @@ Reading accepts the older versions that a long-lived tree may hold. Pure functio
 
 import json
 import re
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
-from uuid import UUID
 
 from odradek.model.topology import (
     ZERO_UUID,
@@ -22,6 +20,7 @@ from odradek.model.topology import (
     TopicAssignment,
     TopicPartition,
 )
+from odradek.model.uuid_text import uuid_from_text, uuid_to_text
 from odradek.zk.json_form import properties_order, scala_map_order, to_json
 
 T = TypeVar("T")
@@ -70,15 +69,6 @@ def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{value!r} is not a string")
     return value
-
-
-def uuid_to_text(value: UUID) -> str:
-    """22 characters of URL-safe base64, the form in which topic and cluster ids are written everywhere."""
-    return urlsafe_b64encode(value.bytes).rstrip(b"=").decode()
-
-
-def uuid_from_text(text: str) -> UUID:
-    return UUID(bytes=urlsafe_b64decode(text + "=" * (-len(text) % 4)))
 
 
 # --- brokers ---------------------------------------------------------------------------------------------------

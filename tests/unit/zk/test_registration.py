@@ -6,10 +6,11 @@ from kazoo.protocol.connection import _SESSION_EXPIRED
 
 from odradek.base.errors import FatalError
 from odradek.model.topology import Broker, Endpoint
+from odradek.model.uuid_text import uuid_from_text
 from odradek.zk.registration import BrokerRegistrar, ensure_roots, generate_broker_id, get_or_create_cluster_id
 from odradek.zk.session import SessionEvent, ZkSession
 from odradek.zk.store import ZkStore
-from odradek.zk.znodes import PERSISTENT_ROOTS, uuid_from_text
+from odradek.zk.znodes import PERSISTENT_ROOTS
 
 OpenSession = Callable[..., ZkSession]
 BROKER = Broker(7, (Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 9092),), "rack-a")

@@ -17,6 +17,7 @@ from odradek.model.topology import (
     TopicAssignment,
     TopicPartition,
 )
+from odradek.model.uuid_text import uuid_from_text, uuid_to_text
 from odradek.zk.znodes import (
     PERSISTENT_ROOTS,
     BrokerRegistration,
@@ -30,8 +31,6 @@ from odradek.zk.znodes import (
     ProducerIdBlock,
     ProducerIds,
     Topic,
-    uuid_from_text,
-    uuid_to_text,
 )
 
 PLAINTEXT = Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 23812)

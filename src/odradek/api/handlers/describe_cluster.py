@@ -26,14 +26,12 @@ def describe_cluster(request: DescribeClusterRequest, ctx: RequestContext) -> De
             error_message="This cluster has brokers only: ZooKeeper keeps its metadata.",
         )
     image = ctx.broker.metadata.image
-    endpoints = ((broker, broker.endpoint(ctx.connection.listener_name)) for broker in image.brokers.values())
     return DescribeClusterResponse(
         cluster_id=image.cluster_id,
         controller_id=image.controller_id,
         cluster_authorized_operations=ALL_ON_CLUSTER if request.include_cluster_authorized_operations else NOT_ASKED,
         brokers=[
             DescribeClusterBroker(broker_id=broker.id, host=endpoint.host, port=endpoint.port, rack=broker.rack)
-            for broker, endpoint in endpoints
-            if endpoint is not None
+            for broker, endpoint in image.reached_by(ctx.connection.listener_name)
         ],
     )

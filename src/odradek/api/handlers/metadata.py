@@ -46,12 +46,9 @@ def metadata(request: MetadataRequest, ctx: RequestContext) -> MetadataResponse:
 
 
 def _brokers(image: MetadataImage, ctx: RequestContext) -> list[MetadataResponseBroker]:
-    """The brokers as they are reached through the listener by which the client came."""
-    endpoints = ((broker, broker.endpoint(ctx.connection.listener_name)) for broker in image.brokers.values())
     return [
         MetadataResponseBroker(node_id=broker.id, host=endpoint.host, port=endpoint.port, rack=broker.rack)
-        for broker, endpoint in endpoints
-        if endpoint is not None
+        for broker, endpoint in image.reached_by(ctx.connection.listener_name)
     ]
 
 
