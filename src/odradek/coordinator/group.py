@@ -91,9 +91,6 @@ class Group:
 
     # ---- states
 
-    def is_in(self, *states: GroupState) -> bool:
-        return self.state in states
-
     @property
     def can_rebalance(self) -> bool:
         return self.state in LEGAL_FROM[GroupState.PREPARING_REBALANCE]

@@ -360,10 +360,6 @@ class PartitionLog:
     def size_bytes(self) -> int:
         return sum(segment.size for segment in self.segments)
 
-    @property
-    def is_failed(self) -> bool:
-        return self._failed is not None
-
     # -- shrinking ----------------------------------------------------------------------------------------------
 
     def maybe_advance_log_start(self, offset: int) -> bool:

@@ -42,11 +42,6 @@ class FrameReader:
         self.frame_size = 0  # of the frame that is incomplete; 0 where there is none
         self.received = 0  # bytes that the last read brought
 
-    @property
-    def unfinished(self) -> bool:
-        """Whether a frame has begun and not ended."""
-        return self._frame is not None or bool(self._stub)
-
     def read(self, scratch: Scratch) -> list[bytearray]:
         """What one receive brings: the frames that it completes, often none or many."""
         if self._frame is not None:

@@ -145,10 +145,6 @@ class BatchHeader(NamedTuple):
         """When compaction may drop this batch's tombstones and markers, once it has set that time."""
         return self.base_timestamp if self.attributes & DELETE_HORIZON_BIT else None
 
-    @property
-    def has_producer_id(self) -> bool:
-        return self.producer_id > NO_PRODUCER_ID
-
 
 def read_header(buf: Buffer, pos: int = 0) -> BatchHeader:
     """The header at `pos`. The batch's records need not be in `buf`; its magic and checksum are not looked at."""
