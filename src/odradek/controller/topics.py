@@ -30,6 +30,7 @@ from odradek.model.metadata_image import MetadataCache, PartitionImage, TopicIma
 from odradek.model.topology import (
     NO_LEADER,
     ZERO_UUID,
+    ControllerTerm,
     LeaderAndIsr,
     PartitionDirective,
     ReplicaAssignment,
@@ -37,7 +38,7 @@ from odradek.model.topology import (
     TopicPartition,
 )
 from odradek.zk.session import ZkUnavailable
-from odradek.zk.store import ControllerTerm, ZkStore
+from odradek.zk.store import ZkStore
 
 log = get_logger(__name__)
 

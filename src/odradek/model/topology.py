@@ -72,6 +72,24 @@ class TopicAssignment:
     partitions: dict[int, ReplicaAssignment] = field(default_factory=dict)
 
 
+class PartitionReplica(NamedTuple):
+    """One broker's copy of a partition."""
+
+    partition: TopicPartition
+    broker: int
+
+    def __str__(self) -> str:
+        return f"{self.partition}@{self.broker}"
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerTerm:
+    """What the winner of an election holds: its epoch, and the znode version that fences its writes."""
+
+    epoch: int
+    zk_version: int
+
+
 @dataclass(frozen=True, slots=True)
 class PartitionDirective:
     """What the controller tells a broker about one partition: an entry of a LeaderAndIsr request."""
@@ -81,3 +99,6 @@ class PartitionDirective:
     state: LeaderAndIsr
     replicas: tuple[int, ...]
     is_new: bool = False
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+    leader_endpoint: Endpoint | None = None  # where a follower finds its leader; None: it has none, or leads itself

@@ -6,14 +6,14 @@ replaced without noticing changes nothing and learns of it by `ControllerMoved`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from kazoo.client import KazooClient, TransactionRequest
 from kazoo.exceptions import BadVersionError, NodeExistsError, NoNodeError, RolledBackError, RuntimeInconsistency
 
 from odradek.base.errors import ErrorCode, KafkaError
-from odradek.model.topology import Broker, LeaderAndIsr, TopicAssignment, TopicPartition
+from odradek.model.topology import Broker, ControllerTerm, LeaderAndIsr, TopicAssignment, TopicPartition
 from odradek.zk.session import Request, ZkSession
 from odradek.zk.znodes import (
     BrokerIds,
@@ -36,14 +36,6 @@ PRODUCER_ID_BLOCK_SIZE = 1000
 
 class ControllerMoved(Exception):
     """Another broker has become controller since: this one has to stop acting."""
-
-
-@dataclass(frozen=True, slots=True)
-class ControllerTerm:
-    """What the winner of an election holds: its epoch, and the znode version that fences its writes."""
-
-    epoch: int
-    zk_version: int
 
 
 class ZkStore:

@@ -5,10 +5,10 @@ from uuid import uuid4
 import pytest
 
 from odradek.base.errors import ErrorCode, KafkaError
-from odradek.model.topology import LeaderAndIsr, ReplicaAssignment, TopicAssignment, TopicPartition
+from odradek.model.topology import ControllerTerm, LeaderAndIsr, ReplicaAssignment, TopicAssignment, TopicPartition
 from odradek.zk.registration import ensure_roots
 from odradek.zk.session import ZkSession
-from odradek.zk.store import ControllerMoved, ControllerTerm, ZkStore
+from odradek.zk.store import ControllerMoved, ZkStore
 from odradek.zk.znodes import CorruptZnode, ProducerIds
 
 OpenSession = Callable[..., ZkSession]

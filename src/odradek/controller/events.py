@@ -1,0 +1,181 @@
+"""What happened: everything that the controller reacts to, in the past tense.
+
+Watches, timers, answers of brokers and requests of clients only enqueue one of these; the event thread takes them one
+after the other and asks `decisions` what is to be done. An event that somebody waits on carries `answer`, which is
+called exactly once, by the effect `Answer`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from odradek.base.errors import ErrorCode
+from odradek.model.topology import LeaderAndIsr, TopicPartition
+
+Callback: TypeAlias = Callable[[Any], None]
+
+
+# --- znodes that changed; what they hold now is read by the decision ---------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerElected:
+    """This broker won: it reads the cluster and takes over. The term is in the context already."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokersChanged:
+    """A child of /brokers/ids came or went."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerInfoChanged:
+    """A live broker has written its registration anew: other endpoints, other features."""
+
+    broker_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class TopicsChanged:
+    """A child of /brokers/topics came or went."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicAssignmentChanged:
+    """A topic's node was written: it has more partitions."""
+
+    topic: str
+
+
+@dataclass(frozen=True, slots=True)
+class TopicDeletionAsked:
+    """/admin/delete_topics has children."""
+
+
+@dataclass(frozen=True, slots=True)
+class IsrChangesNotified:
+    """/isr_change_notification has children: leaders changed their ISR by themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogDirsFailed:
+    """/log_dir_event_notification has children: brokers lost a directory."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReassignmentNodeWritten:
+    """/admin/reassign_partitions, which older tools write."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreferredElectionNodeWritten:
+    """/admin/preferred_replica_election, which older tools write."""
+
+
+# --- time --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RebalanceDue:
+    """It is time to look whether leaders are where they should be."""
+
+
+# --- answers of brokers ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderAndIsrAnswered:
+    broker_id: int
+    errors: Mapping[TopicPartition, ErrorCode]
+
+
+@dataclass(frozen=True, slots=True)
+class StopReplicaAnswered:
+    """Answer to a request that asked to delete replicas."""
+
+    broker_id: int
+    errors: Mapping[TopicPartition, ErrorCode]
+
+
+# --- requests ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ControlledShutdownAsked:
+    """A broker wants to leave. Answer: the partitions that it still leads, as a set, or a KafkaError."""
+
+    broker_id: int
+    broker_epoch: int
+    answer: Callback
+
+
+@dataclass(frozen=True, slots=True)
+class IsrChangeAsked:
+    """AlterPartition. Answer: per partition its new LeaderAndIsr or a KafkaError; or one KafkaError for all."""
+
+    broker_id: int
+    broker_epoch: int
+    wanted: Mapping[TopicPartition, LeaderAndIsr]
+    answer: Callback
+
+
+class ElectionType:
+    """Numbers fixed by the Kafka protocol."""
+
+    PREFERRED = 0
+    UNCLEAN = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ElectionAsked:
+    """ElectLeaders. `partitions` None: all. Answer: dict of partition → KafkaError or None."""
+
+    partitions: frozenset[TopicPartition] | None
+    election_type: int
+    answer: Callback
+
+
+@dataclass(frozen=True, slots=True)
+class ReassignmentsAsked:
+    """AlterPartitionReassignments. None cancels. Answer: dict of partition → KafkaError or None, or one KafkaError."""
+
+    wanted: Mapping[TopicPartition, tuple[int, ...] | None]
+    answer: Callback
+
+
+@dataclass(frozen=True, slots=True)
+class ReassignmentsListed:
+    """ListPartitionReassignments. `partitions` None: all. Answer: dict of partition → ReplicaAssignment."""
+
+    partitions: frozenset[TopicPartition] | None
+    answer: Callback
+
+
+@dataclass(frozen=True, slots=True)
+class TopicConfigsChanged:
+    """What was set for a topic changed; an unclean election may have become possible."""
+
+    topics: frozenset[str] = field(default_factory=frozenset)
+
+
+Event: TypeAlias = (
+    ControllerElected
+    | BrokersChanged
+    | BrokerInfoChanged
+    | TopicsChanged
+    | TopicAssignmentChanged
+    | TopicDeletionAsked
+    | IsrChangesNotified
+    | LogDirsFailed
+    | ReassignmentNodeWritten
+    | PreferredElectionNodeWritten
+    | RebalanceDue
+    | LeaderAndIsrAnswered
+    | StopReplicaAnswered
+    | ControlledShutdownAsked
+    | IsrChangeAsked
+    | ElectionAsked
+    | ReassignmentsAsked
+    | ReassignmentsListed
+    | TopicConfigsChanged
+)
