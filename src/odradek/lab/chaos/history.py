@@ -1,0 +1,86 @@
+"""What the clients of a story did and saw, in the order in which each of them did.
+
+Written by many client threads, read by the judge when they have ended. An acknowledgement counts only if the client
+library reported success; what timed out is indefinite and may have happened or not.
+"""
+
+import threading
+import time
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from odradek.model.topology import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """One record that a producer handed in; `number` rises with each."""
+
+    producer: str
+    number: int
+    partition: TopicPartition
+
+    @property
+    def value(self) -> str:
+        return f"{self.producer}-{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledged:
+    sent: Sent
+    offset: int
+    at_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """`definite`: the record was surely not written, so nobody may ever read it."""
+
+    sent: Sent
+    error: str
+    definite: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Polled:
+    """One record that a consumer was given, and the end of what it could see of the partition when it was."""
+
+    consumer: str
+    partition: TopicPartition
+    offset: int
+    value: str
+
+
+@dataclass(slots=True)
+class History:
+    sent: list[Sent] = field(default_factory=list)
+    acknowledged: list[Acknowledged] = field(default_factory=list)
+    failed: list[Failed] = field(default_factory=list)
+    polled: list[Polled] = field(default_factory=list)
+    # One lock for all: an append is a moment, and the judge wants one order.
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def record_sent(self, sent: Sent) -> None:
+        with self._lock:
+            self.sent.append(sent)
+
+    def record_acknowledged(self, sent: Sent, offset: int) -> None:
+        with self._lock:
+            self.acknowledged.append(Acknowledged(sent, offset, time.monotonic()))
+
+    def record_failed(self, sent: Sent, error: str, *, definite: bool) -> None:
+        with self._lock:
+            self.failed.append(Failed(sent, error, definite))
+
+    def record_polled(self, polled: Polled) -> None:
+        with self._lock:
+            self.polled.append(polled)
+
+    def acknowledged_count(self) -> int:
+        with self._lock:
+            return len(self.acknowledged)
+
+    def longest_silence_s(self) -> float:
+        """The longest time without any acknowledgement: how long the cluster could not be written to."""
+        moments = sorted(ack.at_s for ack in self.acknowledged)
+        return max((later - earlier for earlier, later in pairwise(moments)), default=0.0)
