@@ -1,13 +1,16 @@
 """What a broker knows of its cluster: an immutable image that is swapped whole.
 
-A reader takes `cache.image` once and works on it without a lock; a writer builds the next image and assigns it.
+A reader takes `cache.image` once and works on it without a lock; a writer builds the next image and publishes it. Only
+the handler of UpdateMetadata does, which the controller's requests reach one at a time.
 """
 
-from collections.abc import Iterable, Mapping
+import threading
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from time import monotonic
 from uuid import UUID
 
-from odradek.model.topology import Broker, Endpoint, TopicPartition
+from odradek.model.topology import ZERO_UUID, Broker, Endpoint, TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +20,7 @@ class PartitionImage:
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
     offline: tuple[int, ...] = ()
+    """Replicas on dead brokers or in failed directories, as the controller told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +28,15 @@ class TopicImage:
     name: str
     id: UUID
     partitions: Mapping[int, PartitionImage]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicUpdate:
+    """News of a topic: partitions that changed, None for one that is being deleted. The others stay as they are."""
+
+    name: str
+    id: UUID
+    partitions: Mapping[int, PartitionImage | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +56,23 @@ class MetadataImage:
         endpoints = ((broker, broker.endpoint(listener)) for broker in self.brokers.values())
         return [(broker, endpoint) for broker, endpoint in endpoints if endpoint is not None]
 
+    def updated(
+        self, controller_id: int, brokers: Mapping[int, Broker], news: Iterable[TopicUpdate]
+    ) -> "MetadataImage":
+        """The image after an update: all live brokers anew, and the partitions that the update names."""
+        topics, names = dict(self.topics), dict(self.topic_names)
+        for update in news:
+            known = topics.pop(update.name, None)
+            if known is not None:
+                names.pop(known.id, None)
+            partitions = _merged(known, update)
+            if partitions:
+                topic_id = update.id if update.id != ZERO_UUID or known is None else known.id
+                topics[update.name] = TopicImage(update.name, topic_id, partitions)
+                names[topic_id] = update.name
+        names.pop(ZERO_UUID, None)
+        return replace(self, controller_id=controller_id, brokers=dict(brokers), topics=topics, topic_names=names)
+
     def with_topics(self, changed: Iterable[TopicImage]) -> "MetadataImage":
         topics, names = dict(self.topics), dict(self.topic_names)
         for topic in changed:
@@ -58,8 +88,39 @@ class MetadataImage:
         return replace(self, topics=topics, topic_names=names)
 
 
+def _merged(known: TopicImage | None, update: TopicUpdate) -> dict[int, PartitionImage]:
+    is_another_topic = known is not None and ZERO_UUID not in (known.id, update.id) and known.id != update.id
+    merged = dict(known.partitions) if known is not None and not is_another_topic else {}
+    for number, partition in update.partitions.items():
+        if partition is None:
+            merged.pop(number, None)
+        else:
+            merged[number] = partition
+    return dict(sorted(merged.items()))
+
+
 class MetadataCache:
-    """The current image. Reading `image` is atomic; only the owner of the control path assigns it."""
+    """The current image. Reading `image` is atomic; only the owner of the control path publishes the next one."""
 
     def __init__(self, image: MetadataImage | None = None) -> None:
         self.image = image or MetadataImage()
+        self.is_current = threading.Event()
+        """Set by the first image that a controller has told of: before, clients would be told nonsense."""
+        self._published = threading.Condition()
+
+    def publish(self, image: MetadataImage) -> None:
+        with self._published:
+            self.image = image
+            self._published.notify_all()
+        self.is_current.set()
+
+    def wait_until(self, holds: Callable[[MetadataImage], bool], timeout_ms: int) -> bool:
+        """Blocks until an image satisfies the condition, or the time is up; whether it does."""
+        deadline = monotonic() + timeout_ms / 1000
+        with self._published:
+            while not holds(self.image):
+                remaining = deadline - monotonic()
+                if remaining <= 0:
+                    return False
+                self._published.wait(remaining)
+            return True
