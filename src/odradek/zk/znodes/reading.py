@@ -1,0 +1,52 @@
+"""Reading a znode's JSON: whatever is wrong with it becomes one error that names the znode.
+
+For the codecs of this package only.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class CorruptZnode(Exception):
+    """A znode whose content can't be understood. Names the path and shows the content."""
+
+    def __init__(self, path: str, content: bytes | None, reason: str) -> None:
+        super().__init__(f"znode {path} can't be read ({reason}): {content!r}")
+        self.path = path
+        self.content = content
+
+
+def decoded(path: str, content: bytes | None, read: Callable[[dict[str, Any]], T]) -> T:
+    """Runs a decoder on parsed JSON and turns whatever goes wrong into the one error."""
+    if content is None:
+        raise CorruptZnode(path, content, "it is empty")
+    try:
+        parsed = json.loads(content)
+        if not isinstance(parsed, dict):
+            raise TypeError("not a JSON object")
+        return read(parsed)
+    except KeyError as error:
+        raise CorruptZnode(path, content, f"{error} is missing") from error
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise CorruptZnode(path, content, str(error)) from error
+
+
+def integer(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{value!r} is not a whole number")
+    return value
+
+
+def integers(values: Any) -> tuple[int, ...]:
+    if not isinstance(values, list):
+        raise TypeError(f"{values!r} is not a list of numbers")
+    return tuple(integer(value) for value in values)
+
+
+def text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is not a string")
+    return value
