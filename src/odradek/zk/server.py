@@ -33,7 +33,6 @@ admin.enableServer=false
 4lw.commands.whitelist=srvr
 autopurge.snapRetainCount=3
 autopurge.purgeInterval=1
-clientPortAddress=127.0.0.1
 """
 _START_SECONDS_MAX = 30.0
 _STOP_SECONDS_MAX = 10.0
@@ -60,8 +59,12 @@ def port_is_taken(port: int) -> bool:
 
 
 class EmbeddedZooKeeper:
-    def __init__(self, directory: Path) -> None:
+    """One server; with `settings` of its own, such as the members of an ensemble, it may be one of several."""
+
+    def __init__(self, directory: Path, host: str = "127.0.0.1", settings: str = "") -> None:
         self._directory = directory.absolute()
+        self._host = host
+        self._settings = settings
         self._config = self._directory / "zoo.cfg"
         self._port_file = self._directory / "port"
         self._log = self._directory / "zookeeper.log"
@@ -70,7 +73,7 @@ class EmbeddedZooKeeper:
     @property
     def connect(self) -> str:
         """What brokers put into `zookeeper.connect`."""
-        return f"127.0.0.1:{self._port_file.read_text().strip()}"
+        return f"{self._host}:{self._port_file.read_text().strip()}"
 
     @property
     def exists(self) -> bool:
@@ -83,13 +86,18 @@ class EmbeddedZooKeeper:
 
     def start(self) -> None:
         """Starts the server, unless it runs already, and waits until it serves. Its port stays the same for ever."""
+        self.spawn()
+        self._await_serving()
+
+    def spawn(self) -> None:
+        """Starts the server without waiting: one of an ensemble serves only when enough others are there."""
         if self.pid is None:
             java, classpath = find_java(), zookeeper_classpath()
             self._directory.mkdir(parents=True, exist_ok=True)
             port = self._choose_port()
-            self._config.write_text(f"{_SETTINGS}clientPort={port}\ndataDir={self._directory / 'data'}\n")
+            own = f"clientPortAddress={self._host}\nclientPort={port}\ndataDir={self._directory / 'data'}\n"
+            self._config.write_text(_SETTINGS + own + self._settings)
             self._process.spawn([str(java), *_JVM_OPTIONS, "-cp", classpath, _MAIN_CLASS, str(self._config)], self._log)
-        self._await_serving()
 
     def stop(self) -> bool:
         return self._process.stop(_STOP_SECONDS_MAX)
@@ -110,22 +118,22 @@ class EmbeddedZooKeeper:
 
     def _await_serving(self) -> None:
         deadline = time.monotonic() + _START_SECONDS_MAX
-        while not self._serves():
+        while self.mode() is None:
             if self.pid is None or time.monotonic() >= deadline:
                 self._process.kill()
                 raise FatalError(f"ZooKeeper did not start; its last words: {self._last_words()} (see {self._log})")
             time.sleep(0.02)
 
-    def _serves(self) -> bool:
-        """`srvr` tells a mode only when the server serves; `ruok` says imok before that."""
+    def mode(self) -> str | None:
+        """standalone, leader or follower; None while it doesn't serve. (`ruok` would say imok before that.)"""
         host, _, port = self.connect.partition(":")
         try:
             with socket.create_connection((host, int(port)), timeout=1) as connection:
                 connection.sendall(b"srvr")
-                answer = b"".join(iter(lambda: connection.recv(4096), b""))
+                answer = b"".join(iter(lambda: connection.recv(4096), b"")).decode(errors="replace")
         except OSError:
-            return False
-        return b"Mode:" in answer
+            return None
+        return next((line.partition(": ")[2] for line in answer.splitlines() if line.startswith("Mode: ")), None)
 
     def _last_words(self) -> str:
         lines = self._log.read_text(errors="replace").strip().splitlines() if self._log.exists() else []
