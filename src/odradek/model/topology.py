@@ -51,6 +51,20 @@ class ReplicaAssignment:
     adding: tuple[int, ...] = ()
     removing: tuple[int, ...] = ()
 
+    @property
+    def target(self) -> tuple[int, ...]:
+        """Who shall hold it when the reassignment is done."""
+        return tuple(broker for broker in self.replicas if broker not in self.removing)
+
+    @property
+    def original(self) -> tuple[int, ...]:
+        """Who held it when the reassignment began."""
+        return tuple(broker for broker in self.replicas if broker not in self.adding)
+
+    @property
+    def is_reassigning(self) -> bool:
+        return bool(self.adding or self.removing)
+
 
 @dataclass(frozen=True, slots=True)
 class LeaderAndIsr:
@@ -61,6 +75,7 @@ class LeaderAndIsr:
     isr: tuple[int, ...]
     controller_epoch: int
     zk_version: int = 0
+    recovering: bool = False  # its leader was elected uncleanly and has not changed the ISR since
 
 
 @dataclass(frozen=True, slots=True)
