@@ -104,15 +104,16 @@ class MetadataCache:
 
     def __init__(self, image: MetadataImage | None = None) -> None:
         self.image = image or MetadataImage()
-        self.is_current = threading.Event()
-        """Set by the first image that a controller has told of: before, clients would be told nonsense."""
+        self.on_publish: list[Callable[[MetadataImage], None]] = []
+        """Told of every image after it was published, by the thread that did; they only take note of it."""
         self._published = threading.Condition()
 
     def publish(self, image: MetadataImage) -> None:
         with self._published:
             self.image = image
             self._published.notify_all()
-        self.is_current.set()
+        for listener in self.on_publish:
+            listener(image)
 
     def wait_until(self, holds: Callable[[MetadataImage], bool], timeout_ms: int) -> bool:
         """Blocks until an image satisfies the condition, or the time is up; whether it does."""
