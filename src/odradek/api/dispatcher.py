@@ -2,8 +2,13 @@
 
 The dispatcher is the application that the reactor serves. What may not block runs right where it was read; the rest
 goes to the handler threads. A frame that makes no sense costs its sender the connection and nobody else anything.
+
+Until the broker has heard of its cluster it could only tell clients nonsense: before `open`, only what brokers and
+controllers need is served, and everything else waits.
 """
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from time import monotonic_ns
 
@@ -22,6 +27,10 @@ from odradek.protocol.schema import Request
 log = get_logger(__name__)
 
 LONG_FRAME_BYTES = 64 << 10
+SERVED_FROM_THE_START = frozenset(
+    {ApiKey.API_VERSIONS, ApiKey.LEADER_AND_ISR, ApiKey.STOP_REPLICA, ApiKey.UPDATE_METADATA}
+)
+RELEASING_THREADS = 4
 
 handlers.load_all()
 
@@ -31,13 +40,33 @@ class Dispatcher:
         self._broker = broker
         self._metrics = RequestMetrics()
         broker.metrics.add(self._metrics.samples)
+        self._is_open = False
+        self._opening = threading.Lock()
+        self._waiting: list[InboundRequest] = []  # at most one per connection, which isn't read meanwhile
+
+    def open(self) -> None:
+        """From now on serve everybody, beginning with those who wait."""
+        with self._opening:
+            self._is_open = True
+            waiting, self._waiting = self._waiting, []
+        releasing = ThreadPoolExecutor(RELEASING_THREADS, thread_name_prefix="opening")
+        for request in waiting:
+            releasing.submit(self._release, request)
+        releasing.shutdown(wait=False)
 
     def begin(self, request: InboundRequest) -> bool:
+        if not self._is_open and not _is_served_from_the_start(request):
+            return False
         if len(request.frame) > LONG_FRAME_BYTES and not is_produce(request.frame):
             return False  # many small things, which are long to take apart already
         return self._begin(request, may_wait=False)
 
     def run(self, request: InboundRequest) -> None:
+        if not self._is_open and not _is_served_from_the_start(request):
+            with self._opening:
+                if not self._is_open:
+                    self._waiting.append(request)
+                    return
         work = request.work
         if work is None:
             self._begin(request, may_wait=True)
@@ -80,6 +109,13 @@ class Dispatcher:
             assert not isinstance(outcome, Outcome)
             ctx.reply(outcome)
 
+    def _release(self, request: InboundRequest) -> None:
+        try:
+            self.run(request)
+        except Exception:
+            log.exception("request failed", connection=request.connection.id)
+            request.close_connection("its request failed")
+
     def _refuse_version(self, request: InboundRequest, header: RequestHeader) -> None:
         """Only ApiVersions has an answer that every client understands; anything else ends the conversation."""
         if header.api_key == ApiKey.API_VERSIONS:
@@ -92,6 +128,10 @@ class Dispatcher:
             version=header.api_version,
         )
         request.close_connection(f"request {header.api_key} v{header.api_version} is not supported")
+
+
+def _is_served_from_the_start(request: InboundRequest) -> bool:
+    return int.from_bytes(request.frame[:2], "big") in SERVED_FROM_THE_START
 
 
 def _send(ctx: RequestContext, response: Answer | None) -> None:

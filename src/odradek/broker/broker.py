@@ -148,7 +148,8 @@ class BrokerServer:
             groups=groups,
             metrics=Registry(),
         )
-        server = SocketServer(_server_settings(config), Dispatcher(services))
+        dispatcher = Dispatcher(services)
+        server = SocketServer(_server_settings(config), dispatcher)
         started.callback(server.stop)
         server.bind()
 
@@ -166,6 +167,7 @@ class BrokerServer:
         )
         self._serve_metrics(services, started)
         server.start()
+        dispatcher.open()
         self.port = broker.endpoints[0].port
 
     def _settle_id(self, logs: LogDirs, session: ZkSession, cluster_id: str) -> int:
