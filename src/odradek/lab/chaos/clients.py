@@ -79,6 +79,7 @@ class ChaosProducer(ClientThread):
             {
                 "bootstrap.servers": bootstrap,
                 "client.id": name,
+                "log_level": 0,
                 "enable.idempotence": True,
                 "acks": "all",
                 "linger.ms": 2,
@@ -137,6 +138,7 @@ class ChaosConsumer(ClientThread):
             {
                 "bootstrap.servers": bootstrap,
                 "client.id": name,
+                "log_level": 0,
                 "group.id": name,
                 "enable.auto.commit": False,
                 "auto.offset.reset": "error",

@@ -106,10 +106,12 @@ class ChaosCluster:
         settings: Mapping[str, str] | None = None,
         environment: Mapping[str, str] | None = None,
         launch: Mapping[int, Launch] | None = None,
+        first: Sequence[int] | None = None,
     ) -> None:
-        """`launch` says how to run the brokers that are not Odradek's."""
+        """`launch` says how to run the brokers that are not Odradek's, `first` which are to run from the start."""
         self._environment = environment or {}
         self._launch = launch or {}
+        self._first = range(brokers) if first is None else first
         self.zookeeper = f"{zookeeper}/{directory.name}"
         self.brokers = [self._new_broker(n, directory, hosts, settings or {}) for n in range(brokers)]
 
@@ -139,7 +141,7 @@ class ChaosCluster:
 
     def __enter__(self) -> Self:
         try:
-            self.start(*range(len(self.brokers)))
+            self.start(*self._first)
         except BaseException:
             self._kill_all()
             raise

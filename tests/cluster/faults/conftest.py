@@ -1,0 +1,36 @@
+"""What the stories share: a ZooKeeper, and clusters that a story has to itself."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from odradek.lab.chaos import hosts
+from odradek.lab.chaos.cluster import ChaosCluster
+
+StartCluster = Callable[..., ChaosCluster]
+
+
+@pytest.fixture
+def start_cluster(tmp_path: Path, zookeeper: str) -> Iterator[StartCluster]:
+    """Three brokers, or as many as asked for, on loopback; gone when the test ends."""
+    with ExitStack() as stack:
+
+        def start(connect: str = zookeeper, **options: object) -> ChaosCluster:
+            return stack.enter_context(ChaosCluster(tmp_path / "cluster", connect, **options))  # type: ignore[arg-type]
+
+        yield start
+
+
+@pytest.fixture
+def cluster(start_cluster: StartCluster) -> ChaosCluster:
+    return start_cluster()
+
+
+@pytest.fixture
+def three_hosts() -> Iterator[hosts.Hosts]:
+    if not hosts.available():
+        pytest.skip("network namespaces need root and iproute2")
+    with hosts.Hosts(3) as made:
+        yield made

@@ -1,0 +1,69 @@
+"""Brokers on hosts of their own whose network breaks in one place: connections stay open and go silent (A3, B2)."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from odradek.lab.chaos.clients import await_condition
+from odradek.lab.chaos.cluster import ChaosCluster
+from odradek.lab.chaos.hosts import Hosts
+from odradek.lab.chaos.story import Story
+from odradek.zk.server import EmbeddedZooKeeper
+
+pytestmark = pytest.mark.timeout(400)
+
+
+@pytest.fixture
+def cluster(three_hosts: Hosts, tmp_path: Path, start_cluster: Callable[..., ChaosCluster]):  # type: ignore[no-untyped-def]
+    zookeeper = EmbeddedZooKeeper(tmp_path / "zookeeper", host=three_hosts.zookeeper_address)
+    zookeeper.start()
+    try:
+        with ChaosCluster(tmp_path / "cluster", zookeeper.connect, hosts=three_hosts) as cluster:
+            yield cluster
+    finally:
+        zookeeper.stop()
+
+
+def test_a_broker_is_cut_off_from_zookeeper_only(cluster: ChaosCluster, three_hosts: Hosts) -> None:
+    """Its session ends, others take over; it finds out that it is fenced, and comes back when the cut is mended."""
+    with Story(cluster) as story:
+        story.let_it_work()
+        lonely = cluster.controller()
+        assert lonely is not None
+        three_hosts.cut_from_zookeeper(lonely)
+        others = [broker for broker in cluster.brokers if broker.id != lonely]
+        assert await_condition(
+            lambda: all((m := b.metadata()) is not None and m.controller_id not in (-1, lonely) for b in others), 60
+        )
+        story.let_it_work(300)
+        three_hosts.heal()
+        story.await_isr(3)
+        story.let_it_work()
+    assert story.verdict == []
+
+
+def test_a_leader_is_cut_off_from_its_peers_only(cluster: ChaosCluster, three_hosts: Hosts) -> None:
+    """It can't shrink its ISR, since the controller is cut off too, so it acknowledges nothing; then it goes on."""
+    with Story(cluster) as story:
+        story.let_it_work()
+        lonely = next(leader for tp in story.partitions if (leader := cluster.leader(tp)) != cluster.controller())
+        three_hosts.cut(lonely, *{0, 1, 2} - {lonely})
+        story.let_it_work(200)
+        three_hosts.heal()
+        story.await_isr(3)
+        story.let_it_work()
+    assert story.verdict == []
+
+
+def test_two_brokers_are_cut_off_from_each_other(cluster: ChaosCluster, three_hosts: Hosts) -> None:
+    """Each leads something that the other follows: both ISRs shrink, the controller sees both."""
+    with Story(cluster) as story:
+        story.let_it_work()
+        controller = cluster.controller()
+        first, second = (n for n in range(3) if n != controller)
+        three_hosts.cut(first, second)
+        story.let_it_work(600)
+        three_hosts.heal()
+        story.await_isr(3)
+    assert story.verdict == []
