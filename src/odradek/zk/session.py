@@ -2,7 +2,8 @@
 
 Owns the client and its threads. Requests are handed in as functions that start an asynchronous kazoo operation, many
 at once, and are answered in order; a request that was lost with the connection is sent again when it is back. What
-happens to the connection and to the session is told to one listener, on a kazoo thread: the listener may only enqueue.
+happens to the connection and to the session is told to one listener, changes of watched znodes to another, on kazoo
+threads: both may only enqueue.
 """
 
 import logging
@@ -17,6 +18,7 @@ from kazoo.exceptions import (
     ConnectionLoss,
     KazooException,
     NodeExistsError,
+    NoNodeError,
     OperationTimeoutError,
     SessionExpiredError,
 )
@@ -26,6 +28,7 @@ from kazoo.protocol.states import KazooState
 from odradek.base.clock import SYSTEM_CLOCK, Clock
 from odradek.base.errors import ConfigError, FatalError
 from odradek.base.logs import get_logger
+from odradek.zk.watches import Watches, WatchKind
 
 log = get_logger(__name__)
 
@@ -35,6 +38,8 @@ Request = Callable[[KazooClient], Any]
 # kazoo wakes its thread with one byte per request through a socket pair that holds about 270 of them; a sender that
 # finds it full while the connection is down would never come back.
 _IN_FLIGHT_MAX = 200
+# Who waits patiently looks this often whether the session was closed meanwhile.
+_PATIENCE_SECONDS = 1.0
 _LOST = (ConnectionLoss, SessionExpiredError, OperationTimeoutError)
 
 
@@ -81,6 +86,7 @@ class ZkSession:
         session_timeout_ms: int,
         connection_timeout_ms: int,
         listener: Callable[[SessionEvent], None] = lambda event: None,
+        on_znode: Callable[[str], None] = lambda path: None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self.connect_string = connect
@@ -91,6 +97,8 @@ class ZkSession:
         self._connected = threading.Event()
         self._closing = False
         self._state: str | None = None
+        self._own_sessions: set[int] = set()
+        self._watches = Watches(on_znode)
         try:
             self._client = KazooClient(
                 hosts=connect,
@@ -116,6 +124,8 @@ class ZkSession:
     def close(self) -> None:
         """Ends the session; its ephemeral nodes go at once."""
         self._closing = True
+        self._watches.close()
+        self._connected.set()  # whoever waits for a connection sees that there will be none
         self._client.stop()
         self._client.close()
 
@@ -126,19 +136,55 @@ class ZkSession:
             raise ZkUnavailable(f"there is no session with ZooKeeper at {self.connect_string}")
         return int(client_id[0])
 
-    def call(self, request: Request) -> Any:
+    def is_own(self, session_id: int) -> bool:
+        """Whether that is this session, or an earlier one that this session followed."""
+        return session_id in self._own_sessions
+
+    def call(self, request: Request, *, patient: bool = False) -> Any:
         """One request; its error is raised."""
-        (outcome,) = self.pipeline([request])
+        (outcome,) = self.pipeline([request], patient=patient)
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
 
-    def pipeline(self, requests: Sequence[Request]) -> list[Any]:
-        """Sends all, then collects: per request its result, or the error ZooKeeper answered it with."""
+    def pipeline(self, requests: Sequence[Request], *, patient: bool = False) -> list[Any]:
+        """Sends all, then collects: per request its result, or the error ZooKeeper answered it with.
+
+        Without an answer for as long as a connection may take it raises `ZkUnavailable`; a patient caller waits until
+        ZooKeeper is back, or the session is closed.
+        """
         outcomes: list[Any] = []
         for start in range(0, len(requests), _IN_FLIGHT_MAX):
-            outcomes.extend(self._exchange(requests[start : start + _IN_FLIGHT_MAX]))
+            outcomes.extend(self._exchange(requests[start : start + _IN_FLIGHT_MAX], patient))
         return outcomes
+
+    def watch_children(self, paths: Sequence[str]) -> dict[str, list[str]]:
+        """Tells `on_znode` once when a child of one of these comes or goes. Returns the children that there are now.
+
+        A node that doesn't exist has none, and is told of when it is created.
+        """
+        watches = self._watches
+        outcomes = self.pipeline([_children(path, watches) for path in paths], patient=True)
+        found = dict(zip(paths, outcomes, strict=True))
+        missing = [path for path, outcome in found.items() if isinstance(outcome, NoNodeError)]
+        if missing:
+            created = [path for path, exists in self.watch_nodes(missing).items() if exists]
+            found |= {path: [] for path in missing}
+            if created:
+                found |= self.watch_children(created)
+        for outcome in found.values():
+            if isinstance(outcome, Exception):
+                raise outcome
+        return found
+
+    def watch_nodes(self, paths: Sequence[str]) -> dict[str, bool]:
+        """Tells `on_znode` once when one of these is created, written or deleted. Returns which exist now."""
+        watches = self._watches
+        outcomes = self.pipeline([_existence(path, watches) for path in paths], patient=True)
+        for outcome in outcomes:
+            if isinstance(outcome, Exception):
+                raise outcome
+        return {path: outcome is not None for path, outcome in zip(paths, outcomes, strict=True)}
 
     def ensure_paths(self, paths: Sequence[str]) -> None:
         """Creates the nodes, without content, and their parents; those that exist are left alone."""
@@ -154,8 +200,8 @@ class ZkSession:
             self.ensure_paths([chroot])
         self._client.chroot = chroot
 
-    def _exchange(self, requests: Sequence[Request]) -> list[Any]:
-        deadline_ms = self._clock.monotonic_ms() + self._connection_timeout_ms
+    def _exchange(self, requests: Sequence[Request], patient: bool) -> list[Any]:
+        deadline_ms = None if patient else self._clock.monotonic_ms() + self._connection_timeout_ms
         outcomes: list[Any] = [ConnectionLoss()] * len(requests)
         while lost := [i for i, outcome in enumerate(outcomes) if isinstance(outcome, _LOST)]:
             self._await_connection(deadline_ms)
@@ -164,19 +210,28 @@ class ZkSession:
                 outcomes[i] = self._collect(result, deadline_ms)
         return outcomes
 
-    def _collect(self, result: Any, deadline_ms: int) -> Any:
-        try:
-            return result.get(timeout=self._seconds_until(deadline_ms))
-        except (KazooTimeoutError, ConnectionClosedError) as error:
-            raise self._unavailable() from error
-        except KazooException as error:
-            return error
+    def _collect(self, result: Any, deadline_ms: int | None) -> Any:
+        while True:
+            try:
+                return result.get(timeout=self._seconds_until(deadline_ms))
+            except KazooTimeoutError as error:
+                if deadline_ms is not None or self._closing:
+                    raise self._unavailable() from error
+            except ConnectionClosedError as error:
+                raise self._unavailable() from error
+            except KazooException as error:
+                return error
 
-    def _await_connection(self, deadline_ms: int) -> None:
-        if self._closing or not self._connected.wait(self._seconds_until(deadline_ms)):
+    def _await_connection(self, deadline_ms: int | None) -> None:
+        while not self._connected.wait(self._seconds_until(deadline_ms)):
+            if deadline_ms is not None:
+                raise self._unavailable()
+        if self._closing:
             raise self._unavailable()
 
-    def _seconds_until(self, deadline_ms: int) -> float:
+    def _seconds_until(self, deadline_ms: int | None) -> float:
+        if deadline_ms is None:
+            return _PATIENCE_SECONDS
         return max(0, deadline_ms - self._clock.monotonic_ms()) / 1000
 
     def _unavailable(self) -> ZkUnavailable:
@@ -184,18 +239,29 @@ class ZkSession:
 
     def _on_state(self, state: str) -> None:
         previous, self._state = self._state, state
-        if state == KazooState.CONNECTED:
+        connected = state == KazooState.CONNECTED
+        if connected:
+            self._own_sessions.add(self.session_id)
             self._connected.set()
-        else:
+        elif not self._closing:
             self._connected.clear()
         event = _EVENTS.get((previous, state))
         if event is not None and not self._closing:
             log.warning("zookeeper session changed", change=event.name.lower(), meaning=event.value)
             self._listener(event)
+        self._watches.connection_changed(connected=connected)
 
 
 def _creation(path: str) -> Request:
     return lambda zk: zk.create_async(path, None)
+
+
+def _children(path: str, watches: Watches) -> Request:
+    return lambda zk: zk.get_children_async(path, watch=watches.watcher(path, WatchKind.CHILDREN))
+
+
+def _existence(path: str, watches: Watches) -> Request:
+    return lambda zk: zk.exists_async(path, watch=watches.watcher(path, WatchKind.NODE))
 
 
 def _prefixes(path: str) -> list[str]:

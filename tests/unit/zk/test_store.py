@@ -9,7 +9,7 @@ from odradek.model.topology import ControllerTerm, LeaderAndIsr, ReplicaAssignme
 from odradek.zk.registration import ensure_roots
 from odradek.zk.session import ZkSession
 from odradek.zk.store import ControllerMoved, ZkStore
-from odradek.zk.znodes import CorruptZnode, ProducerIds
+from odradek.zk.znodes import ProducerIds
 
 OpenSession = Callable[..., ZkSession]
 FIRST_STATE = LeaderAndIsr(leader=0, leader_epoch=0, isr=(0,), controller_epoch=1)
@@ -131,10 +131,23 @@ def test_blocks_of_producer_ids_never_overlap(store: ZkStore) -> None:
     assert store.allocate_producer_ids(3) == ProducerIds(3, 1000, 1999)
 
 
-def test_a_corrupt_topic_is_named(store: ZkStore, session: ZkSession) -> None:
-    session.call(lambda zk: zk.create_async("/brokers/topics/bad", b"{"))
-    with pytest.raises(CorruptZnode, match="/brokers/topics/bad"):
-        store.load_topics()
+def test_corrupt_nodes_are_left_out_and_told(
+    store: ZkStore, session: ZkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store.create_topic(_topic("good"), {"a": "1"})
+    for path in (
+        "/brokers/topics/bad",
+        "/config/topics/bad",
+        "/brokers/ids/9",
+        "/isr_change_notification/isr_change_0",
+    ):
+        session.call(lambda zk, path=path: zk.create_async(path, b"{"))
+    assert list(store.load_topics()) == ["good"]
+    assert list(store.load_topics(["bad", "good", "nosuch"])) == ["good"]
+    assert store.load_configs("topics") == {"good": {"a": "1"}}
+    assert store.load_brokers() == {}
+    assert store.read_isr_notifications() == (["isr_change_0"], set())
+    assert "path=/brokers/topics/bad" in capsys.readouterr().err
 
 
 def test_a_thousand_topics_are_read_in_a_pipeline(
@@ -144,7 +157,9 @@ def test_a_thousand_topics_are_read_in_a_pipeline(
     session.pipeline([lambda zk, n=n: zk.create_async(f"/brokers/topics/t{n}", content) for n in range(1000)])
     turns: list[int] = []
     exchange = session._exchange
-    monkeypatch.setattr(session, "_exchange", lambda requests: turns.append(len(requests)) or exchange(requests))
+    monkeypatch.setattr(
+        session, "_exchange", lambda requests, patient: turns.append(len(requests)) or exchange(requests, patient)
+    )
     assert len(store.load_topics()) == 1000
     assert sum(turns) == 1001, "the list of names, and each of them once"
     assert len(turns) <= 6, "not one after the other"

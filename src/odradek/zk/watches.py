@@ -1,0 +1,69 @@
+"""Watches: who is told once that a znode, or its children, may have changed.
+
+A watch goes when it fires, and it goes with the connection. What was lost with the connection counts as fired as soon
+as the connection is back, for the node may have changed in between: the reader looks again and watches anew, and
+nothing is missed. Everything here runs on kazoo's threads; `on_znode` may only enqueue.
+"""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+
+from kazoo.protocol.states import EventType, WatchedEvent
+
+
+class WatchKind(Enum):
+    NODE = "created, written or deleted"
+    CHILDREN = "a child came or went"
+
+
+@dataclass(frozen=True, slots=True)
+class Watcher:
+    """What kazoo calls. Equal for the same node and kind, so that kazoo holds one, however often it is set."""
+
+    path: str
+    kind: WatchKind
+    watches: "Watches" = field(compare=False)
+
+    def __call__(self, event: WatchedEvent) -> None:
+        if event.type == EventType.NONE:
+            self.watches.lost(self.path)
+        else:
+            self.watches.fired(self.path)
+
+
+class Watches:
+    def __init__(self, on_znode: Callable[[str], None]) -> None:
+        self._on_znode = on_znode
+        self._lock = threading.Lock()
+        self._connected = False
+        self._closed = False
+        self._lost: dict[str, None] = {}
+
+    def watcher(self, path: str, kind: WatchKind) -> Watcher:
+        return Watcher(path, kind, self)
+
+    def fired(self, path: str) -> None:
+        if not self._closed:
+            self._on_znode(path)
+
+    def lost(self, path: str) -> None:
+        """The connection took the watch with it; it may be back already when this is heard."""
+        with self._lock:
+            if not self._connected:
+                self._lost[path] = None
+                return
+        self.fired(path)
+
+    def connection_changed(self, *, connected: bool) -> None:
+        with self._lock:
+            self._connected = connected
+            due = list(self._lost) if connected else []
+            if connected:
+                self._lost.clear()
+        for path in due:
+            self.fired(path)
+
+    def close(self) -> None:
+        self._closed = True
