@@ -1,4 +1,4 @@
-"""Brokers that die by kill -9: nothing acknowledged is lost or doubled, and the survivors go on (rows A2, A12, B2–B5)."""
+"""Brokers that die by kill -9: nothing acknowledged is lost or doubled, the survivors go on (rows A2, A12, B2–B5)."""
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
