@@ -25,6 +25,16 @@ class ReadBrokers:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadTopicNames:
+    """→ set[str]: the children of /brokers/topics."""
+
+
+@dataclass(frozen=True, slots=True)
+class DrawTopicId:
+    """→ UUID: a new one, by chance; for a topic that an old tool made without one."""
+
+
+@dataclass(frozen=True, slots=True)
 class ReadTopics:
     """→ dict[str, TopicAssignment]: of these topics, or of all. A corrupt node is reported and left out."""
 
@@ -191,6 +201,8 @@ class Report:
 
 Effect: TypeAlias = (
     ReadBrokers
+    | ReadTopicNames
+    | DrawTopicId
     | ReadTopics
     | ReadPartitionStates
     | ReadTopicConfigs

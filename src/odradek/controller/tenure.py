@@ -1,0 +1,111 @@
+"""Taking over: a new controller learns the cluster, tells everybody who it is, and goes on where the last one stopped.
+
+Watches before reads, so that nothing that changes meanwhile is missed. All that many nodes hold is read at once.
+"""
+
+from odradek.controller import leader_elections, reassignment, topic_deletion
+from odradek.controller.context import ControllerContext, ReplicaState
+from odradek.controller.effects import (
+    Decision,
+    DropIsrNotifications,
+    DropLogDirNotifications,
+    OpenChannel,
+    ReadBrokers,
+    ReadIsrNotifications,
+    ReadLogDirNotifications,
+    ReadPartitionStates,
+    ReadTopicNames,
+    ReadTopicsToDelete,
+    Report,
+    Schedule,
+    Watch,
+)
+from odradek.controller.events import ControllerElected, PreferredElectionNodeWritten, RebalanceDue, TopicDeletionAsked
+from odradek.controller.membership import watch_brokers
+from odradek.controller.partition_machine import elect_missing_leaders, set_out_partitions
+from odradek.controller.replica_machine import move_replicas, set_out_replicas
+from odradek.controller.request_batch import RequestBatch
+from odradek.controller.topic_changes import load_topics
+from odradek.zk.znodes import (
+    BrokerIds,
+    DeletedTopic,
+    IsrChanges,
+    LogDirFailures,
+    PreferredElection,
+    Reassignments,
+    Topics,
+)
+
+FIRST_REBALANCE_MS = 5000
+
+
+def take_over(context: ControllerContext, event: ControllerElected) -> Decision[None]:
+    yield Watch(
+        children=(BrokerIds.path, Topics.path, DeletedTopic.parent, LogDirFailures.path, IsrChanges.path),
+        nodes=(PreferredElection.path, Reassignments.path),
+    )
+    yield from _drop_notices()
+    yield from _read_cluster(context)
+    yield from _read_deletions(context)
+    for broker in context.brokers.values():
+        yield OpenChannel(broker)
+    yield from _tell_everything(context)
+    yield from _start_machines(context)
+    yield from reassignment.resume(context)
+    yield from topic_deletion.resume_deletions(context)
+    yield from leader_elections.node_written(context, PreferredElectionNodeWritten())
+    if context.auto_leader_rebalance:
+        yield Schedule(RebalanceDue(), FIRST_REBALANCE_MS)
+
+
+def _drop_notices() -> Decision[None]:
+    """What they tell of is read now anyway: the states of all partitions, and from the brokers which replicas work."""
+    names, _ = yield ReadLogDirNotifications()
+    if names:
+        yield DropLogDirNotifications(tuple(names))
+    names, _ = yield ReadIsrNotifications()
+    if names:
+        yield DropIsrNotifications(tuple(names))
+
+
+def _read_cluster(context: ControllerContext) -> Decision[None]:
+    context.brokers = yield ReadBrokers()
+    yield watch_brokers(sorted(context.brokers))
+    names: set[str] = yield ReadTopicNames()
+    partitions = yield from load_topics(context, names)
+    context.reassigning = {tp for tp in partitions if context.assignment(tp).is_reassigning}
+    context.states = (yield ReadPartitionStates(tuple(partitions))) if partitions else {}
+    yield Report(
+        f"controller of epoch {context.term.epoch} takes over {len(context.brokers)} brokers, "
+        f"{len(names)} topics, {len(partitions)} partitions",
+        "info",
+    )
+
+
+def _read_deletions(context: ControllerContext) -> Decision[None]:
+    """A topic with a dead replica, or one that moves, waits. Marks that can't be obeyed are looked at afterwards."""
+    marked: set[str] = yield ReadTopicsToDelete()
+    context.to_delete = marked & context.topics.keys() if context.delete_topic_enabled else set()
+    if marked - context.to_delete:
+        yield Schedule(TopicDeletionAsked(), 0)
+    for topic in context.to_delete:
+        partitions = context.partitions_of(topic)
+        moving = any(tp in context.reassigning for tp in partitions)
+        if moving or not all(context.is_online(replica) for replica in context.replicas_of(partitions)):
+            context.ineligible_for_deletion.add(topic)
+
+
+def _tell_everything(context: ControllerContext) -> Decision[None]:
+    """Before anybody is told to lead or follow: brokers must know where the others are reached."""
+    batch = RequestBatch(context)
+    batch.add_update_metadata(context.brokers, context.states)
+    yield from batch.flush()
+
+
+def _start_machines(context: ControllerContext) -> Decision[None]:
+    """The first LeaderAndIsr of a tenure names every replica that a broker has."""
+    online, offline = set_out_replicas(context)
+    set_out_partitions(context)
+    yield from move_replicas(context, online, ReplicaState.ONLINE)
+    yield from elect_missing_leaders(context)
+    yield from move_replicas(context, offline, ReplicaState.OFFLINE)

@@ -1,0 +1,113 @@
+"""Topics that are created, grow, or vanish: what /brokers/topics says against what the context knows.
+
+A topic whose node can't be understood is left out until somebody writes it anew; its node is watched.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from odradek.controller.context import ControllerContext, PartitionState, ReplicaState
+from odradek.controller.effects import (
+    Decision,
+    DrawTopicId,
+    ReadTopicNames,
+    ReadTopics,
+    Report,
+    Watch,
+    WriteAssignment,
+)
+from odradek.controller.election import ElectionStrategy
+from odradek.controller.events import TopicAssignmentChanged, TopicConfigsChanged, TopicsChanged
+from odradek.controller.partition_machine import elect_missing_leaders, move_partitions
+from odradek.controller.replica_machine import move_replicas
+from odradek.model.topology import ZERO_UUID, TopicAssignment, TopicPartition
+from odradek.zk.znodes import Topic, Topics
+
+
+def topics_changed(context: ControllerContext, event: TopicsChanged) -> Decision[None]:
+    yield Watch(children=(Topics.path,))
+    names: set[str] = yield ReadTopicNames()
+    for vanished in sorted(context.topics.keys() - names):
+        yield Report(f"the node of topic {vanished} has gone; the topic is forgotten")
+        context.forget_topic(vanished)
+    yield from _take_up(context, names - context.topics.keys())
+
+
+def topic_assignment_changed(context: ControllerContext, event: TopicAssignmentChanged) -> Decision[None]:
+    """The controller's own writes come back here too, and bring nothing new. Old tools write nodes without an id."""
+    topic = event.topic
+    if topic not in context.topics:
+        names: set[str] = yield ReadTopicNames()
+        yield from _take_up(context, {topic} & names)
+        return
+    yield watch_topics((topic,))
+    found: dict[str, TopicAssignment] = yield ReadTopics(frozenset((topic,)))
+    written = found.get(topic)
+    if written is None:
+        return
+    if context.is_being_deleted(topic):
+        yield from _refuse_growth(context, written)
+        return
+    if written.topic_id not in (ZERO_UUID, context.topic_ids[topic]):
+        yield Report(f"topic {topic} is another one now: it was deleted and created outside the controller")
+        context.forget_topic(topic)
+        yield from _take_up(context, (topic,))
+        return
+    added = [TopicPartition(topic, number) for number in written.partitions if number not in context.topics[topic]]
+    for tp in added:
+        context.set_assignment(tp, written.partitions[tp.partition])
+    if written.topic_id == ZERO_UUID:
+        yield WriteAssignment(context.topic_assignment(topic))
+    yield from _create_partitions(context, added)
+
+
+def topic_configs_changed(context: ControllerContext, event: TopicConfigsChanged) -> Decision[None]:
+    """Unclean elections may be allowed now, for these topics or, where none is named, for all."""
+    named = [tp for topic in sorted(event.topics) for tp in context.partitions_of(topic)]
+    yield from elect_missing_leaders(context, named if event.topics else None)
+
+
+def watch_topics(topics: Iterable[str]) -> Watch:
+    return Watch(nodes=tuple(Topic.path(topic) for topic in sorted(topics)))
+
+
+def load_topics(context: ControllerContext, topics: Iterable[str]) -> Decision[list[TopicPartition]]:
+    """Reads topics into the context, and gives those an id that have none. Answers their partitions."""
+    names = sorted(topics)
+    yield watch_topics(names)
+    found: dict[str, TopicAssignment] = yield ReadTopics(frozenset(names))
+    partitions = []
+    for name in names:
+        assignment = found.get(name)
+        if assignment is None:
+            yield Report(f"the node of topic {name} has gone or can't be understood; the topic is left out")
+            continue
+        if assignment.topic_id == ZERO_UUID:
+            assignment = replace(assignment, topic_id=(yield DrawTopicId()))
+            yield WriteAssignment(assignment)
+        context.add_topic(assignment)
+        partitions += context.partitions_of(name)
+    return partitions
+
+
+def _take_up(context: ControllerContext, topics: Iterable[str]) -> Decision[None]:
+    if topics:
+        partitions = yield from load_topics(context, topics)
+        yield from _create_partitions(context, partitions)
+
+
+def _create_partitions(context: ControllerContext, tps: list[TopicPartition]) -> Decision[None]:
+    if not tps:
+        return
+    replicas = context.replicas_of(tps)
+    yield from move_partitions(context, tps, PartitionState.NEW)
+    yield from move_replicas(context, replicas, ReplicaState.NEW)
+    yield from move_partitions(context, tps, PartitionState.ONLINE, ElectionStrategy.OFFLINE)
+    yield from move_replicas(context, replicas, ReplicaState.ONLINE)
+
+
+def _refuse_growth(context: ControllerContext, written: TopicAssignment) -> Decision[None]:
+    """A topic that goes gets no partitions: its node is put back as it was."""
+    if written.partitions.keys() - context.topics[written.topic].keys():
+        yield Report(f"topic {written.topic} is being deleted and gets no more partitions")
+        yield WriteAssignment(context.topic_assignment(written.topic))
