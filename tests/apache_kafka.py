@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from odradek.base.owned_process import OwnedProcess
-from odradek.cli.cluster_processes import answers_api_versions
+from odradek.cli.cluster_processes import serves
 from odradek.zk.java import find_java
 from odradek.zk.server import EmbeddedZooKeeper, free_port
 
@@ -84,7 +84,7 @@ class KafkaPeer:
             self._java("-Xms256m", "-Xmx256m", "kafka.Kafka", str(self._properties)), self._directory / "broker.log"
         )
         deadline = time.monotonic() + 90
-        while not answers_api_versions(("127.0.0.1", self._port)):
+        while not serves(("127.0.0.1", self._port)):
             if self._process.pid() is None or time.monotonic() > deadline:
                 raise RuntimeError(f"Apache Kafka did not start, see {self._directory / 'broker.log'}")
             time.sleep(0.1)

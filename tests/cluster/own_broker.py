@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from odradek.base.config.properties import format_properties
-from odradek.cli.cluster_processes import answers_api_versions
+from odradek.cli.cluster_processes import serves
 from odradek.network.broker_client import BrokerClient
 from odradek.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from odradek.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -87,7 +87,7 @@ class OwnBroker:
         with self._log_file.open("ab") as log:
             command = [sys.executable, "-m", "odradek", "broker", str(self._properties_file)]
             self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
-        eventually(lambda: self.pid > 0 and answers_api_versions(("127.0.0.1", self.port)), within_s=30)
+        eventually(lambda: self.pid > 0 and serves(("127.0.0.1", self.port)), within_s=30)
         return self.log[before:]
 
     def kill(self) -> None:

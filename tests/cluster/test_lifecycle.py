@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from odradek.cli.cluster_processes import LocalCluster, answers_api_versions
+from odradek.cli.cluster_processes import LocalCluster, serves
 from odradek.zk.server import free_port
 
 
@@ -31,7 +31,7 @@ def test_up_and_down_and_up_again(data: Path) -> None:
     port = free_port()
     up = _odradek("up", "--data", str(data), "--port", str(port), "--detach", "--set", "num.network.threads=2")
     assert (up.returncode, up.stdout) == (0, f"bootstrap.servers=127.0.0.1:{port}\n"), up.stderr
-    assert answers_api_versions(("127.0.0.1", port))
+    assert serves(("127.0.0.1", port))
     assert {path.name for path in data.iterdir()} == {"zookeeper", "broker-0"}
     kept = {path.name for path in (data / "broker-0").iterdir()}
     assert {"server.properties", "broker.pid", "broker.log", "logs"} <= kept
@@ -42,11 +42,11 @@ def test_up_and_down_and_up_again(data: Path) -> None:
     other_port = _odradek("up", "--data", str(data), "--port", "1234", "--detach")
     assert other_port.returncode == 1
     assert "broker 0 of" in other_port.stderr
-    assert answers_api_versions(("127.0.0.1", port)), "what ran before goes on"
+    assert serves(("127.0.0.1", port)), "what ran before goes on"
 
     assert _odradek("down", "--data", str(data)).returncode == 0
     assert not LocalCluster(data).running
-    assert not answers_api_versions(("127.0.0.1", port))
+    assert not serves(("127.0.0.1", port))
 
     again = _odradek("up", "--data", str(data), "--detach")
     assert again.stdout == f"bootstrap.servers=127.0.0.1:{port}\n", again.stderr
@@ -62,13 +62,13 @@ def test_a_killed_broker_is_told_of_and_started_again(data: Path) -> None:
         assert up.stdout.readline() == f"bootstrap.servers=127.0.0.1:{port}\n"
         pid = LocalCluster(data).broker(0).pid
         assert _odradek("kill", "--data", str(data), "0").returncode == 0
-        assert not answers_api_versions(("127.0.0.1", port))
+        assert not serves(("127.0.0.1", port))
         killed_again = _odradek("kill", "--data", str(data), "0")
         assert killed_again.returncode == 1
         assert "broker 0 is not running; start it with: odradek start" in killed_again.stderr
         time.sleep(1)
         assert _odradek("start", "--data", str(data), "0").returncode == 0
-        assert answers_api_versions(("127.0.0.1", port))
+        assert serves(("127.0.0.1", port))
         assert LocalCluster(data).broker(0).pid != pid
         os.kill(up.pid, signal.SIGINT)
         _, errors = up.communicate(timeout=60)

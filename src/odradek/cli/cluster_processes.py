@@ -24,13 +24,20 @@ from odradek.zk.server import EmbeddedZooKeeper, port_is_taken
 _START_SECONDS_MAX = 60.0
 _STOP_SECONDS_MAX = 60.0
 _PORT_SECONDS_MAX = 1.0
-# A local cluster notices a crash within seconds, and its internal topics need no more replicas than it has brokers.
-_LOCAL_SETTINGS = {
-    "zookeeper.session.timeout.ms": "6000",
-    "offsets.topic.replication.factor": "1",
-    "transaction.state.log.replication.factor": "1",
-    "transaction.state.log.min.isr": "1",
-}
+_INTERNAL_REPLICAS_MAX = 3
+_DEFAULT_PORT = 9092
+
+
+def _local_settings(brokers: int) -> dict[str, str]:
+    """A local cluster notices a crash within seconds, and its internal topics have as many replicas as it has brokers
+    for."""
+    replicas = min(_INTERNAL_REPLICAS_MAX, brokers)
+    return {
+        "zookeeper.session.timeout.ms": "6000",
+        "offsets.topic.replication.factor": str(replicas),
+        "transaction.state.log.replication.factor": str(replicas),
+        "transaction.state.log.min.isr": str(min(2, replicas)),
+    }
 
 
 def _freed(port: int) -> bool:
@@ -62,21 +69,35 @@ class LocalBroker:
         host, _, port = listener.partition("://")[2].rpartition(":")
         return host.strip("[]") or "127.0.0.1", int(port)
 
-    def configure(self, zookeeper: str, port: int | None, settings: Mapping[str, str]) -> None:
+    def configure(
+        self, zookeeper: str, port: int | None, defaults: Mapping[str, str], given: Mapping[str, str]
+    ) -> None:
         """Writes server.properties; of an earlier one everything stays that isn't given anew."""
-        earlier = self._properties() if self._properties_file.exists() else {}
+        properties = self._configured(zookeeper, port, defaults, given)
         self._directory.mkdir(parents=True, exist_ok=True)
+        self._properties_file.write_text(format_properties(properties))
+
+    def is_configured(self, zookeeper: str | None, port: int | None, given: Mapping[str, str]) -> bool:
+        """Whether it has all that is given already."""
+        known = self._properties()
+        wanted = self._configured(zookeeper or known["zookeeper.connect"], port, {}, given)
+        return wanted == known
+
+    def _configured(
+        self, zookeeper: str, port: int | None, defaults: Mapping[str, str], given: Mapping[str, str]
+    ) -> dict[str, str]:
+        earlier = self._properties() if self._properties_file.exists() else {}
         properties = {
             "broker.id": str(self.id),
-            "listeners": "PLAINTEXT://127.0.0.1:9092",
+            "listeners": f"PLAINTEXT://127.0.0.1:{_DEFAULT_PORT + self.id}",
             "log.dirs": str(self._directory / "logs"),
-            **_LOCAL_SETTINGS,
+            **defaults,
             **earlier,
             "zookeeper.connect": zookeeper,
         }
         if port is not None:
             properties["listeners"] = f"PLAINTEXT://127.0.0.1:{port}"
-        self._properties_file.write_text(format_properties({**properties, **settings}))
+        return {**properties, **given}
 
     def start(self) -> None:
         """Starts the process unless it runs already; `await_serving` says when it is ready."""
@@ -93,7 +114,7 @@ class LocalBroker:
 
     def await_serving(self) -> None:
         deadline = time.monotonic() + _START_SECONDS_MAX
-        while not answers_api_versions(self.address):
+        while not serves(self.address):
             if self.pid is None:
                 raise FatalError(f"broker {self.id} did not start: {self._last_words()} (see {self.log_file})")
             if time.monotonic() >= deadline:
@@ -142,21 +163,38 @@ class LocalCluster:
             raise FatalError(f"there is no broker {broker_id} in {self.data}; {there}")
         return self._broker(broker_id)
 
-    def start(self, zookeeper: str | None, port: int | None, settings: Mapping[str, str]) -> None:
-        """ZooKeeper, unless one is given, then the broker; returns when it serves."""
-        broker = self._broker(0)
-        if broker.pid is None:
-            if zookeeper is None:
-                self.zookeeper.start()
-                zookeeper = self.zookeeper.connect
-            broker.configure(zookeeper, port, settings)
+    def start(
+        self, zookeeper: str | None, port: int | None, settings: Mapping[str, str], brokers: int | None = None
+    ) -> None:
+        """ZooKeeper, unless one is given, then the brokers, on consecutive ports; returns when all of them serve.
+
+        Without a number: as many as there were. Those that run already stay as they are.
+        """
+        known = {broker.id for broker in self.brokers}
+        count = max(brokers or 1, len(known))
+        wanted = [self._broker(broker_id) for broker_id in range(count)]
+        first = self._first_port() if port is None else port
+        ports = {broker.id: None if first is None else first + broker.id for broker in wanted}
+        for broker in wanted:
+            if broker.pid is not None and not broker.is_configured(zookeeper, port and ports[broker.id], settings):
+                raise FatalError(
+                    f"broker {broker.id} of {self.data} runs already and keeps its configuration: to change it, stop "
+                    f"it first with: odradek down --data {self.data}"
+                )
+        resting = [broker for broker in wanted if broker.pid is None]
+        if resting and zookeeper is None:
+            self.zookeeper.start()
+            zookeeper = self.zookeeper.connect
+        for broker in resting:
+            given_port = ports[broker.id] if port is not None or broker.id not in known else None
+            broker.configure(zookeeper or "", given_port, _local_settings(count), settings)
             broker.start()
-        elif zookeeper is not None or port is not None or settings:
-            raise FatalError(
-                f"broker 0 of {self.data} runs already and keeps its configuration: to change it, stop it first with: "
-                f"odradek down --data {self.data}"
-            )
-        broker.await_serving()
+        for broker in wanted:
+            broker.await_serving()
+
+    def _first_port(self) -> int | None:
+        known = self.brokers
+        return known[0].address[1] - known[0].id if known else None
 
     def start_broker(self, broker_id: int) -> LocalBroker:
         """One broker again, with the configuration that it has."""
@@ -168,7 +206,8 @@ class LocalCluster:
         return broker
 
     def stop(self) -> bool:
-        """Brokers first, so that they can say goodbye. Whether anything had been running."""
+        """Brokers first, one after the other: each hands its partitions to those that are left. Whether anything had
+        been running."""
         stopped = [broker.stop() for broker in self.brokers]
         return self.zookeeper.stop() or any(stopped)
 
@@ -176,16 +215,16 @@ class LocalCluster:
         return LocalBroker(self.data / f"broker-{broker_id}", broker_id)
 
 
-def answers_api_versions(address: tuple[str, int]) -> bool:
-    """Whether an ApiVersions request is answered with the correlation id it was sent with."""
+def serves(address: tuple[str, int]) -> bool:
+    """Whether a Metadata request is answered with at least one broker: then the broker knows its cluster."""
     correlation_id = 7
-    request = struct.pack(">hhih", 18, 0, correlation_id, -1)
+    request = struct.pack(">hhihi", 3, 1, correlation_id, -1, 0)
     try:
         with socket.create_connection(address, timeout=2) as connection:
             connection.sendall(struct.pack(">i", len(request)) + request)
-            size, answered_id = struct.unpack(">ii", connection.recv(8, socket.MSG_WAITALL))
+            size, answered_id, brokers = struct.unpack(">iii", connection.recv(12, socket.MSG_WAITALL))
             # to the end, since closing on unread bytes would look like a broken connection in the broker's log
-            connection.recv(min(max(size - 4, 0), 1 << 16), socket.MSG_WAITALL)
+            connection.recv(min(max(size - 8, 0), 1 << 16), socket.MSG_WAITALL)
     except (OSError, struct.error):
         return False
-    return bool(answered_id == correlation_id)
+    return bool(answered_id == correlation_id and brokers > 0)
