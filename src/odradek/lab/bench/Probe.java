@@ -17,7 +17,7 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 /**
  * What Kafka's own tools do not measure, with the unmodified Java clients; each mode prints one JSON object.
  *
- *   single  BOOTSTRAP TOPIC PRODUCERS IN_FLIGHT SECONDS   one record per request, each producer on its own partition
+ *   single  BOOTSTRAP TOPIC PRODUCERS IN_FLIGHT SECONDS ACKS   one record per request, each producer on its own partition
  *   latency BOOTSTRAP TOPIC RECORDS ACKS                  send, acknowledged, received: warm, one at a time
  *   consume BOOTSTRAP TOPIC RECORDS FROM_OFFSET           all partitions assigned, no group
  */
@@ -29,19 +29,19 @@ public class Probe {
         String bootstrap = args[1];
         String topic = args[2];
         switch (args[0]) {
-            case "single" -> single(bootstrap, topic, Integer.parseInt(args[3]), Integer.parseInt(args[4]), Integer.parseInt(args[5]));
+            case "single" -> single(bootstrap, topic, Integer.parseInt(args[3]), Integer.parseInt(args[4]), Integer.parseInt(args[5]), args[6]);
             case "latency" -> latency(bootstrap, topic, Integer.parseInt(args[3]), args[4]);
             case "consume" -> consume(bootstrap, topic, Long.parseLong(args[3]), Long.parseLong(args[4]));
             default -> throw new IllegalArgumentException("no mode " + args[0]);
         }
     }
 
-    private static void single(String bootstrap, String topic, int producers, int inFlight, int seconds) throws Exception {
+    private static void single(String bootstrap, String topic, int producers, int inFlight, int seconds, String acks) throws Exception {
         LongAdder acknowledged = new LongAdder();
         LongAdder failed = new LongAdder();
         List<Thread> senders = new ArrayList<>();
         for (int partition = 0; partition < producers; partition++) {
-            senders.add(sender(bootstrap, topic, partition, inFlight, acknowledged, failed));
+            senders.add(sender(bootstrap, topic, partition, inFlight, acks, acknowledged, failed));
         }
         senders.forEach(Thread::start);
         while (acknowledged.sum() < 100L * producers && failed.sum() == 0) Thread.sleep(10);
@@ -57,11 +57,11 @@ public class Probe {
     }
 
     /** Keeps twice the requests in flight ready, so that the connection is never without its next one. */
-    private static Thread sender(String bootstrap, String topic, int partition, int inFlight, LongAdder acknowledged, LongAdder failed) {
+    private static Thread sender(String bootstrap, String topic, int partition, int inFlight, String acks, LongAdder acknowledged, LongAdder failed) {
         return new Thread(() -> {
             Semaphore open = new Semaphore(2 * inFlight);
             byte[] value = new byte[RECORD_BYTES];
-            try (var producer = producer(bootstrap, Map.of("acks", "1", "linger.ms", 0, "batch.size", 0, "enable.idempotence", false,
+            try (var producer = producer(bootstrap, Map.of("acks", acks, "linger.ms", 0, "batch.size", 0, "enable.idempotence", false,
                     "max.in.flight.requests.per.connection", inFlight))) {
                 while (!over) {
                     open.acquireUninterruptibly();

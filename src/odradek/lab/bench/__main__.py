@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from odradek.lab.bench.clients import Clients, Metrics, Records, has_kcat, topic
-from odradek.lab.bench.figures import LARGE_BATCHES, PARTITIONS, Figure, Work, all_figures, new_topic_name
+from odradek.lab.bench.cluster_figures import cluster_figures
+from odradek.lab.bench.figures import LARGE_BATCHES, PARTITIONS, Figure, Work, new_topic_name, one_broker_figures
 from odradek.lab.bench.process_stats import metered
 from odradek.lab.bench.report import Result, as_json, machine_facts, markdown, rows_of
 from odradek.lab.bench.systems import BenchError, Kafka, Odradek, System
@@ -53,28 +54,35 @@ def parse_options() -> argparse.Namespace:
     return options
 
 
+def all_figures() -> list[Figure]:
+    return [*one_broker_figures(), *cluster_figures()]
+
+
 def run(options: argparse.Namespace, directory: Path, kafka_lib: Path) -> int:
     clients = Clients(kafka_lib, directory)
     clients.prepare()
     work = Work(clients, options.quick, options.log_gb / 10 if options.quick else options.log_gb)
-    peer: System = Kafka("Kafka", directory / "kafka", kafka_lib)
-    second = Kafka if options.against_itself else Odradek
-    ours: System = second("Kafka again" if options.against_itself else "Odradek", directory / "odradek", kafka_lib)
     facts = machine_facts() | {"rounds": options.rounds, "quick": options.quick}
+    peer_name, our_name = "Kafka", "Kafka again" if options.against_itself else "Odradek"
     results: list[Result] = []
-    with ExitStack() as stack:
-        for system in (peer, ours):
-            stack.callback(stop, system)
-            system.start()
-        warm = False
-        for figure in [each for each in all_figures() if each.group in options.groups]:
-            if not warm and figure.group != "process":
-                warm_up(work, (peer, ours))
-                warm = True
-            results.append(measure(figure, work, (peer, ours), options.rounds))
-            tell(results[-1], peer.name, ours.name)
-            save(options.out, results, facts, peer.name, ours.name)
-    print("\n" + markdown(results, facts, peer.name, ours.name))
+    chosen = [figure for figure in all_figures() if figure.group in options.groups]
+    for size in sorted({figure.brokers for figure in chosen}):
+        peer: System = Kafka(peer_name, directory / f"kafka-{size}", kafka_lib, size)
+        second = Kafka if options.against_itself else Odradek
+        ours: System = second(our_name, directory / f"odradek-{size}", kafka_lib, size)
+        with ExitStack() as stack:
+            for system in (peer, ours):
+                stack.callback(stop, system)
+                system.start()
+            warm = False
+            for figure in [each for each in chosen if each.brokers == size]:
+                if not warm and figure.group not in ("process", "cluster-process"):
+                    warm_up(work, (peer, ours))
+                    warm = True
+                results.append(measure(figure, work, (peer, ours), options.rounds))
+                tell(results[-1], peer.name, ours.name)
+                save(options.out, results, facts, peer.name, ours.name)
+    print("\n" + markdown(results, facts, peer_name, our_name))
     return 0
 
 
@@ -96,7 +104,7 @@ def measure(figure: Figure, work: Work, systems: tuple[System, System], rounds: 
 
 
 def metered_round(system: System, measure_once: Callable[[], Metrics]) -> Metrics:
-    with metered(system.broker_pid) as cost:
+    with metered(system.broker_pids) as cost:
         metrics = measure_once()
     metrics = asdict(cost) | metrics
     if "bytes" in metrics:

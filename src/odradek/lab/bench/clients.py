@@ -161,15 +161,15 @@ def has_kcat() -> bool:
 
 @contextmanager
 def topic(system: System, name: str, partitions: int, config: Mapping[str, str] | None = None) -> Iterator[str]:
-    """A topic for the length of a block. Made by librdkafka's admin client, which costs no start of a JVM."""
+    """A topic for the length of a block, on every broker. Made by librdkafka's admin client: no start of a JVM."""
     from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
 
-    new = NewTopic(name, partitions, 1, config=dict(config or {}))
-    _administer(system, lambda admin: admin.create_topics([new], request_timeout=ADMIN_REQUEST_S)[name])
+    new = NewTopic(name, partitions, system.size, config=dict(config or {}))
+    administer(system, lambda admin: admin.create_topics([new], request_timeout=ADMIN_REQUEST_S)[name])
     try:
         yield name
     finally:
-        _administer(system, lambda admin: admin.delete_topics([name], request_timeout=ADMIN_REQUEST_S)[name])
+        administer(system, lambda admin: admin.delete_topics([name], request_timeout=ADMIN_REQUEST_S)[name])
 
 
 def alter_topic(system: System, name: str, key: str, value: str) -> None:
@@ -177,10 +177,10 @@ def alter_topic(system: System, name: str, key: str, value: str) -> None:
 
     entry = ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ConfigResource.Type.TOPIC, name, incremental_configs=[entry])
-    _administer(system, lambda admin: admin.incremental_alter_configs([resource])[resource])
+    administer(system, lambda admin: admin.incremental_alter_configs([resource])[resource])
 
 
-def _administer(system: System, request: Callable[[Any], Future[Any]]) -> None:
+def administer(system: System, request: Callable[[Any], Future[Any]]) -> None:
     """A broker that has just started answers before it knows its controller and topics.
 
     A client that asked too early keeps that answer, so each attempt is a new client's.

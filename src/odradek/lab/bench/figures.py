@@ -66,6 +66,7 @@ class Figure:
     targets: tuple[Target, ...]
     session: Session
     needs_kcat: bool = False
+    brokers: int = 1
 
 
 def at_least(metric: str, bound: float) -> Target:
@@ -76,7 +77,7 @@ def at_most(metric: str, bound: float) -> Target:
     return Target(metric, bound)
 
 
-def all_figures() -> list[Figure]:
+def one_broker_figures() -> list[Figure]:
     return [
         Figure(
             "process",
@@ -148,7 +149,7 @@ def single_figures() -> Iterator[Figure]:
     targets = (at_least("requests_per_s", 1.0),)
     for producers, in_flight in ((1, 1), (1, 100), (8, 20)):
         title = f"one record per request, {producers} × {in_flight} in flight"
-        yield Figure("single", title, targets, partial(single, producers, in_flight))
+        yield Figure("single", title, targets, partial(single, "1", producers, in_flight))
     kcat_targets = (at_least("records_per_s", 1.0),)
     yield Figure("kcat", "kcat one record per request, 100 in flight", kcat_targets, kcat_single, needs_kcat=True)
 
@@ -167,18 +168,21 @@ def new_topic_name() -> str:
 
 @contextmanager
 def process(work: Work, system: System) -> Iterator[Callable[[], Metrics]]:
-    idle_s = 3.0 if work.quick else IDLE_S
-
     def measure() -> Metrics:
         system.stop_broker()
         start_s = system.start_broker()
-        time.sleep(SETTLE_S)
-        before = thread_cpu_seconds(system.broker_pid)
-        time.sleep(idle_s)
-        used = thread_cpu_seconds(system.broker_pid) - before
-        return {"start_s": start_s, "rss_mb": rss_mb(system.broker_pid), "idle_cpu_percent": 100 * used / idle_s}
+        return {"start_s": start_s} | at_rest(work, system)
 
     yield measure
+
+
+def at_rest(work: Work, system: System) -> Metrics:
+    idle_s = 3.0 if work.quick else IDLE_S
+    time.sleep(SETTLE_S)
+    before = thread_cpu_seconds(system.broker_pids)
+    time.sleep(idle_s)
+    used = thread_cpu_seconds(system.broker_pids) - before
+    return {"rss_mb": rss_mb(system.broker_pids), "idle_cpu_percent": 100 * used / idle_s}
 
 
 @contextmanager
@@ -253,10 +257,10 @@ def kcat_consume(load: str, work: Work, system: System) -> Iterator[Callable[[],
 
 
 @contextmanager
-def single(producers: int, in_flight: int, work: Work, system: System) -> Iterator[Callable[[], Metrics]]:
+def single(acks: str, producers: int, in_flight: int, work: Work, system: System) -> Iterator[Callable[[], Metrics]]:
     seconds = 2 if work.quick else 5
     with topic(system, new_topic_name(), producers) as name:
-        yield lambda: work.clients.probe("single", system, name, producers, in_flight, seconds)
+        yield lambda: work.clients.probe("single", system, name, producers, in_flight, seconds, acks)
 
 
 @contextmanager
@@ -296,12 +300,12 @@ def segments(work: Work, system: System) -> Iterator[Callable[[], Metrics]]:
         end_offsets = {fresh: 0, long: filling.count}
 
         def cost_of(name: str) -> tuple[float, float]:
-            start = cpu_seconds(system.broker_pid)
+            start = cpu_seconds(system.broker_pids)
             work.clients.producer_performance(system, name, load, LARGE_BATCHES, "1")
-            appended = cpu_seconds(system.broker_pid)
+            appended = cpu_seconds(system.broker_pids)
             work.clients.probe("consume", system, name, load.count, end_offsets[name])
             end_offsets[name] += load.count
-            return appended - start, cpu_seconds(system.broker_pid) - appended
+            return appended - start, cpu_seconds(system.broker_pids) - appended
 
         def measure() -> Metrics:
             (append_fresh, read_fresh), (append_long, read_long) = cost_of(fresh), cost_of(long)

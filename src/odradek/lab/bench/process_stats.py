@@ -4,7 +4,7 @@ import os
 import resource
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,15 +37,15 @@ def process_tree(pid: int) -> list[int]:
     return found
 
 
-def cpu_seconds(pid: int) -> float:
-    """Processor time of the process tree, counted in ticks of 10 ms."""
-    return sum(_cpu_seconds_of_one(process) for process in process_tree(pid))
+def cpu_seconds(pids: Iterable[int]) -> float:
+    """Processor time of the process trees, counted in ticks of 10 ms."""
+    return sum(_cpu_seconds_of_one(process) for pid in pids for process in process_tree(pid))
 
 
-def thread_cpu_seconds(pid: int) -> float:
+def thread_cpu_seconds(pids: Iterable[int]) -> float:
     """As `cpu_seconds`, in nanoseconds rather than ticks, but without the threads that ended: for a broker at rest."""
     total_ns = 0
-    for process in process_tree(pid):
+    for process in (process for pid in pids for process in process_tree(pid)):
         for schedstat in Path(f"/proc/{process}/task").glob("*/schedstat"):
             try:
                 total_ns += int(schedstat.read_text().split()[0])
@@ -54,10 +54,10 @@ def thread_cpu_seconds(pid: int) -> float:
     return total_ns / 1e9
 
 
-def rss_mb(pid: int) -> float:
-    """Resident memory of the process tree."""
+def rss_mb(pids: Iterable[int]) -> float:
+    """Resident memory of the process trees."""
     pages = 0
-    for process in process_tree(pid):
+    for process in (process for pid in pids for process in process_tree(pid)):
         try:
             pages += int(Path(f"/proc/{process}/statm").read_text().split()[1])
         except OSError:
@@ -66,21 +66,21 @@ def rss_mb(pid: int) -> float:
 
 
 @contextmanager
-def metered(broker_pid: int) -> Iterator[Cost]:
-    """Measures a block in which clients, run as children of this process, use the broker."""
+def metered(broker_pids: Sequence[int]) -> Iterator[Cost]:
+    """Measures a block in which clients, run as children of this process, use the brokers."""
     cost = Cost()
     stop = threading.Event()
 
     def sample_memory() -> None:
         while True:
-            cost.rss_mb_max = max(cost.rss_mb_max, rss_mb(broker_pid))
+            cost.rss_mb_max = max(cost.rss_mb_max, rss_mb(broker_pids))
             if stop.wait(SAMPLE_INTERVAL_S):
                 return
 
     sampler = threading.Thread(target=sample_memory, daemon=True)
     start, broker, clients, machine = (
         time.monotonic(),
-        cpu_seconds(broker_pid),
+        cpu_seconds(broker_pids),
         _client_cpu_seconds(),
         _machine_cpu_seconds(),
     )
@@ -91,7 +91,7 @@ def metered(broker_pid: int) -> Iterator[Cost]:
         stop.set()
         sampler.join()
         cost.wall_s = time.monotonic() - start
-        cost.broker_cpu_s = max(0.0, cpu_seconds(broker_pid) - broker)
+        cost.broker_cpu_s = max(0.0, cpu_seconds(broker_pids) - broker)
         others = _machine_cpu_seconds() - machine - cost.broker_cpu_s - (_client_cpu_seconds() - clients)
         cost.noise = max(0.0, others) / cost.wall_s / (os.cpu_count() or 1)
 

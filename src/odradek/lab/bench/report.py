@@ -33,6 +33,9 @@ UNITS = {
     "append_cpu": "× CPU to append",
     "read_cpu": "× CPU to read",
     "extra_s": "s more than without it",
+    "created_s": "s until all have leaders",
+    "outage_s": "s until every partition takes writes",
+    "moved_s": "s until every partition has a leader",
 }
 
 

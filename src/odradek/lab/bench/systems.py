@@ -1,6 +1,6 @@
-"""Starts and stops the two systems under test: one broker each, each with its own ZooKeeper, with the same settings.
+"""Starts and stops the two systems under test: as many brokers each, with a ZooKeeper of its own and the same settings.
 
-The broker is a child of this process and is addressed by its pid, so that both are timed and metered in the same way.
+A broker is a child of this process and is addressed by its pid, so that both are timed and metered in the same way.
 """
 
 import os
@@ -18,6 +18,7 @@ from pathlib import Path
 START_LIMIT_S = 60.0
 STOP_LIMIT_S = 60.0
 POLL_INTERVAL_S = 0.005
+SESSION_TIMEOUT_MS = 6000
 
 # What Kafka's own start scripts give the JVM.
 JVM_OPTIONS = (
@@ -81,36 +82,44 @@ class Process:
 
 @dataclass(slots=True)
 class System(ABC):
-    """One broker and its ZooKeeper in a directory of their own."""
+    """Brokers and their ZooKeeper in a directory of their own."""
 
     name: str
     directory: Path
     kafka_lib: Path
-    port: int = field(default_factory=lambda: free_port())
+    size: int = 1
     zookeeper_port: int = field(default_factory=lambda: free_port())
+    ports: list[int] = field(default_factory=list)
     _zookeeper: Process | None = None
-    _broker: Process | None = None
+    _brokers: dict[int, Process] = field(default_factory=dict)
 
     @abstractmethod
     def broker_command(self, properties: Path) -> list[str]: ...
 
     @property
     def bootstrap(self) -> str:
-        return f"127.0.0.1:{self.port}"
+        return ",".join(f"127.0.0.1:{port}" for port in self.ports)
 
     @property
-    def broker_pid(self) -> int:
-        assert self._broker is not None
-        return self._broker.pid
+    def port(self) -> int:
+        return self.ports[0]
+
+    @property
+    def broker_pids(self) -> list[int]:
+        """Of those that run, by id."""
+        return [process.pid for _, process in sorted(self._brokers.items())]
 
     def start(self) -> None:
+        self.ports = self.ports or [free_port() for _ in range(self.size)]
         self.directory.mkdir(parents=True, exist_ok=True)
         (self.directory / "log4j.properties").write_text(LOG4J)
         self._start_zookeeper()
-        self.start_broker()
+        for broker_id in range(self.size):
+            self.start_broker(broker_id)
 
     def stop(self) -> None:
-        self.stop_broker()
+        for broker_id in list(self._brokers):
+            self.stop_broker(broker_id)
         if self._zookeeper is not None:
             self._zookeeper.stop()
             self._zookeeper = None
@@ -118,19 +127,25 @@ class System(ABC):
     def remove(self) -> None:
         shutil.rmtree(self.directory, ignore_errors=True)
 
-    def start_broker(self) -> float:
+    def start_broker(self, broker_id: int = 0) -> float:
         """Seconds from the birth of the process to its first answer."""
-        properties = self.directory / "server.properties"
-        properties.write_text(self._server_properties())
+        properties = self.directory / f"server-{broker_id}.properties"
+        properties.write_text(self._server_properties(broker_id))
         start = time.monotonic()
-        self._broker = Process.start(self.broker_command(properties), self.directory / "broker.log")
-        await_answer(self._broker, lambda: serves(self.port))
+        broker = Process.start(self.broker_command(properties), self.directory / f"broker-{broker_id}.log")
+        self._brokers[broker_id] = broker
+        await_answer(broker, lambda: serves(self.ports[broker_id]))
         return time.monotonic() - start
 
-    def stop_broker(self) -> None:
-        if self._broker is not None:
-            broker, self._broker = self._broker, None
+    def stop_broker(self, broker_id: int = 0) -> None:
+        if (broker := self._brokers.pop(broker_id, None)) is not None:
             broker.stop()
+
+    def kill_broker(self, broker_id: int) -> None:
+        """As a crash would."""
+        broker = self._brokers.pop(broker_id)
+        broker.popen.kill()
+        broker.popen.wait()
 
     def java(self, heap: str, *arguments: str) -> list[str]:
         log4j = f"-Dlog4j.configuration=file:{self.directory}/log4j.properties"
@@ -146,12 +161,13 @@ class System(ABC):
         self._zookeeper = Process.start(command, self.directory / "zookeeper.log")
         await_answer(self._zookeeper, lambda: b"Mode" in exchange(self.zookeeper_port, b"srvr"))
 
-    def _server_properties(self) -> str:
+    def _server_properties(self, broker_id: int) -> str:
         return (
-            f"broker.id=0\nlisteners=PLAINTEXT://127.0.0.1:{self.port}\nlog.dirs={self.directory}/data\n"
-            f"zookeeper.connect=127.0.0.1:{self.zookeeper_port}\nzookeeper.session.timeout.ms=18000\n"
-            "offsets.topic.replication.factor=1\noffsets.topic.num.partitions=1\n"
-            "log.segment.delete.delay.ms=1000\n"
+            f"broker.id={broker_id}\nlisteners=PLAINTEXT://127.0.0.1:{self.ports[broker_id]}\n"
+            f"log.dirs={self.directory}/data-{broker_id}\n"
+            f"zookeeper.connect=127.0.0.1:{self.zookeeper_port}\nzookeeper.session.timeout.ms={SESSION_TIMEOUT_MS}\n"
+            f"offsets.topic.replication.factor={self.size}\noffsets.topic.num.partitions=1\n"
+            "log.segment.delete.delay.ms=1000\nauto.leader.rebalance.enable=false\n"
         )
 
 
