@@ -117,6 +117,8 @@ class IsrChangeAsked:
     broker_epoch: int
     wanted: Mapping[TopicPartition, LeaderAndIsr]
     answer: Callback
+    isr_epochs: Mapping[TopicPartition, Mapping[int, int]] = field(default_factory=dict)
+    """The broker epochs that the leader saw in the ISR's fetches (v3); a broker that isn't named is taken as it is."""
 
 
 class ElectionType:
