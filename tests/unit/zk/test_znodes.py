@@ -99,6 +99,13 @@ def test_the_state_of_a_partition() -> None:
     assert PartitionState.decode(ORDERS_0, content, 7) == state
 
 
+def test_a_partition_that_recovers_from_an_unclean_election() -> None:
+    content = b'{"controller_epoch":2,"leader":2,"version":1,"leader_recovery_state":1,"leader_epoch":1,"isr":[2]}'
+    state = LeaderAndIsr(leader=2, leader_epoch=1, isr=(2,), controller_epoch=2, recovering=True)
+    assert PartitionState.encode(state) == content
+    assert PartitionState.decode(ORDERS_0, content, 0) == state
+
+
 def test_configurations_keep_the_order_of_java_properties() -> None:
     content = (
         b'{"version":1,"config":{"cleanup.policy":"compact","flush.ms":"10","min.insync.replicas":"1",'

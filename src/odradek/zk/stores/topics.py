@@ -12,6 +12,9 @@ from odradek.zk.znodes import DeletedTopic, EntityConfig, Partitions, Topic, Top
 
 
 class TopicNodes(ZnodeAccess):
+    def load_topic_names(self) -> list[str]:
+        return self._children(Topics.path)
+
     def load_topics(self, names: Iterable[str] | None = None) -> dict[str, TopicAssignment]:
         """Of these topics, or of all. One whose node can't be understood is reported and left out."""
         wanted = self._children(Topics.path) if names is None else list(names)

@@ -80,6 +80,7 @@ class PartitionState:
                 "controller_epoch": state.controller_epoch,
                 "leader": state.leader,
                 "version": 1,
+                **({"leader_recovery_state": 1} if state.recovering else {}),
                 "leader_epoch": state.leader_epoch,
                 "isr": state.isr,
             }
@@ -94,6 +95,7 @@ class PartitionState:
                 isr=integers(fields["isr"]),
                 controller_epoch=integer(fields["controller_epoch"]),
                 zk_version=zk_version,
+                recovering=integer(fields.get("leader_recovery_state", 0)) == 1,
             )
 
         return decoded(cls.path(partition), content, read)
