@@ -87,7 +87,7 @@ class OwnBroker:
         with self._log_file.open("ab") as log:
             command = [sys.executable, "-m", "odradek", "broker", str(self._properties_file)]
             self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
-        eventually(lambda: self.pid > 0 and serves(("127.0.0.1", self.port)), within_s=30)
+        eventually(lambda: self.pid > 0 and serves(("127.0.0.1", self.port)), within_s=60)
         return self.log[before:]
 
     def kill(self) -> None:

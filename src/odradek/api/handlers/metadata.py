@@ -11,10 +11,10 @@ from uuid import UUID
 from odradek.api.context import RequestContext
 from odradek.api.registry import handles
 from odradek.base.errors import ErrorCode, KafkaError
-from odradek.model.metadata_image import MetadataImage, TopicImage
+from odradek.model.metadata_image import MetadataImage, PartitionImage, TopicImage
 from odradek.model.operations import ALL_ON_CLUSTER, ALL_ON_TOPIC, NOT_ASKED
 from odradek.model.topic_names import check_topic_name, is_internal
-from odradek.model.topology import ZERO_UUID
+from odradek.model.topology import NO_LEADER, ZERO_UUID
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.metadata import (
     MetadataRequest,
@@ -26,6 +26,7 @@ from odradek.protocol.messages.metadata import (
 )
 
 FIRST_BY_ID = 12
+FIRST_WITH_LISTENER_ERROR = 6
 
 
 @handles(ApiKey.METADATA, versions="0-12", may_block=False)
@@ -33,7 +34,7 @@ def metadata(request: MetadataRequest, ctx: RequestContext) -> MetadataResponse:
     image = ctx.broker.metadata.image
     wants_all = request.topics is None or (ctx.version == 0 and not request.topics)
     if wants_all:
-        topics = [_known(topic, request) for topic in image.topics.values()]
+        topics = [_known(topic, request, image, ctx) for topic in image.topics.values()]
     else:
         topics = [_asked(topic, request, image, ctx) for topic in request.topics or ()]
     return MetadataResponse(
@@ -58,18 +59,20 @@ def _asked(
     if ctx.version < FIRST_BY_ID and (asked.name is None or asked.topic_id != ZERO_UUID):
         return _unknown(asked.name or "", ErrorCode.INVALID_REQUEST)
     if asked.name is None:
-        return _by_id(asked.topic_id, request, image)
+        return _by_id(asked.topic_id, request, image, ctx)
     topic = image.topics.get(asked.name)
     if topic is not None:
-        return _known(topic, request)
+        return _known(topic, request, image, ctx)
     return _unknown(asked.name, _missing(asked.name, request, ctx))
 
 
-def _by_id(topic_id: UUID, request: MetadataRequest, image: MetadataImage) -> MetadataResponseTopic:
+def _by_id(
+    topic_id: UUID, request: MetadataRequest, image: MetadataImage, ctx: RequestContext
+) -> MetadataResponseTopic:
     name = image.topic_names.get(topic_id)
     if name is None:
         return _unknown(None, ErrorCode.UNKNOWN_TOPIC_ID, topic_id)
-    return _known(image.topics[name], request)
+    return _known(image.topics[name], request, image, ctx)
 
 
 def _missing(name: str, request: MetadataRequest, ctx: RequestContext) -> ErrorCode:
@@ -90,22 +93,42 @@ def _unknown(name: str | None, error: ErrorCode, topic_id: UUID | None = None) -
     return topic
 
 
-def _known(topic: TopicImage, request: MetadataRequest) -> MetadataResponseTopic:
+def _known(
+    topic: TopicImage, request: MetadataRequest, image: MetadataImage, ctx: RequestContext
+) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.id,
         is_internal=is_internal(topic.name),
         topic_authorized_operations=ALL_ON_TOPIC if request.include_topic_authorized_operations else NOT_ASKED,
-        partitions=[
-            MetadataResponsePartition(
-                error_code=ErrorCode.NONE if partition.leader >= 0 else ErrorCode.LEADER_NOT_AVAILABLE,
-                partition_index=index,
-                leader_id=partition.leader,
-                leader_epoch=partition.leader_epoch,
-                replica_nodes=list(partition.replicas),
-                isr_nodes=list(partition.isr),
-                offline_replicas=list(partition.offline),
-            )
-            for index, partition in topic.partitions.items()
-        ],
+        partitions=[_partition(index, partition, image, ctx) for index, partition in topic.partitions.items()],
     )
+
+
+def _partition(
+    index: int, partition: PartitionImage, image: MetadataImage, ctx: RequestContext
+) -> MetadataResponsePartition:
+    """A leader that the client can't reach is none to it."""
+    leader, replicas, isr, error = partition.leader, partition.replicas, partition.isr, ErrorCode.NONE
+    if ctx.version == 0:
+        replicas, isr = (tuple(b for b in ids if _is_reachable(b, image, ctx)) for ids in (replicas, isr))
+        if len(replicas) < len(partition.replicas) or len(isr) < len(partition.isr):
+            error = ErrorCode.REPLICA_NOT_AVAILABLE
+    if not _is_reachable(leader, image, ctx):
+        is_listener_missing = leader in image.brokers and ctx.version >= FIRST_WITH_LISTENER_ERROR
+        error = ErrorCode.LISTENER_NOT_FOUND if is_listener_missing else ErrorCode.LEADER_NOT_AVAILABLE
+        leader = NO_LEADER
+    return MetadataResponsePartition(
+        error_code=error,
+        partition_index=index,
+        leader_id=leader,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=list(replicas),
+        isr_nodes=list(isr),
+        offline_replicas=list(partition.offline),
+    )
+
+
+def _is_reachable(broker_id: int, image: MetadataImage, ctx: RequestContext) -> bool:
+    broker = image.brokers.get(broker_id)
+    return broker is not None and broker.endpoint(ctx.connection.listener_name) is not None

@@ -1,0 +1,136 @@
+"""A cluster that one test has to itself: its brokers can be killed, frozen, stopped and brought back one by one."""
+
+import os
+import signal
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+from odradek.model.topology import LeaderAndIsr, TopicPartition
+from odradek.network.broker_client import BrokerClient
+from odradek.protocol.messages.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
+from odradek.zk.session import ZkSession
+from odradek.zk.store import ZkStore
+
+from .own_broker import OwnBroker, eventually
+
+PATIENCE_S = 60
+"""How long anything may take before it counts as not happening; a loaded machine is slow, not wrong."""
+
+
+class OwnCluster:
+    def __init__(self, directory: Path, zookeeper: str, brokers: int = 3, **settings: str) -> None:
+        """Dots of a configuration key are written as underscores."""
+        chroot = f"{zookeeper}/{directory.name}"
+        defaults = {
+            "zookeeper_session_timeout_ms": "4000",
+            "offsets_topic_replication_factor": str(min(3, brokers)),
+            "offsets_topic_num_partitions": "5",
+            "replica_lag_time_max_ms": "5000",
+        }
+        self.brokers = [
+            OwnBroker(
+                _made(directory / f"broker-{number}"),
+                zookeeper,
+                **{"zookeeper_connect": chroot, "broker_id": str(number), **defaults, **settings},
+            )
+            for number in range(brokers)
+        ]
+        self._session = ZkSession(chroot, session_timeout_ms=30_000, connection_timeout_ms=30_000)
+        self.store = ZkStore(self._session)
+        """The truth, as ZooKeeper has it."""
+
+    def start(self) -> None:
+        """All at once, since the first can't serve before there is a controller, which may be any of them."""
+        self._session.start()
+        with ThreadPoolExecutor(len(self.brokers)) as starters:
+            list(starters.map(lambda broker: broker.start(), self.brokers))
+        eventually(lambda: len(self.store.load_brokers()) == len(self.brokers), PATIENCE_S)
+
+    def close(self) -> None:
+        for broker in self.brokers:
+            broker.kill()
+        self._session.close()
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(broker.bootstrap for broker in self.brokers)
+
+    def client(self, broker_id: int) -> BrokerClient:
+        return self.brokers[broker_id].client()
+
+    # --- what ZooKeeper says
+
+    def controller(self) -> int:
+        """The present controller, once there is one."""
+        eventually(lambda: self.store.current_controller() is not None, PATIENCE_S)
+        found = self.store.current_controller()
+        assert found is not None
+        return found
+
+    def state(self, topic: str, partition: int = 0) -> LeaderAndIsr:
+        tp = TopicPartition(topic, partition)
+        return self.store.load_partition_states([tp])[tp]
+
+    def leader(self, topic: str, partition: int = 0) -> int:
+        return self.state(topic, partition).leader
+
+    def await_leader_other_than(self, broker_id: int, topic: str, partition: int = 0) -> int:
+        eventually(lambda: self.leader(topic, partition) not in (broker_id, -1), PATIENCE_S)
+        return self.leader(topic, partition)
+
+    def await_isr(self, topic: str, members: Iterable[int], partition: int = 0) -> None:
+        wanted = set(members)
+        eventually(lambda: set(self.state(topic, partition).isr) == wanted, PATIENCE_S)
+
+    # --- what tests do
+
+    def create_topic(self, topic: str, *assignment: tuple[int, ...], **config: str) -> None:
+        """One partition per tuple of replicas; returns when it has been created, not before its leaders serve."""
+        wanted = CreatableTopic(
+            name=topic,
+            num_partitions=-1,
+            replication_factor=-1,
+            assignments=[
+                CreatableReplicaAssignment(partition_index=number, broker_ids=list(replicas))
+                for number, replicas in enumerate(assignment)
+            ],
+            configs=[CreatableTopicConfig(name=key.replace("_", "."), value=value) for key, value in config.items()],
+        )
+        with self.client(self.controller()) as client:
+            (answer,) = client.send(CreateTopicsRequest(topics=[wanted], timeout_ms=30_000)).topics
+        assert answer.error_code == 0, answer
+
+    def kill(self, broker_id: int) -> None:
+        self.brokers[broker_id].kill()
+
+    def restart(self, broker_id: int) -> None:
+        self.brokers[broker_id].start()
+
+    def freeze(self, broker_id: int) -> None:
+        """It lives, but does nothing any more: to the others it looks cut off, to itself as if no time had passed."""
+        os.kill(self.brokers[broker_id].pid, signal.SIGSTOP)
+
+    def thaw(self, broker_id: int) -> None:
+        os.kill(self.brokers[broker_id].pid, signal.SIGCONT)
+
+
+@contextmanager
+def running_cluster(directory: Path, zookeeper: str, brokers: int = 3, **settings: str) -> Iterator[OwnCluster]:
+    cluster = OwnCluster(directory, zookeeper, brokers, **settings)
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.close()
+
+
+def _made(directory: Path) -> Path:
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory
