@@ -92,6 +92,11 @@ class Story:
             found = {str(tp): sorted(map(str, self.cluster.views(tp))) for tp in self.partitions}
             raise TimeoutError(f"no ISR of {size} everywhere after {limit_s:.0f} s: {found}")
 
+    def replicas(self, tp: TopicPartition) -> tuple[int, ...]:
+        """Who holds the partition, by the account of the first live broker that knows it."""
+        views = (self.cluster.partition(tp, broker) for broker in self.cluster.brokers if broker.pid)
+        return next((tuple(view.replica_nodes) for view in views if view is not None), ())
+
     # ---- the beginning
 
     def _create_topic(self) -> None:
