@@ -83,11 +83,9 @@ def _refusal(context: ControllerContext, tp: TopicPartition, election_type: int)
         needless = leader == context.assignment(tp).replicas[0]
     else:
         needless = leader in context.brokers
-    return (
-        KafkaError(ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition.")
-        if needless
-        else None
-    )
+    if not needless:
+        return None
+    return KafkaError(ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition.")
 
 
 def _is_needless(error: KafkaError | None) -> bool:

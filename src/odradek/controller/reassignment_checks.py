@@ -6,7 +6,7 @@ from odradek.model.topology import ReplicaAssignment, TopicPartition
 
 
 def reassigned_to(assignment: ReplicaAssignment, target: tuple[int, ...]) -> ReplicaAssignment:
-    """The assignment on its way to `target`, which comes first and in its order; replaces a reassignment in progress."""
+    """The assignment on its way to `target`, which comes first and in its order; replaces an earlier reassignment."""
     original = assignment.original
     replicas = tuple(dict.fromkeys(target + original))
     return ReplicaAssignment(

@@ -1,17 +1,18 @@
-"""How a partition moves to other brokers. What is to be done is in ZooKeeper before it is done, so that a new controller
-goes on where its predecessor stopped.
+"""How a partition moves to other brokers, step by step.
+
+What is to be done is in ZooKeeper before it is done, so that a new controller goes on where its predecessor stopped.
 
 With O the replicas that it had and T those that are wanted, the topic's node goes
 
     O  →  replicas T∪O, adding T−O, removing O−T  →  T
 
-1. Begin. Replicas that only an earlier, now replaced or cancelled, reassignment was adding are stopped and deleted; then
-   the topic's node is written. In this order: who dies in between leaves the earlier reassignment, which is resumed.
+1. Begin. Replicas that only an earlier reassignment, now replaced or cancelled, was adding are stopped and deleted;
+   then the topic's node is written. In this order: who dies in between leaves the earlier one, which is resumed.
 2. Wait, until T is all in the ISR. The leader epoch is raised so that all of T∪O learn of one another, the new ones
    start to follow. Each change of the ISR asks again.
 3. Complete. The leader moves into T if it isn't there; those who don't stay leave the ISR and delete their logs; the
-   topic's node is written last, since it is the only place that knows of them. Where nobody of T can lead, the partition
-   stays as it is until one of T comes back.
+   topic's node is written last, since it is the only place that knows of them. Where nobody of T can lead, the
+   partition stays as it is until one of T comes back.
 
 A topic is not deleted while it is reassigned. Many partitions take each step together, in one batch.
 Decisions of the event thread, used by `reassignment` only.
@@ -82,7 +83,8 @@ def _split_by_readiness(
     """Judged by what ZooKeeper holds now: a leader of an older version writes there by itself."""
     states: Mapping[TopicPartition, LeaderAndIsr] = yield ReadPartitionStates(tuple(tps))
     context.states.update(states)
-    ready, waiting = [], []
+    ready: list[TopicPartition] = []
+    waiting: list[TopicPartition] = []
     for tp in tps:
         assignment = context.assignment(tp)
         in_sync = tp in states and set(states[tp].isr).issuperset(assignment.target)
@@ -193,7 +195,7 @@ def _remove_replicas(context: ControllerContext, replicas: Iterable[PartitionRep
 
 
 def _write_assignments(context: ControllerContext, wanted: Wanted) -> Decision[set[TopicPartition]]:
-    """→ those whose topic is gone. Partitions that were added meanwhile, and aren't known here yet, stay in the node."""
+    """→ those whose topic is gone. Partitions that were added meanwhile, not known here yet, stay in the node."""
     if not wanted:
         return set()
     gone: set[TopicPartition] = set()

@@ -1,8 +1,8 @@
 """How a topic goes: marked under /admin/delete_topics, its replicas told to delete their logs, its znodes last.
 
-A topic waits (`ineligible_for_deletion`) while one of its replicas is down or it is being reassigned; whoever ends that
-calls `resume_for`. The mark in ZooKeeper goes with the topic's last node, so that a new controller finds a deletion that
-its predecessor didn't finish and tells the replicas again; to delete what is gone already succeeds.
+A topic waits (`ineligible_for_deletion`) while one of its replicas is down or it is being reassigned; whoever ends
+that calls `resume_for`. The mark in ZooKeeper goes with the topic's last node, so that a new controller finds a deletion
+that its predecessor didn't finish and tells the replicas again; to delete what is gone already succeeds.
 Decisions of the event thread; nobody else calls them.
 """
 
@@ -107,7 +107,8 @@ _HAVE_NOTHING_TO_FAIL = frozenset(
 
 def replicas_answered(context: ControllerContext, event: StopReplicaAnswered) -> Decision[None]:
     """Answers for replicas that a reassignment removed come here too; nobody waits for those."""
-    failed, deleted = [], []
+    failed: list[PartitionReplica] = []
+    deleted: list[PartitionReplica] = []
     for tp, error in event.errors.items():
         replica = PartitionReplica(tp, event.broker_id)
         if context.replica_state(replica) is ReplicaState.DELETION_STARTED:
@@ -145,7 +146,8 @@ def _delete_replicas(context: ControllerContext, topics: list[str]) -> Decision[
     batch.add_update_metadata(context.brokers, [tp for topic in topics for tp in context.partitions_of(topic)])
     yield from batch.flush()
 
-    alive, dead = [], []
+    alive: list[PartitionReplica] = []
+    dead: list[PartitionReplica] = []
     for replica in (replica for topic in topics for replica in _replicas(context, topic)):
         if context.replica_state(replica) is not ReplicaState.DELETION_SUCCESSFUL:
             (alive if context.is_online(replica) else dead).append(replica)
