@@ -1,0 +1,134 @@
+"""The follower's end of a fetch session: what the leader already knows needn't be said again.
+
+The first request of a session names every partition; each later one names those whose position changed and those that
+are wanted no longer. Pure bookkeeping, used by one fetch loop.
+
+    session id, epoch     the next request
+    0, 0                  names all, and asks for a new session
+    n, 0                  names all, asks for a new session and ends the old one, whose state is in doubt
+    n, 1 and up           names what changed
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+from uuid import UUID
+
+from odradek.base.errors import ErrorCode
+from odradek.model.topology import ZERO_UUID, TopicPartition
+from odradek.protocol.messages.fetch import FetchPartition, FetchResponse, FetchTopic, ForgottenTopic
+
+_MAX_EPOCH = 2**31 - 1
+_SPARE_NAMES = 16  # of topics that are fetched no longer; the rest is thrown away
+
+
+class Position(NamedTuple):
+    """What a fetch says about one partition."""
+
+    topic_id: UUID
+    leader_epoch: int
+    offset: int
+    last_epoch: int
+    log_start_offset: int
+
+
+class FetchSession:
+    def __init__(self, max_bytes: int) -> None:
+        self.session_id = 0
+        self.epoch = 0
+        self.topic_names: dict[UUID, str] = {}
+        self._max_bytes = max_bytes
+        self._positions: dict[TopicPartition, Position] = {}
+        self._unsaid: dict[TopicPartition, None] = {}
+        self._to_forget: dict[TopicPartition, UUID] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._positions)
+
+    def __contains__(self, tp: TopicPartition) -> bool:
+        return tp in self._positions
+
+    @property
+    def has_all_topic_ids(self) -> bool:
+        return ZERO_UUID not in self.topic_names
+
+    def position(self, tp: TopicPartition) -> Position | None:
+        return self._positions.get(tp)
+
+    def positions(self) -> Iterable[tuple[TopicPartition, Position]]:
+        return self._positions.items()
+
+    def want(self, tp: TopicPartition, position: Position) -> None:
+        """Fetch the partition from here. Who comes last is asked last: all get their turn when an answer is full."""
+        before = self._positions.pop(tp, None)
+        self._positions[tp] = position
+        if before == position:
+            return
+        self._unsaid[tp] = None
+        self.topic_names[position.topic_id] = tp.topic
+        if before is not None and before.topic_id != position.topic_id:
+            self._to_forget[tp] = before.topic_id
+        elif self._to_forget.get(tp) == position.topic_id:
+            del self._to_forget[tp]
+
+    def forget(self, tp: TopicPartition) -> None:
+        position = self._positions.pop(tp, None)
+        if position is not None:
+            self._unsaid.pop(tp, None)
+            self._to_forget.setdefault(tp, position.topic_id)
+
+    def next_topics(self) -> tuple[list[FetchTopic], list[ForgottenTopic]]:
+        """What the next request names: (wanted, no longer wanted). To be called once per request."""
+        if self.epoch == 0 or len(self.topic_names) > 2 * len(self._positions) + _SPARE_NAMES:
+            self.topic_names = {position.topic_id: tp.topic for tp, position in self._positions.items()}
+        wanted = self._topics(self._unsaid if self.epoch else self._positions)
+        forgotten = self._forgotten() if self.epoch else []
+        self._unsaid.clear()
+        self._to_forget.clear()
+        return wanted, forgotten
+
+    def accept(self, answer: FetchResponse) -> bool:
+        """Whether the answer is of use. If not, the next request names everything."""
+        if answer.error_code:
+            not_found = answer.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+            self.session_id, self.epoch = (0 if not_found else self.session_id), 0
+            return False
+        if answer.session_id == 0:
+            self.session_id = self.epoch = 0
+        else:
+            self.session_id = answer.session_id
+            self.epoch = self.epoch + 1 if self.epoch < _MAX_EPOCH else 1
+        return True
+
+    def restart(self) -> None:
+        """A request failed: nobody knows what the leader has seen and what it has answered."""
+        self.epoch = 0
+
+    def _topics(self, tps: Iterable[TopicPartition]) -> list[FetchTopic]:
+        topics: dict[tuple[str, UUID], FetchTopic] = {}
+        for tp in tps:
+            topic_id, leader_epoch, offset, last_epoch, log_start_offset = self._positions[tp]
+            key = (tp.topic, topic_id)
+            topic = topics.get(key)
+            if topic is None:
+                topic = topics[key] = FetchTopic(topic=tp.topic, topic_id=topic_id)
+            topic.partitions.append(
+                FetchPartition(
+                    partition=tp.partition,
+                    current_leader_epoch=leader_epoch,
+                    fetch_offset=offset,
+                    last_fetched_epoch=last_epoch,
+                    log_start_offset=log_start_offset,
+                    partition_max_bytes=self._max_bytes,
+                )
+            )
+        return [*topics.values()]
+
+    def _forgotten(self) -> list[ForgottenTopic]:
+        topics: dict[tuple[str, UUID], ForgottenTopic] = {}
+        for tp, topic_id in self._to_forget.items():
+            key = (tp.topic, topic_id)
+            topic = topics.get(key)
+            if topic is None:
+                topic = topics[key] = ForgottenTopic(topic=tp.topic, topic_id=topic_id)
+            topic.partitions.append(tp.partition)
+        return [*topics.values()]

@@ -1,0 +1,123 @@
+"""Replication throttles: how many bytes a second may be copied from and to this broker, and of which partitions.
+
+The rates are the dynamic broker configs `leader.replication.throttled.rate` and `follower.replication.throttled.rate`;
+the partitions come from the topic configs `….replication.throttled.replicas`. Only what is catching up is held back:
+whoever asks says first whether the replica is in sync. Any thread.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Sequence
+
+from odradek.base.clock import Clock
+from odradek.base.config.broker_config import BrokerConfig
+from odradek.model.topology import TopicPartition
+
+UNLIMITED = 2**63 - 1
+ALL_PARTITIONS = "*"
+
+
+class WindowedRate:
+    """Bytes a second over the last windows: the whole ones that are remembered, and the one that is filling.
+
+    The first window counts as a whole one from its start, so that a single burst isn't an enormous rate.
+    """
+
+    def __init__(self, window_ms: int, windows: int, clock: Clock) -> None:
+        self._window_ms = window_ms
+        self._remembered_ms = window_ms * windows
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._samples: deque[list[int]] = deque(maxlen=windows + 1)  # [start, last recorded, bytes]
+
+    def record(self, size: int) -> None:
+        now = self._clock.monotonic_ms()
+        with self._lock:
+            if not self._samples or now - self._samples[-1][0] >= self._window_ms:
+                self._samples.append([now, now, 0])
+            sample = self._samples[-1]
+            sample[1] = now
+            sample[2] += size
+
+    def per_second(self) -> float:
+        now = self._clock.monotonic_ms()
+        with self._lock:
+            while self._samples and now - self._samples[0][1] >= self._remembered_ms:
+                self._samples.popleft()
+            if not self._samples:
+                return 0.0
+            elapsed_ms = max(now - self._samples[0][0], self._window_ms)
+            return sum(sample[2] for sample in self._samples) * 1000 / elapsed_ms
+
+
+class Throttle:
+    """One side of it: its rate, and the partitions that it holds back."""
+
+    def __init__(self, broker_id: int, rate: WindowedRate) -> None:
+        self.limit = UNLIMITED
+        """Bytes a second."""
+        self._broker_id = broker_id
+        self._rate = rate
+        self._partitions: dict[str, frozenset[int] | None] = {}  # None: all of the topic
+
+    def set_replicas(self, topic: str, replicas: Sequence[str]) -> None:
+        """What the topic's configuration says: `*`, or partition:broker pairs, or nothing."""
+        if not replicas:
+            self._partitions.pop(topic, None)
+        elif tuple(replicas) == (ALL_PARTITIONS,):
+            self._partitions[topic] = None
+        else:
+            pairs = (pair.split(":") for pair in replicas)
+            mine = frozenset(int(partition) for partition, broker in pairs if int(broker) == self._broker_id)
+            self._partitions[topic] = mine
+
+    @property
+    def is_idle(self) -> bool:
+        """Nothing is held back, whatever the rate: the answer that costs nothing."""
+        return not self._partitions
+
+    def covers(self, tp: TopicPartition) -> bool:
+        partitions = self._partitions.get(tp.topic, frozenset())
+        return partitions is None or tp.partition in partitions
+
+    @property
+    def is_exceeded(self) -> bool:
+        return self.limit != UNLIMITED and self._rate.per_second() > self.limit
+
+    def record(self, tp: TopicPartition, size: int) -> None:
+        if self._partitions and self.covers(tp):
+            self._rate.record(size)
+
+
+class ReplicationQuotas:
+    def __init__(self, broker_id: int, config: BrokerConfig, clock: Clock) -> None:
+        window_ms = config.integer("replication.quota.window.size.seconds") * 1000
+        windows = config.integer("replication.quota.window.num")
+        self.leader = Throttle(broker_id, WindowedRate(window_ms, windows, clock))
+        self.follower = Throttle(broker_id, WindowedRate(window_ms, windows, clock))
+
+    def set_rates(self, leader: int | None, follower: int | None) -> None:
+        """What the dynamic broker configuration says; None: no limit."""
+        self.leader.limit = UNLIMITED if leader is None else leader
+        self.follower.limit = UNLIMITED if follower is None else follower
+
+    def set_topic(self, topic: str, leader_replicas: Sequence[str], follower_replicas: Sequence[str]) -> None:
+        """What the topic's configuration says now; two empty ones when the topic is gone."""
+        self.leader.set_replicas(topic, leader_replicas)
+        self.follower.set_replicas(topic, follower_replicas)
+
+    def leader_throttled(self, tp: TopicPartition, *, in_sync: bool) -> bool:
+        """Whether a follower's fetch gets no records of the partition for now."""
+        return not in_sync and not self.leader.is_idle and self.leader.covers(tp) and self.leader.is_exceeded
+
+    def record_leader(self, tp: TopicPartition, size: int) -> None:
+        """These bytes were sent to a follower."""
+        self.leader.record(tp, size)
+
+    def follower_throttled(self, tp: TopicPartition, *, in_sync: bool) -> bool:
+        """Whether this broker leaves the partition out of its fetches for now."""
+        return not in_sync and not self.follower.is_idle and self.follower.covers(tp) and self.follower.is_exceeded
+
+    def record_follower(self, tp: TopicPartition, size: int) -> None:
+        """These bytes were copied from a leader."""
+        self.follower.record(tp, size)

@@ -1,0 +1,54 @@
+"""Where a follower must cut its log so that it agrees with its leader's. Arithmetic on epochs and offsets, no more.
+
+The high watermark plays no part: a follower's own is behind the leader's, so cutting there drops what was committed.
+"""
+
+from dataclasses import dataclass
+
+UNDEFINED = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """The log must end at the offset. Not final: with what is its last epoch then, the leader must be asked again."""
+
+    offset: int
+    is_final: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class StartOver:
+    """Nothing of the log is of use: it goes on, empty, at the offset."""
+
+    offset: int
+
+
+def cut_by_epoch(leader: tuple[int, int], own: tuple[int, int], log_end_offset: int) -> Cut:
+    """Where the logs part.
+
+    `leader` is the largest epoch that the leader knows, not above the follower's last, and where it ended there; `own`
+    is the follower's answer to the same question about that epoch. Either may be undefined (-1).
+
+    An epoch that only the leader has means that the follower's later ones never happened. It keeps what it has of older
+    epochs, and asks about the last of those.
+    """
+    (leader_epoch, leader_end), (own_epoch, own_end) = leader, own
+    if leader_end == UNDEFINED:
+        return Cut(log_end_offset)
+    if leader_epoch == UNDEFINED or own_end == UNDEFINED:
+        return Cut(min(leader_end, log_end_offset))
+    if own_epoch != leader_epoch:
+        return Cut(min(own_end, log_end_offset), is_final=False)
+    return Cut(min(own_end, leader_end, log_end_offset))
+
+
+def after_out_of_range(log_end_offset: int, leader_start: int, leader_end: int) -> Cut | StartOver | None:
+    """What to do when the leader doesn't have the end of the follower's log; None: nothing, it has it by now.
+
+    A shorter leader was elected uncleanly. A leader that begins later has deleted what the follower misses.
+    """
+    if leader_end < log_end_offset:
+        return Cut(leader_end)
+    if leader_start > log_end_offset:
+        return StartOver(leader_start)
+    return None
