@@ -1,4 +1,4 @@
-"""What an operator asks of a cluster in a story: moving replicas, electing preferred leaders. Asked until it is taken."""
+"""What an operator asks of a cluster in a story: moving replicas, electing preferred leaders. Asked until taken."""
 
 import time
 from collections.abc import Mapping, Sequence
