@@ -1,16 +1,20 @@
 """What a topic that somebody asks for will be. Pure: checks and placement, no ZooKeeper."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
+from typing import TypeAlias
+from uuid import UUID
 
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.errors import ErrorCode, KafkaError
-from odradek.model.metadata_image import MetadataImage
 from odradek.model.placement import place_replicas
 from odradek.model.topic_names import OFFSETS_TOPIC, check_topic_name, collides
+from odradek.model.topology import Broker, TopicAssignment
 
-Assignment = dict[int, tuple[int, ...]]
+Assignment: TypeAlias = dict[int, tuple[int, ...]]
+Brokers: TypeAlias = Mapping[int, Broker]
+"""The live ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,26 @@ class NewTopic:
     counts_given: bool = False
     assignments: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     configs: Sequence[tuple[str, str | None]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedTopic:
+    """A topic as it was created, or would be."""
+
+    name: str
+    id: UUID
+    partitions: int
+    replication_factor: int
+    overrides: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class MorePartitions:
+    """A topic that is to have `count` partitions; where the added ones go, unless they are to be placed."""
+
+    name: str
+    count: int
+    assignments: Sequence[tuple[int, ...]] | None = None
 
 
 def topic_made_by_asking(name: str, config: BrokerConfig) -> NewTopic:
@@ -41,11 +65,11 @@ def topic_made_by_asking(name: str, config: BrokerConfig) -> NewTopic:
     )
 
 
-def check_name(name: str, image: MetadataImage) -> None:
+def check_name(name: str, existing: Collection[str]) -> None:
     check_topic_name(name)
-    if name in image.topics:
+    if name in existing:
         raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
-    if clash := next((other for other in image.topics if collides(name, other)), None):
+    if clash := next((other for other in existing if collides(name, other)), None):
         raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topics: {clash}")
 
 
@@ -61,12 +85,10 @@ def overrides_of(topic: NewTopic) -> dict[str, str]:
     return overrides
 
 
-def assignment_of(topic: NewTopic, image: MetadataImage, random: Random) -> Assignment:
+def assignment_of(topic: NewTopic, brokers: Brokers, random: Random) -> Assignment:
     """Where its replicas go: as asked, or placed."""
-    brokers = sorted(image.brokers)
     if not topic.assignments:
-        start = random.randrange(len(brokers))
-        shift = random.randrange(len(brokers))
+        start, shift = (random.randrange(max(1, len(brokers))) for _ in range(2))
         return place_replicas(brokers, topic.partitions, topic.replication_factor, start=start, shift=shift)
     if topic.counts_given:
         raise KafkaError(
@@ -84,35 +106,37 @@ def assignment_of(topic: NewTopic, image: MetadataImage, random: Random) -> Assi
 
 
 def added_partitions(
-    topic: str, count: int, assignments: Sequence[tuple[int, ...]] | None, image: MetadataImage, random: Random
+    topic: TopicAssignment, count: int, assignments: Sequence[tuple[int, ...]] | None, brokers: Brokers
 ) -> Assignment:
     """The partitions that bring a topic to `count`, placed as if they had been there from the start."""
-    existing = image.topics[topic].partitions
-    if count <= len(existing):
+    if any(partition.is_reassigning for partition in topic.partitions.values()):
+        raise KafkaError(
+            ErrorCode.REASSIGNMENT_IN_PROGRESS,
+            f"A partition reassignment is in progress for the topic '{topic.topic}'.",
+        )
+    held = len(topic.partitions)
+    if count <= held:
         raise KafkaError(
             ErrorCode.INVALID_PARTITIONS,
-            f"Topic already has {count} partitions."
-            if count == len(existing)
-            else f"The topic {topic} currently has {len(existing)} partition(s); {count} would not be an increase.",
+            f"Topic already has {held} partitions."
+            if count == held
+            else f"Topic currently has {held} partitions, which is higher than the requested {count}.",
         )
-    added = count - len(existing)
-    brokers = sorted(image.brokers)
-    first = existing[0].replicas
+    first = topic.partitions[min(topic.partitions)].replicas
     if assignments is None:
-        start = brokers.index(first[0]) if first[0] in brokers else 0
-        shift = random.randrange(len(brokers))
-        return place_replicas(brokers, added, len(first), start=start, shift=shift, first_partition=len(existing))
-    if len(assignments) != added:
+        start = max(0, next((i for i, broker in enumerate(sorted(brokers)) if broker >= first[0]), 0))
+        return place_replicas(brokers, count - held, len(first), start=start, shift=start, first_partition=held)
+    if len(assignments) != count - held:
         raise KafkaError(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            f"Increasing the number of partitions by {added} but {len(assignments)} assignments provided.",
+            f"Increasing the number of partitions by {count - held} but {len(assignments)} assignments provided.",
         )
-    assignment = {len(existing) + i: replicas for i, replicas in enumerate(assignments)}
+    assignment = {held + i: replicas for i, replicas in enumerate(assignments)}
     check_replicas(assignment, brokers, replication_factor=len(first))
     return assignment
 
 
-def check_replicas(assignment: Assignment, brokers: Sequence[int], replication_factor: int | None = None) -> None:
+def check_replicas(assignment: Assignment, brokers: Brokers, replication_factor: int | None = None) -> None:
     expected = replication_factor or len(next(iter(assignment.values())))
     for partition, replicas in assignment.items():
         fault = None
@@ -121,7 +145,7 @@ def check_replicas(assignment: Assignment, brokers: Sequence[int], replication_f
         elif len(set(replicas)) != len(replicas):
             fault = f"names a broker twice: {list(replicas)}"
         elif unknown := [b for b in replicas if b not in brokers]:
-            fault = f"names unknown brokers {unknown}; the live ones are {list(brokers)}"
+            fault = f"names unknown brokers {unknown}; the live ones are {sorted(brokers)}"
         elif len(replicas) != expected:
             fault = f"has {len(replicas)} replicas where others have {expected}"
         if fault:

@@ -20,13 +20,14 @@ class ProducerIds:
         with self._lock:
             producer_id = next(self._block, None)
             if producer_id is None:
-                self._block = self._reserve()
+                self._block = iter(self.allocate_block(self._broker_id))
                 producer_id = next(self._block)
             return producer_id
 
-    def _reserve(self) -> Iterator[int]:
+    def allocate_block(self, broker_id: int) -> range:
+        """Ids that nobody but this broker will hand out: what AllocateProducerIds asks for."""
         try:
-            block = self._store.allocate_producer_ids(self._broker_id)
+            block = self._store.allocate_producer_ids(broker_id)
         except ZkUnavailable as error:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, str(error)) from error
-        return iter(range(block.first, block.last + 1))
+        return range(block.first, block.last + 1)

@@ -8,10 +8,10 @@ one at a time, under `_lock`, in the order: ZooKeeper, replicas, metadata image.
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from random import Random
 from typing import Protocol
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 from odradek.base.clock import Clock
 from odradek.base.config.broker_config import BrokerConfig
@@ -19,6 +19,7 @@ from odradek.base.config.topic_config import TopicConfig, validate_topic_overrid
 from odradek.base.errors import ErrorCode, FatalError, KafkaError
 from odradek.base.logs import get_logger
 from odradek.controller.new_topics import (
+    CreatedTopic,
     NewTopic,
     added_partitions,
     assignment_of,
@@ -44,15 +45,6 @@ log = get_logger(__name__)
 
 AUTO_CREATIONS_MAX = 1000
 """How many topics may wait to be created by asking for them; beyond that the client is told to ask again."""
-
-
-@dataclass(frozen=True, slots=True)
-class CreatedTopic:
-    name: str
-    id: UUID
-    partitions: int
-    replication_factor: int
-    overrides: Mapping[str, str]
 
 
 class LocalReplicas(Protocol):
@@ -167,11 +159,12 @@ class Topics:
     ) -> None:
         with self._lock:
             topic = self._existing(name)
-            added = added_partitions(name, count, assignments, self._metadata.image, self._random)
+            partitions = {p: ReplicaAssignment(image.replicas) for p, image in topic.partitions.items()}
+            held = TopicAssignment(name, topic.id, partitions)
+            added = added_partitions(held, count, assignments, self._metadata.image.brokers)
             if validate_only:
                 return
-            partitions = {p: ReplicaAssignment(image.replicas) for p, image in topic.partitions.items()}
-            partitions |= {p: ReplicaAssignment(replicas) for p, replicas in added.items()}
+            partitions = partitions | {p: ReplicaAssignment(replicas) for p, replicas in added.items()}
             assignment = TopicAssignment(name, topic.id, partitions)
             try:
                 self._store.set_assignment(assignment, self._term)
@@ -211,10 +204,10 @@ class Topics:
 
     def _create(self, topic: NewTopic, *, validate_only: bool) -> CreatedTopic:
         image = self._metadata.image
-        check_name(topic.name, image)
+        check_name(topic.name, image.topics)
         overrides = overrides_of(topic)
         validate_topic_overrides(overrides, self._config.topic_defaults)
-        placed = assignment_of(topic, image, self._random)
+        placed = assignment_of(topic, image.brokers, self._random)
         created = CreatedTopic(topic.name, uuid4(), len(placed), len(placed[0]), overrides)
         if not validate_only:
             partitions = {p: ReplicaAssignment(replicas) for p, replicas in placed.items()}

@@ -3,7 +3,7 @@
     with BrokerClient("127.0.0.1", 9092, client_id="odradek") as client:
         response = client.send(MetadataRequest(topics=None))
 
-Not thread-safe. After an error the connection is closed; make a new client to go on.
+Not thread-safe, but for `abort`. After an error the connection is closed; make a new client to go on.
 """
 
 import socket
@@ -75,6 +75,13 @@ class BrokerClient:
 
     def close(self) -> None:
         self._socket.close()
+
+    def abort(self) -> None:
+        """From another thread: whoever waits for an answer gets ConnectionFailed now."""
+        try:
+            self._socket.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            return  # it has no connection any more
 
     def __enter__(self) -> Self:
         return self

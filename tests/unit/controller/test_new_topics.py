@@ -4,12 +4,11 @@ import pytest
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.controller.new_topics import NewTopic, added_partitions, assignment_of, check_name, overrides_of
-from odradek.model.metadata_image import MetadataImage, PartitionImage, TopicImage
-from odradek.model.topology import ZERO_UUID, Broker
+from odradek.model.topology import ZERO_UUID, Broker, ReplicaAssignment, TopicAssignment
 
 BROKERS = {n: Broker(n, ()) for n in (1, 2, 3)}
-ORDERS = TopicImage("or.ders", ZERO_UUID, {p: PartitionImage(1, 0, (1, 2), (1, 2)) for p in range(2)})
-IMAGE = MetadataImage(brokers=BROKERS).with_topics([ORDERS])
+ORDERS = TopicAssignment("or.ders", ZERO_UUID, {p: ReplicaAssignment((1, 2)) for p in range(2)})
+NAMES = {"or.ders"}
 
 
 def refusal(code: ErrorCode) -> object:
@@ -17,16 +16,16 @@ def refusal(code: ErrorCode) -> object:
 
 
 def test_a_name_must_be_free_in_files_and_in_metrics() -> None:
-    check_name("new", IMAGE)
+    check_name("new", NAMES)
     with refusal(ErrorCode.TOPIC_ALREADY_EXISTS):
-        check_name("or.ders", IMAGE)
+        check_name("or.ders", NAMES)
     with refusal(ErrorCode.INVALID_TOPIC_EXCEPTION):
-        check_name("or_ders", IMAGE)
+        check_name("or_ders", NAMES)
 
 
 def test_an_own_assignment_is_taken_as_it_is() -> None:
     topic = NewTopic("t", 1, 1, assignments={1: (3, 1), 0: (2, 3)})
-    assert assignment_of(topic, IMAGE, Random(0)) == {0: (2, 3), 1: (3, 1)}
+    assert assignment_of(topic, BROKERS, Random(0)) == {0: (2, 3), 1: (3, 1)}
 
 
 @pytest.mark.parametrize(
@@ -36,24 +35,24 @@ def test_an_own_assignment_is_taken_as_it_is() -> None:
 )
 def test_an_assignment_that_cannot_be(assignments: dict[int, tuple[int, ...]]) -> None:
     with refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT):
-        assignment_of(NewTopic("t", 1, 1, assignments=assignments), IMAGE, Random(0))
+        assignment_of(NewTopic("t", 1, 1, assignments=assignments), BROKERS, Random(0))
 
 
 def test_counts_and_assignment_exclude_each_other() -> None:
     with refusal(ErrorCode.INVALID_REQUEST):
-        assignment_of(NewTopic("t", 3, 1, counts_given=True, assignments={0: (1,)}), IMAGE, Random(0))
+        assignment_of(NewTopic("t", 3, 1, counts_given=True, assignments={0: (1,)}), BROKERS, Random(0))
 
 
 def test_partitions_are_only_added() -> None:
-    added = added_partitions("or.ders", 4, None, IMAGE, Random(0))
+    added = added_partitions(ORDERS, 4, None, BROKERS)
     assert sorted(added) == [2, 3]
     assert all(len(set(replicas)) == 2 for replicas in added.values())
     for count in (1, 2):
         with refusal(ErrorCode.INVALID_PARTITIONS):
-            added_partitions("or.ders", count, None, IMAGE, Random(0))
+            added_partitions(ORDERS, count, None, BROKERS)
     with refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT):
-        added_partitions("or.ders", 4, [(1, 2)], IMAGE, Random(0))
-    assert added_partitions("or.ders", 3, [(3, 1)], IMAGE, Random(0)) == {2: (3, 1)}
+        added_partitions(ORDERS, 4, [(1, 2)], BROKERS)
+    assert added_partitions(ORDERS, 3, [(3, 1)], BROKERS) == {2: (3, 1)}
 
 
 def test_a_null_or_repeated_setting_is_refused() -> None:
