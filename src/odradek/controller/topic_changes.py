@@ -46,7 +46,8 @@ def topic_assignment_changed(context: ControllerContext, event: TopicAssignmentC
     if written is None:
         return
     if context.is_being_deleted(topic):
-        yield from _refuse_growth(context, written)
+        if written.partitions.keys() - context.topics[topic].keys():
+            yield Report(f"topic {topic} is being deleted and gets no more partitions")
         return
     if written.topic_id not in (ZERO_UUID, context.topic_ids[topic]):
         yield Report(f"topic {topic} is another one now: it was deleted and created outside the controller")
@@ -104,10 +105,3 @@ def _create_partitions(context: ControllerContext, tps: list[TopicPartition]) ->
     yield from move_replicas(context, replicas, ReplicaState.NEW)
     yield from move_partitions(context, tps, PartitionState.ONLINE, ElectionStrategy.OFFLINE)
     yield from move_replicas(context, replicas, ReplicaState.ONLINE)
-
-
-def _refuse_growth(context: ControllerContext, written: TopicAssignment) -> Decision[None]:
-    """A topic that goes gets no partitions: its node is put back as it was."""
-    if written.partitions.keys() - context.topics[written.topic].keys():
-        yield Report(f"topic {written.topic} is being deleted and gets no more partitions")
-        yield WriteAssignment(context.topic_assignment(written.topic))
