@@ -63,7 +63,6 @@ class BrokerRegistrar:
     def __init__(self, session: ZkSession, clock: Clock = SYSTEM_CLOCK) -> None:
         self._session = session
         self._clock = clock
-        self._own_sessions: set[int] = set()
 
     def register(self, broker: Broker) -> Broker:
         """Creates the broker's ephemeral node and returns the broker with its epoch, the node's czxid.
@@ -95,7 +94,6 @@ class BrokerRegistrar:
             return transaction.commit_async()
 
         results = self._session.call(creation)
-        self._own_sessions.add(self._session.session_id)
         if not isinstance(results[0], Exception):
             return int(results[1].czxid)
         if not isinstance(results[0], NodeExistsError):
@@ -109,7 +107,7 @@ class BrokerRegistrar:
             return None
         if stat.ephemeralOwner == self._session.session_id:
             return int(stat.czxid)
-        if stat.ephemeralOwner in self._own_sessions:
+        if self._session.is_own(stat.ephemeralOwner):
             try:
                 self._session.call(lambda zk: zk.delete_async(path, stat.version))
             except NoNodeError:

@@ -97,6 +97,7 @@ class ZkSession:
         self._connected = threading.Event()
         self._closing = False
         self._state: str | None = None
+        self._session_id: int | None = None
         self._own_sessions: set[int] = set()
         self._watches = Watches(on_znode)
         try:
@@ -131,10 +132,10 @@ class ZkSession:
 
     @property
     def session_id(self) -> int:
-        client_id = self._client.client_id
-        if client_id is None:
+        """Of the session that goes on, or of the last one that there was."""
+        if self._session_id is None:
             raise ZkUnavailable(f"there is no session with ZooKeeper at {self.connect_string}")
-        return int(client_id[0])
+        return self._session_id
 
     def is_own(self, session_id: int) -> bool:
         """Whether that is this session, or an earlier one that this session followed."""
@@ -241,7 +242,8 @@ class ZkSession:
         previous, self._state = self._state, state
         connected = state == KazooState.CONNECTED
         if connected:
-            self._own_sessions.add(self.session_id)
+            self._session_id = int(self._client.client_id[0])
+            self._own_sessions.add(self._session_id)
             self._connected.set()
         elif not self._closing:
             self._connected.clear()

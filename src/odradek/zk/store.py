@@ -10,7 +10,6 @@ from odradek.model.topology import Broker
 from odradek.zk.stores.access import ControllerMoved, conditional_set, readable
 from odradek.zk.stores.configs import ConfigNodes
 from odradek.zk.stores.controller import ControllerSeat
-from odradek.zk.stores.partition_states import PartitionStateNodes
 from odradek.zk.stores.requests import RequestNodes
 from odradek.zk.stores.topics import TopicNodes
 from odradek.zk.znodes import BrokerIds, BrokerRegistration, ProducerIdBlock, ProducerIds
@@ -20,7 +19,7 @@ __all__ = ["PRODUCER_ID_BLOCK_SIZE", "ControllerMoved", "ZkStore"]
 PRODUCER_ID_BLOCK_SIZE = 1000
 
 
-class ZkStore(TopicNodes, PartitionStateNodes, ConfigNodes, RequestNodes, ControllerSeat):
+class ZkStore(TopicNodes, ConfigNodes, RequestNodes, ControllerSeat):
     def load_brokers(self) -> dict[int, Broker]:
         """The live ones. One whose registration can't be understood is reported and left out."""
         ids = [int(name) for name in self._children(BrokerIds.path)]

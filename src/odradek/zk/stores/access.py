@@ -39,10 +39,14 @@ class ZnodeAccess:
         return self._session.call(request, patient=self._patient)
 
     def _children(self, path: str) -> list[str]:
-        try:
-            return sorted(self._call(lambda zk: zk.get_children_async(path)))
-        except NoNodeError:
-            return []
+        (names,) = self._children_of_all([path])
+        return names
+
+    def _children_of_all(self, paths: Sequence[str]) -> list[list[str]]:
+        """Per path the names of its children, sorted; none where there is no node."""
+        outcomes = self._session.pipeline([_list(path) for path in paths], patient=self._patient)
+        raise_unless(NoNodeError, outcomes)
+        return [[] if isinstance(outcome, NoNodeError) else sorted(outcome) for outcome in outcomes]
 
     def _read_all(self, paths: Sequence[str]) -> list[Node | None]:
         """Per path the node, or None where there is none."""
@@ -147,6 +151,10 @@ def deletion(path: str) -> Fill:
         transaction.delete(path)
 
     return fill
+
+
+def _list(path: str) -> Request:
+    return lambda zk: zk.get_children_async(path)
 
 
 def _get(path: str) -> Request:
