@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, NamedTuple
+from typing import Final
 
 from odradek.coordinator.group_records import NO_TIMESTAMP, GroupMetadataValue, MemberMetadata
-from odradek.coordinator.group_requests import JoinedMember, JoinWaiter, Protocols, SyncWaiter
+from odradek.coordinator.group_requests import NO_GENERATION, JoinedMember, JoinWaiter, Moment, Protocols, SyncWaiter
 from odradek.protocol.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from odradek.protocol.primitives import ProtocolError
 
@@ -40,13 +40,6 @@ LEGAL_FROM: Mapping[GroupState, frozenset[GroupState]] = {
 
 class IllegalMove(Exception):
     """A state that can't follow the present one. Nothing has changed."""
-
-
-class Moment(NamedTuple):
-    """Now, by both clocks: what is remembered in records needs the one, what times out the other."""
-
-    wall_ms: int
-    monotonic_ms: int
 
 
 @dataclass(slots=True)
@@ -81,6 +74,7 @@ class Group:
         self.pending_sync: set[str] = set()  # of this generation, not heard of since
         self.waiting_to_join: dict[str, JoinWaiter] = {}
         self.waiting_to_sync: dict[str, SyncWaiter] = {}
+        self.assigning = NO_GENERATION  # the generation whose assignment is on its way into the log
         self.subscribed_topics: frozenset[str] | None = None  # None: they can't be known
         self.join_deadline_ms = NEVER_MS
         self.sync_deadline_ms = NEVER_MS

@@ -1,9 +1,6 @@
-"""The topic __consumer_offsets as the group coordinator uses it: which partition keeps a group, writing, reading back.
+"""The topic __consumer_offsets as the group coordinator uses it: which partition keeps a group, writing, reading back."""
 
-A write that fails has changed nothing, and is reported by the error that group members understand.
-"""
-
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from odradek.base.clock import Clock
@@ -22,13 +19,6 @@ from odradek.replication.replica_manager import ReplicaManager
 StateRecord: TypeAlias = tuple[StateKey, bytes | None]
 """A key and its value; None takes away what the key had."""
 
-_ERRORS: Mapping[ErrorCode, ErrorCode] = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
-}
-
 
 class GroupLog:
     def __init__(self, config: BrokerConfig, replicas: ReplicaManager, metadata: MetadataCache, clock: Clock) -> None:
@@ -46,8 +36,8 @@ class GroupLog:
         hashed = java_hash(group_id)
         return 0 if hashed == -(2**31) else abs(hashed) % count
 
-    def write(self, partition: int, records: Iterable[StateRecord]) -> None:
-        """All of them or none."""
+    def append(self, partition: int, records: Iterable[StateRecord], done: Callable[[ErrorCode], None]) -> None:
+        """All of them or none. `done` is called once, now or later, when it is known whether they are there to stay."""
         now_ms = self._clock.now_ms()
         batch = build_batch(
             [Record(index, now_ms, encode_key(key), value) for index, (key, value) in enumerate(records)],
@@ -58,7 +48,9 @@ class GroupLog:
                 TopicPartition(OFFSETS_TOPIC, partition), memoryview(bytearray(batch)), acks=self._acks
             )
         except KafkaError as error:
-            raise KafkaError(_ERRORS.get(error.code, error.code), error.message) from error
+            done(error.code)
+        else:
+            done(ErrorCode.NONE)
 
     def is_new(self, partition: int) -> bool:
         """Nothing was ever written to it."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
-from odradek.coordinator.group import Group, Moment
+from odradek.coordinator.group import Group
 from odradek.coordinator.group_records import (
     CommittedOffset,
     GroupKey,
@@ -19,6 +19,7 @@ from odradek.coordinator.group_records import (
     decode_key,
     decode_offset,
 )
+from odradek.coordinator.group_requests import Moment
 from odradek.coordinator.offsets import Offsets
 from odradek.log.partition_log import PartitionLog
 from odradek.protocol.record_batch import BatchHeader, batches

@@ -2,12 +2,20 @@
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Generic, TypeAlias, TypeVar
+from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from odradek.base.errors import ErrorCode
 from odradek.coordinator.group_records import GroupMetadataValue
 
 NO_GENERATION: Final = -1
+
+
+class Moment(NamedTuple):
+    """Now, by both clocks: what is remembered in records needs the one, what times out the other."""
+
+    wall_ms: int
+    monotonic_ms: int
+
 
 Protocols: TypeAlias = tuple[tuple[str, bytes], ...]
 """The assignors that a member can do, best first, each with what it has to say to it."""
@@ -68,13 +76,31 @@ class GroupRules:
 
 @dataclass(frozen=True, slots=True)
 class StoreGroup:
-    """An effect: the group's record, to be written before anybody hears of it. Answered with what became of it."""
+    """An effect: the group's record, to be replicated before anybody hears of it. Answered with what became of it.
+
+    The answer takes its time. Other decisions are made meanwhile: whoever waits for it looks at the group anew.
+    """
 
     value: GroupMetadataValue
 
 
-Effect: TypeAlias = Reply[JoinAnswer] | Reply[SyncAnswer] | StoreGroup
-Decision: TypeAlias = Generator[Effect, ErrorCode, None]
+@dataclass(frozen=True, slots=True)
+class NoteGroup:
+    """An effect: the group's record, which nobody waits for."""
+
+    value: GroupMetadataValue
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What became of a record, and when that was known."""
+
+    error: ErrorCode
+    now: Moment
+
+
+Effect: TypeAlias = Reply[JoinAnswer] | Reply[SyncAnswer] | StoreGroup | NoteGroup
+Decision: TypeAlias = Generator[Effect, Stored, None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,29 +2,34 @@
 
     members join → PreparingRebalance, until all are in or time is up → the leader assigns → the others sync → Stable
 
-A decision is a generator over effects: it yields answers to those who wait, and records to be stored, and is told
-what became of the record. Time is passed in. Nothing here knows a lock, a log or a socket.
+A decision is a generator over effects: it yields answers to those who wait, and records to be stored, and is told,
+perhaps much later, what became of the record. Time is passed in. Nothing here knows a lock, a log or a socket.
 """
 
 from collections.abc import Generator, Mapping
 from typing import Final
 
 from odradek.base.errors import ErrorCode
-from odradek.coordinator.group import NEVER_MS, Group, GroupState, Member, Moment
+from odradek.coordinator.group import NEVER_MS, Group, GroupState, Member
 from odradek.coordinator.group_requests import (
+    NO_GENERATION,
     Decision,
     Effect,
     GroupRules,
     JoinAnswer,
     Joining,
     JoinWaiter,
+    Moment,
+    NoteGroup,
     Protocols,
     Reply,
+    Stored,
     StoreGroup,
     SyncAnswer,
     Syncing,
     SyncWaiter,
 )
+from odradek.coordinator.membership import member_error
 
 NEW_MEMBER_TIMEOUT_MS: Final = 300_000
 """A client that gave up on its first join must not be waited for until the end of a long rebalance."""
@@ -68,7 +73,7 @@ def _known_member_joins(group: Group, joining: Joining, waiter: JoinWaiter, rule
     member_id = joining.member_id
     if member_id in group.pending_members and joining.instance_id is None:
         yield from _add(group, member_id, joining, waiter, rules, now)
-    elif error := _member_error(group, member_id, joining.instance_id):
+    elif error := member_error(group, member_id, joining.instance_id):
         yield _refused(waiter, member_id, error)
     elif _must_rebalance(group, group.members[member_id], joining.protocols):
         yield from _wait_to_join(group, group.members[member_id], joining, waiter)
@@ -132,11 +137,16 @@ def _static_member_returns(
         if group.state is not GroupState.PREPARING_REBALANCE:
             yield from _maybe_prepare(group, rules, now)
         return
-    error = yield StoreGroup(group.to_record({each.id: each.assignment for each in group.members.values()}))
-    if error:
-        group.rename(member, former[0])
-        group.update(member, *former[1:])
-        yield _refused(waiter, "", error)
+    generation = group.generation
+    stored = yield StoreGroup(group.to_record({each.id: each.assignment for each in group.members.values()}))
+    if stored.error:
+        if group.state is GroupState.STABLE and group.generation == generation and member.id == joining.fresh_id:
+            group.rename(member, former[0])
+            group.update(member, *former[1:])
+            group.expect_heartbeat(member, stored.now)
+        yield _refused(waiter, "", stored.error)
+    elif error := member_error(group, joining.fresh_id, joining.instance_id):
+        yield _refused(waiter, joining.fresh_id, error)  # meanwhile it was sent away, or came once more
     elif joining.may_skip_assignment:
         leads = group.leader == member.id
         yield Reply(waiter, _joined(group, member.id, tells_members=leads, skip_assignment=leads))
@@ -219,7 +229,7 @@ def _complete_join(group: Group, now: Moment) -> Decision:
     group.join_deadline_ms = NEVER_MS
     group.next_generation(now)
     if group.state is GroupState.EMPTY:
-        yield StoreGroup(group.to_record({}))
+        yield NoteGroup(group.to_record({}))
         return
     group.pending_sync.update(group.members)
     group.sync_deadline_ms = group.wake_by(now.monotonic_ms + group.rebalance_timeout_ms)
@@ -247,14 +257,14 @@ def sync(group: Group, syncing: Syncing, waiter: SyncWaiter, rules: GroupRules, 
     group.waiting_to_sync[member.id] = waiter
     if earlier is not None:
         yield Reply(earlier, SyncAnswer(ErrorCode.REBALANCE_IN_PROGRESS))
-    if member.id == group.leader:
-        yield from _take_assignment(group, syncing.assignments, rules, now)
+    if member.id == group.leader and group.assigning != group.generation:
+        yield from _take_assignment(group, syncing.assignments, rules)
 
 
 def _sync_error(group: Group, syncing: Syncing) -> ErrorCode:
     if group.state is GroupState.DEAD:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
-    if error := _member_error(group, syncing.member_id, syncing.instance_id, syncing.generation):
+    if error := member_error(group, syncing.member_id, syncing.instance_id, syncing.generation):
         return error
     if syncing.protocol_type not in (None, group.protocol_type):
         return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
@@ -263,16 +273,18 @@ def _sync_error(group: Group, syncing: Syncing) -> ErrorCode:
     return ErrorCode.REBALANCE_IN_PROGRESS if group.state is GroupState.PREPARING_REBALANCE else ErrorCode.NONE
 
 
-def _take_assignment(group: Group, assignments: Mapping[str, bytes], rules: GroupRules, now: Moment) -> Decision:
-    generation = group.generation
-    error = yield StoreGroup(group.to_record(assignments))
+def _take_assignment(group: Group, assignments: Mapping[str, bytes], rules: GroupRules) -> Decision:
+    generation = group.assigning = group.generation
+    stored = yield StoreGroup(group.to_record(assignments))
+    if group.assigning == generation:
+        group.assigning = NO_GENERATION
     if group.state is not GroupState.COMPLETING_REBALANCE or group.generation != generation:
         return
-    yield from _hand_out(group, assignments, error, now)
-    if error:
-        yield from _maybe_prepare(group, rules, now)
+    yield from _hand_out(group, assignments, stored.error, stored.now)
+    if stored.error:
+        yield from _maybe_prepare(group, rules, stored.now)
     else:
-        group.move_to(GroupState.STABLE, now)
+        group.move_to(GroupState.STABLE, stored.now)
 
 
 def _hand_out(group: Group, assignments: Mapping[str, bytes], error: ErrorCode, now: Moment) -> Decision:
@@ -288,48 +300,12 @@ def _synced(group: Group, member: Member) -> SyncAnswer:
     return SyncAnswer(ErrorCode.NONE, member.assignment, group.protocol_type, group.protocol_name)
 
 
-# ---- heartbeats and commits
-
-
-def heartbeat(group: Group, member_id: str, instance_id: str | None, generation: int, now: Moment) -> ErrorCode:
-    if group.state is GroupState.DEAD:
-        return ErrorCode.COORDINATOR_NOT_AVAILABLE
-    if error := _member_error(group, member_id, instance_id, generation):
-        return error
-    group.expect_heartbeat(group.members[member_id], now)
-    return ErrorCode.REBALANCE_IN_PROGRESS if group.state is GroupState.PREPARING_REBALANCE else ErrorCode.NONE
-
-
-def may_commit(group: Group, member_id: str, instance_id: str | None, generation: int, now: Moment) -> ErrorCode:
-    """Members may in their generation; anybody may while the group has no members. A commit is a sign of life."""
-    if group.state is GroupState.DEAD:
-        return ErrorCode.COORDINATOR_NOT_AVAILABLE
-    if generation < 0 and group.state is GroupState.EMPTY:
-        return ErrorCode.NONE
-    if error := _member_error(group, member_id, instance_id, generation):
-        return error
-    if group.state is GroupState.COMPLETING_REBALANCE:
-        return ErrorCode.REBALANCE_IN_PROGRESS
-    group.expect_heartbeat(group.members[member_id], now)
-    return ErrorCode.NONE
-
-
-def _member_error(group: Group, member_id: str, instance_id: str | None, generation: int | None = None) -> ErrorCode:
-    if instance_id is not None and group.static_members.get(instance_id, member_id) != member_id:
-        return ErrorCode.FENCED_INSTANCE_ID
-    if member_id not in group.members or (instance_id is not None and instance_id not in group.static_members):
-        return ErrorCode.UNKNOWN_MEMBER_ID
-    if generation is not None and generation != group.generation:
-        return ErrorCode.ILLEGAL_GENERATION
-    return ErrorCode.NONE
-
-
 # ---- leaving, by word or by silence
 
 
 def leave(
     group: Group, member_id: str, instance_id: str | None, rules: GroupRules, now: Moment
-) -> Generator[Effect, ErrorCode, ErrorCode]:
+) -> Generator[Effect, Stored, ErrorCode]:
     """A static member may be named by its instance id alone."""
     if not member_id and instance_id is not None:
         member_id = group.static_members.get(instance_id, "")
@@ -337,7 +313,7 @@ def leave(
         group.remove(member_id)
         yield from _maybe_complete_join(group, now)
         return ErrorCode.NONE
-    if error := _member_error(group, member_id, instance_id):
+    if error := member_error(group, member_id, instance_id):
         return error
     yield from _remove(group, member_id, rules, now)
     return ErrorCode.NONE

@@ -1,18 +1,22 @@
 """A stage for one group: tests say what members do and what time it is, and read what was said and written."""
 
+from collections import deque
 from collections.abc import Generator
 from typing import TypeVar
 
 from odradek.base.errors import ErrorCode
-from odradek.coordinator import rebalance
-from odradek.coordinator.group import Group, GroupState, Moment
+from odradek.coordinator import membership, rebalance
+from odradek.coordinator.group import Group, GroupState
 from odradek.coordinator.group_records import GroupMetadataValue
 from odradek.coordinator.group_requests import (
     Effect,
     GroupRules,
     JoinAnswer,
     Joining,
+    Moment,
+    NoteGroup,
     Reply,
+    Stored,
     StoreGroup,
     SyncAnswer,
     Syncing,
@@ -36,6 +40,8 @@ class Play:
         self.synced: dict[str, SyncAnswer] = {}
         self.stored: list[GroupMetadataValue] = []
         self.store_error = ErrorCode.NONE
+        self.stores_slowly = False  # records are settled when the test says so
+        self.in_flight: deque[tuple[GroupMetadataValue, Generator[Effect, Stored, object]]] = deque()
 
     @property
     def now(self) -> Moment:
@@ -77,9 +83,9 @@ class Play:
 
     def heartbeat(self, name: str, generation: int | None = None, instance_id: str | None = None) -> ErrorCode:
         generation = self.group.generation if generation is None else generation
-        return rebalance.heartbeat(self.group, name, instance_id, generation, self.now)
+        return membership.heartbeat(self.group, name, instance_id, generation, self.now)
 
-    def leave(self, name: str, instance_id: str | None = None) -> ErrorCode:
+    def leave(self, name: str, instance_id: str | None = None) -> ErrorCode | None:
         return self._run(rebalance.leave(self.group, name, instance_id, self.rules, self.now))
 
     def passes(self, ms: int) -> None:
@@ -98,21 +104,35 @@ class Play:
         for name in names:
             self.sync(name, {name: b"part of " + name.encode() for name in names} if name == names[0] else None)
 
-    def _run(self, decision: Generator[Effect, ErrorCode, T]) -> T:
+    def settle(self, error: ErrorCode = ErrorCode.NONE) -> None:
+        """The oldest record that is on its way is replicated, or isn't."""
+        value, decision = self.in_flight.popleft()
+        if not error:
+            self.stored.append(value)
+        self._go_on(decision, Stored(error, self.now))
+
+    def _run(self, decision: Generator[Effect, Stored, T]) -> T | None:
+        """What it returns, if it needn't wait for a record."""
+        return self._go_on(decision, None)
+
+    def _go_on(self, decision: Generator[Effect, Stored, T], answer: Stored | None) -> T | None:
         replies: list[Reply[JoinAnswer] | Reply[SyncAnswer]] = []
         try:
-            effect = next(decision)
+            effect = next(decision) if answer is None else decision.send(answer)
             while True:
-                answer = ErrorCode.NONE
                 if isinstance(effect, StoreGroup):
-                    answer = self.store_error
-                    if not answer:
-                        self.stored.append(effect.value)
+                    self.in_flight.append((effect.value, decision))
+                    return None
+                if isinstance(effect, NoteGroup):
+                    self.stored.append(effect.value)
                 else:
                     replies.append(effect)
-                effect = decision.send(answer)
+                effect = next(decision)
         except StopIteration as end:
-            for reply in replies:
-                reply.send()
             result: T = end.value
             return result
+        finally:
+            for reply in replies:
+                reply.send()
+            if self.in_flight and not self.stores_slowly:
+                self.settle(self.store_error)

@@ -1,6 +1,6 @@
 """Groups from records in order, as another broker may have left them."""
 
-from odradek.coordinator.group import Moment
+from odradek.coordinator.group_requests import Moment
 from odradek.coordinator.group_records import (
     CommittedOffset,
     GroupKey,

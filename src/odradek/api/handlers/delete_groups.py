@@ -4,23 +4,19 @@ Versions 0-2. A group that has members gets NON_EMPTY_GROUP. Not done: nothing.
 """
 
 from odradek.api.context import RequestContext
-from odradek.api.registry import handles
-from odradek.base.errors import ErrorCode, KafkaError
+from odradek.api.registry import LATER, Outcome, handles
+from odradek.base.errors import ErrorCode
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
 
 
 @handles(ApiKey.DELETE_GROUPS, versions="0-2", may_block=False)
-def delete_groups(request: DeleteGroupsRequest, ctx: RequestContext) -> DeleteGroupsResponse:
-    group_ids = dict.fromkeys(request.groups_names)
+def delete_groups(request: DeleteGroupsRequest, ctx: RequestContext) -> Outcome:
+    ctx.broker.groups.offsets.delete_groups(request.groups_names, ctx.reply_with(_response))
+    return LATER
+
+
+def _response(errors: dict[str, ErrorCode]) -> DeleteGroupsResponse:
     return DeleteGroupsResponse(
-        results=[DeletableGroupResult(group_id=group_id, error_code=_delete(group_id, ctx)) for group_id in group_ids]
+        results=[DeletableGroupResult(group_id=group_id, error_code=error) for group_id, error in errors.items()]
     )
-
-
-def _delete(group_id: str, ctx: RequestContext) -> ErrorCode:
-    try:
-        ctx.broker.groups.delete(group_id)
-    except KafkaError as error:
-        return error.code
-    return ErrorCode.NONE

@@ -4,6 +4,7 @@ Versions 0-9. v0 has one timeout for session and rebalance; from v4 on a new mem
 back with it; v5 static members; v9 tells a returning leader not to assign. Not done: nothing.
 """
 
+from functools import partial
 from uuid import uuid4
 
 from odradek.api.context import RequestContext
@@ -22,10 +23,10 @@ _FIRST_VERSION_THAT_SKIPS_ASSIGNMENT = 9
 def join_group(request: JoinGroupRequest, ctx: RequestContext) -> JoinGroupResponse | Outcome:
     try:
         ctx.broker.groups.join(
-            request.group_id, _joining(request, ctx), lambda answer: ctx.reply(_response(answer, ctx))
+            request.group_id, _joining(request, ctx), ctx.reply_with(partial(_response, ctx.version))
         )
     except KafkaError as error:
-        return _response(JoinAnswer(error.code, request.member_id), ctx)
+        return _response(ctx.version, JoinAnswer(error.code, request.member_id))
     return LATER
 
 
@@ -47,9 +48,9 @@ def _joining(request: JoinGroupRequest, ctx: RequestContext) -> Joining:
     )
 
 
-def _response(answer: JoinAnswer, ctx: RequestContext) -> JoinGroupResponse:
+def _response(version: int, answer: JoinAnswer) -> JoinGroupResponse:
     protocol_name = answer.protocol_name
-    if protocol_name is None and ctx.version < _FIRST_VERSION_WITH_NULL_PROTOCOL:
+    if protocol_name is None and version < _FIRST_VERSION_WITH_NULL_PROTOCOL:
         protocol_name = ""
     return JoinGroupResponse(
         error_code=answer.error,

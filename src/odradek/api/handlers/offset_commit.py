@@ -4,8 +4,10 @@ Versions 0-9. v1 says who commits, v2-4 may ask for a retention of their own, v6
 Differs from Kafka: v0, which Kafka keeps in ZooKeeper, is kept with all others, and read back by OffsetFetch v0.
 """
 
+from functools import partial
+
 from odradek.api.context import RequestContext
-from odradek.api.registry import handles
+from odradek.api.registry import LATER, Outcome, handles
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.coordinator.group_records import NO_TIMESTAMP, CommittedOffset
 from odradek.model.topology import TopicPartition
@@ -19,27 +21,24 @@ from odradek.protocol.messages.offset_commit import (
 
 
 @handles(ApiKey.OFFSET_COMMIT, versions="0-9", may_block=False)
-def offset_commit(request: OffsetCommitRequest, ctx: RequestContext) -> OffsetCommitResponse:
+def offset_commit(request: OffsetCommitRequest, ctx: RequestContext) -> OffsetCommitResponse | Outcome:
     commits = _commits(request, ctx)
-    known = {tp: each for tp, each in commits.items() if ctx.broker.metadata.image.partition(tp) is not None}
-    errors = dict.fromkeys(commits, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    if known:
-        errors |= _commit(request, known, ctx)
-    return OffsetCommitResponse(
-        topics=[
-            OffsetCommitResponseTopic(
-                name=topic.name,
-                partitions=[
-                    OffsetCommitResponsePartition(
-                        partition_index=each.partition_index,
-                        error_code=errors[TopicPartition(topic.name, each.partition_index)],
-                    )
-                    for each in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
-    )
+    image = ctx.broker.metadata.image
+    known = {tp: each for tp, each in commits.items() if image.partition(tp) is not None}
+    if not known:
+        return _response(request, {})
+    try:
+        ctx.broker.groups.offsets.commit(
+            request.group_id,
+            request.member_id,
+            request.group_instance_id,
+            request.generation_id_or_member_epoch,
+            known,
+            ctx.reply_with(partial(_response, request)),
+        )
+    except KafkaError as error:
+        return _response(request, dict.fromkeys(known, error.code))
+    return LATER
 
 
 def _commits(request: OffsetCommitRequest, ctx: RequestContext) -> dict[TopicPartition, CommittedOffset]:
@@ -58,16 +57,20 @@ def _commits(request: OffsetCommitRequest, ctx: RequestContext) -> dict[TopicPar
     }
 
 
-def _commit(
-    request: OffsetCommitRequest, commits: dict[TopicPartition, CommittedOffset], ctx: RequestContext
-) -> dict[TopicPartition, ErrorCode]:
-    try:
-        return ctx.broker.groups.commit(
-            request.group_id,
-            request.member_id,
-            request.group_instance_id,
-            request.generation_id_or_member_epoch,
-            commits,
-        )
-    except KafkaError as error:
-        return dict.fromkeys(commits, error.code)
+def _response(request: OffsetCommitRequest, errors: dict[TopicPartition, ErrorCode]) -> OffsetCommitResponse:
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return OffsetCommitResponse(
+        topics=[
+            OffsetCommitResponseTopic(
+                name=topic.name,
+                partitions=[
+                    OffsetCommitResponsePartition(
+                        partition_index=each.partition_index,
+                        error_code=errors.get(TopicPartition(topic.name, each.partition_index), unknown),
+                    )
+                    for each in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )

@@ -3,8 +3,10 @@
 Version 0. Topics that members of the group read keep theirs. Not done: nothing.
 """
 
+from functools import partial
+
 from odradek.api.context import RequestContext
-from odradek.api.registry import handles
+from odradek.api.registry import LATER, Outcome, handles
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey
@@ -17,16 +19,24 @@ from odradek.protocol.messages.offset_delete import (
 
 
 @handles(ApiKey.OFFSET_DELETE, versions="0-0", may_block=False)
-def offset_delete(request: OffsetDeleteRequest, ctx: RequestContext) -> OffsetDeleteResponse:
+def offset_delete(request: OffsetDeleteRequest, ctx: RequestContext) -> OffsetDeleteResponse | Outcome:
     image = ctx.broker.metadata.image
-    asked = [TopicPartition(topic.name, each.partition_index) for topic in request.topics for each in topic.partitions]
-    errors = dict.fromkeys(asked, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    asked = dict.fromkeys(
+        TopicPartition(topic.name, each.partition_index) for topic in request.topics for each in topic.partitions
+    )
     try:
-        errors |= ctx.broker.groups.delete_offsets(
-            request.group_id, [tp for tp in errors if image.partition(tp) is not None]
+        ctx.broker.groups.offsets.delete(
+            request.group_id,
+            [tp for tp in asked if image.partition(tp) is not None],
+            ctx.reply_with(partial(_response, request)),
         )
     except KafkaError as error:
         return OffsetDeleteResponse(error_code=error.code)
+    return LATER
+
+
+def _response(request: OffsetDeleteRequest, errors: dict[TopicPartition, ErrorCode]) -> OffsetDeleteResponse:
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return OffsetDeleteResponse(
         topics=[
             OffsetDeleteResponseTopic(
@@ -34,7 +44,7 @@ def offset_delete(request: OffsetDeleteRequest, ctx: RequestContext) -> OffsetDe
                 partitions=[
                     OffsetDeleteResponsePartition(
                         partition_index=each.partition_index,
-                        error_code=errors[TopicPartition(topic.name, each.partition_index)],
+                        error_code=errors.get(TopicPartition(topic.name, each.partition_index), unknown),
                     )
                     for each in topic.partitions
                 ],

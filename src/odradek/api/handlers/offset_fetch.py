@@ -1,8 +1,8 @@
 """OffsetFetch (key 9): the positions that groups have committed.
 
 Versions 0-9. v0-1 report a group's error at each partition; v2 asks for all by null; v5 leader epochs; v7 may ask for
-stable offsets, which all are as long as there are no transactions; v8 asks for many groups; v9 names members of the
-newer protocol, which ZooKeeper mode doesn't have. Differs from Kafka: v0 reads what all versions commit.
+stable offsets only: one that is about to change gets UNSTABLE_OFFSET_COMMIT; v8 asks for many groups; v9 names members
+of the newer protocol, which ZooKeeper mode doesn't have. Differs from Kafka: v0 reads what all versions commit.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,6 +11,7 @@ from itertools import groupby
 from odradek.api.context import RequestContext
 from odradek.api.registry import handles
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.coordinator.group_offsets import UNSTABLE
 from odradek.coordinator.group_records import CommittedOffset
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey
@@ -35,12 +36,14 @@ _NOTHING = CommittedOffset(-1, -1, "", -1)
 @handles(ApiKey.OFFSET_FETCH, versions="0-9", may_block=False)
 def offset_fetch(request: OffsetFetchRequest, ctx: RequestContext) -> OffsetFetchResponse:
     if ctx.version >= 8:
-        return OffsetFetchResponse(groups=[_group(group, ctx) for group in request.groups])
+        return OffsetFetchResponse(
+            groups=[_group(group, ctx, stable=request.require_stable) for group in request.groups]
+        )
     error = ErrorCode.NONE
     asked = _partitions(request.topics)
     found: Found = dict.fromkeys(asked or ())
     try:
-        found = ctx.broker.groups.committed(request.group_id, asked)
+        found = ctx.broker.groups.offsets.committed(request.group_id, asked, stable=request.require_stable)
     except KafkaError as refusal:
         error = refusal.code
         if ctx.version >= 2:
@@ -56,9 +59,9 @@ def _partitions(
     return [TopicPartition(topic.name, index) for topic in topics for index in topic.partition_indexes]
 
 
-def _group(group: OffsetFetchRequestGroup, ctx: RequestContext) -> OffsetFetchResponseGroup:
+def _group(group: OffsetFetchRequestGroup, ctx: RequestContext, *, stable: bool) -> OffsetFetchResponseGroup:
     try:
-        found = ctx.broker.groups.committed(group.group_id, _partitions(group.topics))
+        found = ctx.broker.groups.offsets.committed(group.group_id, _partitions(group.topics), stable=stable)
     except KafkaError as error:
         return OffsetFetchResponseGroup(group_id=group.group_id, error_code=error.code)
     return OffsetFetchResponseGroup(
@@ -72,6 +75,7 @@ def _group(group: OffsetFetchRequestGroup, ctx: RequestContext) -> OffsetFetchRe
                         committed_offset=committed.offset,
                         committed_leader_epoch=committed.leader_epoch,
                         metadata=committed.metadata,
+                        error_code=_error(committed),
                     )
                     for index, committed in partitions
                 ],
@@ -91,7 +95,7 @@ def _topics(found: Found, error: ErrorCode) -> list[OffsetFetchResponseTopic]:
                     committed_offset=committed.offset,
                     committed_leader_epoch=committed.leader_epoch,
                     metadata=committed.metadata,
-                    error_code=error,
+                    error_code=error or _error(committed),
                 )
                 for index, committed in partitions
             ],
@@ -103,3 +107,7 @@ def _topics(found: Found, error: ErrorCode) -> list[OffsetFetchResponseTopic]:
 def _by_topic(found: Found) -> Iterable[tuple[str, list[tuple[int, CommittedOffset]]]]:
     for topic, partitions in groupby(sorted(found), key=lambda tp: tp.topic):
         yield topic, [(tp.partition, found[tp] or _NOTHING) for tp in partitions]
+
+
+def _error(committed: CommittedOffset) -> ErrorCode:
+    return ErrorCode.UNSTABLE_OFFSET_COMMIT if committed is UNSTABLE else ErrorCode.NONE

@@ -27,7 +27,7 @@ def sync_group(request: SyncGroupRequest, ctx: RequestContext) -> SyncGroupRespo
         request.protocol_name,
     )
     try:
-        ctx.broker.groups.sync(request.group_id, syncing, lambda answer: ctx.reply(_response(answer)))
+        ctx.broker.groups.sync(request.group_id, syncing, ctx.reply_with(_response))
     except KafkaError as error:
         return SyncGroupResponse(error_code=error.code)
     return LATER
