@@ -160,7 +160,7 @@ class Controller:
             try:
                 self._handle(item)
             except Exception:
-                log.exception("controller event failed", event=type(item).__name__)
+                log.exception("controller event failed", what=type(item).__name__)
         self._resign("the broker stops")
 
     def _handle(self, item: _Item) -> None:
@@ -193,7 +193,7 @@ class Controller:
         except TenureOver:
             self._resign("its session with ZooKeeper expired")
         except Exception:
-            log.exception("controller decision failed", event=type(event).__name__)
+            log.exception("controller decision failed", what=type(event).__name__)
             _answer(event, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "The controller failed; its log says why."))
             if isinstance(event, ControllerElected):
                 self._give_up(tenure)

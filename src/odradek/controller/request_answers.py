@@ -39,16 +39,16 @@ def _stopped(broker_id: int, request: StopReplicaRequest, response: StopReplicaR
     """Of the replicas that were to be deleted. A refusal of the whole request is one of each of them."""
     _warn_if_refused(broker_id, request, response.error_code)
     errors = {TopicPartition(e.topic_name, e.partition_index): code_of(e.error_code) for e in response.partition_errors}
-    missing = code_of(response.error_code) if response.error_code else ErrorCode.NONE
+    refusal = code_of(response.error_code)
     deleted = [
         TopicPartition(topic.topic_name, state.partition_index)
         for topic in request.topic_states
         for state in topic.partition_states
         if state.delete_partition
     ]
-    return (
-        StopReplicaAnswered(broker_id, {tp: missing or errors.get(tp, missing) for tp in deleted}) if deleted else None
-    )
+    if not deleted:
+        return None
+    return StopReplicaAnswered(broker_id, {tp: refusal or errors.get(tp, ErrorCode.NONE) for tp in deleted})
 
 
 def code_of(number: int) -> ErrorCode:

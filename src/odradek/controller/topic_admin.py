@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 from uuid import UUID, uuid4
 
 from odradek.base.config.broker_config import BrokerConfig
@@ -38,6 +38,8 @@ from odradek.zk.session import ZkUnavailable
 from odradek.zk.store import ControllerMoved, ZkStore
 
 log = get_logger(__name__)
+
+T = TypeVar("T")
 
 AUTO_CREATIONS_MAX = 1000
 """How many topics may wait to be created by asking for them; beyond that the client is told to ask again."""
@@ -276,7 +278,7 @@ def _with_timeouts(answers: Refusals, late: set[str]) -> Refusals:
     return {name: _timed_out() if name in late else error for name, error in answers.items()}
 
 
-def _available(action: Callable[[], Any]) -> Any:
+def _available(action: Callable[[], T]) -> T:
     """What ZooKeeper brings, or an error that a client understands."""
     try:
         return action()
