@@ -15,6 +15,7 @@ from odradek.controller import effects
 from odradek.controller.broker_channels import BrokerChannels
 from odradek.controller.effects import Effect
 from odradek.controller.events import Event
+from odradek.controller.topic_ids import draw_topic_id
 from odradek.controller.trace import Trace
 from odradek.model.topology import ControllerTerm
 from odradek.zk.session import ZkSession, ZkUnavailable
@@ -53,6 +54,7 @@ class Performer:
             effects.Send: lambda e: channels.send(e.broker_id, e.request),
             effects.Answer: lambda e: e.to(e.value),
             effects.Schedule: lambda e: self._schedule(e.event, e.delay_ms),
+            effects.DrawTopicId: lambda e: draw_topic_id(),
             effects.Moved: lambda e: None,
             effects.Report: lambda e: None,
         }
@@ -81,6 +83,7 @@ def _reading(store: ZkStore) -> dict[type, Callable[[Any], Any]]:
         effects.ReadBrokers: lambda e: store.load_brokers(),
         effects.ReadTopicNames: lambda e: set(store.load_topic_names()),
         effects.DrawTopicId: lambda e: uuid4(),
+        effects.ReadTopicNames: lambda e: set(store.load_topic_names()),
         effects.ReadTopics: lambda e: store.load_topics(e.topics),
         effects.ReadPartitionStates: lambda e: store.load_partition_states(e.partitions),
         effects.ReadTopicConfigs: lambda e: store.load_configs("topics", e.topics),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from typing import Any, TypeAlias, TypeVar
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.topic_config import validate_topic_overrides
@@ -28,6 +28,7 @@ from odradek.controller.new_topics import (
     overrides_of,
     topic_made_by_asking,
 )
+from odradek.controller.topic_ids import draw_topic_id
 from odradek.model.metadata_image import MetadataCache, MetadataImage
 from odradek.model.topology import NO_LEADER, ControllerTerm, ReplicaAssignment, TopicAssignment
 from odradek.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
@@ -184,7 +185,7 @@ class TopicAdmin:
         if topic.name in _available(self._store.load_topics_to_delete):
             raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{topic.name}' is marked for deletion.")
         validate_topic_overrides(overrides, self._config.topic_defaults)
-        created = CreatedTopic(topic.name, uuid4(), len(placed), len(placed[0]), overrides)
+        created = CreatedTopic(topic.name, draw_topic_id(), len(placed), len(placed[0]), overrides)
         if not validate_only:
             partitions = {p: ReplicaAssignment(replicas) for p, replicas in placed.items()}
             assignment = TopicAssignment(topic.name, created.id, partitions)
