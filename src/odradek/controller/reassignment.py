@@ -10,7 +10,7 @@ from odradek.base.errors import KafkaError
 from odradek.controller.context import ControllerContext
 from odradek.controller.effects import Answer, Decision, ReadPartitionStates, Report
 from odradek.controller.events import ReassignmentNodeWritten, ReassignmentsAsked, ReassignmentsListed
-from odradek.controller.reassignment_checks import malformed, reassigned_to, refusal, unknown_partition
+from odradek.controller.reassignment_checks import loses_records, malformed, reassigned_to, refusal, unknown_partition
 from odradek.controller.reassignment_node import read_node, strike
 from odradek.controller.reassignment_steps import advance, begin, complete_ready
 from odradek.model.topology import ReplicaAssignment, TopicPartition
@@ -68,8 +68,8 @@ def _obey_node(context: ControllerContext) -> Decision[set[TopicPartition]]:
     wanted: dict[TopicPartition, ReplicaAssignment] = {}
     refused: dict[TopicPartition, None] = {}
     for tp, target in sorted(targets.items()):
-        error = malformed(target) or unknown_partition(context, tp)
         assignment = reassigned_to(context.assignment(tp), target)
+        error = malformed(target) or unknown_partition(context, tp) or loses_records(context, tp, assignment)
         if error is not None:
             yield Report(f"{Reassignments.path}: {tp} isn't moved: {error.message}")
             refused[tp] = None

@@ -30,7 +30,7 @@ def refusal(context: ControllerContext, tp: TopicPartition, target: tuple[int, .
             return wrong
     elif not current.is_reassigning:
         return KafkaError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress.")
-    return unknown_partition(context, tp) or _loses_records(
+    return unknown_partition(context, tp) or loses_records(
         context, tp, reassigned_to(current, current.original if target is None else target)
     )
 
@@ -65,7 +65,7 @@ def _not_alive(context: ControllerContext, wanted: ReplicaAssignment) -> KafkaEr
     )
 
 
-def _loses_records(context: ControllerContext, tp: TopicPartition, wanted: ReplicaAssignment) -> KafkaError | None:
+def loses_records(context: ControllerContext, tp: TopicPartition, wanted: ReplicaAssignment) -> KafkaError | None:
     """Refuses to drop the only replicas in sync (as Apache Kafka does since it has no ZooKeeper)."""
     dropped = dropped_by(context.assignment(tp), wanted)
     state = context.states.get(tp)

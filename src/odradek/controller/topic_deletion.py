@@ -1,7 +1,7 @@
 """How a topic goes: marked under /admin/delete_topics, its replicas told to delete their logs, its znodes last.
 
 A topic waits (`ineligible_for_deletion`) while one of its replicas is down or it is being reassigned; whoever ends
-that calls `resume_for`. The mark in ZooKeeper goes with the topic's last node, so that a new controller finds a deletion
+that calls `resume_for`. The mark in ZooKeeper goes with the last node, so that a new controller finds a deletion
 that its predecessor didn't finish and tells the replicas again; to delete what is gone already succeeds.
 Decisions of the event thread; nobody else calls them.
 """
