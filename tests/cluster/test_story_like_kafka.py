@@ -1,0 +1,220 @@
+"""One story, told by Kafka's own tools on Apache Kafka and on Odradek: it must read the same, word for word.
+
+Create, kill broker 0, see the ISR shrink, bring it back, elect preferred leaders, reassign with a throttle, groups,
+configs, deletion. What can't be the same (ids, ports, times, directories, the order in which replicas got in sync) is
+written as a placeholder. The story waits for conditions, never for a time.
+"""
+
+import difflib
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from kazoo.client import KazooClient
+
+from kafka_tools import KafkaTools
+from odradek.lab.chaos.clients import await_condition
+from odradek.lab.chaos.cluster import ChaosCluster
+from odradek.lab.chaos.operations import reassigning
+from odradek.model.topology import TopicPartition
+
+from .test_mixed_cluster import kafka_command
+
+pytestmark = pytest.mark.timeout(900)
+
+Launch = Callable[[Path], Sequence[str]]
+WAIT_S = 90.0
+ORDERS = [TopicPartition("orders", n) for n in range(3)]
+MOVED = [TopicPartition("moved", n) for n in range(2)]
+PLAN = {
+    "version": 1,
+    "partitions": [
+        {"topic": "moved", "partition": 0, "replicas": [1, 2]},
+        {"topic": "moved", "partition": 1, "replicas": [2, 1]},
+    ],
+}
+SETTINGS = {"zookeeper.session.timeout.ms": "3000", "min.insync.replicas": "1"}
+PLACEHOLDERS = (
+    (re.compile(r"TopicId: \S+"), "TopicId: ID"),
+    (re.compile(r'"topic_id":"[^"]+"'), '"topic_id":"ID"'),
+    (re.compile(r'"timestamp":"\d+"'), '"timestamp":"T"'),
+    (re.compile(r'"logDir":"[^"]*"'), '"logDir":"DIR"'),
+    (re.compile(r'"size":\d+'), '"size":N'),
+    (re.compile(r"127\.0\.0\.1:\d+"), "ADDRESS"),
+    (re.compile(r"console-consumer-[-0-9a-f]{36}"), "MEMBER"),
+    (re.compile(r"^\tat .*\n", re.MULTILINE), ""),
+    (re.compile(r" +"), " "),
+    (re.compile(r"-{2,}"), "--"),
+)
+
+
+class Teller:
+    """Runs the tools on one cluster and writes down what they print."""
+
+    def __init__(self, tools: KafkaTools, cluster: ChaosCluster, zookeeper: KazooClient, directory: Path) -> None:
+        self.cluster = cluster
+        self.lines: list[str] = []
+        self._tools = tools
+        self._zookeeper = zookeeper
+        self._directory = directory
+
+    def tool(self, name: str, *arguments: str, stdin: str = "") -> None:
+        printed = self._tools.run(name, "--bootstrap-server", self.cluster.bootstrap, *arguments, stdin=stdin)
+        self._write(f"$ {name} {' '.join(arguments)}", printed.text, f"[exit {printed.status}]")
+
+    def znode(self, path: str) -> None:
+        content, _ = self._zookeeper.get(path)
+        self._write(f"zk> get {path}", content.decode())
+
+    def children(self, path: str) -> list[str]:
+        found: list[str] = self._zookeeper.get_children(path)
+        return found
+
+    def file(self, name: str, content: str) -> str:
+        path = self._directory / name
+        path.write_text(content)
+        return str(path)
+
+    def await_condition(self, what: str, holds: Callable[[], bool]) -> None:
+        assert await_condition(holds, WAIT_S), f"{what}: not within {WAIT_S:.0f} s"
+        self.lines.append(f"({what})")
+
+    def _write(self, *parts: str) -> None:
+        text = "\n".join(part.rstrip("\n") for part in parts).replace(self.cluster.bootstrap, "BOOTSTRAP")
+        text = text.replace(str(self._directory), "DIRECTORY")
+        for pattern, placeholder in PLACEHOLDERS:
+            text = pattern.sub(placeholder, text)
+        text = re.sub(r"Isr: ([\d,]+)", lambda found: "Isr: " + ",".join(sorted(found[1].split(","))), text)
+        self.lines += [line.rstrip() for line in text.splitlines()]
+
+    def isr(self, tps: Sequence[TopicPartition], size: int) -> Callable[[], bool]:
+        def holds() -> bool:
+            views = [self.cluster.views(tp) for tp in tps]
+            return all(len(v) == 1 and len(next(iter(v))[2]) == size and next(iter(v))[0] >= 0 for v in views)
+
+        return holds
+
+
+def create_topics(teller: Teller) -> None:
+    teller.tool("kafka-topics", "--create", "--topic", "auto", "--partitions", "3", "--replication-factor", "3")
+    assignment = ("--replica-assignment", "0:1:2,1:2:0,2:0:1", "--config", "min.insync.replicas=2")
+    teller.tool("kafka-topics", "--create", "--topic", "orders", *assignment)
+    teller.tool("kafka-topics", "--list")
+    teller.tool("kafka-topics", "--describe", "--topic", "orders")
+    teller.tool("kafka-topics", "--create", "--topic", "orders", "--partitions", "3", "--replication-factor", "3")
+    teller.tool("kafka-topics", "--create", "--topic", "toomany", "--partitions", "1", "--replication-factor", "4")
+    teller.tool("kafka-topics", "--create", "--topic", "twice", "--replica-assignment", "0:0")
+    teller.tool("kafka-topics", "--create", "--topic", "unknown", "--replica-assignment", "0:7")
+    teller.tool("kafka-topics", "--create", "--topic", "wrong", "--config", "retention.ms=soon")
+    teller.tool("kafka-topics", "--describe", "--topic", "absent")
+    for path in ("", "/partitions/0/state"):
+        teller.znode(f"/brokers/topics/orders{path}")
+    teller.znode("/config/topics/orders")
+    keyed = ("--property", "parse.key=true", "--property", "key.separator=:")
+    lines = "".join(f"k{n}:v{n}\n" for n in range(1, 31))
+    teller.tool("kafka-console-producer", "--topic", "orders", *keyed, stdin=lines)
+    teller.tool("kafka-get-offsets", "--topic", "orders")
+
+
+def kill_and_bring_back(teller: Teller) -> None:
+    teller.cluster.brokers[0].kill()
+    teller.await_condition("the ISR of orders has shrunk", teller.isr(ORDERS, 2))
+    teller.tool("kafka-topics", "--describe", "--topic", "orders")
+    teller.tool("kafka-topics", "--describe", "--under-replicated-partitions", "--topic", "orders")
+    teller.tool("kafka-topics", "--describe", "--at-min-isr-partitions")
+    teller.tool("kafka-topics", "--describe", "--unavailable-partitions")
+    teller.znode("/brokers/topics/orders/partitions/0/state")
+    teller.znode("/controller_epoch")
+    teller.cluster.start(0)
+    teller.await_condition("broker 0 follows again", teller.isr(ORDERS, 3))
+    teller.tool("kafka-topics", "--describe", "--topic", "orders")
+
+
+def elect(teller: Teller) -> None:
+    election = ("--election-type", "PREFERRED")
+    teller.tool("kafka-leader-election", *election, "--topic", "orders", "--partition", "0")
+    teller.await_condition("broker 0 leads", lambda: teller.cluster.leader(ORDERS[0]) == 0)
+    teller.tool("kafka-topics", "--describe", "--topic", "orders")
+    teller.tool("kafka-leader-election", *election, "--topic", "orders", "--partition", "0")
+    teller.tool("kafka-leader-election", "--election-type", "UNCLEAN", "--topic", "orders", "--partition", "0")
+    teller.tool("kafka-leader-election", *election, "--topic", "absent", "--partition", "0")
+
+
+def move(teller: Teller) -> None:
+    teller.tool("kafka-topics", "--create", "--topic", "moved", "--replica-assignment", "0:1,0:1")
+    records = "".join(f"{n:01000d}\n" for n in range(4000))
+    teller.tool("kafka-console-producer", "--topic", "moved", stdin=records)
+    plan = teller.file("plan.json", json.dumps(PLAN))
+    reassignment = ("--reassignment-json-file", plan)
+    teller.tool("kafka-reassign-partitions", "--execute", *reassignment, "--throttle", "10000")
+    teller.tool("kafka-reassign-partitions", "--list")
+    teller.tool("kafka-reassign-partitions", "--verify", *reassignment, "--preserve-throttles")
+    teller.tool("kafka-configs", "--describe", "--entity-type", "brokers", "--entity-name", "0")
+    teller.tool("kafka-configs", "--describe", "--entity-type", "topics", "--entity-name", "moved")
+    teller.znode("/brokers/topics/moved")
+    teller.tool("kafka-reassign-partitions", "--execute", "--additional", *reassignment, "--throttle", "100000000")
+    teller.await_condition("the replicas have moved", lambda: reassigning(teller.cluster) == 0)
+    teller.await_condition("both are in sync", teller.isr(MOVED, 2))
+    teller.tool("kafka-reassign-partitions", "--verify", *reassignment)
+    teller.tool("kafka-reassign-partitions", "--list")
+    teller.tool("kafka-topics", "--describe", "--topic", "moved")
+    teller.tool("kafka-configs", "--describe", "--entity-type", "topics", "--entity-name", "moved")
+    teller.znode("/brokers/topics/moved")
+
+
+def consume(teller: Teller) -> None:
+    group = ("--group", "shop")
+    limits = ("--from-beginning", "--max-messages", "30", "--timeout-ms", "60000")
+    teller.tool("kafka-console-consumer", "--topic", "orders", *group, *limits)
+    teller.tool("kafka-consumer-groups", "--list")
+    for view in ((), ("--members", "--verbose")):
+        teller.tool("kafka-consumer-groups", "--describe", *group, *view)
+    reset = ("--reset-offsets", *group, "--topic", "orders", "--to-earliest", "--execute")
+    teller.tool("kafka-consumer-groups", *reset)
+    teller.tool("kafka-consumer-groups", "--delete", *group)
+    teller.tool("kafka-consumer-groups", "--describe", *group)
+
+
+def configure_and_delete(teller: Teller) -> None:
+    orders = ("--entity-type", "topics", "--entity-name", "orders")
+    teller.tool("kafka-configs", "--alter", *orders, "--add-config", "retention.ms=3600000,segment.bytes=1048576")
+    teller.tool("kafka-configs", "--describe", *orders)
+    teller.tool("kafka-configs", "--alter", *orders, "--delete-config", "segment.bytes")
+    teller.tool("kafka-configs", "--alter", *orders, "--add-config", "no.such.key=1")
+    teller.tool("kafka-topics", "--alter", "--topic", "orders", "--partitions", "5")
+    teller.tool("kafka-topics", "--alter", "--topic", "orders", "--partitions", "2")
+    grown = [TopicPartition("orders", n) for n in range(5)]
+    teller.await_condition("five partitions have leaders", teller.isr(grown, 3))
+    teller.tool("kafka-log-dirs", "--describe", "--topic-list", "moved", "--broker-list", "1")
+    for topic in ("orders", "moved", "auto"):
+        teller.tool("kafka-topics", "--delete", "--topic", topic)
+    teller.await_condition("the topics are gone", lambda: not teller.children("/admin/delete_topics"))
+    teller.tool("kafka-topics", "--list", "--exclude-internal")
+
+
+def tell(name: str, tools: KafkaTools, launch: Mapping[int, Launch], zookeeper: str, directory: Path) -> list[str]:
+    directory.mkdir()
+    with ChaosCluster(directory / name, zookeeper, launch=launch, first=(0,), settings=SETTINGS) as cluster:
+        cluster.start(1, 2)
+        client = KazooClient(cluster.zookeeper)
+        client.start(30)
+        try:
+            teller = Teller(tools, cluster, client, directory)
+            for chapter in (create_topics, kill_and_bring_back, elect, move, consume, configure_and_delete):
+                teller.lines.append(f"### {chapter.__name__}")
+                chapter(teller)
+            return teller.lines
+        finally:
+            client.stop()
+            client.close()
+
+
+def test_the_story_reads_the_same(tmp_path: Path, zookeeper: str, kafka_lib: Path) -> None:
+    kafka = kafka_command(kafka_lib)
+    with KafkaTools(kafka_lib, tmp_path / "tools") as tools:
+        theirs = tell("kafka", tools, dict.fromkeys(range(3), kafka), zookeeper, tmp_path / "k")
+        ours = tell("odradek", tools, {}, zookeeper, tmp_path / "o")
+    differing = list(difflib.unified_diff(theirs, ours, "Apache Kafka", "Odradek", lineterm="", n=4))
+    assert not differing, "\n".join(differing)

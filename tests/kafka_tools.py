@@ -1,0 +1,87 @@
+"""Kafka's own command line tools, run in one JVM for as long as a test needs them (see tests/kafka/ToolServer.java)."""
+
+import subprocess
+from base64 import b64decode, b64encode
+from pathlib import Path
+from threading import Timer
+from types import TracebackType
+from typing import NamedTuple, Self
+
+CLASSES = {
+    "kafka-topics": "org.apache.kafka.tools.TopicCommand",
+    "kafka-leader-election": "org.apache.kafka.tools.LeaderElectionCommand",
+    "kafka-reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
+    "kafka-consumer-groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+    "kafka-configs": "kafka.admin.ConfigCommand",
+    "kafka-console-producer": "kafka.tools.ConsoleProducer",
+    "kafka-console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
+    "kafka-get-offsets": "org.apache.kafka.tools.GetOffsetShell",
+    "kafka-log-dirs": "org.apache.kafka.tools.LogDirsCommand",
+    "kafka-producer-perf-test": "org.apache.kafka.tools.ProducerPerformance",
+}
+TOOL_S_MAX = 120.0
+_LOG4J = """\
+log4j.rootLogger=ERROR, e
+log4j.appender.e=org.apache.log4j.ConsoleAppender
+log4j.appender.e.target=System.err
+log4j.appender.e.follow=true
+log4j.appender.e.layout=org.apache.log4j.PatternLayout
+log4j.appender.e.layout.ConversionPattern=%p %m%n
+"""
+
+
+class Printed(NamedTuple):
+    status: int
+    text: str
+
+
+class KafkaTools:
+    """As a context: the JVM runs while it is entered. `directory` is for the compiled server and its settings."""
+
+    def __init__(self, jars: Path, directory: Path) -> None:
+        self._jars = jars
+        self._directory = directory
+        self._process: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> Self:
+        self._directory.mkdir(parents=True, exist_ok=True)
+        source = Path(__file__).parent / "kafka" / "ToolServer.java"
+        class_path = f"{self._jars}/*:{self._directory}"
+        subprocess.run(["javac", "-cp", class_path, "-d", self._directory, source], check=True, timeout=TOOL_S_MAX)
+        log4j = self._directory / "log4j.properties"
+        log4j.write_text(_LOG4J)
+        options = ["-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", f"-Dlog4j.configuration=file:{log4j}"]
+        self._process = subprocess.Popen(
+            ["java", *options, "-cp", class_path, "ToolServer"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+
+    def run(self, tool: str, *arguments: object, stdin: str = "") -> Printed:
+        """What the tool printed, and its exit status."""
+        process = self._process
+        assert process is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
+        words = [CLASSES[tool], *(b64encode(str(word).encode()).decode() for word in (stdin, *arguments))]
+        process.stdin.write("\t".join(words) + "\n")
+        process.stdin.flush()
+        limit = Timer(TOOL_S_MAX, process.kill)
+        limit.start()
+        try:
+            answer = process.stdout.readline()
+        finally:
+            limit.cancel()
+        assert answer, f"{tool} {arguments} did not come to an end"
+        status, _, text = answer.rstrip("\n").partition("\t")
+        return Printed(int(status), b64decode(text).decode())
