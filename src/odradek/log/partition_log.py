@@ -411,6 +411,8 @@ class PartitionLog:
     def truncate_to(self, offset: int) -> bool:
         """Drops the batch that has the offset and all after it, so that the log ends there."""
         if offset >= self.log_end_offset:
+            # An epoch that this broker began to lead in, and wrote nothing in, may be nobody else's.
+            self._guarded(lambda: self.epochs.truncate_from_end(self.log_end_offset))
             return False
         log.info("log truncated", partition=str(self.partition), end=self.log_end_offset, to=offset)
         if offset < self.segments[0].base_offset:
