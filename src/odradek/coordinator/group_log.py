@@ -1,11 +1,11 @@
-"""The topic __consumer_offsets as the group coordinator uses it: which partition keeps a group, writing, reading back."""
+"""The topic __consumer_offsets as the group coordinator uses it: where a group is kept, writing, reading back."""
 
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from odradek.base.clock import Clock
 from odradek.base.config.broker_config import BrokerConfig
-from odradek.base.errors import ErrorCode, KafkaError
+from odradek.base.errors import ErrorCode
 from odradek.coordinator.group_records import StateKey, encode_key
 from odradek.coordinator.group_replay import GroupReplay, replay
 from odradek.model.metadata_image import MetadataCache
@@ -27,6 +27,7 @@ class GroupLog:
         self._clock = clock
         self._partitions_to_be = config.integer("offsets.topic.num.partitions")
         self._acks = config.integer("offsets.commit.required.acks")
+        self._timeout_ms = config.integer("offsets.commit.timeout.ms")
         self._codec = Codec(config.integer("offsets.topic.compression.codec"))
         self._load_bytes = config.integer("offsets.load.buffer.size")
 
@@ -43,14 +44,13 @@ class GroupLog:
             [Record(index, now_ms, encode_key(key), value) for index, (key, value) in enumerate(records)],
             compression=self._codec,
         )
-        try:
-            self._replicas.append_own(
-                TopicPartition(OFFSETS_TOPIC, partition), memoryview(bytearray(batch)), acks=self._acks
-            )
-        except KafkaError as error:
-            done(error.code)
-        else:
-            done(ErrorCode.NONE)
+        self._replicas.append_own(
+            TopicPartition(OFFSETS_TOPIC, partition),
+            memoryview(bytearray(batch)),
+            acks=self._acks,
+            timeout_ms=self._timeout_ms,
+            done=lambda error, _: done(error),
+        )
 
     def is_new(self, partition: int) -> bool:
         """Nothing was ever written to it."""

@@ -103,7 +103,7 @@ class GroupOffsets:
     def committed(
         self, group_id: str, partitions: Iterable[TopicPartition] | None, *, stable: bool = False
     ) -> dict[TopicPartition, CommittedOffset | None]:
-        """The offsets of these partitions; with None, all that there are. With `stable`, UNSTABLE for those in doubt."""
+        """The offsets of these partitions; with None, of all. With `stable`, UNSTABLE for those that are in doubt."""
         held = self._table.find(group_id, nameless=True)
         if held is None:
             return dict.fromkeys(partitions or ())

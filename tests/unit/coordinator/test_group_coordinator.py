@@ -22,7 +22,6 @@ from odradek.model.topic_names import OFFSETS_TOPIC
 from odradek.model.topology import LeaderAndIsr, PartitionDirective, TopicPartition
 from odradek.protocol.record_batch import batches
 from odradek.protocol.records import read_records
-from odradek.purgatory.purgatory import Purgatory
 from odradek.purgatory.reaper import ExpirationReaper
 from odradek.replication.replica_manager import ReplicaManager
 
@@ -50,11 +49,11 @@ class Stage:
         self.logs.lock()
         self.logs.load()
         self.reaper = ExpirationReaper(self.clock)
-        self.replicas = ReplicaManager(0, self.logs, Purgatory("fetch", self.reaper), self.clock)
-        group_log = GroupLog(config, self.replicas, MetadataCache(), self.clock)
+        metadata = MetadataCache()
+        self.replicas = ReplicaManager(0, config, self.logs, metadata, self.reaper, self.clock)
+        group_log = GroupLog(config, self.replicas, metadata, self.clock)
         self.groups = GroupCoordinator(config, group_log, self.reaper, self.clock)
-        self.replicas.on_lead = lambda tp: self.groups.lead(tp, self.epoch)
-        self.replicas.on_resign = lambda tp: self.groups.resign(tp, self.epoch)
+        self.replicas.on_lead, self.replicas.on_resign = self.groups.lead, self.groups.resign
         self.epoch = -1
         self.topic_id = uuid4()
 

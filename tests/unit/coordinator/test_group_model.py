@@ -6,7 +6,7 @@ from functools import partial
 from group_play import RULES, Play
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from odradek.base.errors import ErrorCode
 from odradek.coordinator import rebalance
@@ -69,13 +69,23 @@ class AnyStory(RuleBasedStateMachine):
     def the_log_changes_its_mind(self, error: ErrorCode) -> None:
         self.play.store_error = error
 
+    @rule(slowly=st.booleans())
+    def the_log_changes_its_pace(self, slowly: bool) -> None:
+        self.play.stores_slowly = slowly
+
+    @precondition(lambda self: self.play.in_flight)
+    @rule(error=st.sampled_from([ErrorCode.NONE, ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS]))
+    def a_record_is_settled(self, error: ErrorCode) -> None:
+        self.play.settle(error)
+
     # ---- what always holds
 
     @invariant()
     def everybody_is_answered_once(self) -> None:
         waiting = len(self.group.waiting_to_join) + len(self.group.waiting_to_sync)
         assert len(self.answered) == len(set(self.answered))
-        assert len(self.answered) + waiting == self.asked
+        # Static members that return wait for their record alone.
+        assert self.asked - len(self.play.in_flight) <= len(self.answered) + waiting <= self.asked
 
     @invariant()
     def states_and_members_agree(self) -> None:
@@ -102,6 +112,9 @@ class AnyStory(RuleBasedStateMachine):
         if not hasattr(self, "play"):
             return
         self.play.store_error = ErrorCode.NONE
+        self.play.stores_slowly = False
+        while self.play.in_flight:
+            self.play.settle()
         for _ in range(20):
             self.play.passes(HOURS_MS)
         assert self.group.state is GroupState.EMPTY

@@ -1,6 +1,5 @@
 """Groups from records in order, as another broker may have left them."""
 
-from odradek.coordinator.group_requests import Moment
 from odradek.coordinator.group_records import (
     CommittedOffset,
     GroupKey,
@@ -11,6 +10,7 @@ from odradek.coordinator.group_records import (
     encode_offset,
 )
 from odradek.coordinator.group_replay import GroupReplay
+from odradek.coordinator.group_requests import Moment
 from odradek.model.topology import TopicPartition
 from odradek.protocol.record_batch import build_batch, read_header
 from odradek.protocol.records import ControlType, Record, control_key

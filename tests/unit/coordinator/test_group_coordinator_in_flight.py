@@ -1,0 +1,370 @@
+"""The coordinator over a log that takes its time: what is answered when, on which thread, in which order."""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+
+import pytest
+
+from odradek.base.clock import ManualClock
+from odradek.base.config.broker_config import BrokerConfig
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.coordinator.group_coordinator import GroupCoordinator
+from odradek.coordinator.group_log import GroupLog, StateRecord
+from odradek.coordinator.group_offsets import UNSTABLE
+from odradek.coordinator.group_records import CommittedOffset, OffsetKey, encode_key
+from odradek.coordinator.group_replay import GroupReplay
+from odradek.coordinator.group_requests import JoinAnswer, Joining, SyncAnswer, Syncing
+from odradek.model.topic_names import OFFSETS_TOPIC
+from odradek.model.topology import TopicPartition
+from odradek.protocol.record_batch import build_batch, read_header
+from odradek.protocol.records import Record
+from odradek.purgatory.reaper import ExpirationReaper
+
+KEPT_IN = TopicPartition(OFFSETS_TOPIC, 0)
+ORDERS = TopicPartition("orders", 0)
+WAIT_S = 30
+
+
+class SlowLog(GroupLog):
+    """One partition in memory. What is appended is replicated when the test says so, oldest first or not."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.written: list[list[StateRecord]] = []
+        self.waiting: list[Callable[[ErrorCode], None]] = []
+        self.at_once = False
+        self.sweeps = False  # an append completes whatever waited, as one that moves the high watermark does
+        self.before_replay: Callable[[], object] = int
+
+    def partition_for(self, group_id: str) -> int:
+        return 0
+
+    def append(self, partition: int, records: Iterable[StateRecord], done: Callable[[ErrorCode], None]) -> None:
+        with self._lock:
+            self.written.append(list(records))
+            finished = self.waiting.copy() if self.sweeps else []
+            del self.waiting[: len(finished)]
+            if self.at_once:
+                finished.append(done)
+            else:
+                self.waiting.append(done)
+        for each in finished:
+            each(ErrorCode.NONE)
+
+    def is_new(self, partition: int) -> bool:
+        return not self.written
+
+    def replay(self, partition: int) -> GroupReplay:
+        self.before_replay()
+        replayed = GroupReplay()
+        for records in self.written:
+            raw = build_batch([Record(index, 0, encode_key(key), value) for index, (key, value) in enumerate(records)])
+            replayed.apply(raw, 0, read_header(raw))
+        return replayed
+
+    def settle(self, error: ErrorCode = ErrorCode.NONE, *, index: int = 0) -> None:
+        self.waiting.pop(index)(error)
+
+
+class Stage:
+    def __init__(self) -> None:
+        config = BrokerConfig.from_properties({"broker.id": "0", "zookeeper.connect": "unused:1"})
+        self.clock = ManualClock(1_700_000_000_000)
+        self.log = SlowLog()
+        self.reaper = ExpirationReaper(self.clock)
+        self.groups = GroupCoordinator(config, self.log, self.reaper, self.clock)
+
+    def lead(self, epoch: int) -> None:
+        self.groups.lead(KEPT_IN, epoch)
+
+    def resign(self, epoch: int | None) -> None:
+        self.groups.resign(KEPT_IN, epoch)
+
+    def settle_tenures(self) -> None:
+        """All that was to be loaded or given up is."""
+        table = self.groups._table
+        table._loader.submit(int).result(WAIT_S)
+        table._unloader.submit(int).result(WAIT_S)
+
+    def commit(self, group_id: str, offset: int, member_id: str = "", generation: int = -1) -> list[ErrorCode]:
+        answers: list[ErrorCode] = []
+        commits = {ORDERS: CommittedOffset(offset, -1, "", self.clock.now_ms())}
+        self.groups.offsets.commit(
+            group_id, member_id, None, generation, commits, lambda errors: answers.append(errors[ORDERS])
+        )
+        return answers
+
+    def committed(self, group_id: str) -> int | None:
+        committed = self.groups.offsets.committed(group_id, [ORDERS])[ORDERS]
+        return None if committed is None else committed.offset
+
+    def delete(self, group_id: str) -> list[ErrorCode]:
+        answers: list[ErrorCode] = []
+        self.groups.offsets.delete_groups([group_id], lambda errors: answers.append(errors[group_id]))
+        return answers
+
+    def join(self, group_id: str, fresh_id: str) -> list[JoinAnswer]:
+        answers: list[JoinAnswer] = []
+        joining = Joining("", fresh_id, None, "client", "/h", 10_000, 60_000, "consumer", (("range", b""),))
+        self.groups.join(group_id, joining, answers.append)
+        return answers
+
+    def sync(self, group_id: str, member_id: str, generation: int) -> list[SyncAnswer]:
+        answers: list[SyncAnswer] = []
+        syncing = Syncing(member_id, None, generation, {member_id: b"all of it"})
+        self.groups.sync(group_id, syncing, answers.append)
+        return answers
+
+    def passes(self, ms: int) -> None:
+        for _ in range(ms // 1_000):
+            self.clock.advance(1_000)
+            self.reaper.expire_due()
+
+
+@pytest.fixture
+def stage() -> Iterator[Stage]:
+    stage = Stage()
+    stage.lead(0)
+    yield stage
+    stage.groups.stop()
+
+
+def refusal(ask: Callable[[], object]) -> ErrorCode:
+    with pytest.raises(KafkaError) as error:
+        ask()
+    return error.value.code
+
+
+# ---- commits
+
+
+def test_a_position_is_known_when_it_is_replicated(stage: Stage) -> None:
+    answers = stage.commit("g", 1)
+    assert answers == []
+    assert stage.committed("g") is None
+    assert stage.groups.offsets.committed("g", [ORDERS], stable=True)[ORDERS] is UNSTABLE
+    stage.log.settle()
+    assert answers == [ErrorCode.NONE]
+    assert stage.committed("g") == 1
+    assert stage.groups.offsets.committed("g", [ORDERS], stable=True)[ORDERS] is not UNSTABLE
+    stage.commit("g", 2)
+    assert stage.committed("g") == 1
+
+
+def test_positions_follow_the_order_of_the_log(stage: Stage) -> None:
+    first, second = stage.commit("g", 1), stage.commit("g", 2)
+    stage.log.settle(index=1)
+    assert (first, second, stage.committed("g")) == ([], [], None), "the second waits for the first"
+    stage.log.settle()
+    assert (first, second, stage.committed("g")) == ([ErrorCode.NONE], [ErrorCode.NONE], 2)
+
+
+@pytest.mark.parametrize(
+    ("refused", "told"),
+    [
+        (ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NOT_COORDINATOR),
+        (ErrorCode.REQUEST_TIMED_OUT, ErrorCode.REQUEST_TIMED_OUT),
+        (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.INVALID_COMMIT_OFFSET_SIZE),
+    ],
+)
+def test_a_position_that_is_not_replicated_is_not_known(stage: Stage, refused: ErrorCode, told: ErrorCode) -> None:
+    stage.commit("g", 1)
+    answers = stage.commit("g", 2)
+    stage.log.settle()
+    stage.log.settle(refused)
+    assert (answers, stage.committed("g")) == ([told], 1)
+
+
+def test_a_record_that_cannot_be_made_holds_nobody_up(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*args: object) -> None:
+        raise ValueError("by the test")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(stage.log, "append", fails)
+        assert stage.commit("g", 1) == [ErrorCode.UNKNOWN_SERVER_ERROR]
+    answers = stage.commit("g", 2)
+    stage.log.settle()
+    assert answers == [ErrorCode.NONE]
+
+
+def test_an_append_may_finish_what_other_groups_wait_for(stage: Stage) -> None:
+    """On the same thread, inside of the append, as the move of a high watermark does: nobody may wait for a lock."""
+    answers = [stage.commit(f"g{number}", number) for number in range(5)]
+    more = stage.commit("g0", 7)
+    stage.log.sweeps = stage.log.at_once = True
+    last = stage.commit("g0", 9)
+    assert answers == [[ErrorCode.NONE]] * 5
+    assert (more, last, stage.committed("g0"), stage.committed("g4")) == ([ErrorCode.NONE], [ErrorCode.NONE], 9, 4)
+
+
+def test_two_threads_whose_appends_finish_each_others_records(stage: Stage) -> None:
+    stage.log.sweeps = True
+    both = threading.Barrier(2)
+    answers: list[list[ErrorCode]] = []
+
+    def commits(group_id: str) -> None:
+        both.wait(WAIT_S)
+        answers.extend([stage.commit(group_id, offset) for offset in range(200)])
+
+    threads = [threading.Thread(target=commits, args=(group_id,), daemon=True) for group_id in ("a", "b")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(WAIT_S)
+        assert not thread.is_alive(), "each waits for the other's lock"
+    stage.log.at_once = True
+    stage.commit("c", 1)
+    assert answers == [[ErrorCode.NONE]] * 400
+    assert (stage.committed("a"), stage.committed("b")) == (199, 199)
+
+
+# ---- groups
+
+
+def test_an_assignment_is_handed_out_by_whoever_learns_that_it_is_replicated(stage: Stage) -> None:
+    joined = stage.join("g", "m")
+    stage.passes(3_000)
+    assert joined[0].error is ErrorCode.NONE
+    synced = stage.sync("g", "m", 1)
+    assert (synced, stage.groups.describe("g").state) == ([], "CompletingRebalance")
+    replicating = threading.Thread(target=stage.log.settle)
+    replicating.start()
+    replicating.join(WAIT_S)
+    assert [(answer.error, answer.assignment) for answer in synced] == [(ErrorCode.NONE, b"all of it")]
+    assert stage.groups.describe("g").state == "Stable"
+    assert stage.groups.heartbeat("g", "m", None, 1) is ErrorCode.NONE
+
+
+def test_an_assignment_that_is_not_replicated_in_time_is_asked_for_again(stage: Stage) -> None:
+    stage.join("g", "m")
+    stage.passes(3_000)
+    synced = stage.sync("g", "m", 1)
+    stage.log.settle(ErrorCode.REQUEST_TIMED_OUT)
+    assert [answer.error for answer in synced] == [ErrorCode.REBALANCE_IN_PROGRESS]
+    assert stage.groups.describe("g").state == "PreparingRebalance"
+
+
+def test_a_group_is_deleted_with_what_is_on_its_way(stage: Stage) -> None:
+    stage.commit("g", 1)
+    deleted = stage.delete("g")
+    assert deleted == []
+    assert [key for key, value in stage.log.written[-1] if value is None] == [OffsetKey("g", ORDERS)]
+    stage.log.settle()
+    stage.log.settle()
+    assert deleted == [ErrorCode.NONE]
+    assert stage.groups.list_groups() == []
+
+
+def test_a_member_that_joins_while_its_group_is_deleted_keeps_it(stage: Stage) -> None:
+    stage.commit("g", 1)
+    stage.log.settle()
+    deleted = stage.delete("g")
+    joined = stage.join("g", "m")
+    stage.log.settle()
+    assert deleted == [ErrorCode.NONE]
+    stage.passes(3_000)
+    assert joined[0].error is ErrorCode.NONE
+    assert stage.committed("g") is None
+
+
+def test_a_deletion_that_is_not_replicated_leaves_everything(stage: Stage) -> None:
+    stage.commit("g", 1)
+    stage.log.settle()
+    deleted = stage.delete("g")
+    stage.log.settle(ErrorCode.NOT_ENOUGH_REPLICAS)
+    assert (deleted, stage.committed("g")) == ([ErrorCode.COORDINATOR_NOT_AVAILABLE], 1)
+
+
+# ---- tenures
+
+
+def test_the_coordinator_goes_in_the_middle_of_everything(stage: Stage) -> None:
+    joined = stage.join("joins", "m")
+    synced_in = stage.join("syncs", "m")
+    stage.passes(3_000)
+    assert synced_in[0].error is ErrorCode.NONE
+    assert joined[0].error is ErrorCode.NONE
+    joining = stage.join("joins", "n")
+    syncing = stage.sync("syncs", "m", 1)
+    committing = stage.commit("commits", 1)
+    stage.resign(1)
+    stage.settle_tenures()
+    assert [answer.error for answer in joining] == [ErrorCode.NOT_COORDINATOR]
+    assert [answer.error for answer in syncing] == [ErrorCode.NOT_COORDINATOR]
+    assert committing == [], "it is not known yet what became of it"
+    while stage.log.waiting:
+        stage.log.settle(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    assert committing == [ErrorCode.NOT_COORDINATOR]
+    assert len(syncing) == 1
+    assert refusal(lambda: stage.commit("commits", 2)) is ErrorCode.NOT_COORDINATOR
+    stage.passes(120_000)
+    assert (len(joining), len(syncing)) == (1, 1)
+
+
+def test_news_of_an_epoch_that_is_over_changes_nothing(stage: Stage) -> None:
+    stage.log.at_once = True
+    stage.lead(5)
+    stage.commit("g", 1)
+    stage.resign(4)
+    assert stage.committed("g") == 1
+    stage.resign(6)
+    stage.lead(5)
+    assert refusal(lambda: stage.committed("g")) is ErrorCode.NOT_COORDINATOR
+    stage.lead(7)
+    stage.settle_tenures()
+    assert stage.committed("g") == 1
+
+
+def test_who_leads_on_in_a_later_epoch_keeps_those_who_wait(stage: Stage) -> None:
+    stage.log.at_once = True
+    stage.commit("g", 1)
+    joined = stage.join("g", "m")
+    stage.lead(1)
+    stage.settle_tenures()
+    assert joined == []
+    stage.passes(3_000)
+    assert [answer.error for answer in joined] == [ErrorCode.NONE]
+
+
+def test_a_replay_that_ends_after_its_tenure_is_thrown_away(stage: Stage) -> None:
+    stage.log.at_once = True
+    stage.commit("g", 1)
+    stage.resign(1)
+    stage.settle_tenures()
+    reading, go_on = threading.Event(), threading.Event()
+
+    def pause() -> None:
+        reading.set()
+        go_on.wait(WAIT_S)
+
+    stage.log.before_replay = pause
+    stage.lead(2)
+    assert reading.wait(WAIT_S)
+    assert refusal(lambda: stage.commit("g", 2)) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert stage.groups.heartbeat("g", "m", None, 1) is ErrorCode.NONE
+    stage.resign(3)
+    go_on.set()
+    stage.settle_tenures()
+    assert refusal(lambda: stage.committed("g")) is ErrorCode.NOT_COORDINATOR
+    stage.lead(4)
+    stage.settle_tenures()
+    assert stage.committed("g") == 1
+
+
+def test_a_partition_that_cannot_be_read_is_nobodys(stage: Stage) -> None:
+    stage.log.at_once = True
+    stage.commit("g", 1)
+    stage.resign(None)
+
+    def fails() -> None:
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE)
+
+    stage.log.before_replay = fails
+    stage.lead(1)
+    stage.settle_tenures()
+    assert refusal(lambda: stage.committed("g")) is ErrorCode.NOT_COORDINATOR
+    stage.log.before_replay = int
+    stage.lead(2)
+    stage.settle_tenures()
+    assert stage.committed("g") == 1
