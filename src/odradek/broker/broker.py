@@ -29,10 +29,9 @@ from odradek.coordinator.group_coordinator import GroupCoordinator
 from odradek.coordinator.group_log import GroupLog
 from odradek.log.log_dirs import LogDirs
 from odradek.model.metadata_image import MetadataCache, MetadataImage
-from odradek.model.topology import Broker, Endpoint, TopicPartition
+from odradek.model.topology import Broker, Endpoint
 from odradek.network.server import SocketServer
 from odradek.network.settings import ListenerSettings, ServerSettings
-from odradek.purgatory.purgatory import Purgatory
 from odradek.purgatory.reaper import ExpirationReaper
 from odradek.replication.fetch_sessions import FetchSessions
 from odradek.replication.replica_manager import ReplicaManager
@@ -121,13 +120,12 @@ class BrokerServer:
         reaper = ExpirationReaper(self._clock)
         reaper.start()
         started.callback(reaper.stop)
-        fetches: Purgatory[TopicPartition] = Purgatory("fetch", reaper)
-        replicas = ReplicaManager(self.id, logs, fetches, self._clock)
+        metadata = MetadataCache()
+        replicas = ReplicaManager(self.id, config, logs, metadata, reaper, self._clock)
         logs.on_offline = replicas.take_offline
         started.callback(lambda: logs.checkpoint_high_watermarks(replicas.high_watermarks()))
 
         store = ZkStore(session)
-        metadata = MetadataCache()
         topics = Topics(self.id, config, store, replicas, metadata, self._clock)
         started.callback(topics.stop)
         groups = GroupCoordinator(config, GroupLog(config, replicas, metadata, self._clock), reaper, self._clock)

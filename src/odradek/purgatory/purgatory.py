@@ -36,6 +36,10 @@ class DelayedOperation(Timer):
         Several threads may be here at once, and an event may be asked about more than once.
         """
 
+    def try_complete_for(self, key: Hashable) -> bool:
+        """The same, when it is known which of its keys has moved."""
+        return self.try_complete()
+
     @abstractmethod
     def on_complete(self) -> None:
         """What is to be done. Runs exactly once, on the thread that completed it."""
@@ -79,12 +83,14 @@ class Purgatory(Generic[K]):
         return len(self._watched)
 
     def try_complete_else_watch(self, operation: DelayedOperation, keys: Iterable[K]) -> bool:
-        """Complete the operation, or let it wait for its keys and its time. Answers whether it is complete.
+        """Complete the operation, or let it wait for its keys and its time. Answers whether it is complete."""
+        return operation.try_complete() or self.watch(operation, keys)
+
+    def watch(self, operation: DelayedOperation, keys: Iterable[K]) -> bool:
+        """Let an operation wait that could not be completed a moment ago. Answers whether it is complete.
 
         It is asked again after it is watched: an event between the first question and the watching is not missed.
         """
-        if operation.try_complete():
-            return True
         self._watch(operation, tuple(dict.fromkeys(keys)))
         if not operation.try_complete() and not self._reaper.add(operation):
             operation.expire()
@@ -103,7 +109,7 @@ class Purgatory(Generic[K]):
         count = 0
         for operation in waiting:
             try:
-                count += operation.try_complete()
+                count += operation.try_complete_for(key)
             except Exception:
                 log.exception("a waiting operation failed", purgatory=self.name, operation=repr(operation))
         return count

@@ -1,30 +1,45 @@
 """One replica of a partition on this broker: its log, its role, and its high watermark.
 
-Writers hold `lock`: appends, role changes and truncation are serialised by it. Readers take no lock: the log
-publishes what it has written only once it is whole, and the high watermark is a single integer.
+Writers hold `lock`: appends, role changes, truncation and whatever moves the watermark or the ISR are serialised by
+it. Readers take no lock: the log publishes what it has written only once it is whole, and the high watermark is a
+single integer. Nothing is called back under the lock; what others must do next is returned.
+
+    log start ≤ high_watermark ≤ log end
+
+While it leads, everything below `high_watermark` is on the whole ISR. Consumers never see more. A follower's watermark
+is what its leader told it.
 """
 
 import threading
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from struct import Struct
+from typing import NamedTuple
 from uuid import UUID
 
+from odradek.base.clock import Clock
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.file_slice import FileSlice
+from odradek.base.logs import get_logger
 from odradek.log.config import LogConfig
 from odradek.log.partition_log import AppendResult, PartitionLog
 from odradek.log.transaction_index import AbortedTransaction
-from odradek.log.validation import BatchRules, CheckedRecords, Origin, RecordCheck, check_produce_records
-from odradek.model.topology import NO_LEADER, PartitionDirective, TopicPartition
-from odradek.protocol.compression import Codec
-from odradek.protocol.record_batch import TimestampType
+from odradek.log.validation import CheckedRecords, check_produce_records
+from odradek.model.topology import NO_LEADER, LeaderAndIsr, PartitionDirective, TopicPartition
+from odradek.replication.append_rules import batch_rules, own_rules
 from odradek.replication.high_watermark import high_watermark
+from odradek.replication.isr import IsrChange, maximal, may_join, out_of_sync
+from odradek.replication.replica import RemoteReplica
+
+log = get_logger(__name__)
 
 READ_UNCOMMITTED = 0
 READ_COMMITTED = 1
 
-# "producer" isn't here: it means to leave the codec to whoever produces.
-_CODECS = {"uncompressed": Codec.NONE} | {codec.name.lower(): codec for codec in Codec if codec}
+COMMITTED = -1
+NOT_LEADING = -1
+
+_BASE_OFFSET = Struct(">q")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,29 +53,37 @@ class FetchedPartition:
     aborted: Sequence[AbortedTransaction] = ()
 
 
-def batch_rules(config: LogConfig) -> BatchRules:
-    """A topic's configuration as the rules for what may be appended to it."""
-    return BatchRules(
-        max_message_bytes=config.max_message_bytes,
-        timestamp_type=(
-            TimestampType.LOG_APPEND_TIME
-            if config.message_timestamp_type == "LogAppendTime"
-            else TimestampType.CREATE_TIME
-        ),
-        timestamp_before_max_ms=config.message_timestamp_before_max_ms,
-        timestamp_after_max_ms=config.message_timestamp_after_max_ms,
-        compression_type=_CODECS.get(config.compression_type),
-        compacted=config.compacts,
-    )
+class Appended(NamedTuple):
+    """`awaited_in`: the leadership (its first epoch) in which the records may yet be committed, or COMMITTED."""
+
+    result: AppendResult
+    awaited_in: int
 
 
-def own_rules(rules: BatchRules) -> BatchRules:
-    """The same for what this broker made itself: nobody has to find out whether its records are sound."""
-    return replace(rules, origin=Origin.COORDINATOR, compacted=False, verify_records=RecordCheck.HEADER)
+class Advance(NamedTuple):
+    """What follows from a change: whether more is committed than before, and a change of the ISR to ask for."""
+
+    committed: bool = False
+    change: IsrChange | None = None
+
+
+NO_ADVANCE = Advance()
+MORE_COMMITTED = Advance(committed=True)
 
 
 class Partition:
-    def __init__(self, partition: TopicPartition, topic_id: UUID, log: PartitionLog, broker_id: int) -> None:
+    def __init__(
+        self,
+        partition: TopicPartition,
+        topic_id: UUID,
+        log: PartitionLog,
+        broker_id: int,
+        *,
+        clock: Clock,
+        max_lag_ms: int,
+        is_alive: Callable[[int], bool],
+        checkpointed_high_watermark: int = 0,
+    ) -> None:
         self.topic_partition = partition
         self.topic_id = topic_id
         self.log = log
@@ -68,11 +91,22 @@ class Partition:
         self.leader_id: int = NO_LEADER
         self.leader_epoch = -1
         self.partition_epoch = -1
+        self.controller_epoch = -1
+        self.led_since = NOT_LEADING  # the leader epoch in which this broker began to lead, and leads since
+        self.epoch_start_offset: int | None = None  # where its own log ended when the present epoch began
         self.isr: tuple[int, ...] = ()
         self.replicas: tuple[int, ...] = ()
-        self.high_watermark = log.log_start_offset
+        self.adding: tuple[int, ...] = ()
+        self.followers: dict[int, RemoteReplica] = {}
+        self.gone: ErrorCode | None = None  # why it is not served any more
+        self.high_watermark = min(max(checkpointed_high_watermark, log.log_start_offset), log.log_end_offset)
         self.messages_in = self.bytes_in = self.bytes_out = 0  # since the broker began to host it
         self._broker_id = broker_id
+        self._clock = clock
+        self._max_lag_ms = max_lag_ms
+        self._is_alive = is_alive
+        self._pending: IsrChange | None = None
+        self._maximal_isr: frozenset[int] = frozenset()
         self._rules = batch_rules(log.config)
         self._own_rules = own_rules(self._rules)
 
@@ -80,19 +114,69 @@ class Partition:
     def is_leader(self) -> bool:
         return self.leader_id == self._broker_id
 
-    def become_leader(self, directive: PartitionDirective, checkpointed_high_watermark: int) -> None:
-        """Lead from the end of the own log in a new epoch."""
+    @property
+    def is_under_replicated(self) -> bool:
+        return self.is_leader and len(self.isr) < len(self.replicas)
+
+    # ---- roles
+
+    def become_leader(self, directive: PartitionDirective) -> bool:
+        """Lead from the end of the own log in a new epoch. Answers whether it didn't lead before."""
         state = directive.state
         with self.lock:
+            now_ms = self._clock.monotonic_ms()
+            start = self.log.log_end_offset
             self.log.begin_epoch(state.leader_epoch)
-            self.leader_epoch = state.leader_epoch
-            self.partition_epoch = state.zk_version
-            self.isr, self.replicas = state.isr, directive.replicas
-            self.high_watermark = max(checkpointed_high_watermark, self.log.log_start_offset)
-            self._advance_high_watermark()
+            is_new = not self.is_leader
+            known = self.followers
+            self.followers = {r: known.get(r) or RemoteReplica(r) for r in directive.replicas if r != self._broker_id}
+            for follower in self.followers.values():
+                in_sync = follower.broker_id in state.isr
+                follower.start_epoch(new_leader=is_new, leader_end=start, in_sync=in_sync, now_ms=now_ms)
+            self._take(directive)
+            self._set_isr(state.isr)
+            self.epoch_start_offset = start
+            if is_new:
+                self.led_since = state.leader_epoch
             self.leader_id = state.leader
+            self._advance_high_watermark()
+            return is_new
 
-    def append(self, records: memoryview, *, acks: int, api_version: int) -> AppendResult:
+    def become_follower(self, directive: PartitionDirective) -> bool:
+        """Follow in a new epoch, whoever leads, or nobody. Answers whether it led before."""
+        with self.lock:
+            led = self.is_leader
+            self.leader_id = directive.state.leader
+            self.led_since = NOT_LEADING
+            self.epoch_start_offset = None
+            self.followers = {}
+            self._set_isr(())
+            self._take(directive)
+            return led
+
+    def resign(self, why: ErrorCode | None = None) -> bool:
+        """Lead no longer; answers whether it did. `why`: it isn't served either, and those who wait for it are told."""
+        with self.lock:
+            led = self.is_leader
+            self.gone = why
+            self.leader_id, self.led_since = NO_LEADER, NOT_LEADING
+            return led
+
+    def _take(self, directive: PartitionDirective) -> None:
+        state = directive.state
+        self.leader_epoch = state.leader_epoch
+        self.partition_epoch = state.zk_version
+        self.controller_epoch = state.controller_epoch
+        self.replicas, self.adding = directive.replicas, directive.adding
+
+    def _set_isr(self, isr: tuple[int, ...]) -> None:
+        self.isr = isr
+        self._pending = None
+        self._maximal_isr = maximal(isr)
+
+    # ---- the leader writes
+
+    def append(self, records: memoryview, *, acks: int, api_version: int) -> Appended:
         """Write what a producer sent. KafkaError says why nothing was written."""
         self._check_may_append(acks)
         check_produce_records(records, api_version)
@@ -102,28 +186,237 @@ class Partition:
             self._check_may_append(acks)
             return self._write(checked, len(records))
 
-    def append_own(self, records: memoryview, *, acks: int) -> AppendResult:
+    def append_own(self, records: memoryview, *, acks: int) -> Appended:
         """Write what a coordinator of this broker has to remember."""
         with self.lock:
             self._check_may_append(acks)
             checked = self.log.check(records, self._own_rules)
             return self._write(checked, len(records))
 
-    def _check_may_append(self, acks: int) -> None:
-        self._check_leader(-1)
-        self._check_in_sync(acks)
+    def acknowledgement(self, end_offset: int, awaited_in: int) -> ErrorCode | None:
+        """Whether records up to the offset, written in that leadership, are on all replicas; None: not yet."""
+        with self.lock:
+            if self.gone is not None:
+                return self.gone
+            if self.led_since != awaited_in:
+                return ErrorCode.NOT_LEADER_OR_FOLLOWER
+            if self.high_watermark < end_offset:
+                return None
+            if len(self._maximal_isr) < self._min_isr():
+                return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+            return ErrorCode.NONE
 
-    def _write(self, checked: CheckedRecords, size: int) -> AppendResult:
+    def _check_may_append(self, acks: int) -> None:
+        if self.leader_id != self._broker_id:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        if acks == -1 and len(self.isr) < self.log.config.min_insync_replicas:
+            self._check_in_sync()
+
+    def _check_in_sync(self) -> None:
+        if len(self.isr) < self._min_isr():
+            raise KafkaError(
+                ErrorCode.NOT_ENOUGH_REPLICAS,
+                f"The size of the current ISR {list(self.isr)} is insufficient to satisfy the min.isr requirement "
+                f"of {self._min_isr()} for partition {self.topic_partition}",
+            )
+
+    def _min_isr(self) -> int:
+        """More than there are replicas can't be asked for."""
+        return min(self.log.config.min_insync_replicas, len(self.followers) + 1)
+
+    def _write(self, checked: CheckedRecords, size: int) -> Appended:
         result = self.log.append_checked(checked, leader_epoch=self.leader_epoch)
-        self._advance_high_watermark()
+        if len(self._maximal_isr) == 1:  # otherwise it moves when the others have fetched
+            self._advance_high_watermark()
         self.messages_in += result.last_offset - result.first_offset + 1
         self.bytes_in += size
-        return result
+        return Appended(result, COMMITTED if self.high_watermark > result.last_offset else self.led_since)
+
+    # ---- the leader and its followers
+
+    def follower(self, broker_id: int, current_leader_epoch: int) -> RemoteReplica:
+        """What is known of a follower. One that isn't assigned here may know better: it is told to look again."""
+        try:
+            return self.followers[broker_id]
+        except KeyError:
+            known = current_leader_epoch >= 0
+            code = ErrorCode.UNKNOWN_LEADER_EPOCH if known else ErrorCode.NOT_LEADER_OR_FOLLOWER
+            raise KafkaError(code, f"Broker {broker_id} is no replica of {self.topic_partition}") from None
+
+    def record_follower_fetch(
+        self, broker_id: int, offset: int, *, log_start_offset: int, leader_epoch: int, broker_epoch: int
+    ) -> Advance:
+        """The follower has everything before the offset. It counts only in the epoch in which it was read for."""
+        with self.lock:
+            follower = self.followers.get(broker_id)
+            if follower is None or self.leader_epoch != leader_epoch or self.leader_id != self._broker_id:
+                raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            before = follower.log_end_offset
+            now_ms = self._clock.monotonic_ms()
+            leader_end = self.log.log_end_offset
+            follower.record_fetch(offset, log_start_offset, leader_end=leader_end, now_ms=now_ms)
+            follower.broker_epoch = broker_epoch
+            change = None if broker_id in self.isr else self._maybe_expand(follower)
+            committed = offset != before and self._advance_high_watermark()
+        if change is not None:
+            return Advance(committed, change)
+        return MORE_COMMITTED if committed else NO_ADVANCE
+
+    def check_followers(self) -> Advance:
+        """Time has passed: propose to drop who has not kept up, and stop waiting for who does not join."""
+        with self.lock:
+            if not self.is_leader:
+                return NO_ADVANCE
+            return Advance(self._advance_high_watermark(), self._maybe_shrink())
+
+    def isr_changed(self, change: IsrChange, state: LeaderAndIsr) -> bool:
+        """The proposed change was made. Answers whether more is committed now."""
+        with self.lock:
+            if self._pending is not change:
+                return False
+            if state.leader_epoch != self.leader_epoch or state.zk_version < self.partition_epoch:
+                return False
+            log.info("ISR changed", partition=str(self.topic_partition), isr=state.isr, was=self.isr)
+            self._set_isr(state.isr)
+            self.partition_epoch = state.zk_version
+            return self._advance_high_watermark()
+
+    def isr_refused(self, change: IsrChange, *, stay_pending: bool) -> None:
+        """The change was not made. `stay_pending`: what is true now is not known here; the controller will say."""
+        with self.lock:
+            if self._pending is change and not stay_pending:
+                self._set_isr(self.isr)
+
+    def is_pending(self, change: IsrChange) -> bool:
+        return self._pending is change
+
+    def low_watermark(self) -> int:
+        """The least log start of all live replicas."""
+        with self.lock:
+            if not self.is_leader:
+                raise KafkaError(self.gone or ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            alive = [f.log_start_offset for f in self.followers.values() if self._is_alive(f.broker_id)]
+            return min([self.log.log_start_offset, *alive])
+
+    def _maybe_expand(self, follower: RemoteReplica) -> IsrChange | None:
+        assert self.epoch_start_offset is not None
+        if self._pending is not None or not self._is_alive(follower.broker_id):
+            return None
+        if not may_join(follower, high_watermark=self.high_watermark, epoch_start=self.epoch_start_offset):
+            return None
+        return self._propose((*self.isr, follower.broker_id))
+
+    def _maybe_shrink(self) -> IsrChange | None:
+        others = [broker_id for broker_id in self.isr if broker_id != self._broker_id]
+        if self._pending is not None or not others:
+            return None
+        lagging = out_of_sync(
+            others,
+            self.followers,
+            leader_end=self.log.log_end_offset,
+            now_ms=self._clock.monotonic_ms(),
+            max_lag_ms=self._max_lag_ms,
+        )
+        return self._propose(tuple(r for r in self.isr if r not in lagging)) if lagging else None
+
+    def _propose(self, isr: tuple[int, ...]) -> IsrChange:
+        epochs = tuple(self.followers[r].broker_epoch if r in self.followers else -1 for r in isr)
+        self._pending = IsrChange(
+            self.topic_partition,
+            self.topic_id,
+            self._broker_id,
+            self.leader_epoch,
+            self.partition_epoch,
+            self.controller_epoch,
+            isr,
+            epochs,
+        )
+        self._maximal_isr = maximal(self.isr, isr)
+        log.info("ISR change proposed", partition=str(self.topic_partition), isr=isr, was=self.isr)
+        return self._pending
+
+    def _advance_high_watermark(self) -> bool:
+        """Under the minimal ISR nothing more is committed: a lone replica may lose its tail, which nobody has seen."""
+        followers = self.followers
+        end = self.log.log_end_offset
+        if followers:
+            if self.leader_id != self._broker_id or len(self.isr) < self._min_isr():
+                return False
+            end = high_watermark(
+                self.high_watermark, end, followers.values(), self._maximal_isr, is_joining=self._is_joining
+            )
+        if end <= self.high_watermark:
+            return False
+        self.high_watermark = end
+        self.log.producers.advance_high_watermark(end)
+        return True
+
+    def _is_joining(self, follower: RemoteReplica) -> bool:
+        now_ms, end = self._clock.monotonic_ms(), self.log.log_end_offset
+        return follower.is_caught_up(end, now_ms=now_ms, max_lag_ms=self._max_lag_ms) and self._is_alive(
+            follower.broker_id
+        )
+
+    # ---- the follower writes what it fetched
+
+    def append_fetched(
+        self, records: memoryview, *, leader_epoch: int, high_watermark: int, log_start_offset: int
+    ) -> AppendResult:
+        """Write what the leader of this epoch sent, and take over its watermark and log start as far as it has them."""
+        with self.lock:
+            self._check_follows(leader_epoch)
+            self._maybe_start_before(records)
+            result = self.log.append_as_follower(records)
+            known = min(high_watermark, self.log.log_end_offset)
+            if known > self.high_watermark:
+                self.high_watermark = known
+                self.log.producers.advance_high_watermark(known)
+            if self.log.log_start_offset < log_start_offset <= self.high_watermark:
+                self.log.maybe_advance_log_start(log_start_offset)
+            return result
+
+    def truncate_to(self, offset: int, *, leader_epoch: int) -> None:
+        """Drop what the leader of this epoch doesn't have."""
+        with self.lock:
+            self._check_follows(leader_epoch)
+            self.log.truncate_to(offset)
+            self.high_watermark = min(self.high_watermark, self.log.log_end_offset)
+
+    def start_over_at(self, offset: int, *, leader_epoch: int) -> None:
+        """Drop everything and go on from the offset: the leader's log begins later than this one ends."""
+        with self.lock:
+            self._check_follows(leader_epoch)
+            self.log.truncate_fully_and_start_at(offset)
+            self.high_watermark = offset
+
+    def _check_follows(self, leader_epoch: int) -> None:
+        if leader_epoch != self.leader_epoch or self.leader_id == self._broker_id or self.gone is not None:
+            raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH)
+
+    def _maybe_start_before(self, records: memoryview) -> None:
+        """An empty log that starts inside of the leader's first batch starts with that batch instead."""
+        partition_log = self.log
+        if partition_log.log_start_offset != partition_log.log_end_offset or len(records) < _BASE_OFFSET.size:
+            return
+        (base_offset,) = _BASE_OFFSET.unpack_from(records)
+        if 0 <= base_offset < partition_log.log_end_offset:
+            partition_log.truncate_fully_and_start_at(base_offset)
+            self.high_watermark = base_offset
+
+    # ---- reading
 
     def read(
-        self, offset: int, max_bytes: int, *, isolation: int, current_leader_epoch: int, min_one_batch: bool
+        self,
+        offset: int,
+        max_bytes: int,
+        *,
+        isolation: int,
+        current_leader_epoch: int,
+        min_one_batch: bool,
+        only_leader: bool = True,
     ) -> FetchedPartition:
-        self._check_leader(current_leader_epoch)
+        """What a consumer may see from the offset on."""
+        self.check_epoch(current_leader_epoch, only_leader=only_leader)
         # The watermark first: bytes below it are in the file already, so whatever is read after is there.
         watermark = self.high_watermark
         stable = self.last_stable_offset(watermark)
@@ -134,12 +427,6 @@ class Partition:
             aborted = self.log.aborted_transactions(offset, upper_bound)
         return FetchedPartition(records, watermark, stable, self.log.log_start_offset, aborted)
 
-    def update_config(self, config: LogConfig) -> None:
-        with self.lock:
-            self.log.update_config(config)
-            self._rules = batch_rules(config)
-            self._own_rules = own_rules(self._rules)
-
     def last_stable_offset(self, watermark: int) -> int:
         """The end of what a read_committed consumer may see: no transaction before it is still open."""
         unstable = self.log.producers.first_unstable_offset
@@ -147,34 +434,37 @@ class Partition:
 
     def leader_log(self, current_leader_epoch: int = -1) -> PartitionLog:
         """The log, if this broker leads in the epoch that the caller believes in (-1: it doesn't say)."""
-        self._check_leader(current_leader_epoch)
+        self.check_epoch(current_leader_epoch, only_leader=True)
         return self.log
 
-    def delete_records_before(self, offset: int) -> int:
-        """Advance the log start; answers where the log starts now."""
+    def check_epoch(self, current_leader_epoch: int, *, only_leader: bool) -> None:
+        if current_leader_epoch >= 0 and current_leader_epoch != self.leader_epoch:
+            older = current_leader_epoch < self.leader_epoch
+            raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH)
+        if only_leader and self.leader_id != self._broker_id:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+    # ---- configuration and deletion
+
+    def update_config(self, config: LogConfig) -> bool:
+        """Answers whether more is committed now: fewer replicas may have to be in sync."""
         with self.lock:
-            self._check_leader(-1)
+            self.log.update_config(config)
+            self._rules = batch_rules(config)
+            self._own_rules = own_rules(self._rules)
+            return self.is_leader and self._advance_high_watermark()
+
+    def delete_records_before(self, offset: int) -> int:
+        """Advance the log start to the offset, -1: to the high watermark. Answers where it starts now."""
+        with self.lock:
+            self.check_epoch(-1, only_leader=True)
+            if "delete" not in self.log.config.cleanup_policy:
+                raise KafkaError(
+                    ErrorCode.POLICY_VIOLATION,
+                    f"Records of partition {self.topic_partition} can not be deleted due to the configured policy",
+                )
             target = self.high_watermark if offset == -1 else offset
             if not 0 <= target <= self.high_watermark:
                 raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
             self.log.maybe_advance_log_start(target)
-            return self.log.log_start_offset
-
-    def _check_in_sync(self, acks: int) -> None:
-        if acks == -1 and len(self.isr) < self.log.config.min_insync_replicas:
-            raise KafkaError(
-                ErrorCode.NOT_ENOUGH_REPLICAS,
-                f"The size of the current ISR {list(self.isr)} is insufficient to satisfy the min.isr requirement "
-                f"of {self.log.config.min_insync_replicas} for partition {self.topic_partition}",
-            )
-
-    def _check_leader(self, current_leader_epoch: int) -> None:
-        if current_leader_epoch >= 0 and current_leader_epoch != self.leader_epoch:
-            older = current_leader_epoch < self.leader_epoch
-            raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH)
-        if self.leader_id != self._broker_id:
-            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-
-    def _advance_high_watermark(self) -> None:
-        self.high_watermark = high_watermark(self.high_watermark, [self.log.log_end_offset])
-        self.log.producers.advance_high_watermark(self.high_watermark)
+            return target

@@ -2,13 +2,15 @@
 
 Versions 0-11. v0-2 carry the older message sets, which are converted; v3+ carry exactly one batch v2 per partition;
 v5 adds the log start offset, v8 error messages, v10 the current leader. acks 0 has no answer: a failure closes the
-connection, so that the client looks again for the leader. Not done: transactions.
+connection, so that the client looks again for the leader; acks -1 is answered when the whole ISR has the records. Not
+done: transactions.
 """
 
+from functools import partial
 from struct import Struct
 
 from odradek.api.context import RequestContext
-from odradek.api.registry import NO_ANSWER, Outcome, handles
+from odradek.api.registry import LATER, NO_ANSWER, Outcome, handles
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
 from odradek.model.topic_names import is_internal
@@ -29,6 +31,7 @@ from odradek.protocol.record_batch import (
     MAGIC_AT,
     RECORD_COUNT_AT,
 )
+from odradek.replication.delayed_produce import AppendOutcome
 
 log = get_logger(__name__)
 
@@ -56,52 +59,65 @@ def takes_long(request: ProduceRequest) -> bool:
 
 
 @handles(ApiKey.PRODUCE, versions="0-11", may_block=takes_long)
-def produce(request: ProduceRequest, ctx: RequestContext) -> ProduceResponse | Outcome:
-    topics = [
-        TopicProduceResponse(
-            name=topic.name,
-            partition_responses=[_append(topic.name, data, request, ctx) for data in topic.partition_data],
-        )
-        for topic in request.topic_data
-    ]
-    if request.acks != 0:
-        return ProduceResponse(responses=topics)
-    if any(partition.error_code for topic in topics for partition in topic.partition_responses):
-        ctx.close("a produce without acknowledgement failed")
-    return NO_ANSWER
+def produce(request: ProduceRequest, ctx: RequestContext) -> Outcome:
+    ctx.broker.replicas.append(
+        [
+            (TopicPartition(topic.name, data.index), _checked_records(topic.name, data, request))
+            for topic in request.topic_data
+            for data in topic.partition_data
+        ],
+        acks=request.acks,
+        timeout_ms=request.timeout_ms,
+        api_version=ctx.version,
+        done=ctx.reply_with(partial(_response, request)) if request.acks else partial(_close_if_failed, ctx),
+    )
+    return LATER if request.acks else NO_ANSWER
 
 
-def _append(
-    topic: str, data: PartitionProduceData, request: ProduceRequest, ctx: RequestContext
-) -> PartitionProduceResponse:
-    try:
-        records = _checked_records(topic, data, request)
-        result = ctx.broker.replicas.append(
-            TopicPartition(topic, data.index), records, acks=request.acks, api_version=ctx.version
-        )
-    except KafkaError as error:
-        return _refusal(topic, data.index, error, ctx)
-    return PartitionProduceResponse(
-        index=data.index,
-        base_offset=result.first_offset,
-        log_append_time_ms=result.log_append_time_ms,
-        log_start_offset=result.log_start_offset,
+def _response(request: ProduceRequest, outcomes: list[AppendOutcome]) -> ProduceResponse:
+    in_order = iter(outcomes)
+    return ProduceResponse(
+        responses=[
+            TopicProduceResponse(
+                name=topic.name,
+                partition_responses=[
+                    _partition(topic.name, data.index, next(in_order)) for data in topic.partition_data
+                ],
+            )
+            for topic in request.topic_data
+        ]
     )
 
 
-def _checked_records(topic: str, data: PartitionProduceData, request: ProduceRequest) -> memoryview:
+def _partition(topic: str, index: int, outcome: AppendOutcome) -> PartitionProduceResponse:
+    if isinstance(outcome, KafkaError):
+        return _refusal(topic, index, outcome)
+    return PartitionProduceResponse(
+        index=index,
+        base_offset=outcome.first_offset,
+        log_append_time_ms=outcome.log_append_time_ms,
+        log_start_offset=outcome.log_start_offset,
+    )
+
+
+def _close_if_failed(ctx: RequestContext, outcomes: list[AppendOutcome]) -> None:
+    if any(isinstance(outcome, KafkaError) for outcome in outcomes):
+        ctx.close("a produce without acknowledgement failed")
+
+
+def _checked_records(topic: str, data: PartitionProduceData, request: ProduceRequest) -> memoryview | KafkaError:
     if request.acks not in VALID_ACKS:
-        raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
+        return KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
     if request.transactional_id is not None:
-        raise KafkaError(ErrorCode.INVALID_TXN_STATE, "This broker has no transactions yet.")
+        return KafkaError(ErrorCode.INVALID_TXN_STATE, "This broker has no transactions yet.")
     if is_internal(topic):
-        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {topic}")
+        return KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {topic}")
     if not isinstance(data.records, memoryview):
-        raise KafkaError(ErrorCode.INVALID_RECORD, "The request has no records for this partition.")
+        return KafkaError(ErrorCode.INVALID_RECORD, "The request has no records for this partition.")
     return data.records
 
 
-def _refusal(topic: str, index: int, error: KafkaError, ctx: RequestContext) -> PartitionProduceResponse:
+def _refusal(topic: str, index: int, error: KafkaError) -> PartitionProduceResponse:
     log.info("produce refused", topic=topic, partition=index, code=error.code.name, why=str(error))
     return PartitionProduceResponse(
         index=index,

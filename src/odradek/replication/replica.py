@@ -1,0 +1,61 @@
+"""What a leader knows of one follower: how far its log reaches, and since when it has kept up.
+
+The leader learns both from the follower's fetches: to ask for an offset is to have everything before it. Owned by the
+partition, touched under its lock. Times are monotonic.
+"""
+
+NEVER_MS = -(2**62)
+UNKNOWN_OFFSET = -1
+
+
+class RemoteReplica:
+    __slots__ = (
+        "broker_epoch",
+        "broker_id",
+        "last_caught_up_ms",
+        "last_fetch_leader_end",
+        "last_fetch_ms",
+        "log_end_offset",
+        "log_start_offset",
+    )
+
+    def __init__(self, broker_id: int) -> None:
+        self.broker_id = broker_id
+        self.log_end_offset = UNKNOWN_OFFSET
+        self.log_start_offset = UNKNOWN_OFFSET
+        self.last_caught_up_ms = NEVER_MS
+        self.last_fetch_ms = NEVER_MS
+        self.last_fetch_leader_end = UNKNOWN_OFFSET  # where the leader's log ended when it last asked
+        self.broker_epoch = -1  # of the registration under which it fetches, where it says so
+
+    def start_epoch(self, *, new_leader: bool, leader_end: int, in_sync: bool, now_ms: int) -> None:
+        """A leader epoch begins. A new leader knows nothing yet, a re-elected one keeps what it knows.
+
+        A follower outside the ISR counts as never caught up, so that it holds nothing back before it has fetched.
+        """
+        self.last_caught_up_ms = now_ms if in_sync else NEVER_MS
+        if new_leader:
+            self.log_end_offset = self.log_start_offset = self.last_fetch_leader_end = UNKNOWN_OFFSET
+            self.last_fetch_ms = NEVER_MS
+            self.broker_epoch = -1
+        else:
+            self.last_fetch_leader_end = leader_end
+            self.last_fetch_ms = now_ms if in_sync else NEVER_MS
+
+    def record_fetch(self, offset: int, log_start_offset: int, *, leader_end: int, now_ms: int) -> None:
+        """It asks from the offset on, while the leader's log ends at `leader_end`.
+
+        To have reached the end that the leader had at its last fetch is enough to have caught up as of then: under
+        steady writes nobody ever reaches the end of now.
+        """
+        if offset >= leader_end:
+            self.last_caught_up_ms = max(self.last_caught_up_ms, now_ms)
+        elif offset >= self.last_fetch_leader_end:
+            self.last_caught_up_ms = max(self.last_caught_up_ms, self.last_fetch_ms)
+        self.log_end_offset = offset
+        self.log_start_offset = log_start_offset
+        self.last_fetch_leader_end = max(leader_end, self.last_fetch_leader_end)
+        self.last_fetch_ms = now_ms
+
+    def is_caught_up(self, leader_end: int, *, now_ms: int, max_lag_ms: int) -> bool:
+        return self.log_end_offset == leader_end or now_ms - self.last_caught_up_ms <= max_lag_ms
