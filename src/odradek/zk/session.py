@@ -28,6 +28,7 @@ from kazoo.protocol.states import KazooState
 from odradek.base.clock import SYSTEM_CLOCK, Clock
 from odradek.base.errors import ConfigError, FatalError
 from odradek.base.logs import get_logger
+from odradek.zk.handler import PipeliningHandler
 from odradek.zk.watches import Watches, WatchKind
 
 log = get_logger(__name__)
@@ -35,9 +36,8 @@ log = get_logger(__name__)
 Request = Callable[[KazooClient], Any]
 """Starts one asynchronous operation on the client and returns kazoo's pending result."""
 
-# kazoo wakes its thread with one byte per request through a socket pair that holds about 270 of them; a sender that
-# finds it full while the connection is down would never come back.
-_IN_FLIGHT_MAX = 200
+# Of one caller. A server takes in about a thousand of all its clients before it stops reading.
+_IN_FLIGHT_MAX = 500
 # Who waits patiently looks this often whether the session was closed meanwhile.
 _PATIENCE_SECONDS = 1.0
 _LOST = (ConnectionLoss, SessionExpiredError, OperationTimeoutError)
@@ -106,6 +106,7 @@ class ZkSession:
                 timeout=session_timeout_ms / 1000,
                 connection_retry={"max_tries": -1, "delay": 0.05, "backoff": 2, "max_delay": 1.0},
                 logger=_kazoo_logger(),
+                handler=PipeliningHandler(),
             )
         except ValueError as error:
             raise ConfigError(f"zookeeper.connect={connect!r} is not a list of HOST:PORT ({error})") from error
@@ -207,6 +208,8 @@ class ZkSession:
         while lost := [i for i, outcome in enumerate(outcomes) if isinstance(outcome, _LOST)]:
             self._await_connection(deadline_ms)
             pending = [(i, requests[i](self._client)) for i in lost]
+            # answers come in order: who waits for the last wakes once, and finds the others there
+            self._collect(pending[-1][1], deadline_ms)
             for i, result in pending:
                 outcomes[i] = self._collect(result, deadline_ms)
         return outcomes

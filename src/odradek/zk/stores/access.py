@@ -17,6 +17,9 @@ from odradek.zk.znodes import ControllerEpoch, CorruptZnode
 
 log = get_logger(__name__)
 
+# A message of ZooKeeper may have a megabyte; a thousand operations as large as a topic's node would not fit.
+_GROUP_MAX = 50
+
 T = TypeVar("T")
 Node: TypeAlias = tuple[bytes | None, Any]
 """A node's content and its stat."""
@@ -75,27 +78,43 @@ class ZnodeAccess:
                 self._call(lambda zk: zk.set_async(path, content))
                 return
             except NoNodeError:
-                self._create_if_missing(path, content)
-                if self._holds(path, content):
-                    return
+                pass
+            try:
+                self._call(lambda zk: zk.create_async(path, content))
+                return
+            except NodeExistsError:
+                continue  # somebody else's, or our own whose answer was lost
 
     def _create_sequential(self, path: str, content: bytes) -> None:
         """One that is sent twice, because its answer was lost, makes two nodes that tell the same."""
         self._call(lambda zk: zk.create_async(path, content, sequence=True))
 
     def _fenced(self, operations: Sequence[Fill], term: ControllerTerm) -> list[Exception | None]:
-        """One transaction per entry, pipelined, each checked against the term; per entry its error."""
+        """Each entry all or nothing, and checked against the term; per entry its error.
 
-        def request(fill: Fill) -> Request:
-            def start(zk: KazooClient) -> Any:
-                transaction = zk.transaction()
+        Many share a transaction, for ZooKeeper's work is per transaction. When one of them is refused so are the
+        others, and these are then tried one by one.
+        """
+        groups = [operations[start : start + _GROUP_MAX] for start in range(0, len(operations), _GROUP_MAX)]
+        if len(operations) == 1:
+            return self._commit(groups, term)
+        errors: list[Exception | None] = []
+        for group, error in zip(groups, self._commit(groups, term), strict=True):
+            errors += [None] * len(group) if error is None else self._commit([[fill] for fill in group], term)
+        return errors
+
+    def _commit(self, groups: Sequence[Sequence[Fill]], term: ControllerTerm) -> list[Exception | None]:
+        """One transaction per group, pipelined; per group its error."""
+
+        def checked(group: Sequence[Fill]) -> Fill:
+            def fill_all(transaction: TransactionRequest) -> None:
                 transaction.check(ControllerEpoch.path, term.zk_version)
-                fill(transaction)
-                return transaction.commit_async()
+                for fill in group:
+                    fill(transaction)
 
-            return start
+            return fill_all
 
-        outcomes = self._session.pipeline([request(fill) for fill in operations], patient=self._patient)
+        outcomes = self._session.pipeline([commit(checked(group)) for group in groups], patient=self._patient)
         for results in outcomes:
             if isinstance(results, list) and isinstance(results[0], BadVersionError | NoNodeError):
                 raise ControllerMoved(f"this broker was controller with epoch {term.epoch}, another one is now")
@@ -129,6 +148,15 @@ def failure(results: Iterable[Any]) -> Exception | None:
 
 def conditional_set(path: str, content: bytes, version: int) -> Request:
     return lambda zk: zk.set_async(path, content, version)
+
+
+def commit(fill: Fill) -> Request:
+    def start(zk: KazooClient) -> Any:
+        transaction = zk.transaction()
+        fill(transaction)
+        return transaction.commit_async()
+
+    return start
 
 
 def creation(*nodes: tuple[str, bytes]) -> Fill:

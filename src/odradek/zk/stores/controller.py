@@ -1,12 +1,10 @@
 """The controller's seat: who holds it, and the epoch that fences whoever held it before."""
 
-from typing import Any
-
-from kazoo.client import KazooClient
+from kazoo.client import TransactionRequest
 
 from odradek.base.logs import get_logger
 from odradek.model.topology import ControllerTerm, TopicPartition
-from odradek.zk.stores.access import ControllerMoved, failure, readable
+from odradek.zk.stores.access import ControllerMoved, commit, failure, readable
 from odradek.zk.stores.partition_states import PartitionStateNodes
 from odradek.zk.znodes import Controller, ControllerEpoch, Partitions, Topics
 
@@ -62,13 +60,11 @@ class ControllerSeat(PartitionStateNodes):
         return max((state.controller_epoch for state in self.load_partition_states(partitions).values()), default=0)
 
     def _take_seat(self, broker_id: int, now_ms: int, epoch: int, version: int) -> bool:
-        def election(zk: KazooClient) -> Any:
-            transaction = zk.transaction()
+        def election(transaction: TransactionRequest) -> None:
             transaction.create(Controller.path, Controller.encode(broker_id, now_ms), ephemeral=True)
             transaction.set_data(ControllerEpoch.path, ControllerEpoch.encode(epoch), version)
-            return transaction.commit_async()
 
-        return failure(self._call(election)) is None or self._won_unheard(epoch)
+        return failure(self._call(commit(election))) is None or self._won_unheard(epoch)
 
     def _won_unheard(self, epoch: int) -> bool:
         """Whether an election that looks lost was ours after all: its answer went with the connection."""

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from kazoo.exceptions import BadVersionError, NodeExistsError, NoNodeError
+from kazoo.exceptions import BadVersionError, NoNodeError
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.model.topology import ZERO_UUID, ControllerTerm, ReplicaAssignment, TopicAssignment
-from odradek.zk.stores.access import ZnodeAccess, readable, writing
+from odradek.zk.stores.access import ZnodeAccess, commit, creation, failure, readable, writing
 from odradek.zk.znodes import DeletedTopic, EntityConfig, Partitions, Topic, Topics
 
 
@@ -27,16 +27,19 @@ class TopicNodes(ZnodeAccess):
         return self._children(DeletedTopic.parent)
 
     def create_topic(self, assignment: TopicAssignment, config: Mapping[str, str]) -> None:
-        """Configuration first, so that whoever sees the topic sees it configured."""
+        """With its configuration, at once, so that whoever sees the topic sees it configured."""
         topic, content = assignment.topic, Topic.encode(assignment)
-        if self._call(lambda zk: zk.exists_async(Topic.path(topic))) is not None:
-            raise _already_exists(topic)
-        self._put(EntityConfig.path("topics", topic), EntityConfig.encode(config))
-        try:
-            self._call(lambda zk: zk.create_async(Topic.path(topic), content))
-        except NodeExistsError:
-            if not self._holds(Topic.path(topic), content):
-                raise _already_exists(topic) from None
+        path, config_path = Topic.path(topic), EntityConfig.path("topics", topic)
+        both = creation((config_path, EntityConfig.encode(config)), (path, content))
+        if failure(self._call(commit(both))) is None:
+            return
+        if self._read(path) is None:
+            # a topic of that name left its configuration behind
+            self._put(config_path, EntityConfig.encode(config))
+            self._create_if_missing(path, content)
+        # the id is in the content: a creation whose answer was lost is told from another's
+        if not self._holds(path, content):
+            raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{topic}' already exists.")
 
     def set_assignment(self, assignment: TopicAssignment, term: ControllerTerm) -> None:
         """Replaces who holds these partitions. Those that were added to the node meanwhile stay.
@@ -100,10 +103,6 @@ class TopicNodes(ZnodeAccess):
 
 def _ordered(partitions: Mapping[int, ReplicaAssignment]) -> dict[int, ReplicaAssignment]:
     return dict(sorted(partitions.items()))
-
-
-def _already_exists(topic: str) -> KafkaError:
-    return KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{topic}' already exists.")
 
 
 def _unknown(topic: str) -> KafkaError:

@@ -1,0 +1,139 @@
+"""How kazoo meets the operating system: many requests in one write, many answers in one read.
+
+kazoo sends and reads message by message, asks `select` before each step and wakes its thread by one byte per request.
+A pipeline of a thousand requests pays for that ten thousand times. kazoo lets its handler make the sockets and the
+`select`, so this one gives it sockets that gather what is written until there is nothing left to do, hold what was
+read beyond one message, and wake the thread once. Used by `session` alone; everything but `_Wakeups.send` runs on
+kazoo's connection thread.
+"""
+
+import select
+import socket
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from kazoo.handlers.threading import SequentialThreadingHandler
+
+_CHUNK_BYTES = 1 << 16
+
+
+class _GatheringSocket:
+    """A connection. Writes wait in memory for `flush`; one read takes all that has arrived."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._connection.setblocking(False)
+        self._unsent = bytearray()
+        self._unread = memoryview(b"")
+
+    def setblocking(self, flag: bool) -> None:
+        """Always non-blocking: kazoo asks `select` first."""
+
+    def fileno(self) -> int:
+        return self._connection.fileno()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    @property
+    def has_unread(self) -> bool:
+        return len(self._unread) > 0
+
+    def recv(self, count: int) -> bytes:
+        if not self._unread:
+            self._unread = memoryview(self._connection.recv(_CHUNK_BYTES))
+        taken, self._unread = self._unread[:count], self._unread[count:]
+        return bytes(taken)
+
+    def send(self, message: Any) -> int:
+        self._unsent += message
+        if len(self._unsent) >= _CHUNK_BYTES:
+            self.flush()
+        return len(message)
+
+    def flush(self) -> bool:
+        """Writes what the connection takes now; whether that was all."""
+        try:
+            while self._unsent:
+                del self._unsent[: self._connection.send(self._unsent)]
+        except BlockingIOError:
+            return False
+        return True
+
+
+class _Wakeups:
+    """Both ends of kazoo's socket pair: as many bytes as there are requests, of which only the first is real."""
+
+    def __init__(self) -> None:
+        self._reader, self._writer = socket.socketpair()
+        self._lock = threading.Lock()
+        self._count = 0
+
+    def fileno(self) -> int:
+        return self._reader.fileno()
+
+    def close(self) -> None:
+        """Called for each end."""
+        with self._lock:
+            self._count = 0
+            self._reader.close()
+            self._writer.close()
+
+    @property
+    def has_unread(self) -> bool:
+        return self._count > 0
+
+    def send(self, byte: bytes) -> int:
+        with self._lock:
+            if self._count == 0:
+                self._writer.send(byte)
+            self._count += 1
+        return 1
+
+    def recv(self, count: int) -> bytes:
+        with self._lock:
+            if self._count == 0:
+                raise BlockingIOError("nobody called")
+            self._count -= 1
+            return self._reader.recv(1) if self._count == 0 else b"\0"
+
+
+class PipeliningHandler(SequentialThreadingHandler):  # type: ignore[misc]
+    def create_connection(self, *args: Any, **kwargs: Any) -> Any:
+        connection = super().create_connection(*args, **kwargs)
+        # TLS has a buffer of its own, which kazoo looks into
+        return connection if kwargs.get("use_ssl") else _GatheringSocket(connection)
+
+    def create_socket_pair(self) -> tuple[_Wakeups, _Wakeups]:
+        wakeups = _Wakeups()
+        return wakeups, wakeups
+
+    def select(
+        self, readers: Sequence[Any], writers: Sequence[Any], _: Sequence[Any], timeout: float | None = None
+    ) -> tuple[list[Any], list[Any], list[Any]]:
+        """Whatever can go on without asking the system goes on; only then gathered writes leave, and it waits."""
+        if writers and all(isinstance(writer, _GatheringSocket) for writer in writers):
+            return [], list(writers), []
+        if ready := [reader for reader in readers if getattr(reader, "has_unread", False)]:
+            return ready, [], []
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            gathering = [reader for reader in readers if isinstance(reader, _GatheringSocket) and not reader.flush()]
+            found = _poll(readers, [*writers, *gathering], deadline)
+            readable = [reader for reader in readers if found.get(reader.fileno(), 0) & ~select.POLLOUT]
+            writable = [writer for writer in writers if writer.fileno() in found]
+            # that the rest of what was gathered can leave now is no news for kazoo
+            if readable or writable or not found:
+                return readable, writable, []
+
+
+def _poll(readers: Sequence[Any], writers: Sequence[Any], deadline: float | None) -> dict[int, int]:
+    poll = select.poll()
+    wanted = {reader.fileno(): select.POLLIN for reader in readers}
+    for writer in writers:
+        wanted[writer.fileno()] = wanted.get(writer.fileno(), 0) | select.POLLOUT
+    for descriptor, events in wanted.items():
+        poll.register(descriptor, events)
+    return dict(poll.poll(None if deadline is None else max(0.0, deadline - time.monotonic()) * 1000))
