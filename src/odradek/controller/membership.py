@@ -31,7 +31,8 @@ def brokers_changed(context: ControllerContext, event: BrokersChanged) -> Decisi
         yield CloseChannel(broker)
     for broker in (*came, *replaced):
         yield OpenChannel(registered[broker])
-    yield watch_brokers((*came, *replaced))
+    if came or replaced:
+        yield watch_brokers((*came, *replaced))
     if came:
         yield from _brokers_came(context, {broker: registered[broker] for broker in came})
     if replaced:

@@ -103,14 +103,13 @@ def _to_offline(context: ControllerContext, replicas: list[PartitionReplica], ba
         changes = yield from _leave_isr(context, broker, with_state)
         for replica in on_broker:
             tp = replica.partition
-            if tp in changes and not context.is_being_deleted(tp.topic):
-                others = [other for other in context.assignment(tp).replicas if other != broker]
-                batch.add_leader_and_isr(others, tp)
-            elif tp in with_state and not context.is_being_deleted(tp.topic):
+            goes = context.is_being_deleted(tp.topic)
+            if tp in with_state and tp not in changes and not goes:
                 yield Report(f"replica {replica} can't go to OFFLINE: its partition's state can't be written", "error")
                 continue
-            else:
-                batch.add_update_metadata(context.brokers, (tp,))
+            if changes.get(tp) and not goes:
+                batch.add_leader_and_isr(_without(context.assignment(tp).replicas, broker), tp)
+            batch.add_update_metadata(context.brokers, (tp,))
             yield _move(context, replica, ReplicaState.OFFLINE, changes.get(tp, ""))
 
 

@@ -75,9 +75,11 @@ def watch_topics(topics: Iterable[str]) -> Watch:
 def load_topics(context: ControllerContext, topics: Iterable[str]) -> Decision[list[TopicPartition]]:
     """Reads topics into the context, and gives those an id that have none. Answers their partitions."""
     names = sorted(topics)
+    if not names:
+        return []
     yield watch_topics(names)
     found: dict[str, TopicAssignment] = yield ReadTopics(frozenset(names))
-    partitions = []
+    partitions: list[TopicPartition] = []
     for name in names:
         assignment = found.get(name)
         if assignment is None:
@@ -92,9 +94,8 @@ def load_topics(context: ControllerContext, topics: Iterable[str]) -> Decision[l
 
 
 def _take_up(context: ControllerContext, topics: Iterable[str]) -> Decision[None]:
-    if topics:
-        partitions = yield from load_topics(context, topics)
-        yield from _create_partitions(context, partitions)
+    partitions = yield from load_topics(context, topics)
+    yield from _create_partitions(context, partitions)
 
 
 def _create_partitions(context: ControllerContext, tps: list[TopicPartition]) -> Decision[None]:
