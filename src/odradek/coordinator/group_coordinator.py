@@ -95,13 +95,12 @@ class GroupCoordinator:
 
     # ---- which groups are ours
 
-    def lead(self, tp: TopicPartition, leader_epoch: int = 0) -> None:
+    def lead(self, tp: TopicPartition, leader_epoch: int) -> None:
         """This broker leads the partition from now on: if groups are kept in it, they are ours."""
         if tp.topic == OFFSETS_TOPIC:
             self._table.lead(tp.partition, leader_epoch)
 
-    def resign(self, tp: TopicPartition, leader_epoch: int | None = None) -> None:
-        """None: whatever the epoch, the partition is not here any more."""
+    def resign(self, tp: TopicPartition, leader_epoch: int) -> None:
         if tp.topic == OFFSETS_TOPIC:
             self._table.resign(tp.partition, leader_epoch)
 

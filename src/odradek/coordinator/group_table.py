@@ -71,13 +71,12 @@ class GroupTable:
             if not tenure.loaded:
                 self._loader.submit(self._load, partition, epoch, tenure)
 
-    def resign(self, partition: int, epoch: int | None) -> None:
-        """It doesn't lead it any more, since this epoch; None: whichever it is."""
+    def resign(self, partition: int, epoch: int) -> None:
+        """It doesn't lead it any more, since this epoch, or in it if the partition is not here any more."""
         with self._lock:
-            known = self._epochs.get(partition, -1)
-            if self._stopped or (epoch is not None and epoch < known):
+            if self._stopped or epoch < self._epochs.get(partition, epoch):
                 return
-            self._epochs[partition] = known if epoch is None else epoch
+            self._epochs[partition] = epoch
             self._end_tenure(partition)
 
     def _end_tenure(self, partition: int) -> None:

@@ -77,7 +77,7 @@ class Stage:
     def lead(self, epoch: int) -> None:
         self.groups.lead(KEPT_IN, epoch)
 
-    def resign(self, epoch: int | None) -> None:
+    def resign(self, epoch: int) -> None:
         self.groups.resign(KEPT_IN, epoch)
 
     def settle_tenures(self) -> None:
@@ -355,7 +355,7 @@ def test_a_replay_that_ends_after_its_tenure_is_thrown_away(stage: Stage) -> Non
 def test_a_partition_that_cannot_be_read_is_nobodys(stage: Stage) -> None:
     stage.log.at_once = True
     stage.commit("g", 1)
-    stage.resign(None)
+    stage.resign(0)
 
     def fails() -> None:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE)

@@ -31,14 +31,18 @@ def static() -> Play:
     return play
 
 
+def state(play: Play) -> GroupState:
+    return play.group.state
+
+
 def test_nobody_hears_of_an_assignment_before_it_is_replicated(play: Play) -> None:
     assert play.sync("a", {"a": b"1", "b": b"2"}) is None
     assert play.sync("b") is None
-    assert play.group.state is GroupState.COMPLETING_REBALANCE
+    assert state(play) is GroupState.COMPLETING_REBALANCE
     assert membership.may_commit(play.group, "a", None, 1, play.now) is ErrorCode.REBALANCE_IN_PROGRESS
     play.settle()
     assert (play.synced["a"].assignment, play.synced["b"].assignment) == (b"1", b"2")
-    assert play.group.state is GroupState.STABLE
+    assert state(play) is GroupState.STABLE
 
 
 def test_members_have_a_whole_session_from_the_moment_that_they_are_told(play: Play) -> None:
@@ -84,7 +88,7 @@ def test_a_member_that_goes_meanwhile_makes_the_assignment_nobodys(play: Play, w
     assert play.synced[who].error is ErrorCode.UNKNOWN_MEMBER_ID
     assert play.synced[other].error is ErrorCode.REBALANCE_IN_PROGRESS
     play.settle()
-    assert play.group.state is GroupState.PREPARING_REBALANCE
+    assert state(play) is GroupState.PREPARING_REBALANCE
     assert all(not member.assignment for member in play.group.members.values())
     play.join(other)
     assert play.joined[other].generation == 2
@@ -118,7 +122,7 @@ def test_a_group_that_is_given_up_while_it_syncs(play: Play) -> None:
     play.synced.clear()
     play.settle()
     assert play.synced == {}
-    assert play.group.state is GroupState.DEAD
+    assert state(play) is GroupState.DEAD
 
 
 # ---- static members
@@ -174,7 +178,7 @@ def test_a_group_that_is_given_up_while_it_joins() -> None:
     play._run(rebalance.unload(play.group, play.now))
     assert play.joined["a"].error is play.joined["c"].error is ErrorCode.NOT_COORDINATOR
     play.passes(REBALANCE_MS)
-    assert play.group.state is GroupState.DEAD, "no timer brings it back"
+    assert state(play) is GroupState.DEAD, "no timer brings it back"
 
 
 def test_a_member_that_dies_in_the_join_holds_others_up_no_longer_than_its_session() -> None:
