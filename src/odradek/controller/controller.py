@@ -23,7 +23,6 @@ from odradek.model.topology import Broker, ControllerTerm
 from odradek.zk.session import SessionEvent, ZkSession, ZkUnavailable
 from odradek.zk.store import ControllerMoved, ZkStore
 from odradek.zk.znodes import Controller as Seat
-from odradek.zk.znodes import CorruptZnode
 
 log = get_logger(__name__)
 
@@ -201,19 +200,20 @@ class Controller:
     # --- the seat ------------------------------------------------------------------------------------------------
 
     def _look_at_seat(self) -> None:
-        """Who is controller? Stand if nobody is, resign if somebody else is; and be told of the next change."""
+        """Who is controller? Resign if it is somebody else, stand if nobody is; and be told of the next change.
+
+        A seat that is this broker's own without a tenure is a relic of an earlier one, and the election knows how to
+        take it anew.
+        """
         try:
             self._session.watch_nodes([Seat.path])
             holder = self._store.current_controller()
-        except CorruptZnode as corrupt:
-            log.error("nobody knows who is controller", error=str(corrupt))
-            return
         except ZkUnavailable:
             self._stand_later()
             return
         if self._tenure is not None and holder != self._broker_id:
             self._resign("/controller is gone" if holder is None else f"broker {holder} is controller")
-        if self._tenure is None and holder is None and self._may_stand():
+        if self._tenure is None and holder in (None, self._broker_id) and self._may_stand():
             self._stand()
 
     def _may_stand(self) -> bool:

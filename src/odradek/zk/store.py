@@ -22,7 +22,7 @@ PRODUCER_ID_BLOCK_SIZE = 1000
 class ZkStore(TopicNodes, ConfigNodes, RequestNodes, ControllerSeat):
     def load_brokers(self) -> dict[int, Broker]:
         """The live ones. One whose registration can't be understood is reported and left out."""
-        ids = [int(name) for name in self._children(BrokerIds.path)]
+        ids = [int(name) for name in self._children(BrokerIds.path) if name.isdecimal()]
         found = self._read_all([BrokerRegistration.path(broker_id) for broker_id in ids])
         nodes = ((broker_id, node) for broker_id, node in zip(ids, found, strict=True) if node is not None)
         brokers = (readable(BrokerRegistration.decode, broker_id, node[0], node[1].czxid) for broker_id, node in nodes)
