@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
-from odradek.base.errors import KafkaError
+from odradek.base.errors import ErrorCode, KafkaError
 from odradek.controller import effects
 from odradek.controller.effects import Effect, Moved, Send
 from odradek.controller.events import BrokersChanged, Event
@@ -153,6 +153,8 @@ def value_text(value: Any) -> str:
     match value:
         case KafkaError():
             return f"{value.code.name}: {value.message}" if value.message else value.code.name
+        case ErrorCode():
+            return value.name
         case LeaderAndIsr():
             return state_text(value)
         case ReplicaAssignment():

@@ -79,12 +79,14 @@ def _refused(
     if current.leader not in wanted.isr or len(set(wanted.isr)) < len(wanted.isr) or not {*wanted.isr} <= {*assigned}:
         return ErrorCode.INVALID_REQUEST
     seen = event.isr_epochs.get(tp, {})
-    if all(_is_eligible(context, replica, seen.get(replica, UNKNOWN_BROKER_EPOCH)) for replica in wanted.isr):
+    others = (replica for replica in wanted.isr if replica != current.leader)
+    if all(_is_eligible(context, replica, seen.get(replica, UNKNOWN_BROKER_EPOCH)) for replica in others):
         return None
     return ErrorCode.INELIGIBLE_REPLICA
 
 
 def _is_eligible(context: ControllerContext, broker_id: int, epoch_seen: int) -> bool:
+    """The leader itself always is: one that wants to leave has to let others in first."""
     if broker_id not in context.live_brokers():
         return False
     return epoch_seen in (UNKNOWN_BROKER_EPOCH, context.brokers[broker_id].epoch)

@@ -44,6 +44,7 @@ def topic_assignment_changed(context: ControllerContext, event: TopicAssignmentC
     found: dict[str, TopicAssignment] = yield ReadTopics(frozenset((topic,)))
     written = found.get(topic)
     if written is None:
+        yield Report(f"the node of topic {topic} has gone or can't be understood; what is known of it stays")
         return
     if context.is_being_deleted(topic):
         if written.partitions.keys() - context.topics[topic].keys():
