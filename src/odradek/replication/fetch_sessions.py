@@ -4,7 +4,8 @@ A session remembers the partitions of one fetcher, and what it last heard of eac
 carries only partitions with records or news. Session id 0 means none; epoch 0 asks for a new one, -1 closes it,
 and every further request must carry the next epoch, or the two sides have lost each other.
 
-The cache is bounded: a new session takes the place of one that is idle for `eviction_ms` at least, or does without.
+The cache is bounded: a new session takes the place of one that is idle for `eviction_ms` at least, or does without. A
+follower's takes a consumer's place in any case, the smallest one's.
 """
 
 import secrets
@@ -36,6 +37,7 @@ class _Known:
 class FetchSession:
     id: int
     by_topic_id: bool
+    is_follower: bool = False
     epoch: int = 1  # what the next request must carry
     last_used_ms: int = 0
     partitions: OrderedDict[Hashable, _Known] = field(default_factory=OrderedDict)
@@ -92,15 +94,17 @@ class FetchSessions:
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def open(self, named: Sequence[tuple[Hashable, FetchTarget]], *, by_topic_id: bool) -> FetchSession | None:
+    def open(
+        self, named: Sequence[tuple[Hashable, FetchTarget]], *, by_topic_id: bool, is_follower: bool = False
+    ) -> FetchSession | None:
         """A new session for these partitions, or None when the cache is full of busier ones."""
         if not named:
             return None
         with self._lock:
             now_ms = self._clock.monotonic_ms()
-            if len(self._sessions) >= self._slots and not self._evict(now_ms):
+            if len(self._sessions) >= self._slots and not self._evict(now_ms, for_follower=is_follower):
                 return None
-            session = FetchSession(self._unused_id(), by_topic_id, last_used_ms=now_ms)
+            session = FetchSession(self._unused_id(), by_topic_id, is_follower, last_used_ms=now_ms)
             session.update(named, ())
             self._sessions[session.id] = session
             return session
@@ -124,11 +128,14 @@ class FetchSessions:
         with self._lock:
             self._sessions.pop(session_id, None)
 
-    def _evict(self, now_ms: int) -> bool:
-        oldest = next(iter(self._sessions.values()), None)
-        if oldest is None or now_ms - oldest.last_used_ms < self._eviction_ms:
+    def _evict(self, now_ms: int, *, for_follower: bool) -> bool:
+        leaving = next(iter(self._sessions.values()), None)
+        if leaving is not None and now_ms - leaving.last_used_ms < self._eviction_ms:
+            consumers = [session for session in self._sessions.values() if not session.is_follower]
+            leaving = min(consumers, key=lambda s: len(s.partitions), default=None) if for_follower else None
+        if leaving is None:
             return False
-        del self._sessions[oldest.id]
+        del self._sessions[leaving.id]
         return True
 
     def _unused_id(self) -> int:

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Protocol, TypeAlias
+from uuid import UUID
 
 from odradek.base.clock import Clock
 from odradek.base.config.broker_config import BrokerConfig
@@ -353,6 +354,11 @@ class ReplicaManager:
             else:
                 code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             raise KafkaError(code) from None
+
+    def topic_name(self, topic_id: UUID) -> str | None:
+        """Of a topic that is hosted here, whether the metadata has heard of it or not."""
+        hosted = self.partitions.copy().items()
+        return next((tp.topic for tp, partition in hosted if partition.topic_id == topic_id), None)
 
     def append(
         self,

@@ -1,8 +1,9 @@
 """Fetch (key 1): read records, at once or when enough have arrived; the bytes go from page cache to socket.
 
 Versions 0-17. v3 adds a limit for the whole answer, v4 isolation, v7 incremental sessions, v9 fencing by leader
-epoch, v12 detection of divergence, v13 topic ids instead of names. v0-3 get the older message formats by
-conversion. Not done: followers (replica ids) and reads from the closest replica.
+epoch, v11 reading from a replica near by, v12 detection of divergence, v13 topic ids instead of names, v16 the current
+leader. v0-3 get the older message formats by conversion. Followers name their broker id (since v15 in `replica_state`)
+and read to the end of the log. Not done: nothing.
 """
 
 from collections.abc import Callable, Hashable, Iterable
@@ -12,10 +13,10 @@ from itertools import groupby
 from uuid import UUID
 
 from odradek.api.context import RequestContext
+from odradek.api.current_leader import current_leader, leader_node
 from odradek.api.registry import LATER, Outcome, handles
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.file_slice import FileSlice
-from odradek.model.metadata_image import MetadataImage
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.legacy_records import down_convert
@@ -25,7 +26,10 @@ from odradek.protocol.messages.fetch import (
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionData,
+    ReplicaState,
 )
 from odradek.protocol.records import DEFAULT_MAX_DECOMPRESSED
 from odradek.protocol.schema import Response
@@ -33,11 +37,14 @@ from odradek.replication.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, SESSI
 from odradek.replication.fetching import FetchOutcome, FetchTarget, FetchTerms
 from odradek.replication.partition import READ_COMMITTED
 
+FIRST_WITH_RACK = 11
 FIRST_WITH_TOPIC_IDS = 13
+FIRST_WITH_LEADER = 16
 FIRST_WITH_BATCH_V2 = 4
 FIRST_WITH_MAGIC_1 = 2
 FIRST_WITH_ZSTD = 10
 UNBOUNDED = 2**31 - 1
+LEADERSHIP_ERRORS = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
 
 # Converting takes every record apart. Whoever completes the fetch has better to do, and two at a time need twice the
 # memory.
@@ -46,16 +53,15 @@ CONVERTER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="down-conversio
 
 @handles(ApiKey.FETCH, versions="0-17", may_block=False)
 def fetch(request: FetchRequest, ctx: RequestContext) -> Response | Outcome:
-    if request.replica_id >= 0 or (request.replica_state is not None and request.replica_state.replica_id >= 0):
-        return FetchResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    terms = _terms(request, ctx)
     try:
-        session, targets, full = _session(request, ctx)
+        session, targets, full = _session(request, terms, ctx)
     except KafkaError as error:
         return FetchResponse(error_code=error.code)
     answer = ctx.reply_with(partial(_response, ctx, request, session, full))
     if ctx.version < FIRST_WITH_BATCH_V2:
         answer = _on_converter(answer)
-    ctx.broker.replicas.fetch(targets, _terms(request, ctx), answer)
+    ctx.broker.replicas.fetch(targets, terms, answer)
     return LATER
 
 
@@ -69,37 +75,61 @@ def _on_converter(answer: Callable[[list[FetchOutcome]], None]) -> Callable[[lis
 def _terms(request: FetchRequest, ctx: RequestContext) -> FetchTerms:
     limit = ctx.broker.config.fetch_max_bytes
     max_bytes = min(request.max_bytes if ctx.version >= 3 else UNBOUNDED, limit)
+    replica = request.replica_state or ReplicaState(replica_id=request.replica_id)
     return FetchTerms(
         max_wait_ms=request.max_wait_ms,
         min_bytes=min(request.min_bytes, max_bytes),
         max_bytes=max_bytes,
         isolation=request.isolation_level,
         strict_max_bytes=ctx.version <= 2,
+        replica_id=replica.replica_id,
+        replica_epoch=replica.replica_epoch,
+        only_leader=replica.replica_id >= 0 or ctx.version < FIRST_WITH_RACK,
+        rack=request.rack_id,
+        listener=ctx.connection.listener_name,
     )
 
 
 # ---- which partitions are asked for
 
 
-def _session(request: FetchRequest, ctx: RequestContext) -> tuple[FetchSession | None, list[FetchTarget], bool]:
+def _session(
+    request: FetchRequest, terms: FetchTerms, ctx: RequestContext
+) -> tuple[FetchSession | None, list[FetchTarget], bool]:
     """The session if there is one, what to read, and whether the answer names every partition."""
     sessions = ctx.broker.fetch_sessions
-    image = ctx.broker.metadata.image
     by_id = ctx.version >= FIRST_WITH_TOPIC_IDS
-    named = list(_named(request, image, by_id))
+    named = list(_named(request, ctx, by_id))
     if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
         if request.session_id != SESSIONLESS:
             sessions.close(request.session_id)
-        session = sessions.open(named, by_topic_id=by_id) if request.session_epoch == INITIAL_EPOCH else None
+        session = None
+        if request.session_epoch == INITIAL_EPOCH:
+            session = sessions.open(named, by_topic_id=by_id, is_follower=terms.replica_id >= 0)
         return session, [target for _, target in named], True
     session = sessions.resume(request.session_id, request.session_epoch, by_topic_id=by_id)
     session.update(named, _forgotten(request, by_id))
-    return session, session.targets(), False
+    targets = session.targets()
+    for target in targets:
+        if target.error:  # the topic may have become known meanwhile
+            _find_name(target, ctx)
+    return session, targets, False
 
 
-def _named(request: FetchRequest, image: MetadataImage, by_id: bool) -> Iterable[tuple[Hashable, FetchTarget]]:
+def _find_name(target: FetchTarget, ctx: RequestContext) -> None:
+    if name := _name_of(target.topic_id, ctx):
+        target.partition = TopicPartition(name, target.partition.partition)
+        target.error = ErrorCode.NONE
+
+
+def _name_of(topic_id: UUID, ctx: RequestContext) -> str:
+    """A follower may come before the metadata does: then the leader's own replicas know the topic."""
+    return ctx.broker.metadata.image.topic_names.get(topic_id) or ctx.broker.replicas.topic_name(topic_id) or ""
+
+
+def _named(request: FetchRequest, ctx: RequestContext, by_id: bool) -> Iterable[tuple[Hashable, FetchTarget]]:
     for topic in request.topics:
-        name = image.topic_names.get(topic.topic_id, "") if by_id else topic.topic
+        name = _name_of(topic.topic_id, ctx) if by_id else topic.topic
         error = ErrorCode.UNKNOWN_TOPIC_ID if by_id and not name else ErrorCode.NONE
         for asked in topic.partitions:
             yield (
@@ -112,6 +142,7 @@ def _named(request: FetchRequest, image: MetadataImage, by_id: bool) -> Iterable
                     asked.current_leader_epoch,
                     asked.last_fetched_epoch,
                     error,
+                    asked.log_start_offset,
                 ),
             )
 
@@ -141,7 +172,24 @@ def _response(
         )
         for (name, topic_id), of_topic in groupby(outcomes, key=_topic_of)
     ]
-    return FetchResponse(session_id=session.id if session else SESSIONLESS, responses=topics)
+    response = FetchResponse(session_id=session.id if session else SESSIONLESS, responses=topics)
+    if ctx.version >= FIRST_WITH_LEADER and any(outcome.error in LEADERSHIP_ERRORS for outcome in outcomes):
+        _tell_leaders(response, outcomes, ctx)
+    return response
+
+
+def _tell_leaders(response: FetchResponse, outcomes: list[FetchOutcome], ctx: RequestContext) -> None:
+    in_order = iter(outcomes)
+    nodes = {}
+    for topic in response.responses:
+        for partition, outcome in zip(topic.partitions, in_order, strict=False):
+            if outcome.error in LEADERSHIP_ERRORS:
+                leader = current_leader(outcome.target.partition, ctx)
+                partition.current_leader = LeaderIdAndEpoch(leader_id=leader.id, leader_epoch=leader.epoch)
+                nodes[leader.id] = leader_node(leader, ctx)
+    response.node_endpoints = [
+        NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack) for node in nodes.values() if node
+    ]
 
 
 def _topic_of(outcome: FetchOutcome) -> tuple[str, UUID]:
@@ -169,6 +217,8 @@ def _partition(outcome: FetchOutcome, request: FetchRequest, ctx: RequestContext
         ),
         records=records,
     )
+    if outcome.read_from >= 0:
+        data.preferred_read_replica = outcome.read_from
     if outcome.diverging is not None:
         data.diverging_epoch = EpochEndOffset(epoch=outcome.diverging.epoch, end_offset=outcome.diverging.end_offset)
     return data

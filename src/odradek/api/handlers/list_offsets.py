@@ -2,7 +2,9 @@
 
 Versions 0-9. v0 answers with a list of offsets, later versions with one; v4 fences by leader epoch; v7 adds the
 offset of the largest timestamp; v8 the earliest local offset (the earliest, since nothing is tiered); v9 the last
-tiered one (none). Not done: nothing.
+tiered one (none). Consumers see up to the high watermark, followers up to the log's end. A new leader whose watermark
+has not reached the start of its epoch says so to consumers (v5 OFFSET_NOT_AVAILABLE): an offset from before would go
+back. Not done: nothing.
 """
 
 from odradek.api.context import RequestContext
@@ -25,6 +27,8 @@ MAX_TIMESTAMP = -3
 EARLIEST_LOCAL = -4
 LATEST_TIERED = -5
 CONSUMER = -1
+DEBUGGER = -2
+FIRST_WITH_NOT_AVAILABLE = 5
 
 # (timestamp, offset); both -1 where nothing fits
 NONE_FOUND = (-1, -1)
@@ -58,26 +62,28 @@ def _partition(
     answer = ListOffsetsPartitionResponse(partition_index=asked.partition_index)
     try:
         partition = ctx.broker.replicas.find(TopicPartition(topic, asked.partition_index))
-        partition.leader_log(asked.current_leader_epoch)
+        partition.check_epoch(asked.current_leader_epoch, only_leader=request.replica_id != DEBUGGER)
         timestamp, offset = _look_up(partition, asked.timestamp, request)
     except KafkaError as error:
-        answer.error_code = error.code
+        too_new = error.code is ErrorCode.OFFSET_NOT_AVAILABLE and ctx.version < FIRST_WITH_NOT_AVAILABLE
+        answer.error_code = ErrorCode.LEADER_NOT_AVAILABLE if too_new else error.code
         return answer
     if ctx.version == 0:
         answer.old_style_offsets = _old_style(partition, asked, offset)
     else:
         answer.timestamp, answer.offset = timestamp, offset
-        if offset >= 0:
+        if asked.timestamp == LATEST:
+            answer.leader_epoch = partition.leader_epoch
+        elif offset >= 0:
             answer.leader_epoch = partition.log.epochs.epoch_for_offset(offset)
     return answer
 
 
 def _look_up(partition: Partition, timestamp: int, request: ListOffsetsRequest) -> tuple[int, int]:
     log = partition.log
-    watermark = partition.high_watermark
-    visible_end = partition.last_stable_offset(watermark) if request.isolation_level == READ_COMMITTED else watermark
     if timestamp == LATEST:
-        return -1, visible_end if request.replica_id == CONSUMER else log.log_end_offset
+        _check_available(partition, request)
+        return -1, _visible_end(partition, request)
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         return -1, log.log_start_offset
     if timestamp == LATEST_TIERED:
@@ -85,9 +91,23 @@ def _look_up(partition: Partition, timestamp: int, request: ListOffsetsRequest) 
     if timestamp < LATEST_TIERED:
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
     found = log.max_timestamp() if timestamp == MAX_TIMESTAMP else log.find_offset_by_timestamp(timestamp)
-    if found is None or found.offset >= visible_end:
+    if found is None or found.offset >= _visible_end(partition, request):
+        _check_available(partition, request)
         return NONE_FOUND
     return found.timestamp, found.offset
+
+
+def _visible_end(partition: Partition, request: ListOffsetsRequest) -> int:
+    if request.replica_id != CONSUMER:
+        return partition.log.log_end_offset
+    watermark = partition.high_watermark
+    return partition.last_stable_offset(watermark) if request.isolation_level == READ_COMMITTED else watermark
+
+
+def _check_available(partition: Partition, request: ListOffsetsRequest) -> None:
+    start = partition.epoch_start_offset
+    if request.replica_id == CONSUMER and start is not None and start > partition.high_watermark:
+        raise KafkaError(ErrorCode.OFFSET_NOT_AVAILABLE)
 
 
 def _old_style(partition: Partition, asked: ListOffsetsPartition, offset: int) -> list[int]:

@@ -10,6 +10,7 @@ from functools import partial
 from struct import Struct
 
 from odradek.api.context import RequestContext
+from odradek.api.current_leader import current_leader, leader_node
 from odradek.api.registry import LATER, NO_ANSWER, Outcome, handles
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
@@ -17,6 +18,8 @@ from odradek.model.topic_names import is_internal
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.produce import (
+    LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
@@ -37,6 +40,7 @@ log = get_logger(__name__)
 
 _RECORD_COUNT = Struct(">i")
 
+FIRST_WITH_LEADER = 10
 VALID_ACKS = frozenset({-1, 0, 1})
 # Far more than clients send at once, and a few hundredths of a second to look at.
 QUICK_RECORDS_MAX = 20_000
@@ -69,14 +73,14 @@ def produce(request: ProduceRequest, ctx: RequestContext) -> Outcome:
         acks=request.acks,
         timeout_ms=request.timeout_ms,
         api_version=ctx.version,
-        done=ctx.reply_with(partial(_response, request)) if request.acks else partial(_close_if_failed, ctx),
+        done=ctx.reply_with(partial(_response, request, ctx)) if request.acks else partial(_close_if_failed, ctx),
     )
     return LATER if request.acks else NO_ANSWER
 
 
-def _response(request: ProduceRequest, outcomes: list[AppendOutcome]) -> ProduceResponse:
+def _response(request: ProduceRequest, ctx: RequestContext, outcomes: list[AppendOutcome]) -> ProduceResponse:
     in_order = iter(outcomes)
-    return ProduceResponse(
+    response = ProduceResponse(
         responses=[
             TopicProduceResponse(
                 name=topic.name,
@@ -87,6 +91,26 @@ def _response(request: ProduceRequest, outcomes: list[AppendOutcome]) -> Produce
             for topic in request.topic_data
         ]
     )
+    if ctx.version >= FIRST_WITH_LEADER:
+        _tell_leaders(response, ctx)
+    return response
+
+
+def _tell_leaders(response: ProduceResponse, ctx: RequestContext) -> None:
+    """To those who asked the wrong broker."""
+    nodes = {}
+    for topic in response.responses:
+        for partition in topic.partition_responses:
+            if partition.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                leader = current_leader(TopicPartition(topic.name, partition.index), ctx)
+                partition.current_leader = LeaderIdAndEpoch(leader_id=leader.id, leader_epoch=leader.epoch)
+                nodes[leader.id] = leader_node(leader, ctx)
+    if nodes:
+        response.node_endpoints = [
+            NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
+            for node in nodes.values()
+            if node
+        ]
 
 
 def _partition(topic: str, index: int, outcome: AppendOutcome) -> PartitionProduceResponse:
