@@ -63,7 +63,7 @@ def test_a_lost_session_registers_again_with_a_higher_epoch(open_session: OpenSe
     before = registrar.register(BROKER)
     # Only the client believes that its session is over, so the server keeps the old node: the registrar removes it.
     session._client._call(_SESSION_EXPIRED, session._client.handler.async_result())
-    while events.get(timeout=10) is not SessionEvent.SESSION_RENEWED:
+    while events.get(timeout=60) is not SessionEvent.SESSION_RENEWED:
         continue
     after = registrar.register(BROKER)
     assert after.epoch > before.epoch

@@ -163,3 +163,80 @@ def test_a_thousand_topics_are_read_in_a_pipeline(
     assert len(store.load_topics()) == 1000
     assert sum(turns) == 1001, "the list of names, and each of them once"
     assert len(turns) <= 6, "not one after the other"
+
+
+def test_partitions_added_and_partitions_moved_at_the_same_time_are_both_kept(
+    store: ZkStore, term: ControllerTerm
+) -> None:
+    topic = _topic("orders", 2)
+    store.create_topic(topic, {})
+    moving = ReplicaAssignment((1, 0), adding=(1,), removing=(0,))
+    store.set_assignment(replace(topic, partitions={0: moving, 1: ReplicaAssignment((0,))}), term)
+    grown = store.add_partitions("orders", {2: ReplicaAssignment((0,)), 0: ReplicaAssignment((9,))}, term)
+    expected = {0: moving, 1: ReplicaAssignment((0,)), 2: ReplicaAssignment((0,))}
+    assert grown.partitions == expected, "what is there is not touched"
+    # the mover has not heard of partition 2 yet
+    store.set_assignment(replace(topic, partitions={0: ReplicaAssignment((1,)), 1: ReplicaAssignment((0,))}), term)
+    assert store.load_topics()["orders"].partitions == {**expected, 0: ReplicaAssignment((1,))}
+
+
+def test_a_topic_made_anew_is_not_overwritten_by_what_the_old_one_had(store: ZkStore, term: ControllerTerm) -> None:
+    old, new = _topic("orders", 2), _topic("orders", 1)
+    store.create_topic(new, {})
+    with pytest.raises(KafkaError) as refused:
+        store.set_assignment(old, term)
+    assert refused.value.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert store.load_topics() == {"orders": new}
+
+
+def test_a_configuration_left_behind_does_not_hinder_a_new_topic(store: ZkStore) -> None:
+    store.set_config("topics", "orders", {"a": "1"})
+    topic = _topic("orders")
+    store.create_topic(topic, {"b": "2"})
+    assert (store.load_topics(), store.load_config("topics", "orders")) == ({"orders": topic}, {"b": "2"})
+
+
+def test_a_partition_whose_controller_died_before_its_state_gets_one(
+    store: ZkStore, session: ZkSession, term: ControllerTerm
+) -> None:
+    store.create_topic(_topic("orders", 3), {})
+    session.ensure_paths(["/brokers/topics/orders/partitions/0", "/brokers/topics/orders/partitions/1"])
+    session.call(lambda zk: zk.create_async("/brokers/topics/orders/partitions/1/state", b"{"))
+    partitions = [TopicPartition("orders", n) for n in range(3)]
+    gone = TopicPartition("gone", 0)
+    held = store.create_partition_states(dict.fromkeys([*partitions, gone], FIRST_STATE), term)
+    assert held == dict.fromkeys([partitions[0], partitions[2]], FIRST_STATE), "not the corrupt one, nor without topic"
+    assert store.load_partition_states(partitions) == held
+
+
+def test_one_refused_write_among_many_hinders_no_other(store: ZkStore, term: ControllerTerm) -> None:
+    partitions = [TopicPartition("orders", n) for n in range(120)]
+    store.create_topic(_topic("orders", 120), {})
+    store.create_partition_states(dict.fromkeys(partitions, FIRST_STATE), term)
+    fresh = replace(FIRST_STATE, leader_epoch=1)
+    late = {partitions[7], partitions[70]}
+    wanted = {tp: replace(fresh, zk_version=5) if tp in late else fresh for tp in partitions}
+    written = store.update_partition_states(wanted, term)
+    assert written == {tp: replace(fresh, zk_version=1) for tp in partitions if tp not in late}
+    assert store.load_partition_states(late) == dict.fromkeys(late, FIRST_STATE)
+
+
+def test_the_leader_changes_its_isr_if_nobody_else_did(store: ZkStore, term: ControllerTerm) -> None:
+    tp = TopicPartition("orders", 0)
+    assert store.update_partition_state_as_leader(tp, FIRST_STATE) is None, "there is no such partition"
+    store.create_topic(_topic("orders"), {})
+    store.create_partition_states({tp: FIRST_STATE}, term)
+    shrunk = replace(FIRST_STATE, isr=(0, 1))
+    assert store.update_partition_state_as_leader(tp, shrunk) == 1
+    assert store.update_partition_state_as_leader(tp, FIRST_STATE) is None
+    assert store.load_partition_states([tp]) == {tp: replace(shrunk, zk_version=1)}
+
+
+def test_a_large_topic_with_a_hole_is_deleted_whole(store: ZkStore, session: ZkSession, term: ControllerTerm) -> None:
+    partitions = [TopicPartition("orders", n) for n in range(60)]
+    store.create_topic(_topic("orders", 60), {})
+    store.create_partition_states(dict.fromkeys(partitions, FIRST_STATE), term)
+    session.call(lambda zk: zk.delete_async("/brokers/topics/orders/partitions/3/state"))
+    store.mark_for_deletion("orders")
+    store.delete_topic("orders", term)
+    assert (store.load_topics(), store.load_configs("topics"), store.load_topics_to_delete()) == ({}, {}, [])
