@@ -164,34 +164,50 @@ class TopicAdmin:
     # --- the steps -----------------------------------------------------------------------------------------------
 
     def _create_all(self, topics: Sequence[NewTopic], *, validate_only: bool) -> list[Created]:
-        answers: list[Created] = []
         with self._writing:
-            image = self._metadata.image
-            names = set(image.topics)
-            for topic in topics:
-                try:
-                    self._term()
-                    created = self._create(topic, names, image, validate_only=validate_only)
-                    names.add(created.name)
-                    answers.append(created)
-                except KafkaError as error:
-                    answers.append(error)
-        return answers
+            planned = self._plan(topics)
+            valid = [plan for plan in planned if not isinstance(plan, KafkaError)]
+            if validate_only or not valid:
+                return [plan if isinstance(plan, KafkaError) else plan[0] for plan in planned]
+            refusals = iter(self._write([(assignment, created.overrides) for created, assignment in valid]))
+            return [plan if isinstance(plan, KafkaError) else next(refusals) or plan[0] for plan in planned]
 
-    def _create(self, topic: NewTopic, names: set[str], image: MetadataImage, *, validate_only: bool) -> CreatedTopic:
-        check_name(topic.name, names)
-        overrides = overrides_of(topic)
-        placed = assignment_of(topic, image.brokers, self._random)
-        if topic.name in _available(self._store.load_topics_to_delete):
-            raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{topic.name}' is marked for deletion.")
-        validate_topic_overrides(overrides, self._config.topic_defaults)
-        created = CreatedTopic(topic.name, draw_topic_id(), len(placed), len(placed[0]), overrides)
-        if not validate_only:
+    def _plan(self, topics: Sequence[NewTopic]) -> list[tuple[CreatedTopic, TopicAssignment] | KafkaError]:
+        """What they will be, or why they can't: checked against the cluster, and against each other."""
+        image = self._metadata.image
+        names = set(image.topics)
+        plans: list[tuple[CreatedTopic, TopicAssignment] | KafkaError] = []
+        try:
+            self._term()
+            marked = frozenset(_available(self._store.load_topics_to_delete))
+        except KafkaError as error:
+            return [error for _ in topics]
+        for topic in topics:
+            try:
+                check_name(topic.name, names)
+                if topic.name in marked:
+                    raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{topic.name}' is marked for deletion.")
+                overrides = overrides_of(topic)
+                placed = assignment_of(topic, image.brokers, self._random)
+                validate_topic_overrides(overrides, self._config.topic_defaults)
+            except KafkaError as error:
+                plans.append(error)
+                continue
+            names.add(topic.name)
+            created = CreatedTopic(topic.name, draw_topic_id(), len(placed), len(placed[0]), overrides)
             partitions = {p: ReplicaAssignment(replicas) for p, replicas in placed.items()}
-            assignment = TopicAssignment(topic.name, created.id, partitions)
-            _available(lambda: self._store.create_topic(assignment, overrides))
-            log.info("topic created", topic=topic.name, partitions=len(placed), config=overrides)
-        return created
+            plans.append((created, TopicAssignment(topic.name, created.id, partitions)))
+        return plans
+
+    def _write(self, topics: Sequence[tuple[TopicAssignment, Mapping[str, str]]]) -> list[KafkaError | None]:
+        try:
+            refusals: list[KafkaError | None] = _available(lambda: self._store.create_topics(topics))
+        except KafkaError as error:
+            return [error for _ in topics]
+        for (topic, config), refusal in zip(topics, refusals, strict=True):
+            if refusal is None:
+                log.info("topic created", topic=topic.topic, partitions=len(topic.partitions), config=config)
+        return refusals
 
     def _mark_for_deletion(self, name: str) -> UUID:
         self._term()

@@ -1,13 +1,13 @@
 """Topics: who holds their partitions, their creation, their growth and their end."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from kazoo.exceptions import BadVersionError, NoNodeError
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.model.topology import ZERO_UUID, ControllerTerm, ReplicaAssignment, TopicAssignment
-from odradek.zk.stores.access import ZnodeAccess, commit, creation, failure, readable, writing
+from odradek.zk.stores.access import Fill, ZnodeAccess, commit, creation, failure, readable, writing
 from odradek.zk.znodes import DeletedTopic, EntityConfig, Partitions, Topic, Topics
 
 
@@ -27,19 +27,30 @@ class TopicNodes(ZnodeAccess):
         return self._children(DeletedTopic.parent)
 
     def create_topic(self, assignment: TopicAssignment, config: Mapping[str, str]) -> None:
-        """With its configuration, at once, so that whoever sees the topic sees it configured."""
+        """KafkaError TOPIC_ALREADY_EXISTS when there is one of that name."""
+        (refusal,) = self.create_topics([(assignment, config)])
+        if refusal is not None:
+            raise refusal
+
+    def create_topics(self, topics: Sequence[tuple[TopicAssignment, Mapping[str, str]]]) -> list[KafkaError | None]:
+        """Each with its configuration, at once, so that whoever sees it sees it configured; per topic its refusal."""
+        outcomes = self._session.pipeline([commit(_with_config(*topic)) for topic in topics], patient=self._patient)
+        return [
+            self._settle_creation(*topic) if isinstance(outcome, Exception) or failure(outcome) is not None else None
+            for topic, outcome in zip(topics, outcomes, strict=True)
+        ]
+
+    def _settle_creation(self, assignment: TopicAssignment, config: Mapping[str, str]) -> KafkaError | None:
         topic, content = assignment.topic, Topic.encode(assignment)
-        path, config_path = Topic.path(topic), EntityConfig.path("topics", topic)
-        both = creation((config_path, EntityConfig.encode(config)), (path, content))
-        if failure(self._call(commit(both))) is None:
-            return
+        path = Topic.path(topic)
         if self._read(path) is None:
             # a topic of that name left its configuration behind
-            self._put(config_path, EntityConfig.encode(config))
+            self._put(EntityConfig.path("topics", topic), EntityConfig.encode(config))
             self._create_if_missing(path, content)
         # the id is in the content: a creation whose answer was lost is told from another's
-        if not self._holds(path, content):
-            raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{topic}' already exists.")
+        if self._holds(path, content):
+            return None
+        return KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{topic}' already exists.")
 
     def set_assignment(self, assignment: TopicAssignment, term: ControllerTerm) -> None:
         """Replaces who holds these partitions. Those that were added to the node meanwhile stay.
@@ -99,6 +110,13 @@ class TopicNodes(ZnodeAccess):
         paths += [*partitions, Partitions.path(topic), Topic.path(topic), EntityConfig.path("topics", topic)]
         self._drop_all(paths, term)
         self.drop_deletion_marks([topic], term)
+
+
+def _with_config(assignment: TopicAssignment, config: Mapping[str, str]) -> Fill:
+    topic = assignment.topic
+    return creation(
+        (EntityConfig.path("topics", topic), EntityConfig.encode(config)), (Topic.path(topic), Topic.encode(assignment))
+    )
 
 
 def _ordered(partitions: Mapping[int, ReplicaAssignment]) -> dict[int, ReplicaAssignment]:
