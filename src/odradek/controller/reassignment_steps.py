@@ -8,8 +8,8 @@ With O the replicas that it had and T those that are wanted, the topic's node go
 
 1. Begin. Replicas that only an earlier reassignment, now replaced or cancelled, was adding are stopped and deleted;
    then the topic's node is written. In this order: who dies in between leaves the earlier one, which is resumed.
-2. Wait, until T is all in the ISR. The leader epoch is raised so that all of T∪O learn of one another, the new ones
-   start to follow. Each change of the ISR asks again.
+2. Wait, until T is all alive and in the ISR. The leader epoch is raised so that all of T∪O learn of one another, the
+   new ones start to follow. Each change of the ISR asks again.
 3. Complete. The leader moves into T if it isn't there; those who don't stay leave the ISR and delete their logs; the
    topic's node is written last, since it is the only place that knows of them. Where nobody of T can lead, the
    partition stays as it is until one of T comes back.
@@ -80,15 +80,27 @@ def complete_ready(context: ControllerContext, tps: Sequence[TopicPartition]) ->
 def _split_by_readiness(
     context: ControllerContext, tps: Sequence[TopicPartition]
 ) -> Decision[tuple[list[TopicPartition], list[TopicPartition]]]:
-    """Judged by what ZooKeeper holds now: a leader of an older version writes there by itself."""
+    """Judged by what ZooKeeper holds now: a leader of an older version writes there by itself.
+
+    Such a leader may also have let in one of T that had died by then. It is put out, since what comes back in its name
+    need not have what it had.
+    """
     states: Mapping[TopicPartition, LeaderAndIsr] = yield ReadPartitionStates(tuple(tps))
     context.states.update(states)
     ready: list[TopicPartition] = []
     waiting: list[TopicPartition] = []
+    dead: list[PartitionReplica] = []
     for tp in tps:
         assignment = context.assignment(tp)
-        in_sync = tp in states and set(states[tp].isr).issuperset(assignment.target)
+        isr = states[tp].isr if tp in states else ()
+        target = [PartitionReplica(tp, broker) for broker in assignment.target]
+        gone = [replica for replica in target if not context.is_online(replica, include_shutting_down=True)]
+        in_sync = not gone and set(isr).issuperset(assignment.target)
         (ready if in_sync or not assignment.is_reassigning else waiting).append(tp)
+        if len(isr) > 1:
+            dead += [replica for replica in gone if replica.broker in isr]
+    if dead:
+        yield from move_replicas(context, dead, ReplicaState.OFFLINE)
     return ready, waiting
 
 
@@ -130,14 +142,11 @@ def _complete(context: ControllerContext, tps: Sequence[TopicPartition]) -> Deci
         context, [PartitionReplica(tp, broker) for tp, assignment in moving.items() for broker in assignment.removing]
     )
     final = {tp: ReplicaAssignment(assignment.target) for tp, assignment in moving.items()}
-    gone = yield from _write_assignments(context, final)
+    yield from _write_assignments(context, {tp: final[tp] for tp in final if moving[tp].is_reassigning})
     for tp, assignment in final.items():
         context.set_assignment(tp, assignment)
     yield from strike(context, {tp: assignment.replicas for tp, assignment in final.items()})
     context.reassigning.difference_update(final)
-    batch = RequestBatch(context)
-    batch.add_update_metadata(context.brokers, [tp for tp in final if tp not in gone])
-    yield from batch.flush()
     yield from resume_for(context, _no_longer_reassigned(context, final))
 
 
