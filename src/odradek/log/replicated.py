@@ -18,7 +18,7 @@ _MAX_SEQUENCE = 2**31 - 1
 
 
 class Run(NamedTuple):
-    """Batches whose positions count from the start of `data`, and (leader epoch, first offset) where an epoch begins."""
+    """Batches whose positions count from the start of `data`, and (leader epoch, first offset) where one begins."""
 
     data: memoryview
     batches: list[BatchInfo]
