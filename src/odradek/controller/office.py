@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from odradek.base.config.broker_config import BrokerConfig
+from odradek.base.logs import get_logger
 from odradek.controller.broker_channels import BrokerChannels
 from odradek.controller.context import ControllerContext
 from odradek.controller.decisions import decide
@@ -17,6 +18,8 @@ from odradek.controller.trace import Trace
 from odradek.model.topology import ControllerTerm
 from odradek.zk.session import ZkSession
 from odradek.zk.store import ZkStore
+
+log = get_logger(__name__)
 
 
 class Office:
@@ -83,8 +86,12 @@ class _Once:
         self._registry = registry
 
     def __call__(self, value: Any) -> None:
+        """Whoever can't take it must not hinder the decision that gives it."""
         if self._registry.pop(self, self) is None:
-            self._answer(value)
+            try:
+                self._answer(value)
+            except Exception:
+                log.exception("an answer of the controller could not be given")
 
 
 def _context(broker_id: int, config: BrokerConfig, term: ControllerTerm) -> ControllerContext:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.zk.session import ZkUnavailable
 from odradek.zk.store import ZkStore
+from odradek.zk.znodes import CorruptZnode
 
 
 class ProducerIds:
@@ -30,4 +31,7 @@ class ProducerIds:
             block = self._store.allocate_producer_ids(broker_id)
         except ZkUnavailable as error:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, str(error)) from error
+        except CorruptZnode as error:
+            # to guess which ids are free could give two producers the same one
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from error
         return range(block.first, block.last + 1)
