@@ -101,8 +101,11 @@ class _Wakeups:
 
 
 class PipeliningHandler(SequentialThreadingHandler):  # type: ignore[misc]
-    def create_connection(self, *args: Any, **kwargs: Any) -> Any:
-        connection = super().create_connection(*args, **kwargs)
+    connect_seconds_max = 30.0
+    """How long one server of an ensemble may take: while one doesn't answer, the session must not expire."""
+
+    def create_connection(self, *args: Any, timeout: float, **kwargs: Any) -> Any:
+        connection = super().create_connection(*args, timeout=min(timeout, self.connect_seconds_max), **kwargs)
         # TLS has a buffer of its own, which kazoo looks into
         return connection if kwargs.get("use_ssl") else _GatheringSocket(connection)
 

@@ -100,16 +100,18 @@ class ZkSession:
         self._session_id: int | None = None
         self._own_sessions: set[int] = set()
         self._watches = Watches(on_znode)
+        handler = PipeliningHandler()
         try:
             self._client = KazooClient(
                 hosts=connect,
                 timeout=session_timeout_ms / 1000,
                 connection_retry={"max_tries": -1, "delay": 0.05, "backoff": 2, "max_delay": 1.0},
                 logger=_kazoo_logger(),
-                handler=PipeliningHandler(),
+                handler=handler,
             )
         except ValueError as error:
             raise ConfigError(f"zookeeper.connect={connect!r} is not a list of HOST:PORT ({error})") from error
+        handler.connect_seconds_max = session_timeout_ms / 1000 / len(self._client.hosts)
         self._client.add_listener(self._on_state)
 
     def start(self) -> None:

@@ -96,3 +96,16 @@ def test_a_closed_session_refuses(open_session: OpenSession) -> None:
     session.close()
     with pytest.raises(ZkUnavailable):
         session.call(lambda zk: zk.get_children_async("/"))
+
+
+def test_an_ensemble_of_which_some_are_down(zookeeper: str) -> None:
+    down = [f"127.0.0.1:{free_port()}" for _ in range(2)]
+    session = ZkSession(
+        f"{down[0]},{zookeeper},{down[1]}/ensemble/a", session_timeout_ms=30_000, connection_timeout_ms=60_000
+    )
+    try:
+        session.start()
+        session.ensure_paths(["/node"])
+        assert session.call(lambda zk: zk.get_children_async("/")) == ["node"]
+    finally:
+        session.close()
