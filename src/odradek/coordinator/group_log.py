@@ -8,12 +8,11 @@ from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.errors import ErrorCode
 from odradek.coordinator.group_records import StateKey, encode_key
 from odradek.coordinator.group_replay import GroupReplay, replay
+from odradek.coordinator.state_batch import state_batch
 from odradek.model.metadata_image import MetadataCache
 from odradek.model.topic_names import OFFSETS_TOPIC
 from odradek.model.topology import TopicPartition
 from odradek.protocol.compression import Codec
-from odradek.protocol.record_batch import build_batch
-from odradek.protocol.records import Record
 from odradek.replication.replica_manager import ReplicaManager
 
 StateRecord: TypeAlias = tuple[StateKey, bytes | None]
@@ -39,14 +38,10 @@ class GroupLog:
 
     def append(self, partition: int, records: Iterable[StateRecord], done: Callable[[ErrorCode], None]) -> None:
         """All of them or none. `done` is called once, now or later, when it is known whether they are there to stay."""
-        now_ms = self._clock.now_ms()
-        batch = build_batch(
-            [Record(index, now_ms, encode_key(key), value) for index, (key, value) in enumerate(records)],
-            compression=self._codec,
-        )
+        batch = state_batch([(encode_key(key), value) for key, value in records], self._clock.now_ms(), self._codec)
         self._replicas.append_own(
             TopicPartition(OFFSETS_TOPIC, partition),
-            memoryview(bytearray(batch)),
+            memoryview(batch),
             acks=self._acks,
             timeout_ms=self._timeout_ms,
             done=lambda error, _: done(error),

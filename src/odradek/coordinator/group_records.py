@@ -20,6 +20,15 @@ from odradek.protocol.primitives import ProtocolError
 from odradek.protocol.schema import Message, Struct, array, bytes_, int32, int64, string
 
 _VERSION = Packer(">h")
+
+# Keys and positions are written with each commit: packed by hand, from the declarations below.
+_KEY_HEAD = Packer(">hh")  # version, length of the group's name
+_LENGTH = Packer(">h")
+_INT32 = Packer(">i")
+_OFFSET_HEAD = Packer(">hqih")  # version, offset, leader epoch, length of the metadata
+_EXPIRING_HEAD = Packer(">hqh")  # version, offset, length of the metadata
+_INT64 = Packer(">q")
+_TWO_INT64 = Packer(">qq")
 _OFFSET_KEY_VERSION: Final = 1
 _GROUP_KEY_VERSION: Final = 2
 _VALUE_VERSION: Final = 3
@@ -92,22 +101,34 @@ StateKey: TypeAlias = OffsetKey | GroupKey
 
 
 def encode_key(key: StateKey) -> bytes:
+    group = key.group_id.encode()
     if isinstance(key, GroupKey):
-        return _prefixed(GroupMetadataKey(group=key.group_id), _GROUP_KEY_VERSION)
+        return _KEY_HEAD.pack(_GROUP_KEY_VERSION, len(group)) + group
     topic, partition = key.partition
-    return _prefixed(OffsetCommitKey(group=key.group_id, topic=topic, partition=partition), _OFFSET_KEY_VERSION)
+    name = topic.encode()
+    return b"".join(
+        (
+            _KEY_HEAD.pack(_OFFSET_KEY_VERSION, len(group)),
+            group,
+            _LENGTH.pack(len(name)),
+            name,
+            _INT32.pack(partition),
+        )
+    )
 
 
 def encode_offset(committed: CommittedOffset) -> bytes:
-    value = OffsetCommitValue(
-        offset=committed.offset,
-        leader_epoch=committed.leader_epoch,
-        metadata=committed.metadata,
-        commit_timestamp=committed.commit_timestamp_ms,
-        expire_timestamp=committed.expire_timestamp_ms,
-    )
-    has_expiry = committed.expire_timestamp_ms != NO_TIMESTAMP
-    return _prefixed(value, _VALUE_VERSION_WITH_EXPIRY if has_expiry else _VALUE_VERSION)
+    metadata = committed.metadata.encode()
+    if committed.expire_timestamp_ms != NO_TIMESTAMP:
+        return b"".join(
+            (
+                _EXPIRING_HEAD.pack(_VALUE_VERSION_WITH_EXPIRY, committed.offset, len(metadata)),
+                metadata,
+                _TWO_INT64.pack(committed.commit_timestamp_ms, committed.expire_timestamp_ms),
+            )
+        )
+    head = _OFFSET_HEAD.pack(_VALUE_VERSION, committed.offset, committed.leader_epoch, len(metadata))
+    return head + metadata + _INT64.pack(committed.commit_timestamp_ms)
 
 
 def encode_group(value: GroupMetadataValue) -> bytes:

@@ -153,6 +153,8 @@ def check_records(records: memoryview, *, rules: BatchRules, now_ms: int) -> Che
         raise _invalid(f"Records of {len(records)} bytes have no batch")
     if records[MAGIC_AT] < MAGIC:
         return CheckedRecords([_convert(records, rules, now_ms)], rules, now_ms)
+    if rules.origin is Origin.COORDINATOR and (own := _maybe_own_batch(records, rules, now_ms)) is not None:
+        return CheckedRecords([own], rules, now_ms)
     checked: list[CheckedBatch] = []
     for pos, header in batches(records):
         if pos and rules.origin is Origin.CLIENT:
@@ -167,6 +169,18 @@ def check_records(records: memoryview, *, rules: BatchRules, now_ms: int) -> Che
             header = read_header(part)
         checked.append(CheckedBatch(part, header, newest))
     return CheckedRecords(checked, rules, now_ms)
+
+
+def _maybe_own_batch(records: memoryview, rules: BatchRules, now_ms: int) -> CheckedBatch | None:
+    """A batch that this broker has just made: sound, and only perhaps too large. None: it takes a closer look."""
+    header = read_header(records)
+    size = header.length + LOG_OVERHEAD
+    if size != len(records) or rules.compression_type is not None:
+        return None
+    if size > rules.max_message_bytes:
+        raise _too_large(size, rules)
+    stamps = rules.timestamp_type is TimestampType.LOG_APPEND_TIME
+    return CheckedBatch(records, header, now_ms if stamps else header.max_timestamp)
 
 
 def assign_offsets(checked: CheckedRecords, *, next_offset: int, leader_epoch: int) -> ValidatedBatches:
