@@ -12,8 +12,9 @@ from odradek.base.errors import ErrorCode, KafkaError
 from odradek.log.partition_log import PartitionLog
 from odradek.model.topology import TopicPartition
 from odradek.purgatory.purgatory import DelayedOperation
-from odradek.replication.partition import READ_COMMITTED, Advance, FetchedPartition, Partition
+from odradek.replication.partition import READ_COMMITTED, Partition
 from odradek.replication.replication_quota import ReplicationQuotas
+from odradek.replication.results import Advance, FetchedPartition
 
 CONSUMER = -1
 

@@ -11,15 +11,12 @@ is what its leader told it.
 """
 
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from struct import Struct
-from typing import NamedTuple
 from uuid import UUID
 
 from odradek.base.clock import Clock
 from odradek.base.errors import ErrorCode, KafkaError
-from odradek.base.file_slice import FileSlice
 from odradek.base.logs import get_logger
 from odradek.log.config import LogConfig
 from odradek.log.partition_log import AppendResult, PartitionLog
@@ -27,48 +24,26 @@ from odradek.log.transaction_index import AbortedTransaction
 from odradek.log.validation import CheckedRecords, check_produce_records
 from odradek.model.topology import NO_LEADER, LeaderAndIsr, PartitionDirective, TopicPartition
 from odradek.replication.append_rules import batch_rules, own_rules
-from odradek.replication.high_watermark import high_watermark
-from odradek.replication.isr import IsrChange, maximal, may_join, out_of_sync
+from odradek.replication.followers import Followers, LagRules
+from odradek.replication.isr import REFUSED, TAKEN_BACK, IsrChange
 from odradek.replication.replica import RemoteReplica
+from odradek.replication.results import (
+    COMMITTED,
+    MORE_COMMITTED,
+    NO_ADVANCE,
+    Advance,
+    Appended,
+    FetchedPartition,
+)
 
 log = get_logger(__name__)
 
 READ_UNCOMMITTED = 0
 READ_COMMITTED = 1
 
-COMMITTED = -1
 NOT_LEADING = -1
 
 _BASE_OFFSET = Struct(">q")
-
-
-@dataclass(frozen=True, slots=True)
-class FetchedPartition:
-    """What a fetch found: never beyond the high watermark, nor beyond the last stable offset if asked so."""
-
-    records: FileSlice | None
-    high_watermark: int
-    last_stable_offset: int
-    log_start_offset: int
-    aborted: Sequence[AbortedTransaction] = ()
-
-
-class Appended(NamedTuple):
-    """`awaited_in`: the leadership (its first epoch) in which the records may yet be committed, or COMMITTED."""
-
-    result: AppendResult
-    awaited_in: int
-
-
-class Advance(NamedTuple):
-    """What follows from a change: whether more is committed than before, and a change of the ISR to ask for."""
-
-    committed: bool = False
-    change: IsrChange | None = None
-
-
-NO_ADVANCE = Advance()
-MORE_COMMITTED = Advance(committed=True)
 
 
 class Partition:
@@ -80,8 +55,7 @@ class Partition:
         broker_id: int,
         *,
         clock: Clock,
-        max_lag_ms: int,
-        is_alive: Callable[[int], bool],
+        lag_rules: LagRules,
         checkpointed_high_watermark: int = 0,
     ) -> None:
         self.topic_partition = partition
@@ -94,25 +68,23 @@ class Partition:
         self.controller_epoch = -1
         self.led_since = NOT_LEADING  # the leader epoch in which this broker began to lead, and leads since
         self.epoch_start_offset: int | None = None  # where its own log ended when the present epoch began
-        self.isr: tuple[int, ...] = ()
         self.replicas: tuple[int, ...] = ()
-        self.adding: tuple[int, ...] = ()
-        self.followers: dict[int, RemoteReplica] = {}
+        self.followers = Followers(broker_id, lag_rules)
         self.gone: ErrorCode | None = None  # why it is not served any more
         self.high_watermark = min(max(checkpointed_high_watermark, log.log_start_offset), log.log_end_offset)
         self.messages_in = self.bytes_in = self.bytes_out = 0  # since the broker began to host it
         self._broker_id = broker_id
         self._clock = clock
-        self._max_lag_ms = max_lag_ms
-        self._is_alive = is_alive
-        self._pending: IsrChange | None = None
-        self._maximal_isr: frozenset[int] = frozenset()
         self._rules = batch_rules(log.config)
         self._own_rules = own_rules(self._rules)
 
     @property
     def is_leader(self) -> bool:
         return self.leader_id == self._broker_id
+
+    @property
+    def isr(self) -> tuple[int, ...]:
+        return self.followers.isr
 
     @property
     def is_under_replicated(self) -> bool:
@@ -128,13 +100,8 @@ class Partition:
             start = self.log.log_end_offset
             self.log.begin_epoch(state.leader_epoch)
             is_new = not self.is_leader
-            known = self.followers
-            self.followers = {r: known.get(r) or RemoteReplica(r) for r in directive.replicas if r != self._broker_id}
-            for follower in self.followers.values():
-                in_sync = follower.broker_id in state.isr
-                follower.start_epoch(new_leader=is_new, leader_end=start, in_sync=in_sync, now_ms=now_ms)
+            self.followers.lead(directive, new_leader=is_new, leader_end=start, now_ms=now_ms)
             self._take(directive)
-            self._set_isr(state.isr)
             self.epoch_start_offset = start
             if is_new:
                 self.led_since = state.leader_epoch
@@ -149,8 +116,7 @@ class Partition:
             self.leader_id = directive.state.leader
             self.led_since = NOT_LEADING
             self.epoch_start_offset = None
-            self.followers = {}
-            self._set_isr(())
+            self.followers.leave()
             self._take(directive)
             return led
 
@@ -167,12 +133,7 @@ class Partition:
         self.leader_epoch = state.leader_epoch
         self.partition_epoch = state.zk_version
         self.controller_epoch = state.controller_epoch
-        self.replicas, self.adding = directive.replicas, directive.adding
-
-    def _set_isr(self, isr: tuple[int, ...]) -> None:
-        self.isr = isr
-        self._pending = None
-        self._maximal_isr = maximal(isr)
+        self.replicas = directive.replicas
 
     # ---- the leader writes
 
@@ -202,14 +163,14 @@ class Partition:
                 return ErrorCode.NOT_LEADER_OR_FOLLOWER
             if self.high_watermark < end_offset:
                 return None
-            if len(self._maximal_isr) < self._min_isr():
+            if len(self.followers.maximal) < self._min_isr():
                 return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
             return ErrorCode.NONE
 
     def _check_may_append(self, acks: int) -> None:
         if self.leader_id != self._broker_id:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        if acks == -1 and len(self.isr) < self.log.config.min_insync_replicas:
+        if acks == -1 and len(self.followers.isr) < self.log.config.min_insync_replicas:
             self._check_in_sync()
 
     def _check_in_sync(self) -> None:
@@ -221,12 +182,11 @@ class Partition:
             )
 
     def _min_isr(self) -> int:
-        """More than there are replicas can't be asked for."""
-        return min(self.log.config.min_insync_replicas, len(self.followers) + 1)
+        return self.followers.min_isr(self.log.config.min_insync_replicas)
 
     def _write(self, checked: CheckedRecords, size: int) -> Appended:
         result = self.log.append_checked(checked, leader_epoch=self.leader_epoch)
-        if len(self._maximal_isr) == 1:  # otherwise it moves when the others have fetched
+        if len(self.followers.maximal) == 1:  # otherwise it moves when the others have fetched
             self._advance_high_watermark()
         self.messages_in += result.last_offset - result.first_offset + 1
         self.bytes_in += size
@@ -237,7 +197,7 @@ class Partition:
     def follower(self, broker_id: int, current_leader_epoch: int) -> RemoteReplica:
         """What is known of a follower. One that isn't assigned here may know better: it is told to look again."""
         try:
-            return self.followers[broker_id]
+            return self.followers.by_id[broker_id]
         except KeyError:
             known = current_leader_epoch >= 0
             code = ErrorCode.UNKNOWN_LEADER_EPOCH if known else ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -248,7 +208,7 @@ class Partition:
     ) -> Advance:
         """The follower has everything before the offset. It counts only in the epoch in which it was read for."""
         with self.lock:
-            follower = self.followers.get(broker_id)
+            follower = self.followers.by_id.get(broker_id)
             if follower is None or self.leader_epoch != leader_epoch or self.leader_id != self._broker_id:
                 raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
             before = follower.log_end_offset
@@ -256,7 +216,7 @@ class Partition:
             leader_end = self.log.log_end_offset
             follower.record_fetch(offset, log_start_offset, leader_end=leader_end, now_ms=now_ms)
             follower.broker_epoch = broker_epoch
-            change = None if broker_id in self.isr else self._maybe_expand(follower)
+            change = None if broker_id in self.followers.isr else self._maybe_expand(follower)
             committed = offset != before and self._advance_high_watermark()
         if change is not None:
             return Advance(committed, change)
@@ -267,61 +227,41 @@ class Partition:
         with self.lock:
             if not self.is_leader:
                 return NO_ADVANCE
-            return Advance(self._advance_high_watermark(), self._maybe_shrink())
+            isr = self.followers.shrunk(leader_end=self.log.log_end_offset, now_ms=self._clock.monotonic_ms())
+            return Advance(self._advance_high_watermark(), None if isr is None else self._propose(isr))
 
-    def isr_changed(self, change: IsrChange, state: LeaderAndIsr) -> bool:
-        """The proposed change was made. Answers whether more is committed now."""
+    def isr_answered(self, change: IsrChange, answer: LeaderAndIsr | ErrorCode) -> Advance:
+        """What became of a change that was proposed. One that may succeed later is to be asked for again."""
         with self.lock:
-            if self._pending is not change:
-                return False
-            if state.leader_epoch != self.leader_epoch or state.zk_version < self.partition_epoch:
-                return False
-            log.info("ISR changed", partition=str(self.topic_partition), isr=state.isr, was=self.isr)
-            self._set_isr(state.isr)
-            self.partition_epoch = state.zk_version
-            return self._advance_high_watermark()
-
-    def isr_refused(self, change: IsrChange, *, stay_pending: bool) -> None:
-        """The change was not made. `stay_pending`: what is true now is not known here; the controller will say."""
-        with self.lock:
-            if self._pending is change and not stay_pending:
-                self._set_isr(self.isr)
-
-    def is_pending(self, change: IsrChange) -> bool:
-        return self._pending is change
+            if self.followers.pending is not change:
+                return NO_ADVANCE
+            if isinstance(answer, ErrorCode):
+                log.info("ISR change refused", partition=str(self.topic_partition), isr=change.isr, error=answer.name)
+                if answer in TAKEN_BACK:
+                    self.followers.confirm(self.isr)
+                return NO_ADVANCE if answer in REFUSED else Advance(change=change)
+            if answer.leader_epoch != self.leader_epoch or answer.zk_version < self.partition_epoch:
+                return NO_ADVANCE
+            log.info("ISR changed", partition=str(self.topic_partition), isr=answer.isr, was=self.isr)
+            self.followers.confirm(answer.isr)
+            self.partition_epoch = answer.zk_version
+            return Advance(self._advance_high_watermark())
 
     def low_watermark(self) -> int:
         """The least log start of all live replicas."""
         with self.lock:
             if not self.is_leader:
                 raise KafkaError(self.gone or ErrorCode.NOT_LEADER_OR_FOLLOWER)
-            alive = [f.log_start_offset for f in self.followers.values() if self._is_alive(f.broker_id)]
-            return min([self.log.log_start_offset, *alive])
+            return self.followers.low_watermark(self.log.log_start_offset)
 
     def _maybe_expand(self, follower: RemoteReplica) -> IsrChange | None:
         assert self.epoch_start_offset is not None
-        if self._pending is not None or not self._is_alive(follower.broker_id):
-            return None
-        if not may_join(follower, high_watermark=self.high_watermark, epoch_start=self.epoch_start_offset):
-            return None
-        return self._propose((*self.isr, follower.broker_id))
-
-    def _maybe_shrink(self) -> IsrChange | None:
-        others = [broker_id for broker_id in self.isr if broker_id != self._broker_id]
-        if self._pending is not None or not others:
-            return None
-        lagging = out_of_sync(
-            others,
-            self.followers,
-            leader_end=self.log.log_end_offset,
-            now_ms=self._clock.monotonic_ms(),
-            max_lag_ms=self._max_lag_ms,
-        )
-        return self._propose(tuple(r for r in self.isr if r not in lagging)) if lagging else None
+        isr = self.followers.expanded(follower, high_watermark=self.high_watermark, epoch_start=self.epoch_start_offset)
+        return None if isr is None else self._propose(isr)
 
     def _propose(self, isr: tuple[int, ...]) -> IsrChange:
-        epochs = tuple(self.followers[r].broker_epoch if r in self.followers else -1 for r in isr)
-        self._pending = IsrChange(
+        log.info("ISR change proposed", partition=str(self.topic_partition), isr=isr, was=self.isr)
+        change = IsrChange(
             self.topic_partition,
             self.topic_id,
             self._broker_id,
@@ -329,33 +269,23 @@ class Partition:
             self.partition_epoch,
             self.controller_epoch,
             isr,
-            epochs,
+            self.followers.broker_epochs(isr),
         )
-        self._maximal_isr = maximal(self.isr, isr)
-        log.info("ISR change proposed", partition=str(self.topic_partition), isr=isr, was=self.isr)
-        return self._pending
+        return self.followers.propose(change)
 
     def _advance_high_watermark(self) -> bool:
         """Under the minimal ISR nothing more is committed: a lone replica may lose its tail, which nobody has seen."""
         followers = self.followers
         end = self.log.log_end_offset
-        if followers:
-            if self.leader_id != self._broker_id or len(self.isr) < self._min_isr():
+        if followers.by_id:
+            if len(followers.isr) < self._min_isr():
                 return False
-            end = high_watermark(
-                self.high_watermark, end, followers.values(), self._maximal_isr, is_joining=self._is_joining
-            )
+            end = followers.high_watermark(self.high_watermark, end, self._clock.monotonic_ms())
         if end <= self.high_watermark:
             return False
         self.high_watermark = end
         self.log.producers.advance_high_watermark(end)
         return True
-
-    def _is_joining(self, follower: RemoteReplica) -> bool:
-        now_ms, end = self._clock.monotonic_ms(), self.log.log_end_offset
-        return follower.is_caught_up(end, now_ms=now_ms, max_lag_ms=self._max_lag_ms) and self._is_alive(
-            follower.broker_id
-        )
 
     # ---- the follower writes what it fetched
 

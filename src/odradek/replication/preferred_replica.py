@@ -30,7 +30,7 @@ def preferred_replica_chooser(config: BrokerConfig, metadata: MetadataCache) -> 
             return None
         near = [
             (follower.log_end_offset, follower.broker_id)
-            for follower in list(partition.followers.values())
+            for follower in partition.followers.by_id.values()
             if follower.broker_id in partition.isr
             and follower.log_start_offset <= target.fetch_offset <= follower.log_end_offset
             and (broker := brokers.get(follower.broker_id)) is not None

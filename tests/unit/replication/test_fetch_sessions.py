@@ -8,7 +8,7 @@ from odradek.base.errors import ErrorCode, KafkaError
 from odradek.model.topology import ZERO_UUID, TopicPartition
 from odradek.replication.fetch_sessions import FetchSessions
 from odradek.replication.fetching import FetchOutcome, FetchTarget
-from odradek.replication.partition import FetchedPartition
+from odradek.replication.results import FetchedPartition
 
 
 def named(*partitions: int) -> list[tuple[Any, FetchTarget]]:

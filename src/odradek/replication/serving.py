@@ -1,0 +1,182 @@
+"""The partitions that this broker hosts, as handlers see them: append, fetch, delete records, and wait.
+
+What one request changes may be what others wait for: the thread that made the change completes them, under no lock.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeAlias
+from uuid import UUID
+
+from odradek.base.clock import Clock
+from odradek.base.config.broker_config import BrokerConfig
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.log.partition_log import AppendResult
+from odradek.model.metadata_image import MetadataCache
+from odradek.model.topology import TopicPartition
+from odradek.purgatory.purgatory import Purgatory
+from odradek.purgatory.reaper import ExpirationReaper
+from odradek.replication.delayed_delete import DelayedDelete, DeleteOutcomes
+from odradek.replication.delayed_produce import AppendOutcome, Awaited, DelayedProduce
+from odradek.replication.fetching import DelayedFetch, FetchOutcome, FetchTarget, FetchTerms, Reader, is_enough
+from odradek.replication.isr import IsrChange
+from odradek.replication.partition import Partition
+from odradek.replication.preferred_replica import preferred_replica_chooser
+from odradek.replication.replication_quota import ReplicationQuotas
+from odradek.replication.results import COMMITTED, Advance
+
+Batch: TypeAlias = tuple[TopicPartition, memoryview | KafkaError]
+"""What to append where; what its handler refused already stays refused, in its place."""
+
+Done: TypeAlias = Callable[[ErrorCode, AppendResult | None], None]
+
+
+class HostedPartitions:
+    def __init__(
+        self, broker_id: int, config: BrokerConfig, metadata: MetadataCache, reaper: ExpirationReaper, clock: Clock
+    ) -> None:
+        self.partitions: dict[TopicPartition, Partition] = {}
+        self.offline: set[TopicPartition] = set()
+        self.quotas = ReplicationQuotas(broker_id, config, clock)
+        self.on_isr_change: Callable[[IsrChange], None] = lambda change: None
+        """Takes a change of an ISR to the controller."""
+        self._metadata = metadata
+        self._produces: Purgatory[TopicPartition] = Purgatory("produce", reaper)
+        self._fetches: Purgatory[TopicPartition] = Purgatory("fetch", reaper)
+        self._deletes: Purgatory[TopicPartition] = Purgatory("delete records", reaper)
+        chooser = preferred_replica_chooser(config, metadata)
+        self._reader = Reader(self.find, self.quotas, self.follow_up, chooser)
+
+    def find(self, tp: TopicPartition) -> Partition:
+        try:
+            return self.partitions[tp]
+        except KeyError:
+            if tp in self.offline:
+                code = ErrorCode.KAFKA_STORAGE_ERROR
+            elif self._metadata.image.partition(tp) is not None:
+                code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+            else:
+                code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            raise KafkaError(code) from None
+
+    def topic_name(self, topic_id: UUID) -> str | None:
+        """Of a topic that is hosted here, whether the metadata has heard of it or not."""
+        hosted = self.partitions.copy().items()
+        return next((tp.topic for tp, partition in hosted if partition.topic_id == topic_id), None)
+
+    # ---- requests
+
+    def append(
+        self,
+        batches: Iterable[Batch],
+        *,
+        acks: int,
+        timeout_ms: int,
+        api_version: int,
+        done: Callable[[list[AppendOutcome]], None],
+    ) -> None:
+        """Write what a producer sent. `done` is called exactly once, with an outcome for each batch in order: now, or
+        with acks -1 when the ISR has all of it or the time is up."""
+        outcomes: list[AppendOutcome] = []
+        awaited: list[Awaited] = []
+        for tp, records in batches:
+            if isinstance(records, KafkaError):
+                outcomes.append(records)
+                continue
+            try:
+                partition = self.find(tp)
+                result, awaited_in = partition.append(records, acks=acks, api_version=api_version)
+            except KafkaError as error:
+                outcomes.append(error)
+                continue
+            if acks == -1 and awaited_in != COMMITTED:
+                awaited.append(Awaited(len(outcomes), partition, result.last_offset + 1, awaited_in))
+            outcomes.append(result)
+            self._fetches.check_and_complete(tp)
+        if awaited:
+            delayed = DelayedProduce(timeout_ms, outcomes, awaited, done)
+            self._produces.watch(delayed, delayed.keys)
+        else:
+            done(outcomes)
+
+    def append_own(
+        self, tp: TopicPartition, records: memoryview, *, timeout_ms: int, done: Done, acks: int = -1
+    ) -> None:
+        """What coordinators write: the state that they are rebuilt from. `done` is called exactly once, under no lock
+        of ours: now, or when the ISR has it or the time is up."""
+        try:
+            partition = self.find(tp)
+            result, awaited_in = partition.append_own(records, acks=acks)
+        except KafkaError as error:
+            done(error.code, None)
+            return
+        self._fetches.check_and_complete(tp)
+        if acks != -1 or awaited_in == COMMITTED:
+            done(ErrorCode.NONE, result)
+            return
+
+        def settled(outcomes: list[AppendOutcome]) -> None:
+            (outcome,) = outcomes
+            if isinstance(outcome, KafkaError):
+                done(outcome.code, None)
+            else:
+                done(ErrorCode.NONE, outcome)
+
+        awaited = Awaited(0, partition, result.last_offset + 1, awaited_in)
+        self._produces.watch(DelayedProduce(timeout_ms, [result], [awaited], settled), (tp,))
+
+    def fetch(
+        self, targets: Sequence[FetchTarget], terms: FetchTerms, answer: Callable[[list[FetchOutcome]], None]
+    ) -> None:
+        """`answer` is called exactly once: now, when enough has arrived, or when the wait is over."""
+        outcomes = self._reader.read(targets, terms)
+
+        def counted_answer(outcomes: list[FetchOutcome]) -> None:
+            self._count_bytes_out(outcomes, is_follower=terms.replica_id >= 0)
+            answer(outcomes)
+
+        if terms.max_wait_ms <= 0 or not targets or is_enough(outcomes, terms.min_bytes):
+            counted_answer(outcomes)
+            return
+        delayed = DelayedFetch(self._reader, targets, terms, counted_answer)
+        self._fetches.watch(delayed, [target.partition for target in targets])
+
+    def _count_bytes_out(self, outcomes: Iterable[FetchOutcome], *, is_follower: bool) -> None:
+        for outcome in outcomes:
+            if size := outcome.size:
+                tp = outcome.target.partition
+                if is_follower:
+                    self.quotas.record_leader(tp, size)
+                elif (partition := self.partitions.get(tp)) is not None:
+                    partition.bytes_out += size
+
+    def delete_records(
+        self, offsets: Mapping[TopicPartition, int], *, timeout_ms: int, done: Callable[[DeleteOutcomes], None]
+    ) -> None:
+        """Let logs start later. `done` is called exactly once: when all live replicas do, or when the time is up."""
+        outcomes: DeleteOutcomes = {}
+        awaited: dict[TopicPartition, tuple[Partition, int]] = {}
+        for tp, offset in offsets.items():
+            try:
+                partition = self.find(tp)
+                awaited[tp] = partition, partition.delete_records_before(offset)
+            except KafkaError as error:
+                outcomes[tp] = error
+        self._deletes.try_complete_else_watch(DelayedDelete(timeout_ms, outcomes, awaited, done), list(awaited))
+
+    # ---- those who wait
+
+    def wake(self, tp: TopicPartition) -> None:
+        """Something about the partition has changed: whoever waits for it looks again."""
+        self._produces.check_and_complete(tp)
+        self._fetches.check_and_complete(tp)
+        self._deletes.check_and_complete(tp)
+
+    def follow_up(self, tp: TopicPartition, advance: Advance) -> None:
+        """Do what follows from what a partition has just learnt."""
+        if advance.committed:
+            self._produces.check_and_complete(tp)
+            self._fetches.check_and_complete(tp)
+        if len(self._deletes):
+            self._deletes.check_and_complete(tp)
+        if advance.change is not None:
+            self.on_isr_change(advance.change)
