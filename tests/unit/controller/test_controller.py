@@ -185,7 +185,7 @@ def test_topics_are_created_grow_and_go(open_node: OpenNode) -> None:
     (created,) = create(first, NewTopic("orders", 2, 2, configs=[("retention.ms", "1000")]))
     assert (created.name, created.partitions, created.replication_factor) == ("orders", 2, 2)
     assert first.metadata.image.topics["orders"].id == created.id
-    assert first.admin.configs("orders") == {"retention.ms": "1000"}
+    assert first.store.load_config("topics", "orders") == {"retention.ms": "1000"}
     told = second.fake.wait_for(lambda told: any(isinstance(r, LeaderAndIsrRequest) for r in told))
     assert isinstance(told[0], UpdateMetadataRequest)
 
