@@ -26,6 +26,7 @@ from odradek.log.validation import BatchRules
 from odradek.model.topology import Endpoint, LeaderAndIsr, PartitionDirective, TopicPartition
 from odradek.model.uuid_text import uuid_from_text
 from odradek.replication.fetchers import Fetchers
+from odradek.replication.followers import LagRules
 from odradek.replication.following import Following
 from odradek.replication.partition import Partition
 from odradek.replication.replication_quota import ReplicationQuotas
@@ -46,7 +47,7 @@ class KafkaFollower:
         config = BrokerConfig.from_properties({"zookeeper.connect": peer.zookeeper, "broker.id": str(FOLLOWER)})
         self.log = PartitionLog.open(directory / str(TP), TP, LogConfig())
         self._partition = Partition(
-            TP, topic_id, self.log, FOLLOWER, clock=SYSTEM_CLOCK, max_lag_ms=30_000, is_alive=lambda broker: True
+            TP, topic_id, self.log, FOLLOWER, clock=SYSTEM_CLOCK, lag_rules=LagRules(30_000, lambda broker: True)
         )
         self.fetchers = Fetchers(
             FOLLOWER,
