@@ -139,8 +139,12 @@ def until(holds: Callable[[], Any], what: str) -> None:
         pause.wait(0.02)
 
 
+def shows(node: Node, holds: Callable[[MetadataImage], bool]) -> None:
+    until(lambda: holds(node.metadata.image), "the metadata image shows it")
+
+
 def knows_brokers(node: Node, *ids: int) -> None:
-    assert node.metadata.wait_until(lambda image: sorted(image.brokers) == sorted(ids), PATIENCE_SECONDS * 1000)
+    shows(node, lambda image: sorted(image.brokers) == sorted(ids))
 
 
 class Answers:
@@ -230,7 +234,7 @@ def test_only_the_controller_serves_and_others_ask_it(open_node: OpenNode) -> No
     assert [topic.name for topic in asked.topics] == ["made.by.asking"]
 
     assert first.admin.create_soon("made.by.asking")
-    assert first.metadata.wait_until(lambda image: "made.by.asking" in image.topics, PATIENCE_SECONDS * 1000)
+    shows(first, lambda image: "made.by.asking" in image.topics)
     assert first.controller.ask(lambda answer: ReassignmentsListed(None, answer), PATIENCE_SECONDS * 1000) == {}
 
 
@@ -239,7 +243,7 @@ def test_a_topic_without_a_leader_in_time_is_timed_out(open_node: OpenNode) -> N
     knows_brokers(node, 0)
     (late,) = create(node, NewTopic("orders", 1, 1), timeout_ms=0)
     assert late.code == ErrorCode.REQUEST_TIMED_OUT
-    assert node.metadata.wait_until(lambda image: "orders" in image.topics, PATIENCE_SECONDS * 1000)
+    shows(node, lambda image: "orders" in image.topics)
 
 
 def test_another_broker_takes_over_when_the_controller_goes(zookeeper: str, open_node: OpenNode) -> None:
@@ -259,7 +263,7 @@ def test_another_broker_takes_over_when_the_controller_goes(zookeeper: str, open
         partition = image.partition(tp)
         return partition is not None and (partition.leader, partition.isr) == (1, (1,))
 
-    assert second.metadata.wait_until(leads, PATIENCE_SECONDS * 1000)
+    shows(second, leads)
     assert second.metadata.image.controller_id == 1
 
 
@@ -283,7 +287,7 @@ def test_a_controller_that_was_replaced_without_noticing_resigns(open_node: Open
     node.session.call(lambda zk: zk.set_async("/controller_epoch", str(before + 5).encode(), stat.version))
     create(node, NewTopic("orders", 1, 1), timeout_ms=0)  # obeying it is the first write that is refused
     until(lambda: node.controller.epoch == before + 6, "it notices, and is elected anew")
-    assert node.metadata.wait_until(lambda image: "orders" in image.topics, PATIENCE_SECONDS * 1000)
+    shows(node, lambda image: "orders" in image.topics)
 
 
 JUNK = [
