@@ -92,12 +92,13 @@ def test_what_is_not_there_yet_is_refused_not_ignored(tmp_path: Path) -> None:
     assert "PLAINTEXT" in stopped.stderr
 
 
-def test_a_second_broker_of_the_same_cluster_says_why_it_stops(tmp_path: Path, cluster: LocalCluster) -> None:
+def test_a_second_broker_with_the_same_id_says_why_it_stops(tmp_path: Path, cluster: LocalCluster) -> None:
     settings = {
-        "broker.id": "1",
+        "broker.id": "0",
         "listeners": f"PLAINTEXT://127.0.0.1:{free_port()}",
         "zookeeper.connect": cluster.zookeeper.connect,
+        "zookeeper.session.timeout.ms": "2000",
     }
     stopped = run_broker(tmp_path, **settings)
     assert stopped.returncode == 1
-    assert "broker 0 already controls this cluster" in stopped.stderr
+    assert "a broker with id 0 is already registered at 127.0.0.1" in stopped.stderr

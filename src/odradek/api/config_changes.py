@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 from odradek.api.context import BrokerServices
 from odradek.base.config.definition import UpdateMode
-from odradek.base.config.keys import BROKER_KEYS
+from odradek.base.config.keys import BROKER_KEYS, DYNAMIC_ONLY_KEYS
 from odradek.base.config.topic_config import validate_topic_overrides
 from odradek.base.errors import ConfigError, ErrorCode, KafkaError
 
@@ -64,7 +64,7 @@ def current_overrides(broker: BrokerServices, topic: str) -> dict[str, str]:
     if not topic:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
     try:
-        return broker.topics.configs(topic)
+        return broker.configs.of_topic(topic)
     except KafkaError as error:
         if error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             raise KafkaError(error.code, f"The topic '{topic}' does not exist.") from error
@@ -80,7 +80,25 @@ def set_overrides(broker: BrokerServices, topic: str, overrides: Mapping[str, st
             raise KafkaError(error.code, f"Invalid config value for resource {where}: {error.message}") from error
         raise
     if not validate_only:
-        broker.topics.set_configs(topic, overrides)
+        broker.configs.set_topic(topic, overrides)
+
+
+def set_broker_values(broker: BrokerServices, name: str, values: Mapping[str, str], *, validate_only: bool) -> None:
+    for key, text in values.items():
+        try:
+            DYNAMIC_ONLY_KEYS[key].parse(text)
+        except ConfigError as error:
+            where = f"ConfigResource(type=BROKER, name='{name}')"
+            message = f"Invalid config value for resource {where}: {error}"
+            raise KafkaError(ErrorCode.INVALID_REQUEST, message) from error
+    if not validate_only:
+        broker.configs.set_broker(name, values)
+
+
+def is_dynamic(broker: BrokerServices, resource: Resource, names: Iterable[str]) -> bool:
+    """Whether this is a change of this broker, or of all, that can be made while they run."""
+    is_ours = not resource.resource_name or broker_id_of(resource.resource_name) == broker.id
+    return resource.resource_type == ResourceType.BROKER and is_ours and DYNAMIC_ONLY_KEYS.keys() >= set(names)
 
 
 def refuse(broker: BrokerServices, resource: Resource, names: Iterable[str]) -> None:

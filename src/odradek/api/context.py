@@ -5,13 +5,16 @@ from dataclasses import dataclass
 from time import monotonic_ns
 from typing import ParamSpec, TypeAlias
 
+from odradek.api.control_gate import ControlGate
+from odradek.api.entity_configs import EntityConfigs
 from odradek.api.request_metrics import ApiTimings, Moments
 from odradek.base.clock import Clock
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.logs import get_logger
 from odradek.base.metrics import Registry
+from odradek.controller.controller import Controller
 from odradek.controller.producer_ids import ProducerIds
-from odradek.controller.topics import Topics
+from odradek.controller.topic_admin import TopicAdmin
 from odradek.coordinator.group_coordinator import GroupCoordinator
 from odradek.log.log_dirs import LogDirs
 from odradek.model.metadata_image import MetadataCache
@@ -39,7 +42,10 @@ class BrokerServices:
     metadata: MetadataCache
     replicas: ReplicaManager
     logs: LogDirs
-    topics: Topics
+    control: ControlGate
+    controller: Controller
+    topics: TopicAdmin
+    configs: EntityConfigs
     producer_ids: ProducerIds
     fetch_sessions: FetchSessions
     groups: GroupCoordinator

@@ -1,19 +1,23 @@
 """The composition root: every part of a broker, made and started in one visible order, stopped in the reverse.
 
-    start   directories → ZooKeeper → cluster id, broker id → logs → sockets bound → registration → control → serving
-    stop    serving → control → logs (flushed, checkpointed, marked clean) → ZooKeeper
+    start   directories → ZooKeeper → cluster id, broker id → logs → replication, control → sockets bound →
+            registration → controllers are obeyed → this broker may be one → clients are served
+    stop    leaders are moved away → control → serving → replication → ZooKeeper → logs (flushed, checkpointed, marked
+            clean)
 
 Whatever fails on the way up stops what was started before it.
 """
 
 import threading
+from collections.abc import Callable, Collection
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
-from queue import SimpleQueue
+from typing import TypeVar
 
 from odradek.api.context import BrokerServices
+from odradek.api.control_gate import ControlGate
 from odradek.api.dispatcher import Dispatcher
+from odradek.api.entity_configs import EntityConfigs
 from odradek.base.clock import SYSTEM_CLOCK
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.listeners import SecurityProtocol
@@ -22,18 +26,24 @@ from odradek.base.logs import get_logger
 from odradek.base.metrics import Registry
 from odradek.base.scheduler import Scheduler
 from odradek.broker.broker_metrics import register_broker_metrics
+from odradek.broker.config_application import ConfigApplication
+from odradek.broker.controller_link import ControllerLink
+from odradek.broker.membership import Membership, asks_controller, take_leave
 from odradek.broker.metrics_endpoint import MetricsEndpoint
+from odradek.controller.controller import Controller
 from odradek.controller.producer_ids import ProducerIds
-from odradek.controller.topics import Topics
+from odradek.controller.topic_admin import TopicAdmin
 from odradek.coordinator.group_coordinator import GroupCoordinator
 from odradek.coordinator.group_log import GroupLog
 from odradek.log.log_dirs import LogDirs
 from odradek.model.metadata_image import MetadataCache, MetadataImage
-from odradek.model.topology import Broker, Endpoint
+from odradek.model.topology import Broker, Endpoint, TopicPartition
 from odradek.network.server import SocketServer
 from odradek.network.settings import ListenerSettings, ServerSettings
 from odradek.purgatory.reaper import ExpirationReaper
 from odradek.replication.fetch_sessions import FetchSessions
+from odradek.replication.fetchers import Fetchers
+from odradek.replication.isr_changes import ControllerWay, IsrChanges, Way, ZooKeeperWay
 from odradek.replication.replica_manager import ReplicaManager
 from odradek.zk.registration import (
     BrokerRegistrar,
@@ -41,14 +51,17 @@ from odradek.zk.registration import (
     generate_broker_id,
     get_or_create_cluster_id,
 )
-from odradek.zk.session import SessionEvent, ZkSession
+from odradek.zk.session import SessionEvent, ZkSession, ZkUnavailable
 from odradek.zk.store import ZkStore
+from odradek.zk.topic_configs import TopicConfigs
+from odradek.zk.znodes import ConfigChanges
 
 log = get_logger(__name__)
 
 FETCH_SESSION_EVICTION_MS = 120_000
 PRODUCER_EXPIRY_CHECK_MS = 600_000
 NEVER_MS = 2**62
+CLUSTER_POLL_S = 0.5
 
 
 class BrokerServer:
@@ -62,7 +75,8 @@ class BrokerServer:
         self._running = ExitStack()
         self._stop_asked = threading.Event()
         self._failure: str | None = None
-        self._session_events: SimpleQueue[SessionEvent | None] = SimpleQueue()
+        self._on_session_event: list[Callable[[SessionEvent], None]] = []
+        self._on_znode: list[Callable[[str], None]] = []
 
     # ---- life
 
@@ -104,69 +118,175 @@ class BrokerServer:
             config.zookeeper_connect,
             session_timeout_ms=config.zookeeper_session_timeout_ms,
             connection_timeout_ms=config.zookeeper_connection_timeout_ms,
-            listener=self._session_events.put,
+            listener=lambda event: _tell(self._on_session_event, event),
+            on_znode=lambda path: _tell(self._on_znode, path),
         )
         session.start()
-        started.callback(session.close)
+        goodbye = ExitStack()
+        goodbye.callback(session.close)
+        started.callback(goodbye.close)
         ensure_roots(session)
         cluster_id = get_or_create_cluster_id(session)
         self.id = self._settle_id(logs, session, cluster_id)
 
         logs.load()
         started.callback(logs.close)
+        started.callback(goodbye.close)  # others may take over while the logs are being closed
         scheduler.start()
         started.callback(scheduler.stop)
-
         reaper = ExpirationReaper(self._clock)
         reaper.start()
         started.callback(reaper.stop)
-        metadata = MetadataCache()
-        replicas = ReplicaManager(self.id, config, logs, metadata, reaper, self._clock)
-        logs.on_offline = replicas.take_offline
-        started.callback(lambda: logs.checkpoint_high_watermarks(replicas.high_watermarks()))
 
+        metadata = MetadataCache(MetadataImage(cluster_id))
+        gate = ControlGate()
         store = ZkStore(session)
-        topics = Topics(self.id, config, store, replicas, metadata, self._clock)
+        replicas = self._start_replication(logs, metadata, store, reaper, gate, started)
+        services = self._services(session, store, logs, metadata, reaper, gate, replicas, started)
+        dispatcher = Dispatcher(services)
+        server = SocketServer(_server_settings(config), dispatcher)
+        started.callback(gate.stop)
+        started.callback(server.stop)
+        server.bind()
+
+        membership = self._enter(session, server, services, started)
+        register_broker_metrics(services, server)
+        self._serve_metrics(services, started)
+        self._schedule(scheduler, logs, services)
+        server.start()
+        services.controller.start()
+        started.callback(services.controller.stop)
+        self._await_cluster(metadata)
+        dispatcher.open()
+        started.callback(take_leave, self.id, gate, config, metadata)
+        self.port = membership.endpoints[0].port
+
+    def _start_replication(
+        self,
+        logs: LogDirs,
+        metadata: MetadataCache,
+        store: ZkStore,
+        reaper: ExpirationReaper,
+        gate: ControlGate,
+        started: ExitStack,
+    ) -> ReplicaManager:
+        config, clock = self.config, self._clock
+        replicas = ReplicaManager(self.id, config, logs, metadata, reaper, clock)
+        started.callback(lambda: logs.checkpoint_high_watermarks(replicas.high_watermarks()))
+        fetchers = Fetchers(
+            self.id,
+            config,
+            replicas.partitions.get,
+            clock,
+            replicas.wake,
+            broker_epoch=lambda: gate.broker_epoch,
+            quotas=replicas.quotas,
+        )
+        started.callback(fetchers.stop)
+        replicas.fetchers = fetchers
+        link = ControllerLink(self.id, config, metadata)
+        way: Way = ControllerWay(self.id, lambda: gate.broker_epoch, link.send)
+        if not asks_controller(str(config.get("inter.broker.protocol.version"))):
+            way = ZooKeeperWay(store.update_partition_state_as_leader, store.notify_isr_change)
+        isr_changes = IsrChanges(way, replicas.isr_answered)
+        isr_changes.start()
+        started.callback(isr_changes.stop)
+        started.callback(link.close)
+        replicas.on_isr_change = isr_changes.submit
+        return replicas
+
+    def _services(
+        self,
+        session: ZkSession,
+        store: ZkStore,
+        logs: LogDirs,
+        metadata: MetadataCache,
+        reaper: ExpirationReaper,
+        gate: ControlGate,
+        replicas: ReplicaManager,
+        started: ExitStack,
+    ) -> BrokerServices:
+        config, clock = self.config, self._clock
+        controller = Controller(self.id, config, store, session, clock)
+        self._on_znode.append(controller.znode_changed)
+        self._on_session_event.append(controller.session_changed)
+        link = ControllerLink(self.id, config, metadata)
+        topics = TopicAdmin(controller, config, store, metadata, reaper, link.send)
         started.callback(topics.stop)
-        groups = GroupCoordinator(config, GroupLog(config, replicas, metadata, self._clock), reaper, self._clock)
+        started.callback(link.close)
+        groups = GroupCoordinator(config, GroupLog(config, replicas, metadata, clock), reaper, clock)
         started.callback(groups.stop)
         replicas.on_lead, replicas.on_resign = groups.lead, groups.resign
-        services = BrokerServices(
+        known_configs = TopicConfigs(session, clock)
+        configs = EntityConfigs(config, store, known_configs, metadata)
+        self._follow_configs(ConfigApplication(self.id, known_configs, configs, replicas, controller), known_configs)
+        started.callback(known_configs.stop)
+        logs.on_offline = lambda tps: self._directory_failed(tps, replicas, store)
+        return BrokerServices(
             id=self.id,
             config=config,
-            clock=self._clock,
+            clock=clock,
             metadata=metadata,
             replicas=replicas,
             logs=logs,
+            control=gate,
+            controller=controller,
             topics=topics,
+            configs=configs,
             producer_ids=ProducerIds(self.id, store),
             fetch_sessions=FetchSessions(
-                config.max_incremental_fetch_session_cache_slots, FETCH_SESSION_EVICTION_MS, self._clock
+                config.max_incremental_fetch_session_cache_slots, FETCH_SESSION_EVICTION_MS, clock
             ),
             groups=groups,
             metrics=Registry(),
         )
-        dispatcher = Dispatcher(services)
-        server = SocketServer(_server_settings(config), dispatcher)
-        started.callback(server.stop)
-        server.bind()
 
-        registrar = BrokerRegistrar(session, self._clock)
-        broker = registrar.register(self._describe(server))
-        metadata.image = MetadataImage(cluster_id=cluster_id, controller_id=self.id, brokers={self.id: broker})
-        topics.take_control()
-        topics.load()
-        self._follow_session(registrar, broker, topics, started)
+    def _follow_configs(self, application: ConfigApplication, known: TopicConfigs) -> None:
+        def znode_changed(path: str) -> None:
+            if path == ConfigChanges.path:
+                known.refresh()
 
-        register_broker_metrics(services, server)
-        self._schedule(scheduler, logs, replicas)
-        scheduler.every(
-            "offsets", config.integer("offsets.retention.check.interval.ms"), groups.expire_offsets, delay_ms=0
+        def session_changed(event: SessionEvent) -> None:
+            if event is SessionEvent.SESSION_RENEWED:
+                known.refresh(everything=True)
+
+        known.on_change = application.apply
+        self._on_znode.append(znode_changed)
+        self._on_session_event.append(session_changed)
+        known.start()
+        application.apply_to_broker()
+
+    def _directory_failed(self, tps: Collection[TopicPartition], replicas: ReplicaManager, store: ZkStore) -> None:
+        """By the thread that found out, which waits for nobody: the controller is told by another."""
+        replicas.take_offline(tps)
+
+        def tell() -> None:
+            try:
+                store.notify_log_dir_failure(self.id)
+            except ZkUnavailable as error:
+                log.error("controller can't be told of the failed directory", error=str(error))
+
+        threading.Thread(target=tell, name="directory-failure", daemon=True).start()
+
+    def _enter(self, session: ZkSession, server: SocketServer, services: BrokerServices, started: ExitStack) -> Broker:
+        membership = Membership(
+            self._describe(server),
+            BrokerRegistrar(session, self._clock),
+            services.control,
+            services.controller.broker_registered,
+            self.fail,
         )
-        self._serve_metrics(services, started)
-        server.start()
-        dispatcher.open()
-        self.port = broker.endpoints[0].port
+        broker = membership.enter()
+        started.callback(membership.stop)
+        self._on_session_event.append(membership.session_changed)
+        return broker
+
+    def _await_cluster(self, metadata: MetadataCache) -> None:
+        """Until a controller has told this broker of its cluster, or nobody wants it to serve any more."""
+        told = threading.Event()
+        metadata.on_publish.append(lambda image: told.set())
+        while metadata.image.controller_id < 0 and not self._stop_asked.is_set():
+            told.wait(CLUSTER_POLL_S)
 
     def _settle_id(self, logs: LogDirs, session: ZkSession, cluster_id: str) -> int:
         """The configured id, the one that the directories remember, or a new one; then the directories remember it."""
@@ -197,8 +317,8 @@ class BrokerServer:
         )
         return Broker(self.id, endpoints, self.config.broker_rack)
 
-    def _schedule(self, scheduler: Scheduler, logs: LogDirs, replicas: ReplicaManager) -> None:
-        config = self.config
+    def _schedule(self, scheduler: Scheduler, logs: LogDirs, services: BrokerServices) -> None:
+        config, replicas = self.config, services.replicas
         scheduler.every("retention", config.log_retention_check_interval_ms, replicas.delete_expired, delay_ms=30_000)
         scheduler.every(
             "recovery points", config.log_flush_offset_checkpoint_interval_ms, logs.checkpoint_recovery_points
@@ -214,6 +334,10 @@ class BrokerServer:
             config.replica_high_watermark_checkpoint_interval_ms,
             lambda: logs.checkpoint_high_watermarks(replicas.high_watermarks()),
         )
+        scheduler.every("replica lag", max(1, config.replica_lag_time_max_ms // 2), replicas.check_replicas)
+        scheduler.every(
+            "offsets", config.integer("offsets.retention.check.interval.ms"), services.groups.expire_offsets, delay_ms=0
+        )
 
     def _serve_metrics(self, services: BrokerServices, started: ExitStack) -> None:
         port = self.config.odradek_metrics_port
@@ -224,26 +348,13 @@ class BrokerServer:
         started.callback(endpoint.stop)
         log.info("metrics", url=f"http://{self.config.odradek_metrics_host}:{endpoint.port}/metrics")
 
-    # ---- the session with ZooKeeper
 
-    def _follow_session(self, registrar: BrokerRegistrar, broker: Broker, topics: Topics, started: ExitStack) -> None:
-        """A new session has lost its ephemeral nodes: register and take control again, away from kazoo's threads."""
+T = TypeVar("T")
 
-        def follow() -> None:
-            while (event := self._session_events.get()) is not None:
-                if event is not SessionEvent.SESSION_RENEWED:
-                    continue
-                try:
-                    registrar.register(replace(broker, epoch=-1))
-                    topics.take_control()
-                except Exception as error:
-                    self.fail(str(error))
-                    return
 
-        thread = threading.Thread(target=follow, name="session", daemon=True)
-        thread.start()
-        started.callback(thread.join)
-        started.callback(self._session_events.put, None)
+def _tell(listeners: list[Callable[[T], None]], news: T) -> None:
+    for listener in listeners:
+        listener(news)
 
 
 def _own_host_name() -> str:

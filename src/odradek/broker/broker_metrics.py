@@ -10,7 +10,7 @@ from odradek.network.server import SocketServer
 def register_broker_metrics(services: BrokerServices, server: SocketServer) -> None:
     registry = services.metrics
     replicas, image = services.replicas, services.metadata
-    registry.gauge("kafka_controller_kafkacontroller_activecontrollercount", lambda: 1)
+    registry.gauge("kafka_controller_kafkacontroller_activecontrollercount", lambda: int(services.controller.is_active))
     registry.gauge("kafka_controller_kafkacontroller_globaltopiccount", lambda: len(image.image.topics))
     registry.gauge("kafka_server_replicamanager_partitioncount", lambda: len(replicas.partitions))
     registry.gauge(

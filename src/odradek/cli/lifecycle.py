@@ -30,12 +30,16 @@ DEFAULT_DATA = Path("odradek-data")
 @up.command(
     epilog=examples(
         "odradek up",
+        "odradek up --brokers 3",
         "odradek up --port 19092 --data /tmp/trial --detach",
         "odradek up --set log.retention.hours=1",
     )
 )
 def up_command(
-    brokers: Annotated[int, typer.Option("--brokers", metavar="N", min=1, help="How many brokers.")] = 1,
+    brokers: Annotated[
+        int | None,
+        typer.Option("--brokers", metavar="N", min=1, help="How many brokers.", show_default="1, or as before"),
+    ] = None,
     data: DataOption = DEFAULT_DATA,
     port: Annotated[
         int | None,
@@ -55,15 +59,13 @@ def up_command(
         typer.Option("--set", metavar="KEY=VALUE", help="A broker setting, as in server.properties."),
     ] = None,
 ) -> None:
-    """Start ZooKeeper and a broker, or resume what the directory holds; Ctrl-C stops it cleanly."""
-    if brokers > 1:
-        raise WrongUsage("this version runs one broker; replication comes with a later version")
+    """Start ZooKeeper and brokers, or resume what the directory holds; Ctrl-C stops it cleanly."""
     if console is not None and not no_console:
         raise WrongUsage("the web console comes with a later version; leave --console out")
     overrides = _parse_settings(settings or [])
     cluster = LocalCluster(data)
     with _stopped_by_signals(cluster):
-        cluster.start(zookeeper, port, overrides)
+        cluster.start(zookeeper, port, overrides, brokers)
         print(f"bootstrap.servers={cluster.bootstrap_servers}", flush=True)
         if detach:
             print(f"running in the background; stop it with: odradek down --data {data}", file=sys.stderr)

@@ -23,7 +23,7 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
-    "up": Command("odradek.cli.lifecycle", "up", "start ZooKeeper and a broker on this machine"),
+    "up": Command("odradek.cli.lifecycle", "up", "start ZooKeeper and brokers on this machine"),
     "down": Command("odradek.cli.lifecycle", "down", "stop what `up` started"),
     "kill": Command("odradek.cli.lifecycle", "kill", "crash one broker, as kill -9 does"),
     "start": Command("odradek.cli.lifecycle", "start", "start one broker again"),

@@ -1,12 +1,15 @@
 """A request that waits until this broker's metadata image shows what it asked for."""
 
 from collections.abc import Callable
+from typing import Generic, TypeVar
 
 from odradek.model.metadata_image import MetadataCache, MetadataImage
 from odradek.purgatory.purgatory import DelayedOperation
 
+T = TypeVar("T")
 
-class ImageWait(DelayedOperation):
+
+class ImageWait(DelayedOperation, Generic[T]):
     """`missing` tells what an image lacks; `answer` is told what was still lacking in the end."""
 
     KEY = "image"  # every image may bring what somebody waits for
@@ -16,9 +19,9 @@ class ImageWait(DelayedOperation):
     def __init__(
         self,
         metadata: MetadataCache,
-        missing: Callable[[MetadataImage], set[str]],
+        missing: Callable[[MetadataImage], set[T]],
         timeout_ms: int,
-        answer: Callable[[set[str]], None],
+        answer: Callable[[set[T]], None],
     ) -> None:
         super().__init__(timeout_ms)
         self._metadata = metadata

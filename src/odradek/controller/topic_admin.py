@@ -98,7 +98,7 @@ class TopicAdmin:
         def answer(late: set[str]) -> None:
             done([_timed_out() if isinstance(a, CreatedTopic) and a.name in late else a for a in answers])
 
-        self._wait(missing, timeout_ms, answer)
+        self.when_shown(missing, timeout_ms, answer)
 
     def delete(self, names: Sequence[str], *, timeout_ms: int, done: Callable[[Refusals], None]) -> None:
         answers: Refusals = {}
@@ -113,7 +113,7 @@ class TopicAdmin:
         def missing(image: MetadataImage) -> set[str]:
             return {name for name, topic_id in ids.items() if _has(image, name, topic_id)}
 
-        self._wait(missing, timeout_ms, lambda late: done(_with_timeouts(answers, late)))
+        self.when_shown(missing, timeout_ms, lambda late: done(_with_timeouts(answers, late)))
 
     def add_partitions(
         self,
@@ -138,7 +138,7 @@ class TopicAdmin:
         def missing(image: MetadataImage) -> set[str]:
             return {name for name, t in grown.items() if not _is_led(image, name, t.topic_id, len(t.partitions))}
 
-        self._wait(missing, timeout_ms, lambda late: done(_with_timeouts(answers, late)))
+        self.when_shown(missing, timeout_ms, lambda late: done(_with_timeouts(answers, late)))
 
     def create_soon(self, name: str) -> bool:
         """Have a topic created, as the broker is configured for it. False: too many are waiting already."""
@@ -148,18 +148,6 @@ class TopicAdmin:
             self._to_create[name] = None
             self._creator.submit(self._create_waiting)
         return True
-
-    # --- configuration -------------------------------------------------------------------------------------------
-
-    def configs(self, name: str) -> dict[str, str]:
-        """What was set for the topic over the broker's defaults."""
-        self._known(name)
-        return _available(lambda: self._store.load_config("topics", name))
-
-    def set_configs(self, name: str, overrides: Mapping[str, str]) -> None:
-        """Replace all that was set; every broker learns of it by the notice that is left."""
-        self._known(name)
-        _available(lambda: self._store.set_config("topics", name, overrides))
 
     # --- the steps -----------------------------------------------------------------------------------------------
 
@@ -265,9 +253,10 @@ class TopicAdmin:
 
     # --- waiting for the image -----------------------------------------------------------------------------------
 
-    def _wait(
-        self, missing: Callable[[MetadataImage], set[str]], timeout_ms: int, answer: Callable[[set[str]], None]
+    def when_shown(
+        self, missing: Callable[[MetadataImage], set[T]], timeout_ms: int, answer: Callable[[set[T]], None]
     ) -> None:
+        """Calls `answer` once: when an image lacks nothing any more, or with what it lacks when the time is up."""
         wait = ImageWait(self._metadata, missing, timeout_ms, answer)
         self._waiting.try_complete_else_watch(wait, [ImageWait.KEY])
 

@@ -4,10 +4,8 @@ A reader takes `cache.image` once and works on it without a lock; a writer build
 the handler of UpdateMetadata does, which the controller's requests reach one at a time.
 """
 
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from time import monotonic
 from uuid import UUID
 
 from odradek.model.topology import ZERO_UUID, Broker, Endpoint, TopicPartition
@@ -73,20 +71,6 @@ class MetadataImage:
         names.pop(ZERO_UUID, None)
         return replace(self, controller_id=controller_id, brokers=dict(brokers), topics=topics, topic_names=names)
 
-    def with_topics(self, changed: Iterable[TopicImage]) -> "MetadataImage":
-        topics, names = dict(self.topics), dict(self.topic_names)
-        for topic in changed:
-            topics[topic.name] = topic
-            names[topic.id] = topic.name
-        return replace(self, topics=topics, topic_names=names)
-
-    def without_topics(self, gone: Iterable[str]) -> "MetadataImage":
-        topics, names = dict(self.topics), dict(self.topic_names)
-        for name in gone:
-            if (topic := topics.pop(name, None)) is not None:
-                names.pop(topic.id, None)
-        return replace(self, topics=topics, topic_names=names)
-
 
 def _merged(known: TopicImage | None, update: TopicUpdate) -> dict[int, PartitionImage]:
     is_another_topic = known is not None and ZERO_UUID not in (known.id, update.id) and known.id != update.id
@@ -106,22 +90,8 @@ class MetadataCache:
         self.image = image or MetadataImage()
         self.on_publish: list[Callable[[MetadataImage], None]] = []
         """Told of every image after it was published, by the thread that did; they only take note of it."""
-        self._published = threading.Condition()
 
     def publish(self, image: MetadataImage) -> None:
-        with self._published:
-            self.image = image
-            self._published.notify_all()
+        self.image = image
         for listener in self.on_publish:
             listener(image)
-
-    def wait_until(self, holds: Callable[[MetadataImage], bool], timeout_ms: int) -> bool:
-        """Blocks until an image satisfies the condition, or the time is up; whether it does."""
-        deadline = monotonic() + timeout_ms / 1000
-        with self._published:
-            while not holds(self.image):
-                remaining = deadline - monotonic()
-                if remaining <= 0:
-                    return False
-                self._published.wait(remaining)
-            return True

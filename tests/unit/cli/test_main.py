@@ -51,7 +51,6 @@ def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
         (["broker", "a", "b"], "unexpected argument 'b'"),
         (["broker", "a", "--override", "x"], "--override takes KEY=VALUE, not 'x'"),
         (["broker", "a", "--override"], "--override takes KEY=VALUE"),
-        (["up", "--brokers", "2"], "this version runs one broker; replication comes with a later version"),
         (["up", "--console", "8080"], "the web console comes with a later version"),
         (["up", "--set", "x"], "'x' is not KEY=VALUE"),
         (["up", "--nosuch"], "No such option: --nosuch"),

@@ -1,9 +1,19 @@
 """AlterConfigs (key 33): all of a topic's overrides are replaced by those given.
 
-Versions 0-2. Not done: brokers, which are refused with INVALID_REQUEST.
+Versions 0-2. Of brokers only the limits of a move of replicas can be altered. Not done: the other settings of
+brokers, which are refused with INVALID_REQUEST.
 """
 
-from odradek.api.config_changes import ResourceType, check_keys, current_overrides, outcomes, refuse, set_overrides
+from odradek.api.config_changes import (
+    ResourceType,
+    check_keys,
+    current_overrides,
+    is_dynamic,
+    outcomes,
+    refuse,
+    set_broker_values,
+    set_overrides,
+)
 from odradek.api.context import BrokerServices, RequestContext
 from odradek.api.registry import handles
 from odradek.base.errors import ErrorCode, KafkaError
@@ -32,6 +42,9 @@ def _alter(broker: BrokerServices, resource: AlterConfigsResource, *, validate_o
             current_overrides(broker, resource.resource_name)
             overrides = {config.name: config.value for config in resource.configs if config.value is not None}
             set_overrides(broker, resource.resource_name, overrides, validate_only=validate_only)
+        case ResourceType.BROKER if is_dynamic(broker, resource, names):
+            values = {config.name: config.value for config in resource.configs if config.value is not None}
+            set_broker_values(broker, resource.resource_name, values, validate_only=validate_only)
         case ResourceType.BROKER_LOGGER:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource.resource_type}")
         case _:

@@ -3,28 +3,56 @@
 Versions 0-3. Not done: quotas on creation.
 """
 
+from collections import Counter
+
 from odradek.api.context import RequestContext
-from odradek.api.registry import handles
-from odradek.base.errors import KafkaError
+from odradek.api.registry import LATER, Outcome, handles
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.controller.new_topics import MorePartitions
+from odradek.controller.topic_admin import Refusals
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
-    CreatePartitionsTopic,
     CreatePartitionsTopicResult,
 )
 
 
 @handles(ApiKey.CREATE_PARTITIONS, versions="0-3", may_block=True)
-def create_partitions(request: CreatePartitionsRequest, ctx: RequestContext) -> CreatePartitionsResponse:
-    return CreatePartitionsResponse(results=[_add(topic, request.validate_only, ctx) for topic in request.topics])
+def create_partitions(request: CreatePartitionsRequest, ctx: RequestContext) -> Outcome:
+    times_named = Counter(topic.name for topic in request.topics)
+    twice = KafkaError(ErrorCode.INVALID_REQUEST, "Duplicate topic in request.")
+    refused: Refusals = {name: twice for name, times in times_named.items() if times > 1}
+    asked = [
+        MorePartitions(
+            topic.name,
+            topic.count,
+            None if topic.assignments is None else [tuple(a.broker_ids) for a in topic.assignments],
+        )
+        for topic in request.topics
+        if topic.name not in refused
+    ]
+
+    def response(refusals: Refusals) -> CreatePartitionsResponse:
+        return _response(refusals | refused)
+
+    ctx.broker.topics.add_partitions(
+        asked,
+        validate_only=request.validate_only,
+        timeout_ms=request.timeout_ms,
+        done=ctx.reply_with(response),
+    )
+    return LATER
 
 
-def _add(topic: CreatePartitionsTopic, validate_only: bool, ctx: RequestContext) -> CreatePartitionsTopicResult:
-    result = CreatePartitionsTopicResult(name=topic.name)
-    assignments = None if topic.assignments is None else [tuple(a.broker_ids) for a in topic.assignments]
-    try:
-        ctx.broker.topics.add_partitions(topic.name, topic.count, assignments, validate_only=validate_only)
-    except KafkaError as error:
-        result.error_code, result.error_message = error.code, error.message or None
-    return result
+def _response(refusals: Refusals) -> CreatePartitionsResponse:
+    return CreatePartitionsResponse(
+        results=[
+            CreatePartitionsTopicResult(
+                name=name,
+                error_code=error.code if error else ErrorCode.NONE,
+                error_message=(error.message or None) if error else None,
+            )
+            for name, error in refusals.items()
+        ]
+    )

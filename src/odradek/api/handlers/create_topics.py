@@ -7,11 +7,10 @@ the topic's id. Not done: quotas on creation.
 from collections import Counter
 
 from odradek.api.context import RequestContext
-from odradek.api.registry import handles
+from odradek.api.registry import LATER, Outcome, handles
 from odradek.base.config.describe import describe_topic
 from odradek.base.errors import ErrorCode, KafkaError
-from odradek.controller.new_topics import NewTopic
-from odradek.controller.topics import CreatedTopic
+from odradek.controller.new_topics import CreatedTopic, NewTopic
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.create_topics import (
     CreatableTopic,
@@ -25,20 +24,27 @@ DEFAULT = -1
 
 
 @handles(ApiKey.CREATE_TOPICS, versions="0-7", may_block=True)
-def create_topics(request: CreateTopicsRequest, ctx: RequestContext) -> CreateTopicsResponse:
+def create_topics(request: CreateTopicsRequest, ctx: RequestContext) -> Outcome:
     times_named = Counter(topic.name for topic in request.topics)
-    results = []
-    for name, times in times_named.items():
-        if times > 1:
-            error = KafkaError(ErrorCode.INVALID_REQUEST, f"Create topics request from client named {name} twice.")
-            results.append(_refused(name, error))
     unique = [topic for topic in request.topics if times_named[topic.name] == 1]
-    outcomes = ctx.broker.topics.create(
-        [_new_topic(topic, ctx) for topic in unique], validate_only=request.validate_only
+
+    def response(outcomes: list[CreatedTopic | KafkaError]) -> CreateTopicsResponse:
+        results = [_refused(name, _named_twice(name)) for name, times in times_named.items() if times > 1]
+        for topic, outcome in zip(unique, outcomes, strict=True):
+            results.append(_refused(topic.name, outcome) if isinstance(outcome, KafkaError) else _created(outcome, ctx))
+        return CreateTopicsResponse(topics=results)
+
+    ctx.broker.topics.create(
+        [_new_topic(topic, ctx) for topic in unique],
+        validate_only=request.validate_only,
+        timeout_ms=request.timeout_ms,
+        done=ctx.reply_with(response),
     )
-    for topic, outcome in zip(unique, outcomes, strict=True):
-        results.append(_refused(topic.name, outcome) if isinstance(outcome, KafkaError) else _created(outcome, ctx))
-    return CreateTopicsResponse(topics=results)
+    return LATER
+
+
+def _named_twice(name: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REQUEST, f"Create topics request from client named {name} twice.")
 
 
 def _new_topic(topic: CreatableTopic, ctx: RequestContext) -> NewTopic:

@@ -6,8 +6,9 @@ Versions 0-6. v5 adds messages to errors, v6 topic ids. Not done: quotas on dele
 from uuid import UUID
 
 from odradek.api.context import RequestContext
-from odradek.api.registry import handles
+from odradek.api.registry import LATER, Outcome, handles
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.controller.topic_admin import Refusals
 from odradek.model.topology import ZERO_UUID
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.delete_topics import (
@@ -18,30 +19,41 @@ from odradek.protocol.messages.delete_topics import (
 
 
 @handles(ApiKey.DELETE_TOPICS, versions="0-6", may_block=True)
-def delete_topics(request: DeleteTopicsRequest, ctx: RequestContext) -> DeleteTopicsResponse:
+def delete_topics(request: DeleteTopicsRequest, ctx: RequestContext) -> Outcome:
     if ctx.version < 6:
         named: list[tuple[str | None, UUID]] = [(name, ZERO_UUID) for name in request.topic_names]
     else:
         named = [(topic.name, topic.topic_id) for topic in request.topics]
-    return DeleteTopicsResponse(responses=[_delete(name, topic_id, ctx) for name, topic_id in named])
+    results = [_result(name, topic_id, ctx) for name, topic_id in named]
+
+    def response(refusals: Refusals) -> DeleteTopicsResponse:
+        for result in results:
+            if result.name in refusals and not result.error_code:
+                _refuse(result, refusals[result.name])
+        return DeleteTopicsResponse(responses=results)
+
+    wanted = [result.name for result in results if result.name is not None and not result.error_code]
+    ctx.broker.topics.delete(wanted, timeout_ms=request.timeout_ms, done=ctx.reply_with(response))
+    return LATER
 
 
-def _delete(name: str | None, topic_id: UUID, ctx: RequestContext) -> DeletableTopicResult:
+def _result(name: str | None, topic_id: UUID, ctx: RequestContext) -> DeletableTopicResult:
     result = DeletableTopicResult(name=name, topic_id=topic_id)
     image = ctx.broker.metadata.image
-    try:
-        if not ctx.broker.config.delete_topic_enable:
-            raise KafkaError(ErrorCode.TOPIC_DELETION_DISABLED, "Topic deletion is disabled (delete.topic.enable).")
-        if name is None:
-            result.name = name = image.topic_names.get(topic_id)
-            if name is None:
-                raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, "This server does not host this topic ID.")
-        elif topic_id != ZERO_UUID:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, "Name a topic by its name or by its id, not by both.")
-        elif (topic := image.topics.get(name)) is not None and ctx.version >= 6:
-            result.topic_id = topic.id
-        ctx.broker.topics.delete(name)
-        ctx.broker.groups.forget_topic(name)
-    except KafkaError as error:
-        result.error_code, result.error_message = error.code, error.message or None
+    if not ctx.broker.controller.is_active:
+        result.error_code = ErrorCode.NOT_CONTROLLER
+    elif name is None:
+        result.name = image.topic_names.get(topic_id)
+        if result.name is None:
+            _refuse(result, KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, "This server does not host this topic ID."))
+    elif topic_id != ZERO_UUID:
+        message = "Name a topic by its name or by its id, not by both."
+        _refuse(result, KafkaError(ErrorCode.INVALID_REQUEST, message))
+    elif (topic := image.topics.get(name)) is not None and ctx.version >= 6:
+        result.topic_id = topic.id
     return result
+
+
+def _refuse(result: DeletableTopicResult, error: KafkaError | None) -> None:
+    if error is not None:
+        result.error_code, result.error_message = error.code, error.message or None

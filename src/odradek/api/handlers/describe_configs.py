@@ -11,7 +11,7 @@ from odradek.api.config_changes import ResourceType, broker_id_of
 from odradek.api.context import BrokerServices, RequestContext
 from odradek.api.registry import handles
 from odradek.base.config.definition import ConfigSource
-from odradek.base.config.describe import ConfigEntry, describe_broker, describe_topic
+from odradek.base.config.describe import ConfigEntry, describe_broker, describe_dynamic, describe_topic
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.model.topic_names import check_topic_name
 from odradek.protocol.api_keys import ApiKey
@@ -89,18 +89,20 @@ def _result(
 def _describe_topic(broker: BrokerServices, name: str) -> _Description:
     check_topic_name(name)
     try:
-        overrides = broker.topics.configs(name)
+        overrides = broker.configs.of_topic(name)
     except KafkaError as error:
         raise KafkaError(error.code) from error
     return _Description(describe_topic(broker.config, overrides), _topic_documentation)
 
 
 def _describe_broker(broker: BrokerServices, name: str) -> _Description:
-    """An empty name asks for what was set dynamically for all brokers, which is nothing yet."""
+    """An empty name asks for what was set for all brokers while they ran."""
     if name and _broker_id(name) != broker.id:
         message = f"Unexpected broker id, expected {broker.id} or empty string, but received {name}"
         raise KafkaError(ErrorCode.INVALID_REQUEST, message)
-    return _Description(describe_broker(broker.config) if name else [], _broker_documentation)
+    of_all = broker.configs.of_broker("")
+    entries = describe_broker(broker.config, broker.configs.of_broker(name), of_all) if name else []
+    return _Description(entries or describe_dynamic({}, of_all), _broker_documentation)
 
 
 def _describe_broker_logger(broker: BrokerServices, name: str) -> _Description:

@@ -1,12 +1,22 @@
 """IncrementalAlterConfigs (key 44): a topic's overrides are set, deleted, appended to or subtracted from, one by one.
 
-Versions 0-1. Not done: brokers and broker loggers, which are refused with INVALID_REQUEST.
+Versions 0-1. Of brokers only the limits of a move of replicas can be altered. Not done: the other settings of
+brokers, and broker loggers, which are refused with INVALID_REQUEST.
 """
 
 from collections.abc import Sequence
 from enum import IntEnum
 
-from odradek.api.config_changes import ResourceType, check_keys, current_overrides, outcomes, refuse, set_overrides
+from odradek.api.config_changes import (
+    ResourceType,
+    check_keys,
+    current_overrides,
+    is_dynamic,
+    outcomes,
+    refuse,
+    set_broker_values,
+    set_overrides,
+)
 from odradek.api.context import BrokerServices, RequestContext
 from odradek.api.registry import handles
 from odradek.base.config.definition import ConfigType, format_value
@@ -46,6 +56,11 @@ def _alter(broker: BrokerServices, resource: AlterConfigsResource, *, validate_o
     names = [config.name for config in resource.configs]
     nulls = [c.name for c in resource.configs if c.value is None and c.config_operation != Operation.DELETE]
     check_keys(names, nulls)
+    if is_dynamic(broker, resource, names):
+        values = broker.configs.of_broker(resource.resource_name)
+        apply_operations(values, resource.configs)
+        set_broker_values(broker, resource.resource_name, values, validate_only=validate_only)
+        return
     if resource.resource_type != ResourceType.TOPIC:
         refuse(broker, resource, names)
     overrides = current_overrides(broker, resource.resource_name)

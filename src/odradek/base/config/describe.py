@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from odradek.base.config.broker_config import BrokerConfig, key_of
 from odradek.base.config.definition import ConfigKey, ConfigSource, ConfigType, ConfigValue, UpdateMode, format_value
-from odradek.base.config.keys import BROKER_KEYS, TOPIC_KEYS
+from odradek.base.config.keys import BROKER_KEYS, DYNAMIC_ONLY_KEYS, TOPIC_KEYS
 from odradek.base.config.keys.topic import BROKER_SYNONYMS
 from odradek.base.config.topic_config import effective_values
 
@@ -34,10 +34,36 @@ class ConfigEntry:
     synonyms: tuple[Synonym, ...]
 
 
-def describe_broker(config: BrokerConfig) -> list[ConfigEntry]:
-    """Every known key, then what else the file said."""
+def describe_broker(
+    config: BrokerConfig, own: Mapping[str, str] | None = None, of_all: Mapping[str, str] | None = None
+) -> list[ConfigEntry]:
+    """Every known key, then what else the file said, then what was set while the broker ran: for it, and for all."""
     others = (name for name in config.originals if name not in BROKER_KEYS)
-    return [_broker_entry(config, name) for name in (*BROKER_KEYS, *others)]
+    entries = [_broker_entry(config, name) for name in (*BROKER_KEYS, *others)]
+    return entries + describe_dynamic(own or {}, of_all or {})
+
+
+def describe_dynamic(own: Mapping[str, str], of_all: Mapping[str, str]) -> list[ConfigEntry]:
+    """What was set for a broker while it ran, and for all of them; its own comes first."""
+    entries = []
+    for name in DYNAMIC_ONLY_KEYS.keys() & (own.keys() | of_all.keys()):
+        synonyms = (
+            *((Synonym(name, own[name], ConfigSource.DYNAMIC_BROKER),) if name in own else ()),
+            *((Synonym(name, of_all[name], ConfigSource.DYNAMIC_DEFAULT_BROKER),) if name in of_all else ()),
+        )
+        first = synonyms[0]
+        entries.append(
+            ConfigEntry(
+                name=name,
+                value=first.value,
+                type=DYNAMIC_ONLY_KEYS[name].type,
+                source=first.source,
+                read_only=False,
+                sensitive=False,
+                synonyms=synonyms,
+            )
+        )
+    return sorted(entries, key=lambda entry: entry.name)
 
 
 def describe_topic(config: BrokerConfig, overrides: Mapping[str, str]) -> list[ConfigEntry]:

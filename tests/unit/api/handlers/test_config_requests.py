@@ -21,21 +21,28 @@ CONFIG = BrokerConfig.from_properties({"zookeeper.connect": "zk", "broker.id": "
 
 
 @dataclass
-class Topics:
+class Configs:
     overrides: dict[str, dict[str, str]] = field(default_factory=lambda: {"orders": {"retention.ms": "1000"}})
+    brokers: dict[str, dict[str, str]] = field(default_factory=dict)
 
-    def configs(self, topic: str) -> dict[str, str]:
+    def of_topic(self, topic: str) -> dict[str, str]:
         if topic not in self.overrides:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return dict(self.overrides[topic])
 
-    def set_configs(self, topic: str, overrides: dict[str, str]) -> None:
+    def set_topic(self, topic: str, overrides: dict[str, str]) -> None:
         self.overrides[topic] = dict(overrides)
+
+    def of_broker(self, name: str) -> dict[str, str]:
+        return dict(self.brokers.get(name, {}))
+
+    def set_broker(self, name: str, values: dict[str, str]) -> None:
+        self.brokers[name] = dict(values)
 
 
 @dataclass
 class Services:
-    topics: Topics = field(default_factory=Topics)
+    configs: Configs = field(default_factory=Configs)
     config: BrokerConfig = CONFIG
     id: int = 3
 
@@ -46,9 +53,9 @@ class Context:
     broker: Services = field(default_factory=Services)
 
 
-def context(version: int = 1) -> tuple[RequestContext, Topics]:
+def context(version: int = 1) -> tuple[RequestContext, Configs]:
     made = Context(version)
-    return cast(RequestContext, made), made.broker.topics
+    return cast(RequestContext, made), made.broker.configs
 
 
 def change(name: str, value: str | None, operation: Operation = Operation.SET) -> incremental.AlterableConfig:
@@ -173,3 +180,32 @@ def test_version_0_tells_defaults() -> None:
 
 def test_no_broker_wide_defaults_are_set() -> None:
     assert described(name="") == {}
+
+
+def test_limits_of_moving_replicas_are_set_and_told_for_one_broker_and_for_all() -> None:
+    ctx, configs = context(4)
+    rate = "leader.replication.throttled.rate"
+    resources = [changed(BROKER, "3", change(rate, "1000")), changed(BROKER, "", change(rate, "5"))]
+    answers = incremental_alter_configs(incremental.IncrementalAlterConfigsRequest(resources=resources), ctx).responses
+    assert [answer.error_code for answer in answers] == [ErrorCode.NONE, ErrorCode.NONE]
+    assert configs.brokers == {"3": {rate: "1000"}, "": {rate: "5"}}
+    resource = describe.DescribeConfigsResource(resource_type=BROKER, resource_name="3", configuration_keys=[rate])
+    (result,) = describe_configs(
+        describe.DescribeConfigsRequest(resources=[resource], include_synonyms=True), ctx
+    ).results
+    assert [(entry.value, entry.config_source) for entry in result.configs] == [("1000", ConfigSource.DYNAMIC_BROKER)]
+    assert [(s.value, s.source) for s in result.configs[0].synonyms] == [
+        ("1000", ConfigSource.DYNAMIC_BROKER),
+        ("5", ConfigSource.DYNAMIC_DEFAULT_BROKER),
+    ]
+
+
+def test_a_limit_that_is_no_number_is_refused() -> None:
+    ctx, configs = context()
+    resource = changed(BROKER, "3", change("leader.replication.throttled.rate", "fast"))
+    (answer,) = incremental_alter_configs(
+        incremental.IncrementalAlterConfigsRequest(resources=[resource]), ctx
+    ).responses
+    assert answer.error_code == ErrorCode.INVALID_REQUEST
+    assert "ConfigResource(type=BROKER, name='3')" in (answer.error_message or "")
+    assert configs.brokers == {}

@@ -6,6 +6,7 @@ loaded when somebody asks for documentation and not before.
 
 from odradek.base.config.definition import ConfigKey, read_table
 from odradek.base.config.keys import (
+    dynamic,
     general,
     groups,
     log,
@@ -33,5 +34,6 @@ BROKER_KEYS: dict[str, ConfigKey] = read_table(
     odradek.TABLE,
     no_effect.TABLE,
 )
+DYNAMIC_ONLY_KEYS: dict[str, ConfigKey] = read_table(dynamic.TABLE)
 TOPIC_KEYS: dict[str, ConfigKey] = read_table(topic.TABLE)
 NO_EFFECT: frozenset[str] = frozenset(read_table(no_effect.TABLE))

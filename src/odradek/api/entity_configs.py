@@ -1,0 +1,62 @@
+"""What is set for topics and brokers over their defaults: read and replaced in ZooKeeper, by any broker.
+
+Every broker learns of a change by the notice that is left with it; the one that makes it obeys before it answers.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+from odradek.base.config.broker_config import BrokerConfig
+from odradek.base.config.topic_config import TopicConfig
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.model.metadata_image import MetadataCache
+from odradek.zk.session import ZkUnavailable
+from odradek.zk.store import ZkStore
+from odradek.zk.topic_configs import TopicConfigs
+from odradek.zk.znodes import DEFAULT_ENTITY
+
+
+class EntityConfigs:
+    def __init__(self, config: BrokerConfig, store: ZkStore, known: TopicConfigs, metadata: MetadataCache) -> None:
+        self._config = config
+        self._store = store
+        self._known = known
+        self._metadata = metadata
+
+    def of_topic(self, topic: str) -> dict[str, str]:
+        """KafkaError UNKNOWN_TOPIC_OR_PARTITION for one that isn't there."""
+        if topic not in self._metadata.image.topics:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
+        with _answered_in_time():
+            return self._store.load_config("topics", topic)
+
+    def set_topic(self, topic: str, overrides: Mapping[str, str]) -> None:
+        with _answered_in_time():
+            self._store.set_config("topics", topic, overrides)
+        self._known.look_up([topic])
+        self._known.on_change("topics", topic)
+
+    def effective(self, topic: str) -> TopicConfig:
+        """What the topic's logs are run by, as far as this broker knows; it reads nothing."""
+        return TopicConfig.of(self._config, self._known.of(topic))
+
+    def look_up(self, topics: Iterable[str]) -> None:
+        """Reads what is set for topics that are new here, whose creation leaves no notice."""
+        self._known.look_up(topics)
+
+    def of_broker(self, name: str) -> dict[str, str]:
+        """Of one broker, or with an empty name of all."""
+        with _answered_in_time():
+            return self._store.load_config("brokers", name or DEFAULT_ENTITY)
+
+    def set_broker(self, name: str, values: Mapping[str, str]) -> None:
+        with _answered_in_time():
+            self._store.set_config("brokers", name or DEFAULT_ENTITY, values)
+
+
+@contextmanager
+def _answered_in_time() -> Iterator[None]:
+    try:
+        yield
+    except ZkUnavailable as error:
+        raise KafkaError(ErrorCode.REQUEST_TIMED_OUT, str(error)) from error

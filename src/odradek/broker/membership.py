@@ -1,0 +1,110 @@
+"""This broker as a member of its cluster: registered, again with each new session, and taking leave before it stops.
+
+A lost connection to ZooKeeper is waited out. A lost session has taken the broker's registration with it: a new one is
+made as soon as there is a session, with a new epoch, by which what was meant for the broker before is told apart.
+"""
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from queue import SimpleQueue
+
+from odradek.api.control_gate import ControlGate
+from odradek.base.config.broker_config import BrokerConfig
+from odradek.base.errors import KafkaError
+from odradek.base.logs import get_logger
+from odradek.broker.controller_link import ControllerLink
+from odradek.model.metadata_image import MetadataCache
+from odradek.model.topology import Broker
+from odradek.protocol.messages.controlled_shutdown import ControlledShutdownRequest, ControlledShutdownResponse
+from odradek.zk.registration import BrokerRegistrar
+from odradek.zk.session import SessionEvent, ZkUnavailable
+
+log = get_logger(__name__)
+
+
+class Membership:
+    def __init__(
+        self,
+        broker: Broker,
+        registrar: BrokerRegistrar,
+        gate: ControlGate,
+        on_renewal: Callable[[Broker], None],
+        fail: Callable[[str], None],
+    ) -> None:
+        self._broker = broker
+        self._registrar = registrar
+        self._gate = gate
+        self._on_renewal = on_renewal
+        self._fail = fail
+        self._events: SimpleQueue[SessionEvent | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._follow, name="session", daemon=True)
+
+    def enter(self) -> Broker:
+        """Registers, and stays registered until `stop`."""
+        self._register()
+        self._thread.start()
+        return self._broker
+
+    def session_changed(self, event: SessionEvent) -> None:
+        """Called on a thread of the session's, which must not wait."""
+        self._events.put(event)
+
+    def stop(self) -> None:
+        self._events.put(None)
+        self._thread.join()
+
+    def _register(self) -> None:
+        self._broker = self._registrar.register(replace(self._broker, epoch=-1))
+        self._gate.broker_epoch = self._broker.epoch
+
+    def _follow(self) -> None:
+        while (event := self._events.get()) is not None:
+            if event is not SessionEvent.SESSION_RENEWED:
+                continue
+            try:
+                self._register()
+                self._on_renewal(self._broker)
+            except ZkUnavailable:
+                self._events.put(event)
+            except Exception as error:
+                self._fail(str(error))
+                return
+
+
+def take_leave(broker_id: int, gate: ControlGate, config: BrokerConfig, metadata: MetadataCache) -> None:
+    """Asks the controller to move this broker's leaders away, so that no client notices that it stops."""
+    if not config.controlled_shutdown_enable:
+        return
+    pause = threading.Event()
+    link = ControllerLink(broker_id, config, metadata)
+    for attempts_left in reversed(range(config.controlled_shutdown_max_retries)):
+        if metadata.image.brokers.keys() <= {broker_id}:
+            log.info("no other broker is left to take over")
+            return
+        remaining = _ask_to_leave(link, ControlledShutdownRequest(broker_id=broker_id, broker_epoch=gate.broker_epoch))
+        if remaining == 0:
+            log.info("leaders have been moved away")
+            return
+        if attempts_left:
+            pause.wait(config.controlled_shutdown_retry_backoff_ms / 1000)
+    log.warning("stopping although leaders could not be moved away")
+
+
+def asks_controller(inter_broker_version: str) -> bool:
+    """Whether leaders ask the controller for changes of an ISR, as since 2.7, or write them to ZooKeeper."""
+    major, minor = inter_broker_version.partition("-")[0].split(".")[:2]
+    return (int(major), int(minor)) >= (2, 7)
+
+
+def _ask_to_leave(link: ControllerLink, request: ControlledShutdownRequest) -> int | None:
+    """How many partitions the broker still leads; None when nobody knows."""
+    try:
+        answer: ControlledShutdownResponse = link.send(request)
+    except KafkaError as error:
+        log.warning("controller can't be asked to move leaders away", error=str(error))
+        return None
+    if answer.error_code:
+        log.warning("controller refuses to move leaders away", error_code=answer.error_code)
+        return None
+    return len(answer.remaining_partitions)
