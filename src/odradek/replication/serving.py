@@ -83,7 +83,7 @@ class HostedPartitions:
                 outcomes.append(records)
                 continue
             try:
-                partition = self.find(tp)
+                partition = self.partitions.get(tp) or self.find(tp)
                 result, awaited_in = partition.append(records, acks=acks, api_version=api_version)
             except KafkaError as error:
                 outcomes.append(error)

@@ -79,49 +79,42 @@ def produce(request: ProduceRequest, ctx: RequestContext) -> Outcome:
 
 
 def _response(request: ProduceRequest, ctx: RequestContext, outcomes: list[AppendOutcome]) -> ProduceResponse:
+    response = ProduceResponse()
+    misled: list[tuple[TopicPartition, PartitionProduceResponse]] = []
     in_order = iter(outcomes)
-    response = ProduceResponse(
-        responses=[
-            TopicProduceResponse(
-                name=topic.name,
-                partition_responses=[
-                    _partition(topic.name, data.index, next(in_order)) for data in topic.partition_data
-                ],
-            )
-            for topic in request.topic_data
-        ]
-    )
-    if ctx.version >= FIRST_WITH_LEADER:
-        _tell_leaders(response, ctx)
+    for topic in request.topic_data:
+        answers = []
+        for data in topic.partition_data:
+            outcome = next(in_order)
+            if isinstance(outcome, KafkaError):
+                answer = _refusal(topic.name, data.index, outcome)
+                if outcome.code is ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                    misled.append((TopicPartition(topic.name, data.index), answer))
+            else:
+                answer = PartitionProduceResponse(
+                    index=data.index,
+                    base_offset=outcome.first_offset,
+                    log_append_time_ms=outcome.log_append_time_ms,
+                    log_start_offset=outcome.log_start_offset,
+                )
+            answers.append(answer)
+        response.responses.append(TopicProduceResponse(name=topic.name, partition_responses=answers))
+    if misled and ctx.version >= FIRST_WITH_LEADER:
+        _tell_leaders(misled, response, ctx)
     return response
 
 
-def _tell_leaders(response: ProduceResponse, ctx: RequestContext) -> None:
-    """To those who asked the wrong broker."""
+def _tell_leaders(
+    misled: list[tuple[TopicPartition, PartitionProduceResponse]], response: ProduceResponse, ctx: RequestContext
+) -> None:
     nodes = {}
-    for topic in response.responses:
-        for partition in topic.partition_responses:
-            if partition.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
-                leader = current_leader(TopicPartition(topic.name, partition.index), ctx)
-                partition.current_leader = LeaderIdAndEpoch(leader_id=leader.id, leader_epoch=leader.epoch)
-                nodes[leader.id] = leader_node(leader, ctx)
-    if nodes:
-        response.node_endpoints = [
-            NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
-            for node in nodes.values()
-            if node
-        ]
-
-
-def _partition(topic: str, index: int, outcome: AppendOutcome) -> PartitionProduceResponse:
-    if isinstance(outcome, KafkaError):
-        return _refusal(topic, index, outcome)
-    return PartitionProduceResponse(
-        index=index,
-        base_offset=outcome.first_offset,
-        log_append_time_ms=outcome.log_append_time_ms,
-        log_start_offset=outcome.log_start_offset,
-    )
+    for tp, answer in misled:
+        leader = current_leader(tp, ctx)
+        answer.current_leader = LeaderIdAndEpoch(leader_id=leader.id, leader_epoch=leader.epoch)
+        nodes[leader.id] = leader_node(leader, ctx)
+    response.node_endpoints = [
+        NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack) for node in nodes.values() if node
+    ]
 
 
 def _close_if_failed(ctx: RequestContext, outcomes: list[AppendOutcome]) -> None:
