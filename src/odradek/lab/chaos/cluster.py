@@ -158,7 +158,8 @@ class ChaosCluster:
             self.brokers[broker_id].start(self._environment)
         deadline = time.monotonic() + START_S_MAX
         while not self._agree_on_members():
-            if time.monotonic() > deadline:
+            dead = [broker_id for broker_id in broker_ids if self.brokers[broker_id].pid is None]
+            if dead or time.monotonic() > deadline:
                 ends = {b.id: b.output.read_text(errors="replace")[-800:] for b in self.brokers}
                 raise TimeoutError(f"the brokers did not find each other; their last words: {ends}")
             time.sleep(0.1)
