@@ -21,6 +21,7 @@ from .conftest import JavaTool, TopicMaker, unused_name
 PARTITIONS = 6
 RECORDS = 120
 WAIT_S = 30
+ASK_AGAIN = (KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.COORDINATOR_NOT_AVAILABLE)
 GROUP_COMMAND = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 
 
@@ -123,9 +124,19 @@ def test_a_static_member_comes_back_to_its_partitions(
 
 
 def describe(bootstrap: str, group: str) -> ConsumerGroupDescription:
-    """By a client of its own: one that has seen its broker go may wait long before it looks for it again."""
+    """By a client of its own: one that has seen its broker go may wait long before it looks for it again.
+
+    A broker that is back is known to be the coordinator a little before it knows so itself.
+    """
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
-    return admin.describe_consumer_groups([group])[group].result(WAIT_S)
+    deadline = time.monotonic() + WAIT_S
+    while True:
+        try:
+            return admin.describe_consumer_groups([group])[group].result(WAIT_S)
+        except KafkaException as error:
+            if error.args[0].code() not in ASK_AGAIN or time.monotonic() > deadline:
+                raise
+        time.sleep(0.05)
 
 
 def commits(consumer: Consumer, position: TopicPartition) -> bool:
@@ -232,6 +243,28 @@ def test_kafkas_own_tools(bootstrap: str, topic: str, java_tool: JavaTool) -> No
     reset = groups("--group", group, "--reset-offsets", "--to-earliest", "--topic", f"{topic}:0,1", "--execute")
     assert len(re.findall(rf"{topic} +[01] +0 ", reset)) == 2
     assert "successful" in groups("--delete", "--group", group).lower()
+
+
+def test_kafkas_own_tools_see_a_group_that_lives(
+    bootstrap: str, topic: str, java_tool: JavaTool, new_consumer: NewConsumer
+) -> None:
+    group = unused_name()
+    member = new_consumer(group, topic, client_id="reader", partition_assignment_strategy="range")
+    poll_until([member], lambda: owned(member) == list(range(PARTITIONS)))
+    member.commit(offsets=[TopicPartition(topic, 0, 3)], asynchronous=False)
+
+    def groups(*arguments: object) -> str:
+        return java_tool(GROUP_COMMAND, "--bootstrap-server", bootstrap, "--group", group, *arguments)
+
+    members = groups("--describe", "--members", "--verbose")
+    assert re.search(rf"^{group} +reader-\S+ +/127\.0\.0\.1 +reader +6 +\S*\(0,1,2,3,4,5\)", members, re.MULTILINE)
+    assert re.search(
+        rf"^{group} +{bootstrap} +\(0\) +range +Stable +1 *$", groups("--describe", "--state"), re.MULTILINE
+    )
+    assert "The group is not empty." in groups("--delete")
+    refused = groups("--delete-offsets", "--topic", topic)
+    assert refused.count("while the consumer group is actively subscribed to it") == PARTITIONS
+    assert member.committed([TopicPartition(topic, 0)], timeout=WAIT_S)[0].offset == 3
 
 
 def test_kafkas_own_formatter_reads_what_is_kept(
