@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from odradek.controller.context import PartitionState
-from odradek.model.topology import NO_LEADER, PartitionReplica, TopicPartition
+from odradek.model.topology import NO_LEADER, PartitionReplica
 
 from .stage import play
 from .world import World
@@ -23,7 +23,6 @@ class AnyStory(RuleBasedStateMachine):
     def begin(self, placed: list[str]) -> None:
         self.world = World()
         self.topics = 0
-        self.in_sync_before: dict[TopicPartition, tuple[int, ...]] = {}
         self.say("brokers 0,1,2 come")
         self.say("broker 0 becomes controller")
         self.create(placed)
@@ -97,6 +96,18 @@ class AnyStory(RuleBasedStateMachine):
             f"the leader of {tp} writes the ISR {isr} itself" if itself else f"the leader of {tp} wants the ISR {isr}"
         )
 
+    @rule(pick=st.integers(0, 9), size=st.integers(1, 3), broker=st.sampled_from(BROKERS))
+    def leader_writes_while_a_broker_goes(self, pick: int, size: int, broker: int) -> None:
+        led = sorted(tp for tp, state in self.world.states.items() if state.leader in self.world.registered)
+        if led and self.world.context is not None and broker in self.world.registered:
+            tp = led[pick % len(led)]
+            state = self.world.states[tp]
+            isr = ",".join(map(str, [state.leader, *(b for b in state.isr if b != state.leader)][:size]))
+            self.say(f"the leader of {tp} will write the ISR {isr} just before the controller")
+            self.say(f"broker {broker} dies")
+        self.elect_if_needed()
+        self.world.interference.clear()
+
     @rule(pick=st.integers(0, 9))
     def directory_fails(self, pick: int) -> None:
         roles = sorted((b, tp) for b, broker in self.world.brokers.items() for tp in broker.roles)
@@ -117,6 +128,13 @@ class AnyStory(RuleBasedStateMachine):
         for tp, state in self.world.states.items():
             assert state.leader == NO_LEADER or state.leader in state.isr, f"{tp}: {state}"
             assert state.isr, f"{tp} has nobody in sync"
+
+    @invariant()
+    def the_dead_are_not_in_sync_unless_they_alone_were(self) -> None:
+        context = self.world.context
+        for tp, state in self.world.states.items() if context is not None else ():
+            if context is not None and not context.is_being_deleted(tp.topic) and len(state.isr) > 1:
+                assert {*state.isr} <= self.world.registered.keys(), f"{tp}: {state}"
 
     @invariant()
     def the_controller_knows_what_zookeeper_holds(self) -> None:
@@ -163,6 +181,11 @@ class AnyStory(RuleBasedStateMachine):
 
 
 AnyStory.TestCase.settings = settings(
-    max_examples=60, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=60,
+    stateful_step_count=25,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
 )
 TestAnyStory = AnyStory.TestCase
