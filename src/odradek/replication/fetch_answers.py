@@ -34,10 +34,10 @@ class Outcome(Enum):
 
 
 def take(partition: Follower, tp: TopicPartition, progress: Progress, data: PartitionData) -> Outcome:
-    """Does what the leader's answer asks for. Never raises KafkaError."""
-    if data.error_code:
-        return _refused(tp, progress.following, data.error_code)
+    """Does what the leader's answer asks for. Never raises: one partition's trouble is not the others'."""
     try:
+        if data.error_code:
+            return _refused(tp, progress.following, ErrorCode(data.error_code))
         diverging = data.diverging_epoch
         if diverging is not None and diverging.end_offset >= 0:
             cut(partition, tp, progress.following, (diverging.epoch, diverging.end_offset))
@@ -45,6 +45,9 @@ def take(partition: Follower, tp: TopicPartition, progress: Progress, data: Part
             _append(partition, progress, data)
     except KafkaError as error:
         return failed(tp, error)
+    except Exception:
+        log.exception("answer can't be taken", partition=str(tp), leader=progress.following.leader_id)
+        return Outcome.RETRY
     return Outcome.COPIED
 
 
@@ -79,13 +82,13 @@ def cut(partition: Follower, tp: TopicPartition, following: Following, leader: t
     return found
 
 
-def _refused(tp: TopicPartition, following: Following, code: int) -> Outcome:
-    if code == ErrorCode.OFFSET_OUT_OF_RANGE:
+def _refused(tp: TopicPartition, following: Following, code: ErrorCode) -> Outcome:
+    if code is ErrorCode.OFFSET_OUT_OF_RANGE:
         return Outcome.OUT_OF_RANGE
-    if code == ErrorCode.FENCED_LEADER_EPOCH:
+    if code is ErrorCode.FENCED_LEADER_EPOCH:
         log.info("leader is of a newer epoch", partition=str(tp), leader_epoch=following.leader_epoch)
         return Outcome.OVER
-    log.info("leader refuses", partition=str(tp), leader=following.leader_id, error=ErrorCode(code).name)
+    log.info("leader refuses", partition=str(tp), leader=following.leader_id, error=code.name)
     return Outcome.RETRY
 
 

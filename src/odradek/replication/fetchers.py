@@ -17,7 +17,7 @@ from odradek.replication.fetch_loop import FetchLoop
 from odradek.replication.following import FetchSurroundings, FindFollower, Following
 from odradek.replication.replication_quota import ReplicationQuotas
 
-_STOP_S = 10.0
+_STOP_MS = 10_000  # a loop may be about to connect to a host that doesn't answer; it ends later then
 
 
 class LoopKey(NamedTuple):
@@ -73,8 +73,10 @@ class Fetchers:
             self._loop_of.clear()
         for loop in loops:
             loop.begin_stop()
+        clock = self._surroundings.clock
+        deadline = clock.monotonic_ms() + _STOP_MS
         for loop in loops:
-            loop.join(_STOP_S)
+            loop.join(max(deadline - clock.monotonic_ms(), 0) / 1000)
 
     def _start(self, key: LoopKey) -> FetchLoop:
         loop = FetchLoop(self._surroundings, key.leader_id, key.endpoint, key.number, self._may_end)
