@@ -35,7 +35,7 @@ def asked(context: ControllerContext, event: ReassignmentsAsked) -> Decision[Non
 
 
 def listed(context: ControllerContext, event: ReassignmentsListed) -> Decision[None]:
-    among = context.reassigning if event.partitions is None else event.partitions
+    among = context.reassigning if event.partitions is None else context.reassigning & event.partitions
     found = {tp: context.assignment(tp) for tp in sorted(among)}
     yield Answer(event.answer, {tp: assignment for tp, assignment in found.items() if assignment.is_reassigning})
 

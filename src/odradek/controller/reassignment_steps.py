@@ -14,7 +14,7 @@ With O the replicas that it had and T those that are wanted, the topic's node go
    topic's node is written last, since it is the only place that knows of them. Where nobody of T can lead, the
    partition stays as it is until one of T comes back.
 
-A topic is not deleted while it is reassigned. Many partitions take each step together, in one batch.
+A topic that is deleted takes its reassignments with it. Many partitions take each step together, in one batch.
 Decisions of the event thread, used by `reassignment` only.
 """
 
@@ -37,7 +37,6 @@ from odradek.controller.reassignment_checks import dropped_by
 from odradek.controller.reassignment_node import strike
 from odradek.controller.replica_machine import move_replicas
 from odradek.controller.request_batch import RequestBatch
-from odradek.controller.topic_deletion import mark_ineligible, resume_for
 from odradek.model.topology import LeaderAndIsr, PartitionReplica, ReplicaAssignment, TopicAssignment, TopicPartition
 
 Wanted = Mapping[TopicPartition, ReplicaAssignment]
@@ -65,7 +64,6 @@ def begin(context: ControllerContext, wanted: Wanted) -> Decision[dict[TopicPart
 
 def advance(context: ControllerContext, tps: Sequence[TopicPartition]) -> Decision[None]:
     if tps:
-        yield from mark_ineligible(context, {tp.topic for tp in tps}, "a reassignment is in progress")
         ready, waiting = yield from _split_by_readiness(context, tps)
         yield from _wait(context, waiting)
         yield from _complete(context, ready)
@@ -147,7 +145,6 @@ def _complete(context: ControllerContext, tps: Sequence[TopicPartition]) -> Deci
         context.set_assignment(tp, assignment)
     yield from strike(context, {tp: assignment.replicas for tp, assignment in final.items()})
     context.reassigning.difference_update(final)
-    yield from resume_for(context, _no_longer_reassigned(context, final))
 
 
 def _bring_online(context: ControllerContext, moving: Wanted) -> Decision[None]:
@@ -180,10 +177,6 @@ def _lead_from_target(context: ControllerContext, tps: Sequence[TopicPartition])
         return []
     errors = yield from move_partitions(context, electing, PartitionState.ONLINE, ElectionStrategy.REASSIGN)
     return list(errors)
-
-
-def _no_longer_reassigned(context: ControllerContext, tps: Iterable[TopicPartition]) -> set[str]:
-    return {tp.topic for tp in tps} - {tp.topic for tp in context.reassigning}
 
 
 # --- what the steps share ----------------------------------------------------------------------------------------

@@ -83,15 +83,15 @@ def _read_cluster(context: ControllerContext) -> Decision[None]:
 
 
 def _read_deletions(context: ControllerContext) -> Decision[None]:
-    """A topic with a dead replica, or one that moves, waits. Marks that can't be obeyed are looked at afterwards."""
+    """A topic with a dead replica waits; one that was to move doesn't any more. Other marks are looked at later."""
     marked: set[str] = yield ReadTopicsToDelete()
     context.to_delete = marked & context.topics.keys() if context.delete_topic_enabled else set()
     if marked - context.to_delete:
         yield Schedule(TopicDeletionAsked(), 0)
     for topic in context.to_delete:
         partitions = context.partitions_of(topic)
-        moving = any(tp in context.reassigning for tp in partitions)
-        if moving or not all(context.is_online(replica) for replica in context.replicas_of(partitions)):
+        context.reassigning.difference_update(partitions)
+        if not all(context.is_online(replica) for replica in context.replicas_of(partitions)):
             context.ineligible_for_deletion.add(topic)
 
 

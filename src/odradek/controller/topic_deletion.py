@@ -1,8 +1,8 @@
 """How a topic goes: marked under /admin/delete_topics, its replicas told to delete their logs, its znodes last.
 
-A topic waits (`ineligible_for_deletion`) while one of its replicas is down or it is being reassigned; whoever ends
-that calls `resume_for`. The mark in ZooKeeper goes with the last node, so that a new controller finds a deletion
-that its predecessor didn't finish and tells the replicas again; to delete what is gone already succeeds.
+A topic waits (`ineligible_for_deletion`) while one of its replicas is down; whoever brings it back calls `resume_for`.
+The mark in ZooKeeper goes with the last node, so that a new controller finds a deletion that its predecessor didn't
+finish and tells the replicas again; to delete what is gone already succeeds.
 Decisions of the event thread; nobody else calls them.
 """
 
@@ -22,6 +22,7 @@ from odradek.controller.effects import (
 )
 from odradek.controller.events import StopReplicaAnswered, TopicDeletionAsked
 from odradek.controller.partition_machine import move_partitions
+from odradek.controller.reassignment_node import strike
 from odradek.controller.replica_machine import move_replicas
 from odradek.controller.request_batch import RequestBatch
 from odradek.model.topology import PartitionReplica
@@ -42,8 +43,7 @@ def deletion_asked(context: ControllerContext, event: TopicDeletionAsked) -> Dec
             yield Report(f"topics {_names(known)} stay: delete.topic.enable is false")
             yield DropDeletionMarks(tuple(sorted(known)))
         return
-    reassigned = {tp.topic for tp in context.reassigning}
-    yield from enqueue_deletions(context, known - context.to_delete, waiting=known & reassigned)
+    yield from enqueue_deletions(context, known - context.to_delete)
 
 
 def _drop_marks_of_nothing(unknown: Set[str]) -> Decision[None]:
@@ -57,17 +57,17 @@ def _drop_marks_of_nothing(unknown: Set[str]) -> Decision[None]:
         yield Schedule(TopicDeletionAsked(), LOOK_AGAIN_MS)
 
 
-def enqueue_deletions(
-    context: ControllerContext, topics: Iterable[str], *, waiting: Iterable[str] = ()
-) -> Decision[None]:
-    """Topics shall go; those of `waiting` not before their reassignment is over."""
+def enqueue_deletions(context: ControllerContext, topics: Iterable[str]) -> Decision[None]:
+    """Topics shall go. What was to be moved of them isn't any more: old replicas and new ones go alike."""
     context.to_delete.update(topics)
-    yield from mark_ineligible(context, waiting, "a reassignment is in progress")
+    moving = [tp for tp in sorted(context.reassigning) if context.is_being_deleted(tp.topic)]
+    context.reassigning.difference_update(moving)
+    yield from strike(context, dict.fromkeys(moving))
     yield from resume_deletions(context)
 
 
 def resume_for(context: ControllerContext, topics: Iterable[str]) -> Decision[None]:
-    """What these topics waited for may be over: a broker is back, a reassignment has ended."""
+    """What these topics waited for may be over: brokers are back."""
     waited = context.to_delete.intersection(topics)
     if waited:
         context.ineligible_for_deletion -= waited
