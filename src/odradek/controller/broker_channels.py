@@ -67,11 +67,6 @@ class BrokerChannels:
         for broker_id in list(self._channels):
             self.close(broker_id)
 
-    def waiting(self, broker_id: int) -> int:
-        """How many requests wait for the broker, the one under way not counted."""
-        channel = self._channels.get(broker_id)
-        return 0 if channel is None else len(channel)
-
 
 class _Channel:
     def __init__(
@@ -95,9 +90,6 @@ class _Channel:
         self._thread = threading.Thread(
             target=self._run, name=f"controller-{controller_id}-to-broker-{broker_id}", daemon=True
         )
-
-    def __len__(self) -> int:
-        return len(self._requests)
 
     def start(self) -> None:
         self._thread.start()

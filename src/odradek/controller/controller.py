@@ -6,7 +6,6 @@ is dropped, and whoever waits for an answer of it is told NOT_CONTROLLER.
 """
 
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -15,7 +14,7 @@ from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
 from odradek.controller.event_queue import EventQueue
-from odradek.controller.events import Callback, ControllerElected, Event
+from odradek.controller.events import ControllerElected, Event
 from odradek.controller.office import Office
 from odradek.controller.performer import TenureOver
 from odradek.controller.znode_events import event_of_znode
@@ -108,12 +107,6 @@ class Controller:
         tenure = self._tenure
         return None if tenure is None else tenure.term
 
-    @property
-    def epoch(self) -> int:
-        """Of the present tenure; -1 without one."""
-        term = self.term
-        return -1 if term is None else term.epoch
-
     def submit(self, event: Event) -> None:
         """Somebody who waits for an answer gets it on the event thread: he may only hand it on."""
         tenure = self._tenure
@@ -121,22 +114,6 @@ class Controller:
             _answer(event, _not_controller())
         else:
             self._queue.put(_Happened(tenure, tenure.admit(event)))
-
-    def ask(self, make_event: Callable[[Callback], Event], timeout_ms: int) -> Any:
-        """The answer to the event; an answer that is a KafkaError is raised."""
-        answered = threading.Event()
-        answers: list[Any] = []
-
-        def answer(value: Any) -> None:
-            answers.append(value)
-            answered.set()
-
-        self.submit(make_event(answer))
-        if not answered.wait(timeout_ms / 1000):
-            raise KafkaError(ErrorCode.REQUEST_TIMED_OUT, "The controller did not answer in time.")
-        if isinstance(answers[0], KafkaError):
-            raise answers[0]
-        return answers[0]
 
     def znode_changed(self, path: str) -> None:
         """A watch of anybody's fired; those that aren't the controller's are passed over."""

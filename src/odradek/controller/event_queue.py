@@ -25,9 +25,6 @@ class EventQueue(Generic[T]):
         self._later: list[tuple[int, int, T]] = []
         self._numbers = itertools.count()  # equal times keep the order in which they were asked for
 
-    def __len__(self) -> int:
-        return len(self._items)
-
     def put(self, item: T) -> None:
         with self._changed:
             self._items.append(item)
