@@ -64,12 +64,6 @@ class ReplicaManager(HostedPartitions):
 
     # ---- what the controller asks
 
-    def apply(self, directives: Iterable[PartitionDirective], config: TopicConfig) -> dict[TopicPartition, ErrorCode]:
-        """The same as `become`, for a cluster of one broker."""
-        return self.become(
-            directives, lambda _: config, controller_id=self._broker_id, controller_epoch=self.controller_epoch
-        )
-
     def become(
         self,
         directives: Iterable[PartitionDirective],
@@ -77,12 +71,8 @@ class ReplicaManager(HostedPartitions):
         *,
         controller_id: int,
         controller_epoch: int,
-        full: bool = False,
     ) -> dict[TopicPartition, ErrorCode]:
-        """Lead and follow what the controller says. KafkaError when it is the controller no longer.
-
-        `full`: the directives are all that this broker is to host.
-        """
+        """Lead and follow what the controller says. KafkaError when it is the controller no longer."""
         with self._roles:
             self._check_controller(controller_id, controller_epoch)
             errors: dict[TopicPartition, ErrorCode] = {}
@@ -95,8 +85,6 @@ class ReplicaManager(HostedPartitions):
                     (leaders if leads else followers).append((partition, directive))
             self._make_leaders(leaders, errors)
             self._make_followers(followers)
-            if full:
-                self._report_strays(errors)
             return errors
 
     def stop(
@@ -236,13 +224,6 @@ class ReplicaManager(HostedPartitions):
             with partition.lock if partition else nullcontext():
                 self._logs.delete(tp)
         self.wake(tp)
-
-    def _report_strays(self, known: Mapping[TopicPartition, object]) -> None:
-        """Logs that the controller doesn't know are left alone, as Apache Kafka does; a person should look at them."""
-        hosted = (tp for directory in self._logs.directories for tp in self._logs.logs_in(directory))
-        strays = [str(tp) for tp in hosted if tp not in known]
-        if strays:
-            log.warning("logs that the controller does not know", logs=len(strays), for_example=strays[:10])
 
     def _is_alive(self, broker_id: int) -> bool:
         return broker_id in self._metadata.image.brokers

@@ -60,7 +60,7 @@ class Stage:
     def lead(self, *, wait: bool = True) -> None:
         self.epoch += 1
         directive = PartitionDirective(KEPT_IN, self.topic_id, LeaderAndIsr(0, self.epoch, (0,), 1), (0,))
-        self.replicas.apply([directive], self.topic_config)
+        self.replicas.become([directive], lambda _: self.topic_config, controller_id=0, controller_epoch=1)
         if wait:
             self.await_loaded()
 
