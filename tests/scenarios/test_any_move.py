@@ -80,6 +80,11 @@ class AnyMove(AnyStory):
 
 
 AnyMove.TestCase.settings = settings(
-    max_examples=40, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=30,
+    stateful_step_count=25,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
 )
 TestAnyMove = AnyMove.TestCase
