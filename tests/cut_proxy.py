@@ -14,6 +14,8 @@ class CutProxy:
         self._open: set[socket.socket] = set()
         self._is_cut = False
         self._swallows = False
+        self.swallowed = threading.Event()
+        """Set when an answer was lost."""
         self._accepting = threading.Thread(target=self._accept, daemon=True)
         self._accepting.start()
 
@@ -31,8 +33,10 @@ class CutProxy:
                 end.shutdown(socket.SHUT_RDWR)
 
     def swallow_answers(self) -> None:
-        """Requests still arrive; what is answered from now on is lost."""
-        self._swallows = True
+        """Connections and requests go through; what is answered from now on is lost."""
+        with self._lock:
+            self._swallows = True
+            self._is_cut = False
 
     def mend(self) -> None:
         with self._lock:
@@ -68,7 +72,9 @@ class CutProxy:
     def _pump(self, source: socket.socket, sink: socket.socket, answers: bool) -> None:
         with contextlib.suppress(OSError):
             while data := source.recv(1 << 16):
-                if not (answers and self._swallows):
+                if answers and self._swallows:
+                    self.swallowed.set()
+                else:
                     sink.sendall(data)
         for end in (source, sink):
             with contextlib.suppress(OSError):

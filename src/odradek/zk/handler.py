@@ -27,6 +27,7 @@ class _GatheringSocket:
         self._connection.setblocking(False)
         self._unsent = bytearray()
         self._unread = memoryview(b"")
+        self.was_answered = False
 
     def setblocking(self, flag: bool) -> None:
         """Always non-blocking: kazoo asks `select` first."""
@@ -44,6 +45,7 @@ class _GatheringSocket:
     def recv(self, count: int) -> bytes:
         if not self._unread:
             self._unread = memoryview(self._connection.recv(_CHUNK_BYTES))
+            self.was_answered = True
         taken, self._unread = self._unread[:count], self._unread[count:]
         return bytes(taken)
 
@@ -102,7 +104,8 @@ class _Wakeups:
 
 class PipeliningHandler(SequentialThreadingHandler):  # type: ignore[misc]
     connect_seconds_max = 30.0
-    """How long one server of an ensemble may take: while one doesn't answer, the session must not expire."""
+    """How long one server may take to let a session in. A server that just starts may have lost the request; while it
+    is waited for, the session must not expire."""
 
     def create_connection(self, *args: Any, timeout: float, **kwargs: Any) -> Any:
         connection = super().create_connection(*args, timeout=min(timeout, self.connect_seconds_max), **kwargs)
@@ -121,6 +124,8 @@ class PipeliningHandler(SequentialThreadingHandler):  # type: ignore[misc]
             return [], list(writers), []
         if ready := [reader for reader in readers if getattr(reader, "has_unread", False)]:
             return ready, [], []
+        if timeout is not None and any(isinstance(r, _GatheringSocket) and not r.was_answered for r in readers):
+            timeout = min(timeout, self.connect_seconds_max)
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
             gathering = [reader for reader in readers if isinstance(reader, _GatheringSocket) and not reader.flush()]

@@ -38,6 +38,8 @@ Request = Callable[[KazooClient], Any]
 
 # Of one caller. A server takes in about a thousand of all its clients before it stops reading.
 _IN_FLIGHT_MAX = 500
+# Of a session's timeout a third is for finding a server that answers, but a server under load gets this long.
+_CONNECT_SECONDS_MIN = 2.0
 # Who waits patiently looks this often whether the session was closed meanwhile.
 _PATIENCE_SECONDS = 1.0
 _LOST = (ConnectionLoss, SessionExpiredError, OperationTimeoutError)
@@ -111,7 +113,8 @@ class ZkSession:
             )
         except ValueError as error:
             raise ConfigError(f"zookeeper.connect={connect!r} is not a list of HOST:PORT ({error})") from error
-        handler.connect_seconds_max = session_timeout_ms / 1000 / len(self._client.hosts)
+        thirds = 3 * len(self._client.hosts)
+        handler.connect_seconds_max = max(_CONNECT_SECONDS_MIN, session_timeout_ms / 1000 / thirds)
         self._client.add_listener(self._on_state)
 
     def start(self) -> None:

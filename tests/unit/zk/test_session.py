@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from kazoo.protocol.connection import _SESSION_EXPIRED
 
+from cut_proxy import CutProxy
 from odradek.base.errors import ConfigError, FatalError
 from odradek.zk.server import EmbeddedZooKeeper, free_port
 from odradek.zk.session import SessionEvent, ZkSession, ZkUnavailable
@@ -51,7 +52,7 @@ def test_requests_wait_for_a_server_that_restarts(tmp_path: Path) -> None:
     events: queue.Queue[SessionEvent] = queue.Queue()
     server = EmbeddedZooKeeper(tmp_path)
     server.start()
-    session = ZkSession(server.connect, session_timeout_ms=30_000, connection_timeout_ms=60_000, listener=events.put)
+    session = ZkSession(server.connect, session_timeout_ms=60_000, connection_timeout_ms=60_000, listener=events.put)
     try:
         session.start()
         session.ensure_paths(["/kept"])
@@ -63,6 +64,20 @@ def test_requests_wait_for_a_server_that_restarts(tmp_path: Path) -> None:
     finally:
         session.close()
         server.stop()
+
+
+def test_a_server_that_lets_nobody_in_is_left_before_the_session_expires(
+    open_session: OpenSession, proxy: CutProxy
+) -> None:
+    events: queue.Queue[SessionEvent] = queue.Queue()
+    session = open_session(events.put, 90_000, through=proxy)
+    session._client.handler.connect_seconds_max = 1.0
+    proxy.cut()
+    assert events.get(timeout=60) is SessionEvent.CONNECTION_LOST
+    proxy.swallow_answers()
+    assert proxy.swallowed.wait(60), "it takes the connection and never answers"
+    proxy.mend()
+    assert events.get(timeout=60) is SessionEvent.CONNECTION_RESTORED
 
 
 def test_a_server_that_stays_away_is_an_error_and_not_a_wait_for_ever(tmp_path: Path) -> None:
