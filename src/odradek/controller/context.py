@@ -124,8 +124,10 @@ class ControllerContext:
 
     def is_online(self, replica: PartitionReplica, *, include_shutting_down: bool = False) -> bool:
         """Its broker lives and its directory works."""
-        live = self.brokers.keys() if include_shutting_down else self.live_brokers()
-        return replica.broker in live and replica.partition not in self.offline_replicas.get(replica.broker, ())
+        tp, broker = replica
+        if broker not in self.brokers or (broker in self.shutting_down and not include_shutting_down):
+            return False
+        return broker not in self.offline_replicas or tp not in self.offline_replicas[broker]
 
     def online_replicas(self, tp: TopicPartition) -> tuple[int, ...]:
         return tuple(b for b in self.assignment(tp).replicas if self.is_online(PartitionReplica(tp, b)))

@@ -84,8 +84,9 @@ def _only_legal(
     context: ControllerContext, tps: Iterable[TopicPartition], target: PartitionState
 ) -> Decision[list[TopicPartition]]:
     legal = []
+    legal_from = LEGAL_FROM[target]
     for tp in tps:
-        if context.partition_state(tp) in LEGAL_FROM[target]:
+        if context.partition_state(tp) in legal_from:
             legal.append(tp)
         else:
             yield Report(f"partition {tp} can't go from {context.partition_state(tp).name} to {target.name}", "error")

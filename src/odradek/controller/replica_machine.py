@@ -26,6 +26,8 @@ LEGAL_FROM: Mapping[ReplicaState, frozenset[ReplicaState]] = {
     ReplicaState.NON_EXISTENT: frozenset({ReplicaState.DELETION_SUCCESSFUL}),
 }
 
+_NAMES = {state: state.name for state in ReplicaState}
+
 
 def move_replicas(
     context: ControllerContext, replicas: Iterable[PartitionReplica], target: ReplicaState
@@ -56,8 +58,9 @@ def _only_legal(
     context: ControllerContext, replicas: Iterable[PartitionReplica], target: ReplicaState
 ) -> Decision[list[PartitionReplica]]:
     legal = []
+    legal_from = LEGAL_FROM[target]
     for replica in replicas:
-        if context.replica_state(replica) in LEGAL_FROM[target]:
+        if context.replica_state(replica) in legal_from:
             legal.append(replica)
         else:
             state = context.replica_state(replica).name
@@ -99,7 +102,7 @@ def _to_offline(context: ControllerContext, replicas: list[PartitionReplica], ba
     for broker, on_broker in by_broker.items():
         for replica in on_broker:
             batch.add_stop_replica((broker,), replica.partition, delete=False)
-        with_state = [replica.partition for replica in on_broker if replica.partition in context.states]
+        with_state = {r.partition: context.states[r.partition] for r in on_broker if r.partition in context.states}
         changes = yield from _leave_isr(context, broker, with_state)
         for replica in on_broker:
             tp = replica.partition
@@ -167,11 +170,10 @@ _MOVES: Mapping[ReplicaState, Callable[[ControllerContext, list[PartitionReplica
 
 
 def _leave_isr(
-    context: ControllerContext, broker: int, tps: list[TopicPartition]
+    context: ControllerContext, broker: int, known: dict[TopicPartition, LeaderAndIsr]
 ) -> Decision[dict[TopicPartition, str]]:
     """Answers what changed in each partition, empty where the broker wasn't in sync; without those that failed."""
     changes: dict[TopicPartition, str] = {}
-    known = {tp: context.states[tp] for tp in tps}
     for _ in range(ROUNDS_MAX):
         wanted = {tp: without_replica(context, state, broker) for tp, state in known.items() if broker in state.isr}
         changes |= {tp: "" for tp in known if tp not in wanted}
@@ -204,6 +206,8 @@ def _without(brokers: tuple[int, ...], broker: int) -> tuple[int, ...]:
 
 
 def _move(context: ControllerContext, replica: PartitionReplica, target: ReplicaState, detail: str = "") -> Moved:
-    moved = Moved(f"replica {replica}", (context.replica_state(replica).name, target.name), detail)
+    (topic, number), broker = replica
+    before = context.replica_states.get(replica, ReplicaState.NON_EXISTENT)
+    moved = Moved(f"replica {topic}-{number}@{broker}", (_NAMES[before], _NAMES[target]), detail)
     context.replica_states[replica] = target
     return moved
