@@ -38,7 +38,7 @@ def test_a_newcomer_follows_leads_and_hands_back(
 ) -> None:
     kafka = kafka_command(kafka_lib)
     launch = {0: kafka, 1: kafka} if controlled_by == "kafka" else {NEWCOMER: kafka}
-    settings = {"offsets.topic.replication.factor": "2", "zookeeper.session.timeout.ms": "6000"}
+    settings = {"offsets.topic.replication.factor": "2", "zookeeper.session.timeout.ms": "18000"}
     with ChaosCluster(
         tmp_path / f"by-{controlled_by}", zookeeper, launch=launch, first=(0, 1), settings=settings
     ) as cluster:
