@@ -94,5 +94,5 @@ def _losing_every_race(decision: Decision[object], context: ControllerContext) -
             effect = decision.send(brought)
             yield effect
             brought = {} if isinstance(effect, UpdatePartitionStates) else {TP: context.states[TP]}
-    except StopIteration as end:
-        assert set(end.value) == {TP}
+    except StopIteration:
+        return
