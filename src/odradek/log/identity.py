@@ -4,13 +4,14 @@ meta.properties      version=0, broker.id, cluster.id; what else stands there (K
 partition.metadata   version: 0, topic_id: 22 characters of URL-safe base64
 """
 
+import os
 from pathlib import Path
 from uuid import UUID
 
 from odradek.base.config.properties import format_properties, parse_properties
 from odradek.base.errors import FatalError
 from odradek.base.logs import get_logger
-from odradek.log.checkpoint import replace_file
+from odradek.log.checkpoint import replace_file, sync_directory
 from odradek.model.uuid_text import uuid_from_text, uuid_to_text
 
 META_PROPERTIES = "meta.properties"
@@ -68,4 +69,18 @@ def read_topic_id(directory: Path) -> UUID | None:
 
 
 def write_topic_id(directory: Path, topic_id: UUID) -> None:
-    replace_file(directory / PARTITION_METADATA, f"version: 0\ntopic_id: {uuid_to_text(topic_id)}".encode())
+    """Without waiting for the disk, for which a thousand new partitions would wait a thousand times."""
+    path = directory / PARTITION_METADATA
+    temporary = path.with_name(path.name + ".tmp")
+    temporary.write_bytes(f"version: 0\ntopic_id: {uuid_to_text(topic_id)}".encode())
+    temporary.replace(path)
+
+
+def make_topic_id_durable(directory: Path) -> None:
+    """Waits for the disk. A directory that has gone meanwhile needs it no more."""
+    try:
+        with open(directory / PARTITION_METADATA, "rb") as file:
+            os.fsync(file.fileno())
+        sync_directory(directory)
+    except FileNotFoundError:
+        return

@@ -40,7 +40,13 @@ from odradek.log.checkpoint import (
     write_offsets,
 )
 from odradek.log.config import LogConfig
-from odradek.log.identity import read_broker_id, read_topic_id, write_broker_id, write_topic_id
+from odradek.log.identity import (
+    make_topic_id_durable,
+    read_broker_id,
+    read_topic_id,
+    write_broker_id,
+    write_topic_id,
+)
 from odradek.log.partition_log import PartitionLog
 from odradek.model.topology import ZERO_UUID, TopicPartition
 
@@ -258,6 +264,12 @@ class LogDirs:
     def _set_topic_id(self, opened: PartitionLog, topic_id: UUID) -> None:
         write_topic_id(opened.directory, topic_id)
         self._topic_ids[opened.partition] = topic_id
+
+        def settle() -> None:
+            with self._failing(opened.directory.parent):
+                make_topic_id_durable(opened.directory)
+
+        self._background.once(f"topic id of {opened.partition}", settle)
 
     def _forget_former(self, directory: Path, tp: TopicPartition) -> None:
         """A deleted log of the same name must leave no offsets behind that a restart would apply to the new one."""
