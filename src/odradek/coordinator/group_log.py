@@ -48,8 +48,9 @@ class GroupLog:
         )
 
     def is_new(self, partition: int) -> bool:
-        """Nothing was ever written to it."""
-        return self._replicas.find(TopicPartition(OFFSETS_TOPIC, partition)).log.log_end_offset == 0
+        """Nothing was ever written to it, as far as is known."""
+        found = self._replicas.partitions.get(TopicPartition(OFFSETS_TOPIC, partition))
+        return found is not None and found.log.log_end_offset == 0
 
     def replay(self, partition: int) -> GroupReplay:
         return replay(self._replicas.find(TopicPartition(OFFSETS_TOPIC, partition)).log, self._load_bytes)

@@ -168,7 +168,9 @@ class GroupOffsets:
 
     def forget_topic(self, topic: str) -> None:
         """It is deleted: a topic of the same name begins anew."""
-        self._forget_everywhere(lambda held: [tp for tp in held.offsets if tp.topic == topic])
+        self._forget_everywhere(
+            lambda held: [tp for tp in {*held.offsets, *held.unsettled_offsets()} if tp.topic == topic]
+        )
 
     def expire(self) -> None:
         """What retention says, and groups of which nothing is left."""

@@ -256,6 +256,14 @@ def test_a_group_is_deleted_with_what_is_on_its_way(stage: Stage) -> None:
     assert stage.groups.list_groups() == []
 
 
+def test_a_deleted_topic_takes_along_what_is_on_its_way(stage: Stage) -> None:
+    stage.commit("g", 1)
+    stage.groups.forget_topic("orders")
+    stage.log.settle()
+    stage.log.settle()
+    assert stage.groups.list_groups() == []
+
+
 def test_a_member_that_joins_while_its_group_is_deleted_keeps_it(stage: Stage) -> None:
     stage.commit("g", 1)
     stage.log.settle()
