@@ -10,7 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 from kazoo.client import KazooClient
-from kazoo.exceptions import NodeExistsError, NoNodeError
+from kazoo.exceptions import BadVersionError, NodeExistsError, NoNodeError
 
 from odradek.base.clock import SYSTEM_CLOCK, Clock
 from odradek.base.errors import FatalError
@@ -110,7 +110,7 @@ class BrokerRegistrar:
         if self._session.is_own(stat.ephemeralOwner):
             try:
                 self._session.call(lambda zk: zk.delete_async(path, stat.version))
-            except NoNodeError:
+            except (NoNodeError, BadVersionError):
                 log.debug("the earlier session's registration went by itself")
         return None
 

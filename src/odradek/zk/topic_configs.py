@@ -17,6 +17,7 @@ from odradek.zk.znodes import ConfigChanges
 log = get_logger(__name__)
 
 _RETRY_SECONDS = 1.0
+_PURGE_INTERVAL_MS = 60_000
 _KEPT_TYPES = ("topics", "brokers")
 OnChange = Callable[[str, str], None]
 """Told the entity's type (as in /config) and its name, after `of` and `of_broker` answer with the change."""
@@ -33,6 +34,7 @@ class TopicConfigs:
         self._generation = 0
         self._configs: dict[str, dict[str, dict[str, str]]] = {entity_type: {} for entity_type in _KEPT_TYPES}
         self._seen: str | None = None
+        self._purged_ms: int | None = None
         self._wake = threading.Condition()
         self._due = self._all_due = self._stopped = False
         self._thread = threading.Thread(target=self._run, name="config-changes", daemon=True)
@@ -109,7 +111,13 @@ class TopicConfigs:
         if tell:
             for entity_type, name in changed:
                 self._tell(entity_type, name)
-        self._patient_store.purge_config_changes(self._clock.now_ms())
+        self._maybe_purge()
+
+    def _maybe_purge(self) -> None:
+        """Not at each change: it looks at every notice that there is."""
+        if self._purged_ms is None or self._clock.monotonic_ms() - self._purged_ms >= _PURGE_INTERVAL_MS:
+            self._purged_ms = self._clock.monotonic_ms()
+            self._patient_store.purge_config_changes(self._clock.now_ms())
 
     def _tell(self, entity_type: str, name: str) -> None:
         log.info("configuration changed", entity_type=entity_type, name=name)
