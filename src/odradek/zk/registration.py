@@ -32,6 +32,8 @@ log = get_logger(__name__)
 _POLL_SECONDS = 0.1
 # ZooKeeper expires sessions in steps of its tick, so a dead broker's node may outlive its session's timeout a little.
 _EXPIRY_MARGIN_MS = 2_000
+# And a server gives no session less than two of its ticks, whatever was asked for.
+_SESSION_TIMEOUT_MIN_MS = 4_000
 
 
 def ensure_roots(session: ZkSession) -> None:
@@ -70,7 +72,8 @@ class BrokerRegistrar:
         A node of another session may be what a crash of this same broker left behind, so it gets the time that a
         session needs to expire. If it is still there then, its owner lives, and that is fatal.
         """
-        deadline_ms = self._clock.monotonic_ms() + self._session.session_timeout_ms + _EXPIRY_MARGIN_MS
+        expiry_ms = max(self._session.session_timeout_ms, _SESSION_TIMEOUT_MIN_MS) + _EXPIRY_MARGIN_MS
+        deadline_ms = self._clock.monotonic_ms() + expiry_ms
         told = False
         while (epoch := self._try_register(broker)) is None:
             if self._clock.monotonic_ms() >= deadline_ms:
