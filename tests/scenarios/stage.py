@@ -83,6 +83,11 @@ def broker_bounces(world: World, broker: str) -> None:
     world.register(int(broker))
 
 
+@sentence(r"broker (?P<broker>\d+) moves to port (?P<port>\d+)")
+def broker_moves(world: World, broker: str, port: str) -> None:
+    world.move(int(broker), int(port))
+
+
 @sentence(r"broker (?P<broker>\d+) becomes controller(?P<deletes_nothing>, which may not delete topics)?")
 def controller_elected(world: World, broker: str, deletes_nothing: str | None) -> None:
     world.elect_controller(int(broker), delete_topic_enabled=deletes_nothing is None)

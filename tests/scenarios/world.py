@@ -170,6 +170,12 @@ class World:
         self._changed(BrokerRegistration.path(broker_id))
         self._changed(BrokerIds.path, children=True)
 
+    def move(self, broker_id: int, port: int) -> None:
+        """It writes its registration anew, in the same session."""
+        held = self.registered[broker_id]
+        self.registered[broker_id] = replace(held, endpoints=(replace(held.endpoints[0], port=port),))
+        self._changed(BrokerRegistration.path(broker_id))
+
     def lose(self, broker_id: int) -> None:
         """Its session ends, and whatever it was with it."""
         del self.registered[broker_id]
