@@ -1,4 +1,4 @@
-"""`odradek up`, `down`, `kill` and `start`: a cluster on this machine, kept in one directory."""
+"""`odradek up`, `down`, `kill`, `start` and `stop`: a cluster on this machine, kept in one directory."""
 
 import signal
 import sys
@@ -19,6 +19,7 @@ up = typer.Typer(rich_markup_mode="rich")
 down = typer.Typer()
 kill = typer.Typer()
 start = typer.Typer()
+stop = typer.Typer()
 
 DataOption = Annotated[
     Path, typer.Option("--data", metavar="DIR", help="Where the cluster lives; nothing is written elsewhere.")
@@ -94,6 +95,14 @@ def start_command(broker: BrokerArgument, data: DataOption = DEFAULT_DATA) -> No
     """Start one broker again, with the configuration that it has."""
     started = LocalCluster(data).start_broker(broker)
     print("broker {} serves at {}:{}".format(broker, *started.address), file=sys.stderr)
+
+
+@stop.command()
+def stop_command(broker: BrokerArgument, data: DataOption = DEFAULT_DATA) -> None:
+    """Stop one broker cleanly: it hands its partitions to the others first."""
+    if not LocalCluster(data).broker(broker).stop():
+        raise FatalError(f"broker {broker} is not running; start it with: odradek start --data {data} {broker}")
+    print(f"broker {broker} stopped", file=sys.stderr)
 
 
 def _parse_settings(settings: list[str]) -> dict[str, str]:

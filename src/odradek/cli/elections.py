@@ -1,0 +1,105 @@
+"""`odradek elections`: elect the preferred leaders of partitions, or unclean ones (kafka-leader-election)."""
+
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.cli.cluster_client import NOT_YET_DONE, ClusterClient
+from odradek.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption, Format, FormatOption, print_rows
+from odradek.cli.partition_files import read_partitions
+from odradek.cli.usage import WrongUsage, examples
+from odradek.model.topology import TopicPartition
+from odradek.protocol.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse, TopicPartitions
+
+app = typer.Typer(add_completion=False)
+
+
+class ElectionType(StrEnum):
+    PREFERRED = "preferred"
+    UNCLEAN = "unclean"
+
+
+_NUMBERS = {ElectionType.PREFERRED: 0, ElectionType.UNCLEAN: 1}
+
+
+@app.command(
+    epilog=examples(
+        "odradek elections --all-topic-partitions",
+        "odradek elections --topic orders --partition 0",
+        "odradek elections --election-type unclean --path-to-json-file partitions.json",
+    )
+)
+def elections(
+    election_type: Annotated[
+        ElectionType,
+        typer.Option("--election-type", case_sensitive=False, help="An unclean one may lose records."),
+    ] = ElectionType.PREFERRED,
+    topic: Annotated[str | None, typer.Option("--topic", help="Of this topic.", show_default=False)] = None,
+    partition: Annotated[int | None, typer.Option("--partition", min=0, show_default=False)] = None,
+    path_to_json_file: Annotated[
+        Path | None, typer.Option("--path-to-json-file", metavar="FILE", show_default=False)
+    ] = None,
+    all_topic_partitions: Annotated[bool, typer.Option("--all-topic-partitions", help="Of every partition.")] = False,
+    bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Elect leaders."""
+    wanted = _wanted(topic, partition, path_to_json_file, all_topic_partitions)
+    with ClusterClient(bootstrap_server) as client:
+        outcomes = client.retrying(partial(_elect, client, election_type, wanted), NOT_YET_DONE)
+    rows = [
+        {"topic": tp.topic, "partition": tp.partition, "outcome": _outcome(code), "reason": reason}
+        for tp, (code, reason) in sorted(outcomes.items())
+    ]
+    print_rows(
+        rows, ("topic", "partition", "outcome", "reason"), output, empty="every partition has its leader already"
+    )
+    if any(code not in (ErrorCode.NONE, ErrorCode.ELECTION_NOT_NEEDED) for code, _ in outcomes.values()):
+        raise typer.Exit(1)
+
+
+def _wanted(
+    topic: str | None, partition: int | None, path: Path | None, all_partitions: bool
+) -> list[TopicPartition] | None:
+    """None: all."""
+    if sum([topic is not None, path is not None, all_partitions]) != 1:
+        raise WrongUsage("give one of --topic with --partition, --path-to-json-file, --all-topic-partitions")
+    if (topic is None) != (partition is None):
+        raise WrongUsage("--topic and --partition go together")
+    if path is not None:
+        return read_partitions(path, "--path-to-json-file")
+    return None if topic is None or partition is None else [TopicPartition(topic, partition)]
+
+
+def _elect(
+    client: ClusterClient, election_type: ElectionType, wanted: list[TopicPartition] | None
+) -> dict[TopicPartition, tuple[ErrorCode, str | None]]:
+    topics = None
+    if wanted is not None:
+        names = dict.fromkeys(tp.topic for tp in wanted)
+        topics = [TopicPartitions(topic=n, partitions=[tp.partition for tp in wanted if tp.topic == n]) for n in names]
+    request = ElectLeadersRequest(
+        election_type=_NUMBERS[election_type], topic_partitions=topics, timeout_ms=client.request_timeout_ms
+    )
+    response = client.ask_controller(request, ElectLeadersResponse)
+    if response.error_code:
+        raise KafkaError(ErrorCode(response.error_code))
+    return {
+        TopicPartition(result.topic, p.partition_id): (ErrorCode(p.error_code), p.error_message)
+        for result in response.replica_election_results
+        for p in result.partition_result
+    }
+
+
+def _outcome(code: ErrorCode) -> str:
+    match code:
+        case ErrorCode.NONE:
+            return "elected"
+        case ErrorCode.ELECTION_NOT_NEEDED:
+            return "not needed"
+        case _:
+            return code.name
