@@ -30,6 +30,7 @@ class Copy:
         self.log = log
         self.epoch = epoch
         self.high_watermark = log.log_start_offset
+        self.cuts: list[int] = []
 
     def append_fetched(
         self, records: memoryview, *, leader_epoch: int, high_watermark: int, log_start_offset: int
@@ -42,6 +43,7 @@ class Copy:
 
     def truncate_to(self, offset: int, *, leader_epoch: int) -> None:
         self._check(leader_epoch)
+        self.cuts.append(offset)
         self.log.truncate_to(offset)
 
     def start_over_at(self, offset: int, *, leader_epoch: int) -> None:
@@ -179,6 +181,32 @@ def test_a_log_that_parted_from_the_leaders_is_cut_where_they_part(
     assert [entry.epoch for entry in copy.log.epochs.entries] == [epoch for epoch, _ in theirs]
     asked_first = any(isinstance(request, OffsetForLeaderEpochRequest) for request in stage.leader.asked)
     assert asked_first == (fetch_version < 12)
+
+
+def test_a_stale_high_watermark_cuts_nothing(stage: Stage) -> None:
+    """KIP-101: a follower that came back cut its log there, was elected, and what was committed was gone."""
+    theirs = stage.lead(TP, (0, 10))
+    copy = stage.follow(TP, (0, 10))
+    assert copy.high_watermark == 0
+    write(theirs, 5, 2)
+    stage.until_equal(TP)
+    assert copy.cuts == []
+
+
+def test_the_same_leader_in_a_new_epoch_is_compared_with_again(stage: Stage) -> None:
+    """KAFKA-7164: it may have lost its tail, and a follower that only went on would have kept that."""
+    theirs = stage.lead(TP, (0, 10))
+    copy = stage.follow(TP)
+    stage.until_equal(TP)
+    copy.epoch = 6
+    theirs.truncate_to(6)
+    stage.leader.epoch = 6
+    theirs.begin_epoch(6)
+    write(theirs, 6, 8)
+    stage.fetchers.follow({TP: stage.order(TP)})
+    eventually(lambda: copy.log.epochs.latest_epoch == 6)
+    stage.until_equal(TP)
+    assert copy.cuts == [6]
 
 
 def test_a_copy_that_ends_before_the_leaders_log_begins_starts_over(stage: Stage) -> None:
