@@ -27,9 +27,13 @@ from odradek.zk.znodes import (
     ControllerEpoch,
     CorruptZnode,
     EntityConfig,
+    IsrChanges,
+    LogDirFailures,
     PartitionState,
+    PreferredElection,
     ProducerIdBlock,
     ProducerIds,
+    Reassignments,
     Topic,
 )
 
@@ -143,6 +147,18 @@ def test_topic_ids_are_22_characters_of_base64() -> None:
     assert uuid_to_text(topic_id) == "FwTOqYluQQySrfP2_NDrvg"
 
 
+@pytest.mark.parametrize(
+    ("content", "entity"),
+    [
+        (b'{"version":2,"entity_path":"topics/orders"}', ("topics", "orders")),
+        (b'{"version":2,"entity_path":"users/ann/clients/app"}', ("users", "ann/clients/app")),
+        (b'{"version":1,"entity_type":"topics","entity_name":"orders"}', ("topics", "orders")),
+    ],
+)
+def test_notices_of_old_and_new_tools_are_read(content: bytes, entity: tuple[str, str]) -> None:
+    assert ConfigChanges.decode("config_change_0000000001", content) == entity
+
+
 DECODERS: list[Callable[[bytes], object]] = [
     lambda content: BrokerRegistration.decode(0, content, 1),
     lambda content: Topic.decode("orders", content),
@@ -152,6 +168,11 @@ DECODERS: list[Callable[[bytes], object]] = [
     Controller.decode,
     ControllerEpoch.decode,
     ProducerIdBlock.decode,
+    Reassignments.decode,
+    PreferredElection.decode,
+    lambda content: ConfigChanges.decode("config_change_0", content),
+    lambda content: IsrChanges.decode("isr_change_0", content),
+    lambda content: LogDirFailures.decode("log_dir_event_0", content),
 ]
 
 

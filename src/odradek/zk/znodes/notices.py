@@ -29,8 +29,11 @@ class ConfigChanges:
         """The entity's type and its name, which may itself be a path: users/USER/clients/CLIENT."""
 
         def read(fields: dict[str, Any]) -> tuple[str, str]:
-            if integer(fields["version"]) == 1:
+            version = integer(fields["version"])
+            if version == 1:
                 return text(fields["entity_type"]), text(fields["entity_name"])
+            if version != 2:
+                raise ValueError(f"unknown version {version}")
             entity_type, slash, name = text(fields["entity_path"]).partition("/")
             if not slash:
                 raise ValueError("entity_path has no name")
