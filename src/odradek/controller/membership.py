@@ -55,11 +55,11 @@ def broker_info_changed(context: ControllerContext, event: BrokerInfoChanged) ->
     context.brokers[event.broker_id] = now
     listener = context.inter_broker_listener
     if now.endpoint(listener) != known.endpoint(listener):
-        yield CloseChannel(event.broker_id)
-        yield OpenChannel(now)
-    batch = RequestBatch(context)
-    batch.add_update_metadata(context.brokers)
-    yield from batch.flush()
+        yield from _reconnect(context, now)
+    else:
+        batch = RequestBatch(context)
+        batch.add_update_metadata(context.brokers)
+        yield from batch.flush()
 
 
 def watch_brokers(brokers: Iterable[int]) -> Watch:
@@ -78,6 +78,19 @@ def _brokers_came(context: ControllerContext, came: Mapping[int, Broker]) -> Dec
     yield from elect_missing_leaders(context)
     yield from reassignment.restart_for(context, came)
     yield from topic_deletion.resume_for(context, {replica.partition.topic for replica in replicas})
+
+
+def _reconnect(context: ControllerContext, broker: Broker) -> Decision[None]:
+    """What waited in the old channel is lost with it, so the broker is told everything again."""
+    yield CloseChannel(broker.id)
+    yield OpenChannel(broker)
+    yield from _tell_of(context, context.brokers.keys() - {broker.id}, (broker.id,))
+    replicas = context.replicas_on((broker.id,))
+    to_delete = [replica for replica in replicas if replica.partition.topic in context.deletion_begun]
+    to_serve = [r for r in replicas if r.partition.topic not in context.deletion_begun and context.is_online(r)]
+    yield from move_replicas(context, to_serve, ReplicaState.ONLINE)
+    yield from topic_deletion.fail_deletions(context, to_delete)
+    yield from topic_deletion.resume_for(context, {replica.partition.topic for replica in to_delete})
 
 
 def _tell_of(context: ControllerContext, others: Iterable[int], came: Iterable[int]) -> Decision[None]:
