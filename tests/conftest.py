@@ -4,12 +4,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from apache_kafka import KafkaPeer, Unobtainable, kafka_jars
 from odradek.zk.server import EmbeddedZooKeeper
 
 # also when the package is not installed, and its entry point unknown
 pytest_plugins = ["odradek.testing"]
+
+# On a loaded machine an example takes as long as it takes.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 
 @pytest.fixture(scope="session")

@@ -28,7 +28,7 @@ from odradek.replication.replica_manager import ReplicaManager
 KEPT_IN = TopicPartition(OFFSETS_TOPIC, 0)
 ORDERS = TopicPartition("orders", 0)
 DAY_MS = 86_400_000
-WAIT_S = 10
+WAIT_S = 60
 
 
 class Stage:

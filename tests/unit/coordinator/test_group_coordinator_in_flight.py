@@ -22,7 +22,7 @@ from odradek.purgatory.reaper import ExpirationReaper
 
 KEPT_IN = TopicPartition(OFFSETS_TOPIC, 0)
 ORDERS = TopicPartition("orders", 0)
-WAIT_S = 30
+WAIT_S = 60
 
 
 class SlowLog(GroupLog):
