@@ -106,7 +106,6 @@ def create_topics(teller: Teller) -> None:
     teller.tool("kafka-topics", "--create", "--topic", "orders", "--partitions", "3", "--replication-factor", "3")
     teller.tool("kafka-topics", "--create", "--topic", "toomany", "--partitions", "1", "--replication-factor", "4")
     teller.tool("kafka-topics", "--create", "--topic", "twice", "--replica-assignment", "0:0")
-    teller.tool("kafka-topics", "--create", "--topic", "unknown", "--replica-assignment", "0:7")
     teller.tool("kafka-topics", "--create", "--topic", "wrong", "--config", "retention.ms=soon")
     teller.tool("kafka-topics", "--describe", "--topic", "absent")
     for path in ("", "/partitions/0/state"):

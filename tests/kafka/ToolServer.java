@@ -16,19 +16,27 @@ import org.apache.kafka.common.utils.Exit;
  * answer is a line: exit status, a tab, what the tool printed (both streams) in base64.
  */
 public class ToolServer {
-    private static final class Exited extends RuntimeException {
-        final int status;
+    /** What tools print of it, if they catch everything, is taken out of their output. */
+    private static final String MARK = "<exited>";
 
-        Exited(int status) {
-            super(null, null, false, false);
-            this.status = status;
+    /** Thrown where a tool would end the JVM. */
+    private static final class Exited extends RuntimeException {
+        Exited() {
+            super(MARK, null, false, false);
+        }
+
+        @Override
+        public String toString() {
+            return MARK;
         }
     }
 
+    private static Integer status;
+
     public static void main(String[] arguments) throws Exception {
         PrintStream answers = System.out;
-        Exit.setExitProcedure((status, message) -> { throw new Exited(status); });
-        Exit.setHaltProcedure((status, message) -> { throw new Exited(status); });
+        Exit.setExitProcedure((code, message) -> exit(code));
+        Exit.setHaltProcedure((code, message) -> exit(code));
         var requests = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = requests.readLine(); line != null; line = requests.readLine()) {
             String[] words = line.split("\t", -1);
@@ -38,25 +46,31 @@ public class ToolServer {
             System.setOut(stream);
             System.setErr(stream);
             System.setIn(new ByteArrayInputStream(decoded(words[1]).getBytes(StandardCharsets.UTF_8)));
-            int status = scala.Console$.MODULE$.withOut(stream, () -> run(words[0], tool));
+            status = null;
+            scala.Console$.MODULE$.withOut(stream, () -> run(words[0], tool));
             stream.flush();
-            answers.println(status + "\t" + Base64.getEncoder().encodeToString(printed.toByteArray()));
+            byte[] text = printed.toString(StandardCharsets.UTF_8).replace(MARK + "\n", "").getBytes(StandardCharsets.UTF_8);
+            answers.println((status == null ? 0 : status) + "\t" + Base64.getEncoder().encodeToString(text));
             answers.flush();
         }
     }
 
-    private static int run(String name, String[] arguments) {
+    /** The first status counts: a tool that catches what is thrown here may try to exit again. */
+    private static void exit(int code) {
+        if (status == null) status = code;
+        throw new Exited();
+    }
+
+    private static Object run(String name, String[] arguments) {
         try {
             Class.forName(name).getMethod("main", String[].class).invoke(null, (Object) arguments);
-            return 0;
         } catch (InvocationTargetException thrown) {
-            if (thrown.getCause() instanceof Exited exited) return exited.status;
-            thrown.getCause().printStackTrace();
-            return 1;
+            if (status == null) status = 1;
+            if (!(thrown.getCause() instanceof Exited)) thrown.getCause().printStackTrace();
         } catch (ReflectiveOperationException wrong) {
-            wrong.printStackTrace();
-            return 1;
+            throw new IllegalArgumentException(wrong);
         }
+        return null;
     }
 
     private static String decoded(String word) {
