@@ -41,8 +41,8 @@ class FetchSession:
         self._unsaid: dict[TopicPartition, None] = {}
         self._to_forget: dict[TopicPartition, UUID] = {}
 
-    def __bool__(self) -> bool:
-        return bool(self._positions)
+    def __len__(self) -> int:
+        return len(self._positions)
 
     def __contains__(self, tp: TopicPartition) -> bool:
         return tp in self._positions

@@ -17,6 +17,7 @@ from odradek.replication.summons import Summons
 
 _GRACE_MS = 5  # for an answer that may be on its way, before a fetch is given up
 _GIVE_UP_EVERY_MS = 100  # giving up costs a connection and a full fetch: not for each of many orders
+_GIVE_UP_PARTITIONS_PER_MS = 2  # and a full fetch costs the more, the more partitions there are
 
 _LAST_WITHOUT_DIVERGENCE = 11  # the last Fetch whose answer doesn't tell of diverging epochs
 _LAST_BY_NAME = 12
@@ -111,7 +112,8 @@ class LeaderLink:
             if summons.is_stopping:
                 return False
             if summons.is_urgent and give_up_at is None:
-                give_up_at = max(now + _GRACE_MS, self._gave_up_at + _GIVE_UP_EVERY_MS)
+                pause_ms = max(_GIVE_UP_EVERY_MS, len(self._session) // _GIVE_UP_PARTITIONS_PER_MS)
+                give_up_at = max(now + _GRACE_MS, self._gave_up_at + pause_ms)
             until = deadline if give_up_at is None else min(deadline, give_up_at)
             if peer.fileno() in summons.poll(self._poller, until - now):
                 return True
