@@ -25,38 +25,29 @@ _MAX_EPOCH = 2**31 - 1
 
 
 @dataclass(slots=True)
-class _Known:
-    """A partition in a session: the target as last asked, and what the fetcher was last told."""
-
-    target: FetchTarget
-    high_watermark: int = -1
-    log_start_offset: int = -1
-
-
-@dataclass(slots=True)
 class FetchSession:
     id: int
     by_topic_id: bool
     is_follower: bool = False
     epoch: int = 1  # what the next request must carry
     last_used_ms: int = 0
-    partitions: OrderedDict[Hashable, _Known] = field(default_factory=OrderedDict)
+    partitions: OrderedDict[Hashable, FetchTarget] = field(default_factory=OrderedDict)
     lock: threading.Lock = field(default_factory=threading.Lock)  # a client may ask again before it is answered
 
     def update(self, named: Iterable[tuple[Hashable, FetchTarget]], forgotten: Iterable[Hashable]) -> None:
         with self.lock:
             for key, target in named:
                 known = self.partitions.get(key)
-                if known is None:
-                    self.partitions[key] = _Known(target)
-                else:
-                    known.target = target
+                if known is not None:
+                    target.told_high_watermark, target.told_log_start = known.told_high_watermark, known.told_log_start
+                    target.seen_in = known.seen_in
+                self.partitions[key] = target
             for key in forgotten:
                 self.partitions.pop(key, None)
 
     def targets(self) -> list[FetchTarget]:
         with self.lock:
-            return [known.target for known in self.partitions.values()]
+            return list(self.partitions.values())
 
     def news(self, keyed: Iterable[tuple[Hashable, FetchOutcome]], *, full: bool) -> list[FetchOutcome]:
         """What must be told. Partitions that sent records go to the end, so that the others get their turn."""
@@ -73,14 +64,14 @@ class FetchSession:
         return told
 
     @staticmethod
-    def _remember(known: _Known, outcome: FetchOutcome) -> bool:
+    def _remember(known: FetchTarget, outcome: FetchOutcome) -> bool:
         found = outcome.found
         if outcome.error or found is None:
-            known.high_watermark = -1  # whatever comes next is news
+            known.told_high_watermark = -1  # whatever comes next is news
             return True
-        moved = known.high_watermark != found.high_watermark or known.log_start_offset != found.log_start_offset
-        known.high_watermark, known.log_start_offset = found.high_watermark, found.log_start_offset
-        return moved or outcome.size > 0 or outcome.diverging is not None
+        moved = known.told_high_watermark != found.high_watermark or known.told_log_start != found.log_start_offset
+        known.told_high_watermark, known.told_log_start = found.high_watermark, found.log_start_offset
+        return moved or outcome.size > 0 or outcome.diverging is not None or outcome.read_from >= 0
 
 
 class FetchSessions:

@@ -4,10 +4,11 @@ Consumers read up to the high watermark, from the leader or from a follower; fol
 leader's log, and by asking tell how far they are.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from odradek.base.clock import Clock
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.log.partition_log import PartitionLog
 from odradek.model.topology import TopicPartition
@@ -21,7 +22,10 @@ CONSUMER = -1
 
 @dataclass(slots=True)
 class FetchTarget:
-    """One partition as a fetcher names it. `error` is set when the request already got it wrong."""
+    """One partition as a fetcher names it. `error` is set when the request already got it wrong.
+
+    A session keeps its targets, and with each what the fetcher was last told; otherwise it was told nothing.
+    """
 
     partition: TopicPartition
     topic_id: UUID
@@ -31,6 +35,9 @@ class FetchTarget:
     last_fetched_epoch: int = -1
     error: ErrorCode = ErrorCode.NONE
     log_start_offset: int = -1  # the follower's own
+    told_high_watermark: int = -1
+    told_log_start: int = -1
+    seen_in: Partition | None = None  # where it was last looked for, and found to be in order
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,16 +81,23 @@ PreferredReplica = Callable[[Partition, FetchTarget, FetchTerms], int | None]
 
 
 class Reader:
-    """Reads for fetches. `on_advance` is told what a follower's fetch has led to."""
+    """Reads for fetches. `on_advance` is told what a follower's fetch has led to.
+
+    Most partitions of a session are quiet most of the time, and there may be thousands: they cost next to nothing.
+    """
 
     def __init__(
         self,
+        partitions: Mapping[TopicPartition, Partition],
         find: FindPartition,
+        clock: Clock,
         quotas: ReplicationQuotas,
         on_advance: Callable[[TopicPartition, Advance], None],
         preferred_replica: PreferredReplica | None,
     ) -> None:
+        self._partitions = partitions
         self._find = find
+        self._clock = clock
         self._quotas = quotas
         self._on_advance = on_advance
         self._preferred_replica = preferred_replica
@@ -91,12 +105,16 @@ class Reader:
     def read(self, targets: Sequence[FetchTarget], terms: FetchTerms, *, again: bool = False) -> list[FetchOutcome]:
         """Read in the order asked until the bytes run out. The first record found is never cut for being too large.
 
-        `again`: the fetch was looked at before, and what it tells of the follower is known already.
+        Those of which there is nothing new to tell are left out. `again`: the fetch was looked at before, and what it
+        tells of the follower is known already.
         """
         outcomes = []
         remaining = terms.max_bytes
         min_one = not terms.strict_max_bytes
+        now_ms = self._clock.monotonic_ms()
         for target in targets:
+            if target.told_high_watermark >= 0 and self._is_quiet(target, terms, now_ms):
+                continue
             outcome = self._read_one(target, terms, min(remaining, target.max_bytes), min_one, again)
             if size := outcome.size:
                 min_one = False
@@ -113,6 +131,7 @@ class Reader:
             partition = self._find(target.partition)
             if target.topic_id.int and partition.topic_id.int and target.topic_id != partition.topic_id:
                 return FetchOutcome(target, ErrorCode.INCONSISTENT_TOPIC_ID)
+            target.seen_in = partition
             if terms.replica_id >= 0:
                 return self._read_for_follower(partition, target, terms, max_bytes, min_one, again)
             if self._preferred_replica is not None and terms.rack:
@@ -169,19 +188,49 @@ class Reader:
         found = FetchedPartition(records, watermark, partition.last_stable_offset(watermark), log.log_start_offset)
         return FetchOutcome(target, ErrorCode.NONE, found)
 
-    def has_moved(self, target: FetchTarget, terms: FetchTerms) -> bool:
-        """Whether a second look at the partition would find more than nothing: records, or an error."""
-        try:
-            partition = self._find(target.partition)
-            partition.check_epoch(target.current_leader_epoch, only_leader=terms.only_leader)
-        except KafkaError:
-            return True
-        if terms.replica_id >= 0:
-            return partition.log.log_end_offset > target.fetch_offset and not self._quotas.leader_throttled(
-                target.partition, in_sync=terms.replica_id in partition.isr
-            )
-        end = partition.high_watermark
-        return (partition.last_stable_offset(end) if terms.isolation == READ_COMMITTED else end) > target.fetch_offset
+    def _is_quiet(self, target: FetchTarget, terms: FetchTerms, now_ms: int) -> bool:
+        """Whether all is as the fetcher knows it. A follower that has everything has caught up once more."""
+        partition = self._partitions.get(target.partition)
+        if (
+            partition is None
+            or partition is not target.seen_in
+            or partition.leader_epoch != target.current_leader_epoch
+            or partition.high_watermark != target.told_high_watermark
+            or partition.log.log_start_offset != target.told_log_start
+        ):
+            return False
+        if terms.replica_id < 0:
+            return partition.high_watermark <= target.fetch_offset <= partition.log.log_end_offset
+        followers, offset = partition.followers, target.fetch_offset
+        follower = followers.by_id.get(terms.replica_id)
+        if partition.log.log_end_offset != offset or follower is None or follower.log_end_offset != offset:
+            return False
+        follower.last_caught_up_ms = follower.last_fetch_ms = now_ms
+        return terms.replica_id in followers.isr
+
+    def has_moved(self, targets: Iterable[FetchTarget], terms: FetchTerms) -> bool:
+        """Whether a second look at one of them would find more than nothing: records, or an error."""
+        is_follower = terms.replica_id >= 0
+        for target in targets:
+            partition = self._partitions.get(target.partition)
+            if partition is None or partition is not target.seen_in:
+                return True
+            if target.current_leader_epoch >= 0 and partition.leader_epoch != target.current_leader_epoch:
+                return True
+            if not partition.is_leader and (is_follower or terms.only_leader):
+                return True
+            if is_follower:
+                if partition.log.log_end_offset > target.fetch_offset and not self._quotas.leader_throttled(
+                    target.partition, in_sync=terms.replica_id in partition.followers.isr
+                ):
+                    return True
+                continue
+            end = partition.high_watermark
+            if terms.isolation == READ_COMMITTED:
+                end = partition.last_stable_offset(end)
+            if end > target.fetch_offset:
+                return True
+        return False
 
 
 def _nothing(partition: Partition) -> FetchedPartition:
@@ -230,12 +279,10 @@ class DelayedFetch(DelayedOperation):
     def try_complete_for(self, key: Hashable) -> bool:
         """Most events bring nothing to most who wait: whether this one does is seen from its partition alone."""
         assert isinstance(key, TopicPartition)
-        return self._reader.has_moved(self._targets[key], self._terms) and self._read_enough()
+        return self._reader.has_moved((self._targets[key],), self._terms) and self._read_enough()
 
     def try_complete(self) -> bool:
-        if not any(self._reader.has_moved(target, self._terms) for target in self._targets.values()):
-            return False
-        return self._read_enough()
+        return self._reader.has_moved(self._targets.values(), self._terms) and self._read_enough()
 
     def _read_enough(self) -> bool:
         outcomes = self._read()

@@ -44,7 +44,7 @@ class HostedPartitions:
         self._fetches: Purgatory[TopicPartition] = Purgatory("fetch", reaper)
         self._deletes: Purgatory[TopicPartition] = Purgatory("delete records", reaper)
         chooser = preferred_replica_chooser(config, metadata)
-        self._reader = Reader(self.find, self.quotas, self.follow_up, chooser)
+        self._reader = Reader(self.partitions, self.find, clock, self.quotas, self.follow_up, chooser)
 
     def find(self, tp: TopicPartition) -> Partition:
         try:
