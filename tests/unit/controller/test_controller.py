@@ -4,6 +4,7 @@ import queue
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -27,6 +28,7 @@ from odradek.protocol.messages.update_metadata import UpdateMetadataRequest
 from odradek.protocol.schema import Request
 from odradek.purgatory.reaper import ExpirationReaper
 from odradek.zk.registration import BrokerRegistrar, ensure_roots
+from odradek.zk.server import EmbeddedZooKeeper
 from odradek.zk.session import SessionEvent, ZkSession
 from odradek.zk.store import ZkStore
 
@@ -288,6 +290,30 @@ def test_an_expired_session_ends_the_tenure_and_a_new_one_begins(open_node: Open
     node.registered.get(timeout=PATIENCE_SECONDS)
     (created,) = create(node, NewTopic("more", 1, 1))
     assert created.name == "more"
+
+
+def test_while_zookeeper_is_away_the_controller_waits(tmp_path: Path) -> None:
+    server = EmbeddedZooKeeper(tmp_path)
+    server.start()
+    node = Node(0, server.connect).start()
+    try:
+        knows_brokers(node, 0)
+        epoch = epoch_of(node)
+        server.kill()
+        node.session._connection_timeout_ms = 100  # it loses patience, and the controller must not
+        answers = Answers()
+        node.controller.submit(BrokersChanged())  # has to read, and can't
+        node.controller.submit(ReassignmentsListed(None, answers.done))
+        (late,) = create(node, NewTopic("orders", 1, 1))
+        assert late.code == ErrorCode.REQUEST_TIMED_OUT
+        node.session._connection_timeout_ms = PATIENCE_SECONDS * 1000
+        server.start()
+        assert answers.get() == {}
+        assert insist(lambda: create(node, NewTopic("others", 1, 1))[0]).name == "others"
+        assert epoch_of(node) == epoch
+    finally:
+        node.close()
+        server.stop()
 
 
 def test_a_controller_that_was_replaced_without_noticing_resigns(open_node: OpenNode) -> None:

@@ -1,5 +1,6 @@
 """The blocking client, against a server that answers ApiVersions like an old or a new broker."""
 
+import queue
 import socket
 import threading
 
@@ -95,3 +96,20 @@ def _refuse_one(web: socket.socket) -> None:
     with connected:
         connected.recv(100)
         connected.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+
+def test_who_waits_for_an_answer_can_be_let_go(serve):
+    broker = SmallBroker()
+    client = BrokerClient("127.0.0.1", serve(broker).port("PLAINTEXT"), timeout_ms=60_000)
+    failures: queue.Queue[Exception] = queue.Queue()
+
+    def wait() -> None:
+        try:
+            client.send(HeartbeatRequest(group_id="silence"))
+        except ConnectionFailed as error:
+            failures.put(error)
+
+    threading.Thread(target=wait, daemon=True).start()
+    client.abort()
+    assert isinstance(failures.get(timeout=60), ConnectionFailed)
+    client.abort()
