@@ -3,8 +3,12 @@
 The cache answers OffsetForLeaderEpoch and tells a follower where to truncate. Epochs and offsets both rise from entry
 to entry. The entries are an immutable tuple replaced whole, so readers need no lock; the partition's writer is the only
 one to change them.
+
+A new epoch is not written at once, or every election would wait for the disk: it must be on disk before the recovery
+point passes its first record. Up to there the batches themselves tell a restart of it.
 """
 
+import threading
 from bisect import bisect_right
 from pathlib import Path
 from typing import NamedTuple
@@ -24,10 +28,12 @@ class EpochEntry(NamedTuple):
 
 
 class LeaderEpochCache:
-    __slots__ = ("_path", "entries", "latest_epoch")
+    __slots__ = ("_path", "_saving", "_unsaved", "entries", "latest_epoch")
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._unsaved = False
+        self._saving = threading.Lock()  # flushes save beside the writer
         self.latest_epoch = UNDEFINED_EPOCH
         self.entries: tuple[EpochEntry, ...] = ()
         for epoch, start_offset in read_epochs(path):
@@ -39,7 +45,7 @@ class LeaderEpochCache:
         if epoch < 0 or start_offset < 0:
             raise ValueError(f"leader epoch {epoch} at offset {start_offset}")
         if self._put(EpochEntry(epoch, start_offset)):
-            self.save()
+            self._unsaved = True
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
         """(the largest known epoch not above the asked one, where it ended), or (-1, -1) where nothing is known."""
@@ -74,7 +80,15 @@ class LeaderEpochCache:
         self._replace(())
 
     def save(self) -> None:
-        write_epochs(self._path, self.entries)
+        """Everything on disk that is not there yet."""
+        with self._saving:
+            if self._unsaved:
+                self._unsaved = False  # first: what the writer adds meanwhile must not be forgotten
+                try:
+                    write_epochs(self._path, self.entries)
+                except BaseException:
+                    self._unsaved = True
+                    raise
 
     def move_to(self, path: Path) -> None:
         self._path = path
@@ -83,6 +97,7 @@ class LeaderEpochCache:
         if entries == self.entries:
             return
         self._set(entries)
+        self._unsaved = True
         self.save()
 
     def _put(self, new: EpochEntry) -> bool:

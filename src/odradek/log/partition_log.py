@@ -286,6 +286,7 @@ class PartitionLog:
                 segment.sync()
             if self._active.base_offset >= recovery_point:
                 sync_directory(self.directory)
+            self.epochs.save()
         except FileNotFoundError:
             if self._truncations == truncations and self.directory.exists():
                 raise
@@ -476,6 +477,7 @@ class PartitionLog:
         self._snapshots.take(self.producers)
         self._active.finish_indexes()
         os.ftruncate(self._active.file.fileno(), self._active.size)
+        self.epochs.save()
         self.flush()
 
     def rename(self, directory: Path) -> None:

@@ -18,6 +18,7 @@ def cache(tmp_path: Path, *entries: tuple[int, int]) -> LeaderEpochCache:
 
 def test_the_file_is_kafkas_and_is_read_again(tmp_path: Path) -> None:
     epochs = cache(tmp_path, (0, 0), (2, 15), (5, 40))
+    epochs.save()
     assert (tmp_path / "leader-epoch-checkpoint").read_text() == "0\n3\n0 0\n2 15\n5 40\n"
     assert LeaderEpochCache(tmp_path / "leader-epoch-checkpoint").entries == epochs.entries
     assert not list(tmp_path.glob("*.tmp"))

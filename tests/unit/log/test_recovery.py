@@ -177,8 +177,18 @@ def test_epochs_are_found_again_in_the_batches(tmp_path: Path) -> None:
     log = open_log(tmp_path / "orders-0")
     for number in range(10):
         append(log, f"value {number}", leader_epoch=number // 4)
-    (tmp_path / "orders-0" / LEADER_EPOCH_FILE).unlink()
+    assert not (tmp_path / "orders-0" / LEADER_EPOCH_FILE).exists()
     assert open_log(tmp_path / "orders-0").epochs.entries == ((0, 0), (1, 4), (2, 8))
+
+
+def test_epochs_are_on_disk_before_the_recovery_point_passes_them(tmp_path: Path) -> None:
+    log = open_log(tmp_path / "orders-0")
+    for number in range(8):
+        append(log, f"value {number}", leader_epoch=number // 4)
+    log.flush()
+    append(log, "value 8", leader_epoch=2)
+    opened = open_log(tmp_path / "orders-0", recovery_point=log.recovery_point)
+    assert opened.epochs.entries == ((0, 0), (1, 4), (2, 8))
 
 
 def test_a_log_that_ends_before_its_start_starts_over(tmp_path: Path) -> None:
