@@ -17,6 +17,11 @@ def register_broker_metrics(services: BrokerServices, server: SocketServer) -> N
         "kafka_server_replicamanager_leadercount",
         lambda: sum(partition.is_leader for partition in replicas.partitions.copy().values()),
     )
+    registry.gauge(
+        "kafka_server_replicamanager_underreplicatedpartitions",
+        lambda: sum(partition.is_under_replicated for partition in replicas.partitions.copy().values()),
+    )
+    registry.gauge("kafka_server_replicamanager_offlinereplicacount", lambda: len(replicas.offline))
     registry.gauge("kafka_server_fetchsessioncache_numincrementalfetchsessions", lambda: len(services.fetch_sessions))
     registry.gauge("kafka_network_requestchannel_requestqueuesize", lambda: server.channel.size)
     registry.gauge("kafka_server_socketservermetrics_connection_count", lambda: server.connections)
