@@ -205,6 +205,8 @@ class Reader:
         follower = followers.by_id.get(terms.replica_id)
         if partition.log.log_end_offset != offset or follower is None or follower.log_end_offset != offset:
             return False
+        if follower.log_start_offset != target.log_start_offset:
+            return False
         follower.last_caught_up_ms = follower.last_fetch_ms = now_ms
         return terms.replica_id in followers.isr
 
