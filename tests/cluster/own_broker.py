@@ -11,10 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from odradek.base.config.properties import format_properties
+from odradek.base.errors import ErrorCode
 from odradek.cli.cluster_processes import serves
 from odradek.network.broker_client import BrokerClient
 from odradek.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from odradek.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from odradek.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
 from odradek.protocol.messages.produce import (
     PartitionProduceData,
     PartitionProduceResponse,
@@ -26,6 +27,8 @@ from odradek.protocol.records import Record, read_records
 from odradek.zk.server import free_port
 
 LAST_FETCH_BY_NAME = 12
+LEADER_PATIENCE_S = 30
+NOT_LED_YET = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 FETCH_BYTES = 8 << 20
 # A crashed broker's registration is gone after the session, and a restart has to wait for that.
 QUICK = {"zookeeper.session.timeout.ms": "1000", "offsets.topic.replication.factor": "1"}
@@ -147,9 +150,14 @@ def produce_request(topic: str, records: bytes, partition: int = 0, acks: int = 
 
 
 def produce(client: BrokerClient, topic: str, records: bytes, partition: int = 0) -> PartitionProduceResponse:
-    answer = client.send(produce_request(topic, records, partition))
-    result: PartitionProduceResponse = answer.responses[0].partition_responses[0]
-    return result
+    """A broker that has just started serves before the controller has told it what to lead."""
+    deadline = time.monotonic() + LEADER_PATIENCE_S
+    while True:
+        answer = client.send(produce_request(topic, records, partition))
+        result: PartitionProduceResponse = answer.responses[0].partition_responses[0]
+        if result.error_code != ErrorCode.NOT_LEADER_OR_FOLLOWER or time.monotonic() >= deadline:
+            return result
+        time.sleep(0.02)
 
 
 def write_values(client: BrokerClient, topic: str, values: Sequence[bytes], partition: int = 0) -> None:
@@ -168,14 +176,24 @@ def read_all(client: BrokerClient, topic: str, partition: int = 0) -> list[tuple
     found: list[tuple[int, bytes]] = []
     offset = 0
     while True:
-        answer = client.send(fetch_request(topic, offset, partition), LAST_FETCH_BY_NAME)
-        data = answer.responses[0].partitions[0]
+        data = _fetch_from_leader(client, topic, offset, partition)
         assert data.error_code == 0, data
         if offset >= data.high_watermark:
             return found
         for position, header in batches(data.records, partial_tail=True):
             found += [(record.offset, record.value or b"") for record in read_records(data.records, position, header)]
             offset = header.next_offset
+
+
+def _fetch_from_leader(client: BrokerClient, topic: str, offset: int, partition: int) -> PartitionData:
+    """A broker that has just started serves before the controller has told it what to lead."""
+    deadline = time.monotonic() + LEADER_PATIENCE_S
+    while True:
+        answer = client.send(fetch_request(topic, offset, partition), LAST_FETCH_BY_NAME)
+        data: PartitionData = answer.responses[0].partitions[0]
+        if data.error_code not in NOT_LED_YET or time.monotonic() >= deadline:
+            return data
+        time.sleep(0.02)
 
 
 def run_odradek(*arguments: object) -> subprocess.CompletedProcess[str]:

@@ -30,6 +30,7 @@ from odradek.controller.new_topics import (
 )
 from odradek.controller.topic_ids import draw_topic_id
 from odradek.model.metadata_image import MetadataCache, MetadataImage
+from odradek.model.topic_names import name_fault
 from odradek.model.topology import NO_LEADER, ControllerTerm, ReplicaAssignment, TopicAssignment
 from odradek.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from odradek.protocol.schema import Request
@@ -208,6 +209,8 @@ class TopicAdmin:
 
     def _add_partitions(self, asked: MorePartitions, *, validate_only: bool) -> TopicAssignment:
         term, name = self._term(), asked.name
+        if name_fault(name):
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
         if name in _available(self._store.load_topics_to_delete):
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, "The topic is queued for deletion.")
         with self._writing:

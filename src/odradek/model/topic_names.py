@@ -16,11 +16,12 @@ def is_internal(name: str) -> bool:
 
 def check_topic_name(name: str) -> None:
     """KafkaError INVALID_TOPIC_EXCEPTION with the reason, unless the name is fine."""
-    if why := _fault(name):
+    if why := name_fault(name):
         raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {why}")
 
 
-def _fault(name: str) -> str | None:
+def name_fault(name: str) -> str | None:
+    """Why no topic can have this name; None if one can."""
     if not name:
         return "the empty string is not allowed"
     if name in (".", ".."):

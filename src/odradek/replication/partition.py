@@ -105,8 +105,8 @@ class Partition:
             self.epoch_start_offset = start
             if is_new:
                 self.led_since = state.leader_epoch
+            self._advance_high_watermark()  # before it leads: readers take no lock
             self.leader_id = state.leader
-            self._advance_high_watermark()
             return is_new
 
     def become_follower(self, directive: PartitionDirective) -> bool:

@@ -30,6 +30,10 @@ def elect_leaders(request: ElectLeadersRequest, ctx: RequestContext) -> Outcome:
         wanted = frozenset(TopicPartition(t.topic, number) for t in request.topic_partitions for number in t.partitions)
     election_type = request.election_type if ctx.version >= 1 else ElectionType.PREFERRED
     reply = ctx.reply_with(_response)
+    if election_type not in (ElectionType.PREFERRED, ElectionType.UNCLEAN):
+        unknown = KafkaError(ErrorCode.INVALID_REQUEST, f"There is no election of type {election_type}.")
+        reply(dict.fromkeys(sorted(wanted or ()), unknown), unknown.code)
+        return LATER
 
     def elected(results: Results | KafkaError) -> None:
         if isinstance(results, KafkaError):

@@ -12,6 +12,7 @@ from odradek.api.context import RequestContext
 from odradek.api.registry import LATER, Outcome, handles
 from odradek.base.config.listeners import SecurityProtocol
 from odradek.base.errors import ErrorCode
+from odradek.base.logs import get_logger
 from odradek.model.metadata_image import PartitionImage, TopicUpdate
 from odradek.model.topology import LEADER_DURING_DELETE, ZERO_UUID, Broker, Endpoint
 from odradek.protocol.api_keys import ApiKey
@@ -22,28 +23,33 @@ from odradek.protocol.messages.update_metadata import (
     UpdateMetadataResponse,
 )
 
+log = get_logger(__name__)
+
 FIRST_BY_TOPIC = 5
 
 
 @handles(ApiKey.UPDATE_METADATA, versions="0-8", may_block=False)
 def update_metadata(request: UpdateMetadataRequest, ctx: RequestContext) -> Outcome:
     def response(refusal: ErrorCode) -> UpdateMetadataResponse:
-        if not refusal:
-            _publish(request, ctx)
-        return UpdateMetadataResponse(error_code=refusal)
+        return UpdateMetadataResponse(error_code=refusal or _publish(request, ctx))
 
     ctx.broker.control.submit(request, ctx.reply_with(response))
     return LATER
 
 
-def _publish(request: UpdateMetadataRequest, ctx: RequestContext) -> None:
+def _publish(request: UpdateMetadataRequest, ctx: RequestContext) -> ErrorCode:
     cache = ctx.broker.metadata
     before = cache.image
-    brokers = {broker.id: _broker(broker, ctx.version) for broker in request.live_brokers}
+    try:
+        brokers = {broker.id: _broker(broker, ctx.version) for broker in request.live_brokers}
+    except ValueError as error:
+        log.warning("metadata is not understood", error=str(error))
+        return ErrorCode.INVALID_REQUEST
     after = before.updated(request.controller_id, brokers, list(_news(request, ctx.version)))
     cache.publish(after)
     for name in before.topics.keys() - after.topics.keys():
         ctx.broker.groups.forget_topic(name)
+    return ErrorCode.NONE
 
 
 def _broker(broker: UpdateMetadataBroker, version: int) -> Broker:
