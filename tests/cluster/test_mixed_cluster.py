@@ -38,7 +38,11 @@ def test_a_newcomer_follows_leads_and_hands_back(
 ) -> None:
     kafka = kafka_command(kafka_lib)
     launch = {0: kafka, 1: kafka} if controlled_by == "kafka" else {NEWCOMER: kafka}
-    settings = {"offsets.topic.replication.factor": "2", "zookeeper.session.timeout.ms": "18000"}
+    settings = {
+        "offsets.topic.replication.factor": "2",
+        "zookeeper.session.timeout.ms": "18000",
+        "log.cleaner.dedupe.buffer.size": "4194304",  # the default fills the whole heap
+    }
     with ChaosCluster(
         tmp_path / f"by-{controlled_by}", zookeeper, launch=launch, first=(0, 1), settings=settings
     ) as cluster:
