@@ -1,0 +1,210 @@
+"""Design two, the coordinator: the one that watches a group, decides for it and writes who owns what.
+
+Several may stand for the office; whoever creates the group's seat holds it until its session ends. Its writes are
+checked against the number of its term, so that one that was replaced without noticing changes nothing.
+"""
+
+import threading
+from collections.abc import Callable, Mapping
+
+from kazoo.client import KazooClient, TransactionRequest
+from kazoo.exceptions import BadVersionError, KazooException, NodeExistsError, NoNodeError
+
+from odradek.base.logs import get_logger
+from odradek.legacy.coordination import Group, Steps, next_steps
+from odradek.legacy.group_tree import GroupTree
+from odradek.legacy.member import ZOOKEEPER_TROUBLE
+from odradek.legacy.observer import Observer, Tally, What
+from odradek.legacy.znodes import (
+    Assignments,
+    ConsumerIds,
+    CoordinatorSeat,
+    CoordinatorTerms,
+    MemberAssignment,
+    Owner,
+    Owners,
+    Told,
+)
+from odradek.zk.session import Request, SessionEvent, ZkSession
+from odradek.zk.stores.access import failure, readable
+from odradek.zk.znodes import Topic
+
+log = get_logger(__name__)
+
+Fill = Callable[[TransactionRequest], None]
+
+_TRY_AGAIN_S = 0.5
+_STOP_S_MAX = 30.0
+
+
+class Deposed(Exception):
+    """Another holds the office."""
+
+
+class GroupCoordinator:
+    def __init__(
+        self,
+        zookeeper: str,
+        group: str,
+        *,
+        name: str = "coordinator",
+        session_timeout_ms: int = 6000,
+        observer: Observer | None = None,
+    ) -> None:
+        self.name = name
+        self.group = group
+        self.observer: Observer = observer or Tally()
+        self._session = ZkSession(
+            zookeeper,
+            session_timeout_ms=session_timeout_ms,
+            connection_timeout_ms=session_timeout_ms,
+            listener=self._on_session,
+            on_znode=self._on_znode,
+        )
+        self._tree = GroupTree(group, self._session, self.observer)
+        self._term: int | None = None
+        self._wake = threading.Event()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._live, name=f"{name} of {group}", daemon=True)
+
+    def start(self) -> None:
+        self._session.start()
+        self._session.ensure_paths(
+            [ConsumerIds.path(self.group), Assignments.path(self.group), CoordinatorTerms.path(self.group)]
+        )
+        self._wake.set()
+        self._thread.start()
+
+    def close(self) -> None:
+        """Leaves the office, to be taken by another who stands."""
+        self._stopping.set()
+        self._wake.set()
+        if self._thread.ident is not None:
+            self._thread.join(_STOP_S_MAX)
+        self._session.close()
+
+    @property
+    def in_office(self) -> bool:
+        return self._term is not None
+
+    # ---- its thread
+
+    def _live(self) -> None:
+        while not self._stopping.is_set():
+            self._wake.wait()
+            self._wake.clear()
+            if self._stopping.is_set():
+                return
+            try:
+                term = self._term if self._term is not None else self._stand()
+                if term is not None:
+                    self._coordinate(term)
+            except Deposed:
+                self._term = None
+                self._wake.set()
+            except ZOOKEEPER_TROUBLE as error:
+                log.info("coordinator could not go on", group=self.group, error=str(error))
+                self._stopping.wait(_TRY_AGAIN_S)
+                self._wake.set()
+
+    def _stand(self) -> int | None:
+        """The term that it is in office for now; else None, and it is told when the office is free."""
+        seat = CoordinatorSeat.path(self.group)
+        if self._tree.watch_nodes([seat])[seat] and not self._tree.is_own(seat):
+            return None
+        if not self._tree.create_ephemeral(seat, self.name.encode()) and not self._tree.is_own(seat):
+            self._wake.set()
+            return None
+        terms = CoordinatorTerms.path(self.group)
+        (stat,) = self._tree.transact([lambda zk: zk.set_async(terms, b"")])
+        if isinstance(stat, Exception):
+            raise stat
+        self._term = int(stat.version)
+        log.info("coordinator took office", group=self.group, name=self.name, term=self._term)
+        return self._term
+
+    def _coordinate(self, term: int) -> None:
+        """Watches are set before the group is read: what changes after that is told."""
+        self._tree.watch_children([ConsumerIds.path(self.group)])
+        members = self._tree.members()
+        topics = sorted({topic for registration in members.members.values() for topic in registration.subscription})
+        self._tree.watch_nodes([Topic.path(topic) for topic in topics])
+        self._tree.watch_children([Owners.path(self.group, topic) for topic in topics])
+        known = self._known_assignments()
+        registered = members.registered
+        current = {m: told.partitions for m, told in known.items() if registered.get(m) == told.registration}
+        group = Group(members.members, self._tree.partitions(topics), self._tree.owners(topics), current)
+        self.observer.happened(self.name, What.DECIDED, view=members.version)
+        steps = next_steps(group)
+        self._write(self._owner_changes(steps), term)
+        # whoever is told of a partition finds it his own already
+        self._write(self._told_changes(steps, members.registered, known), term)
+
+    def _known_assignments(self) -> dict[str, Told]:
+        path = Assignments.path(self.group)
+        names = self._session.call(lambda zk: zk.get_children_async(path))
+        self.observer.asked_zookeeper(reads=1)
+        nodes = self._tree.read([MemberAssignment.path(self.group, name) for name in names])
+        return {
+            name: readable(MemberAssignment.decode, self.group, name, node[0]) or Told(-1)
+            for name, node in zip(names, nodes, strict=True)
+            if node is not None
+        }
+
+    def _owner_changes(self, steps: Steps) -> list[Fill]:
+        vacated = [_deletion(Owner.path(self.group, tp)) for tp in steps.vacate]
+        return vacated + [_creation(Owner.path(self.group, tp), Owner.encode(s)) for tp, s in steps.appoint.items()]
+
+    def _told_changes(self, steps: Steps, registered: Mapping[str, int], known: Mapping[str, Told]) -> list[Fill]:
+        changes: list[Fill] = []
+        for member, partitions in steps.tell.items():
+            path = MemberAssignment.path(self.group, member)
+            content = MemberAssignment.encode(Told(registered[member], partitions))
+            changes.append(_writing(path, content) if member in known else _creation(path, content))
+        gone = known.keys() - registered.keys()
+        return changes + [_deletion(MemberAssignment.path(self.group, member)) for member in gone]
+
+    def _write(self, changes: list[Fill], term: int) -> None:
+        """Each one for itself. A node that somebody was quicker to make or remove is looked at again."""
+        for outcome in self._tree.transact([self._fenced(change, term) for change in changes]):
+            if isinstance(outcome, KazooException):
+                raise outcome
+            if isinstance(outcome[0], BadVersionError):
+                raise Deposed
+            error = failure(outcome)
+            if isinstance(error, NodeExistsError | NoNodeError):
+                self._wake.set()
+            elif error is not None:
+                raise error
+
+    def _fenced(self, change: Fill, term: int) -> Request:
+        def start(zk: KazooClient) -> object:
+            transaction = zk.transaction()
+            transaction.check(CoordinatorTerms.path(self.group), term)
+            change(transaction)
+            return transaction.commit_async()
+
+        return start
+
+    # ---- on kazoo's threads
+
+    def _on_znode(self, path: str) -> None:
+        self.observer.happened(self.name, What.NOTIFIED)
+        self._wake.set()
+
+    def _on_session(self, event: SessionEvent) -> None:
+        if event is SessionEvent.SESSION_RENEWED:
+            self._term = None
+            self._wake.set()
+
+
+def _creation(path: str, content: bytes) -> Fill:
+    return lambda transaction: transaction.create(path, content)
+
+
+def _writing(path: str, content: bytes) -> Fill:
+    return lambda transaction: transaction.set_data(path, content)
+
+
+def _deletion(path: str) -> Fill:
+    return lambda transaction: transaction.delete(path)

@@ -1,0 +1,61 @@
+"""The partitions that a member reads now, and how far it has read them.
+
+Two threads meet here: the one that polls, and the one that rebalances. Taking partitions away waits for a poll that is
+under way, and no poll begins meanwhile: what was taken away is read no further.
+"""
+
+import threading
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+
+from odradek.model.topology import TopicPartition
+
+
+class Holdings:
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._unclaimed = threading.Event()
+        self._unclaimed.set()
+        self._positions: dict[TopicPartition, int | None] = {}
+
+    @property
+    def partitions(self) -> frozenset[TopicPartition]:
+        return frozenset(dict(self._positions))
+
+    def positions(self) -> dict[TopicPartition, int]:
+        """Of those that have been begun."""
+        return {tp: position for tp, position in dict(self._positions).items() if position is not None}
+
+    @contextmanager
+    def reading(self, patience_s: float) -> Iterator[dict[TopicPartition, int | None] | None]:
+        """The positions, for the caller to read from and to move on; None if a rebalance keeps them for too long.
+
+        None as a position: where to begin is not known yet.
+        """
+        if not self._unclaimed.wait(patience_s) or not self._lock.acquire(timeout=patience_s):
+            yield None
+            return
+        try:
+            yield self._positions
+        finally:
+            self._lock.release()
+
+    def take_away(self, partitions: Collection[TopicPartition] | None = None) -> dict[TopicPartition, int]:
+        """Stops reading these, or all. Where reading stopped, of those that had been begun."""
+        with self._changing():
+            taken = self.partitions if partitions is None else self.partitions & frozenset(partitions)
+            stopped = {tp: self._positions.pop(tp) for tp in taken}
+            return {tp: position for tp, position in stopped.items() if position is not None}
+
+    def add(self, positions: Mapping[TopicPartition, int | None]) -> None:
+        with self._changing():
+            self._positions |= positions
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        self._unclaimed.clear()
+        try:
+            with self._lock:
+                yield
+        finally:
+            self._unclaimed.set()

@@ -1,0 +1,156 @@
+"""The znodes under /consumers: their paths, and how their contents are written and read.
+
+Paths and contents are those of Kafka 0.8 to 1.1's consumer, so that members of both kinds share a group. What design
+two adds, the coordinator's seat and the members' assignments, lies beside them, where that consumer doesn't look.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from odradek.model.topology import TopicPartition
+from odradek.zk.json_form import to_json
+from odradek.zk.znodes.reading import CorruptZnode, decoded, integer, integers, text
+
+STATIC = "static"
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """What a member says of itself: how many streams it wants of each topic."""
+
+    subscription: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Design two: the partitions that one registration of a member may read."""
+
+    registration: int
+    partitions: frozenset[TopicPartition] = frozenset()
+
+
+class ConsumerIds:
+    @staticmethod
+    def path(group: str) -> str:
+        return f"/consumers/{group}/ids"
+
+
+class ConsumerId:
+    """Ephemeral: it is there as long as the member's session."""
+
+    @staticmethod
+    def path(group: str, member: str) -> str:
+        return f"{ConsumerIds.path(group)}/{member}"
+
+    @staticmethod
+    def encode(registration: Registration, timestamp_ms: int) -> bytes:
+        return to_json(
+            {
+                "version": 1,
+                "subscription": dict(registration.subscription),
+                "pattern": STATIC,
+                "timestamp": str(timestamp_ms),
+            }
+        )
+
+    @classmethod
+    def decode(cls, group: str, member: str, content: bytes | None) -> Registration:
+        """Subscriptions by pattern (white_list, black_list) are refused: nobody here makes them."""
+
+        def read(fields: dict[str, Any]) -> Registration:
+            if fields["pattern"] != STATIC:
+                raise ValueError(f"subscription pattern {fields['pattern']!r} is not supported")
+            return Registration({text(topic): integer(count) for topic, count in fields["subscription"].items()})
+
+        return decoded(cls.path(group, member), content, read)
+
+
+class Owners:
+    @staticmethod
+    def path(group: str, topic: str) -> str:
+        return f"/consumers/{group}/owners/{topic}"
+
+
+class Owner:
+    """Who reads the partition: a member's stream, `MEMBER-NUMBER`. Ephemeral in design one."""
+
+    @staticmethod
+    def path(group: str, tp: TopicPartition) -> str:
+        return f"{Owners.path(group, tp.topic)}/{tp.partition}"
+
+    @staticmethod
+    def encode(stream: str) -> bytes:
+        return stream.encode()
+
+    @staticmethod
+    def decode(content: bytes | None) -> str:
+        return (content or b"").decode(errors="replace")
+
+
+class CommittedOffset:
+    """The next record to read, as decimal text."""
+
+    @staticmethod
+    def path(group: str, tp: TopicPartition) -> str:
+        return f"/consumers/{group}/offsets/{tp.topic}/{tp.partition}"
+
+    @staticmethod
+    def encode(offset: int) -> bytes:
+        return str(offset).encode()
+
+    @classmethod
+    def decode(cls, group: str, tp: TopicPartition, content: bytes | None) -> int:
+        try:
+            return int((content or b"").decode())
+        except ValueError as error:
+            raise CorruptZnode(cls.path(group, tp), content, "it is no number") from error
+
+
+class CoordinatorSeat:
+    """Design two. Ephemeral: whoever created it coordinates the group."""
+
+    @staticmethod
+    def path(group: str) -> str:
+        return f"/consumers/{group}/coordinator"
+
+
+class CoordinatorTerms:
+    """Design two. Never has content: its version counts the coordinators, and fences their writes."""
+
+    @staticmethod
+    def path(group: str) -> str:
+        return f"/consumers/{group}/coordinator_terms"
+
+
+class Assignments:
+    @staticmethod
+    def path(group: str) -> str:
+        return f"/consumers/{group}/assignments"
+
+
+class MemberAssignment:
+    """Design two. What the coordinator lets a member read; only that member watches it.
+
+    It is meant for one registration, named by its czxid: a member that lost its session and came back is told anew.
+    """
+
+    @staticmethod
+    def path(group: str, member: str) -> str:
+        return f"{Assignments.path(group)}/{member}"
+
+    @staticmethod
+    def encode(told: Told) -> bytes:
+        by_topic: dict[str, list[int]] = {}
+        for tp in sorted(told.partitions):
+            by_topic.setdefault(tp.topic, []).append(tp.partition)
+        return to_json({"version": 1, "registration": told.registration, "partitions": by_topic})
+
+    @classmethod
+    def decode(cls, group: str, member: str, content: bytes | None) -> Told:
+        def read(fields: dict[str, Any]) -> Told:
+            found = fields["partitions"].items()
+            partitions = frozenset(TopicPartition(text(topic), p) for topic, ps in found for p in integers(ps))
+            return Told(integer(fields["registration"]), partitions)
+
+        return decoded(cls.path(group, member), content, read)
