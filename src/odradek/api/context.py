@@ -90,7 +90,7 @@ class RequestContext:
         """A callback that answers with what `build` makes of its arguments. If that fails, the client is let go:
         one that waits for an answer that never comes would be worse off."""
 
-        def answer(*args: P.args, **kwargs: P.kwargs) -> None:
+        def answer(*args: "P.args", **kwargs: "P.kwargs") -> None:  # quoted: else evaluated each time
             try:
                 self.reply(build(*args, **kwargs))
             except Exception:
