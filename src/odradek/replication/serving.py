@@ -73,9 +73,9 @@ class HostedPartitions:
         timeout_ms: int,
         api_version: int,
         done: Callable[[list[AppendOutcome]], None],
-    ) -> None:
-        """Write what a producer sent. `done` is called exactly once, with an outcome for each batch in order: now, or
-        with acks -1 when the ISR has all of it or the time is up."""
+    ) -> list[AppendOutcome] | None:
+        """Write what a producer sent. An outcome for each batch in order; or None, if acks is -1 and the ISR doesn't
+        have all of it: then `done` gets them, exactly once, when it has or the time is up."""
         outcomes: list[AppendOutcome] = []
         awaited: list[Awaited] = []
         for tp, records in batches:
@@ -92,11 +92,11 @@ class HostedPartitions:
                 awaited.append(Awaited(len(outcomes), partition, result.last_offset + 1, awaited_in))
             outcomes.append(result)
             self._fetches.check_and_complete(tp)
-        if awaited:
-            delayed = DelayedProduce(timeout_ms, outcomes, awaited, done)
-            self._produces.watch(delayed, delayed.keys)
-        else:
-            done(outcomes)
+        if not awaited:
+            return outcomes
+        delayed = DelayedProduce(timeout_ms, outcomes, awaited, done)
+        self._produces.watch(delayed, delayed.keys)
+        return None
 
     def append_own(
         self, tp: TopicPartition, records: memoryview, *, timeout_ms: int, done: Done, acks: int = -1

@@ -123,9 +123,10 @@ class ReplicaStage:
     def produce(self, *values: str, acks: int = -1, timeout_ms: int = 5_000) -> list[AppendOutcome]:
         """The list stays empty until it is answered."""
         answered: list[AppendOutcome] = []
-        self.replicas.append(
+        at_once = self.replicas.append(
             [(ORDERS, batch(*values))], acks=acks, timeout_ms=timeout_ms, api_version=9, done=answered.extend
         )
+        answered.extend(at_once or [])
         return answered
 
     def fetch(

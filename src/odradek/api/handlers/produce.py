@@ -63,8 +63,8 @@ def takes_long(request: ProduceRequest) -> bool:
 
 
 @handles(ApiKey.PRODUCE, versions="0-11", may_block=takes_long)
-def produce(request: ProduceRequest, ctx: RequestContext) -> Outcome:
-    ctx.broker.replicas.append(
+def produce(request: ProduceRequest, ctx: RequestContext) -> ProduceResponse | Outcome:
+    outcomes = ctx.broker.replicas.append(
         [
             (TopicPartition(topic.name, data.index), _checked_records(topic.name, data, request))
             for topic in request.topic_data
@@ -73,9 +73,19 @@ def produce(request: ProduceRequest, ctx: RequestContext) -> Outcome:
         acks=request.acks,
         timeout_ms=request.timeout_ms,
         api_version=ctx.version,
-        done=ctx.reply_with(partial(_response, request, ctx)) if request.acks else partial(_close_if_failed, ctx),
+        done=partial(_answer_later, request, ctx),
     )
-    return LATER if request.acks else NO_ANSWER
+    if outcomes is None:
+        return LATER
+    if request.acks:
+        return _response(request, ctx, outcomes)
+    if any(isinstance(outcome, KafkaError) for outcome in outcomes):
+        ctx.close("a produce without acknowledgement failed")
+    return NO_ANSWER
+
+
+def _answer_later(request: ProduceRequest, ctx: RequestContext, outcomes: list[AppendOutcome]) -> None:
+    ctx.reply_with(partial(_response, request, ctx))(outcomes)
 
 
 def _response(request: ProduceRequest, ctx: RequestContext, outcomes: list[AppendOutcome]) -> ProduceResponse:
@@ -115,11 +125,6 @@ def _tell_leaders(
     response.node_endpoints = [
         NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack) for node in nodes.values() if node
     ]
-
-
-def _close_if_failed(ctx: RequestContext, outcomes: list[AppendOutcome]) -> None:
-    if any(isinstance(outcome, KafkaError) for outcome in outcomes):
-        ctx.close("a produce without acknowledgement failed")
 
 
 def _checked_records(topic: str, data: PartitionProduceData, request: ProduceRequest) -> memoryview | KafkaError:
