@@ -27,7 +27,9 @@ def kafka_command(kafka_lib: Path) -> Callable[[Path], Sequence[str]]:
             "log4j.appender.out.layout=org.apache.log4j.SimpleLayout\n"
         )
         options = ["-Xms128m", "-Xmx256m", f"-Dlog4j.configuration=file:{log4j}", "-cp", f"{kafka_lib}/*"]
-        return [str(find_java()), *options, "kafka.Kafka", str(properties)]
+        # By default the cleaner alone takes half of this heap, in one piece, and is not always given it.
+        override = ("--override", "log.cleaner.dedupe.buffer.size=4194304")
+        return [str(find_java()), *options, "kafka.Kafka", str(properties), *override]
 
     return command
 
@@ -38,11 +40,7 @@ def test_a_newcomer_follows_leads_and_hands_back(
 ) -> None:
     kafka = kafka_command(kafka_lib)
     launch = {0: kafka, 1: kafka} if controlled_by == "kafka" else {NEWCOMER: kafka}
-    settings = {
-        "offsets.topic.replication.factor": "2",
-        "zookeeper.session.timeout.ms": "18000",
-        "log.cleaner.dedupe.buffer.size": "4194304",  # the default fills the whole heap
-    }
+    settings = {"offsets.topic.replication.factor": "2", "zookeeper.session.timeout.ms": "18000"}
     with ChaosCluster(
         tmp_path / f"by-{controlled_by}", zookeeper, launch=launch, first=(0, 1), settings=settings
     ) as cluster:
