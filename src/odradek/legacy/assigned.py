@@ -8,7 +8,6 @@ does the coordinator give the partition to another.
 from collections.abc import Collection
 
 from odradek.legacy.member import Member
-from odradek.legacy.observer import What
 from odradek.legacy.znodes import Assignments, ConsumerId, MemberAssignment, Told
 
 
@@ -38,7 +37,6 @@ class AssignedConsumer(Member):
                 self.tree.commit(stopped)
             self.tree.release_own(list(lost), self.id)
         if gained := partitions - self.owned:
-            self.observer.happened(self.id, What.DECIDED, partitions)
             self._begin_reading(gained, self.tree.offsets(list(gained)))
 
     def _leave(self) -> None:

@@ -1,0 +1,62 @@
+"""What the laboratories' command lines have in common."""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+LAG_MS_MAX = 5000
+
+
+def numbers(least: int, most: int) -> Callable[[str], list[int]]:
+    """`3,10,30`: whole numbers within the limits, each once."""
+
+    def parse(text: str) -> list[int]:
+        items = [item.strip() for item in text.split(",")]
+        if not all(item.isdecimal() and least <= int(item) <= most for item in items):
+            raise argparse.ArgumentTypeError(f"{text!r} is not a list of numbers from {least} to {most}, such as 3,10")
+        return list(dict.fromkeys(int(item) for item in items))
+
+    return parse
+
+
+def number(least: int, most: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        if not text.isdecimal() or not least <= int(text) <= most:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} to {most}")
+        return int(text)
+
+    return parse
+
+
+def choices(known: tuple[str, ...]) -> Callable[[str], list[str]]:
+    """`one,three`: some of those that there are, in the order in which they are known."""
+
+    def parse(text: str) -> list[str]:
+        items = {item.strip() for item in text.split(",")}
+        if unknown := sorted(items - set(known)):
+            raise argparse.ArgumentTypeError(
+                f"there is no {', '.join(map(repr, unknown))}; there are {', '.join(known)}"
+            )
+        return [name for name in known if name in items]
+
+    return parse
+
+
+def page_path(text: str) -> Path:
+    """Where the page goes: told to be impossible before hours of work, not after."""
+    path = Path(text)
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise argparse.ArgumentTypeError(f"{text!r} can't be written: give a file in a directory that exists")
+    return path
+
+
+class Progress:
+    """Tells on standard error what is going on, and since when."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+
+    def __call__(self, line: str) -> None:
+        print(f"[{time.monotonic() - self._began:5.0f} s] {line}", file=sys.stderr, flush=True)

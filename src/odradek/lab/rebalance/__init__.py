@@ -1,0 +1,8 @@
+"""The laboratory of rebalances: the same joins, leaves and crashes through the three designs of consumer groups.
+
+    odradek lab rebalance --members 3,10,30 --designs one,two,three
+
+`happenings` records what members do and turns it into figures, `joined` is a member of design three, `crew` makes the
+members of any design, `experiment` leads them through the phases, `report` draws. Members run in this process, each
+with a session or connection of its own, so that one clock sees them all.
+"""
