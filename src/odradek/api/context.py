@@ -22,6 +22,7 @@ from odradek.network.connection import Connection
 from odradek.network.request import InboundRequest
 from odradek.protocol.framing import FixedResponse, RequestHeader
 from odradek.protocol.schema import Response
+from odradek.replication.directory_moves import DirectoryMoves
 from odradek.replication.fetch_sessions import FetchSessions
 from odradek.replication.replica_manager import ReplicaManager
 
@@ -42,6 +43,7 @@ class BrokerServices:
     metadata: MetadataCache
     replicas: ReplicaManager
     logs: LogDirs
+    moves: DirectoryMoves
     control: ControlGate
     controller: Controller
     topics: TopicAdmin

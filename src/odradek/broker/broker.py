@@ -9,7 +9,7 @@ Whatever fails on the way up stops what was started before it.
 """
 
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TypeVar
@@ -28,6 +28,7 @@ from odradek.base.scheduler import Scheduler
 from odradek.broker.broker_metrics import register_broker_metrics
 from odradek.broker.config_application import ConfigApplication
 from odradek.broker.controller_link import ControllerLink
+from odradek.broker.directory_failures import DirectoryFailures
 from odradek.broker.membership import Membership, asks_controller, take_leave
 from odradek.broker.metrics_endpoint import MetricsEndpoint
 from odradek.controller.controller import Controller
@@ -37,10 +38,11 @@ from odradek.coordinator.group_coordinator import GroupCoordinator
 from odradek.coordinator.group_log import GroupLog
 from odradek.log.log_dirs import LogDirs
 from odradek.model.metadata_image import MetadataCache, MetadataImage
-from odradek.model.topology import Broker, Endpoint, TopicPartition
+from odradek.model.topology import Broker, Endpoint
 from odradek.network.server import SocketServer
 from odradek.network.settings import ListenerSettings, ServerSettings
 from odradek.purgatory.reaper import ExpirationReaper
+from odradek.replication.directory_moves import DirectoryMoves
 from odradek.replication.fetch_sessions import FetchSessions
 from odradek.replication.fetchers import Fetchers
 from odradek.replication.isr_changes import ControllerWay, IsrChanges, Way, ZooKeeperWay
@@ -51,7 +53,7 @@ from odradek.zk.registration import (
     generate_broker_id,
     get_or_create_cluster_id,
 )
-from odradek.zk.session import SessionEvent, ZkSession, ZkUnavailable
+from odradek.zk.session import SessionEvent, ZkSession
 from odradek.zk.store import ZkStore
 from odradek.zk.topic_configs import TopicConfigs
 from odradek.zk.znodes import ConfigChanges
@@ -219,9 +221,15 @@ class BrokerServer:
         replicas.on_lead, replicas.on_resign = groups.lead, groups.resign
         known_configs = TopicConfigs(session, clock)
         configs = EntityConfigs(config, store, known_configs, metadata)
-        self._follow_configs(ConfigApplication(self.id, known_configs, configs, replicas, controller), known_configs)
+        moves = DirectoryMoves(replicas, logs, config, clock)
+        started.callback(moves.stop)
+        replicas.on_host = moves.resume
+        application = ConfigApplication(self.id, known_configs, configs, replicas, moves, controller)
+        self._follow_configs(application, known_configs)
         started.callback(known_configs.stop)
-        logs.on_offline = lambda tps: self._directory_failed(tps, replicas, store)
+        failures = DirectoryFailures(self.id, replicas, store)
+        started.callback(failures.stop)
+        logs.on_offline = failures.failed
         return BrokerServices(
             id=self.id,
             config=config,
@@ -229,6 +237,7 @@ class BrokerServer:
             metadata=metadata,
             replicas=replicas,
             logs=logs,
+            moves=moves,
             control=gate,
             controller=controller,
             topics=topics,
@@ -255,18 +264,6 @@ class BrokerServer:
         self._on_session_event.append(session_changed)
         known.start()
         application.apply_to_broker()
-
-    def _directory_failed(self, tps: Collection[TopicPartition], replicas: ReplicaManager, store: ZkStore) -> None:
-        """By the thread that found out, which waits for nobody: the controller is told by another."""
-        replicas.take_offline(tps)
-
-        def tell() -> None:
-            try:
-                store.notify_log_dir_failure(self.id)
-            except ZkUnavailable as error:
-                log.error("controller can't be told of the failed directory", error=str(error))
-
-        threading.Thread(target=tell, name="directory-failure", daemon=True).start()
 
     def _enter(self, session: ZkSession, server: SocketServer, services: BrokerServices, started: ExitStack) -> Broker:
         membership = Membership(

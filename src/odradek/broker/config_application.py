@@ -6,6 +6,7 @@ from odradek.base.errors import ConfigError
 from odradek.base.logs import get_logger
 from odradek.controller.controller import Controller
 from odradek.controller.events import TopicConfigsChanged
+from odradek.replication.directory_moves import DirectoryMoves
 from odradek.replication.replica_manager import ReplicaManager
 from odradek.zk.topic_configs import TopicConfigs
 from odradek.zk.znodes import DEFAULT_ENTITY
@@ -20,12 +21,14 @@ class ConfigApplication:
         known: TopicConfigs,
         configs: EntityConfigs,
         replicas: ReplicaManager,
+        moves: DirectoryMoves,
         controller: Controller,
     ) -> None:
         self._broker_id = broker_id
         self._known = known
         self._configs = configs
         self._replicas = replicas
+        self._moves = moves
         self._controller = controller
 
     def apply(self, entity_type: str, name: str) -> None:
@@ -44,6 +47,7 @@ class ConfigApplication:
             leader=self._rate("leader.replication.throttled.rate"),
             follower=self._rate("follower.replication.throttled.rate"),
         )
+        self._moves.set_rate(self._rate("replica.alter.log.dirs.io.max.bytes.per.second"))
 
     def _rate(self, key: str) -> int | None:
         """The broker's own, else that of all brokers."""

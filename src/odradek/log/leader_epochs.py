@@ -79,6 +79,10 @@ class LeaderEpochCache:
     def clear(self) -> None:
         self._replace(())
 
+    def take_over(self, entries: tuple[EpochEntry, ...]) -> None:
+        """The history of a log that has the same records."""
+        self._replace(entries)
+
     def save(self) -> None:
         """Everything on disk that is not there yet."""
         with self._saving:

@@ -95,6 +95,9 @@ class PartitionLog:
         # The recovery point is moved by flushes, which may run beside the writer, and moved back by truncation.
         self._recovery_lock = threading.Lock()
         self._truncations = 0
+        self._renaming = threading.Lock()
+        self._renames = 0
+        self._deleted = False
 
     @classmethod
     def open(
@@ -329,9 +332,14 @@ class PartitionLog:
     def _read_segment(
         self, segment: Segment, offset: int, max_bytes: int, upper_bound: int, min_one_batch: bool
     ) -> FileSlice | None:
+        renames = self._renames
         try:
             return segment.read(offset, max_bytes, upper_bound, min_one_batch=min_one_batch)
         except FileNotFoundError as error:  # deleted between the look at the tuple and the opening
+            if self._deleted:
+                raise self._storage_error(error) from error
+            if self._was_renamed_since(renames):
+                return self._read_segment(segment, offset, max_bytes, upper_bound, min_one_batch)
             if segment in self.segments:
                 raise self._fail(error) from error
             raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"Offset {offset} has just been deleted") from error
@@ -340,6 +348,11 @@ class PartitionLog:
 
     def aborted_transactions(self, offset: int, upper_bound: int) -> list[AbortedTransaction]:
         """Those with records in [offset, upper_bound): a reader of committed records skips them."""
+        renames = self._renames
+        found = self._aborted_transactions(offset, upper_bound)
+        return self.aborted_transactions(offset, upper_bound) if self._was_renamed_since(renames) else found
+
+    def _aborted_transactions(self, offset: int, upper_bound: int) -> list[AbortedTransaction]:
         found: list[AbortedTransaction] = []
         segments = self.segments
         for segment in segments[max(bisect_right(segments, offset, key=_base_of) - 1, 0) :]:
@@ -481,16 +494,46 @@ class PartitionLog:
         self.flush()
 
     def rename(self, directory: Path) -> None:
-        """Moves the whole log, as deletion does before it takes its time."""
-        os.rename(self.directory, directory)
-        self.directory = directory
-        for segment in self.segments:
-            segment.move_to(directory)
-        self._snapshots.move_to(directory)
-        self.epochs.move_to(directory / LEADER_EPOCH_FILE)
+        """Moves the whole log, as deletion does before it takes its time. Readers that stumble over it look again."""
+        with self._renaming:
+            os.rename(self.directory, directory)
+            with self._recovery_lock:
+                self._truncations += 1  # a flush that doesn't find its files any more is excused
+            self.directory = directory
+            for segment in self.segments:
+                segment.move_to(directory)
+            self._snapshots.move_to(directory)
+            self.epochs.move_to(directory / LEADER_EPOCH_FILE)
+            self._renames += 1
+
+    def _was_renamed_since(self, renames: int) -> bool:
+        with self._renaming:
+            return self._renames != renames
+
+    def take_place_of(self, source: "PartitionLog") -> None:
+        """Becomes what the source is, of which it has all records: what a copy of those alone doesn't tell, and as
+        durable. Both logs' writers wait meanwhile."""
+        self.update_config(source.config)
+        self.maybe_advance_log_start(source.log_start_offset)
+        self._guarded(lambda: self.epochs.take_over(source.epochs.entries))
+        self.producers = source.producers
+        self._guarded(lambda: self._snapshots.take(self.producers))
+        if self.recovery_point < source.recovery_point:
+            self.flush()
+
+    @property
+    def truncations(self) -> int:
+        """Rises before records go that were there, at the end or all of them."""
+        return self._truncations
+
+    def abandon(self, error: OSError) -> None:
+        """Its directory can't be trusted any more: it takes no writes, and lets go of its files."""
+        self._failed = self._failed or error
+        self.close(clean=False)
 
     def delete(self) -> None:
         """Removes the log's directory at once. Slices in flight stay readable."""
+        self._deleted = True
         with self._recovery_lock:
             self._truncations += 1
         for segment in self.segments:
@@ -505,16 +548,22 @@ class PartitionLog:
         if self._failed is not None:
             raise self._storage_error(self._failed)
 
-    def _guarded(self, change: Callable[[], None]) -> None:
+    def _guarded(self, change: Callable[[], object]) -> None:
         try:
             change()
         except OSError as error:
             raise self._fail(error) from error
 
+    def fail(self, error: OSError) -> None:
+        """For whoever met the error on the log's files without the log."""
+        self._fail(error)
+
     def _fail(self, error: OSError) -> KafkaError:
         """After an I/O error the log takes no more writes; whoever owns the directory decides what happens to it."""
         if self._failed is None:
             self._failed = error
+            if self._deleted:  # whoever still wrote to it has nothing to write to
+                return self._storage_error(error)
             log.error("log failed", partition=str(self.partition), directory=str(self.directory), reason=str(error))
             self._on_failure(self.directory.parent, error)
         return self._storage_error(error)

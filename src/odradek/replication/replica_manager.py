@@ -53,6 +53,8 @@ class ReplicaManager(HostedPartitions):
         """Told of each partition that this broker leads, in each new leader epoch."""
         self.on_resign: Callable[[TopicPartition, int], None] = lambda tp, leader_epoch: None
         """Told of each partition that it leads no longer, and the leader epoch that ended it."""
+        self.on_host: Callable[[Partition], None] = lambda partition: None
+        """Told of each replica that is taken up, before it has a role."""
         self._broker_id = broker_id
         self._lag_rules = LagRules(config.replica_lag_time_max_ms, self._is_alive)
         self._listener = config.inter_broker_listener_name
@@ -143,11 +145,7 @@ class ReplicaManager(HostedPartitions):
         """Open or make the log. One that isn't new may lie in a directory that failed: an empty one in its place
         would look like lost records."""
         tp, topic_id = directive.partition, directive.topic_id
-        if (
-            not directive.is_new
-            and self._logs.get(tp) is None
-            and not all(map(self._logs.is_online, self._logs.directories))
-        ):
+        if not directive.is_new and self._logs.get(tp) is None and not self._logs.all_online:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"A log directory is offline, {tp} may be in it")
         partition_log = self._logs.get_or_create(tp, topic_id, config)
         self._throttle(tp.topic, config)
@@ -165,6 +163,7 @@ class ReplicaManager(HostedPartitions):
             checkpointed_high_watermark=self._logs.high_watermark(tp),
         )
         self.partitions[tp] = partition
+        self.on_host(partition)
         return partition
 
     def _make_leaders(

@@ -1,0 +1,40 @@
+"""A log directory failed: its replicas answer KAFKA_STORAGE_ERROR, and the controller is told, so that others lead."""
+
+import threading
+from collections.abc import Collection
+
+from odradek.base.logs import get_logger
+from odradek.model.topology import TopicPartition
+from odradek.replication.replica_manager import ReplicaManager
+from odradek.zk.session import ZkUnavailable
+from odradek.zk.store import ZkStore
+
+RETRY_S = 1.0
+
+log = get_logger(__name__)
+
+
+class DirectoryFailures:
+    def __init__(self, broker_id: int, replicas: ReplicaManager, store: ZkStore) -> None:
+        self._broker_id = broker_id
+        self._replicas = replicas
+        self._store = store
+        self._stopped = threading.Event()
+
+    def failed(self, tps: Collection[TopicPartition]) -> None:
+        """By the thread that found out, which waits for nobody: the controller is told by another."""
+        self._replicas.take_offline(tps)
+        threading.Thread(target=self._tell, name="directory-failure", daemon=True).start()
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+    def _tell(self) -> None:
+        """Until it is told: with nobody knowing, the replicas would stay the leaders that they can't be."""
+        while not self._stopped.is_set():
+            try:
+                self._store.notify_log_dir_failure(self._broker_id)
+                return
+            except ZkUnavailable as error:
+                log.error("controller can't be told of the failed directory", error=str(error))
+            self._stopped.wait(RETRY_S)

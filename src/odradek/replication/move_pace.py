@@ -1,0 +1,61 @@
+"""How to get to the end of a log that is written all the time: when a copy may go on beside the writers, and when they
+have to wait for it. Pure.
+
+Copying what is there takes a while, in which more is written; copying that takes less, and so on: each lap is shorter
+than the one before, as long as the copy is faster than the writers. If it isn't, they are held back, a piece at a
+time; and if even that doesn't help, until all is copied. So every move comes to its end.
+
+A throttle is the operator's will: what it costs is never made up for by holding writers back.
+"""
+
+from enum import Enum
+
+FINISH_BYTES = 256 << 10
+HELD_STRIKES_MAX = 8
+_GETS_CLOSER = 0.75  # a lap that leaves more than this of the lap before won't get there soon
+
+
+class Manner(Enum):
+    BESIDE = "the writers go on meanwhile"
+    HELD = "the writers wait for this piece"
+    FINISH = "the writers wait until all is copied, and the copy takes the log's place"
+
+
+class Pace:
+    __slots__ = ("_finish_bytes", "_held_before", "_is_holding", "_lap", "_left", "_strikes")
+
+    def __init__(self, finish_bytes: int = FINISH_BYTES) -> None:
+        self._finish_bytes = finish_bytes
+        self.start_over()
+
+    def start_over(self) -> None:
+        """What is known of the laps says nothing any more: a throttle has stopped the copy, or it was cut."""
+        self._lap: int | None = None  # what was to copy when the lap began
+        self._left = 0  # of the lap
+        self._is_holding = False
+        self._held_before = 0
+        self._strikes = 0
+
+    def next(self, remaining: int) -> Manner:
+        """How to copy the next piece of so many bytes that remain now."""
+        if remaining <= self._finish_bytes:
+            return Manner.FINISH
+        if not self._is_holding:
+            self._end_lap(remaining)
+        elif remaining >= self._held_before:
+            self._strikes += 1
+        if not self._is_holding:
+            return Manner.BESIDE
+        self._held_before = remaining
+        return Manner.HELD if self._strikes < HELD_STRIKES_MAX else Manner.FINISH
+
+    def copied(self, size: int) -> None:
+        self._left -= size
+
+    def _end_lap(self, remaining: int) -> None:
+        if self._lap is not None and self._left > 0:
+            return
+        if self._lap is not None and remaining > self._lap * _GETS_CLOSER:
+            self._is_holding = True
+            self._held_before = remaining + 1
+        self._lap = self._left = remaining
