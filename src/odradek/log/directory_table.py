@@ -136,6 +136,8 @@ class DirectoryTable:
             for tp, copy in copies.items():
                 del self._futures[tp]
                 copy.abandon(error)
+                if (source := self._logs.get(tp)) is not None:
+                    source.is_copied = False
             none_left = not self._online
         self.on_offline(lost)
         if none_left:

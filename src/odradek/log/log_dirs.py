@@ -282,6 +282,7 @@ class LogDirs(DirectoryTable):
                 self._fail(directory, error)
                 raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{tp} can't move to {directory}: {error}") from error
             self._futures[tp] = future
+            source.is_copied = True
             log.info("move begun", partition=str(tp), source=str(source.directory.parent), target=str(directory))
             return future
 
@@ -294,6 +295,7 @@ class LogDirs(DirectoryTable):
             belongs = read_topic_id(future.directory) in (None, self._topic_ids.get(tp))
             if belongs and future.directory.parent != source.directory.parent:
                 future.update_config(source.config)
+                source.is_copied = True
                 return future
         self.cancel_move(tp)
         return None
@@ -301,7 +303,9 @@ class LogDirs(DirectoryTable):
     def cancel_move(self, tp: TopicPartition) -> None:
         """The log stays where it is."""
         with self._changing:
-            future = self._futures.pop(tp, None)
+            future, source = self._futures.pop(tp, None), self._logs.get(tp)
+            if source is not None:
+                source.is_copied = False
         if future is not None:
             log.info("move cancelled", partition=str(tp), target=str(future.directory.parent))
             self._delete_log(future)

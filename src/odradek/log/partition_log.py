@@ -98,6 +98,8 @@ class PartitionLog:
         self._renaming = threading.Lock()
         self._renames = 0
         self._deleted = False
+        self.is_copied = False
+        """Its records are on their way to another directory: compaction waits, or the copy would miss tombstones."""
 
     @classmethod
     def open(

@@ -162,8 +162,8 @@ class ReplicaManager(HostedPartitions):
             lag_rules=self._lag_rules,
             checkpointed_high_watermark=self._logs.high_watermark(tp),
         )
-        self.partitions[tp] = partition
         self.on_host(partition)
+        self.partitions[tp] = partition
         return partition
 
     def _make_leaders(

@@ -50,20 +50,20 @@ class Copies:
 
 
 class ReplicaStage:
-    def __init__(self, directory: Path, broker_id: int = 0, **topic: str) -> None:
+    def __init__(self, *directories: Path, broker_id: int = 0, **topic: str) -> None:
         self.clock = ManualClock(1_700_000_000_000)
         self.config = BrokerConfig.from_properties(
             {
                 "broker.id": str(broker_id),
                 "zookeeper.connect": "unused:1",
-                "log.dirs": str(directory),
+                "log.dirs": ",".join(map(str, directories)),
                 "replica.lag.time.max.ms": str(MAX_LAG_MS),
                 "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
             }
         )
         self.broker_id = broker_id
         self.topic_config = TopicConfig.of(self.config, {key.replace("_", "."): value for key, value in topic.items()})
-        self.logs = LogDirs([directory], self.config, Scheduler(self.clock), self.clock, pytest.fail)
+        self.logs = LogDirs(directories, self.config, Scheduler(self.clock), self.clock, pytest.fail)
         self.logs.lock()
         self.logs.load()
         self.reaper = ExpirationReaper(self.clock)
