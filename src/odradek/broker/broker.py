@@ -36,6 +36,7 @@ from odradek.controller.producer_ids import ProducerIds
 from odradek.controller.topic_admin import TopicAdmin
 from odradek.coordinator.group_coordinator import GroupCoordinator
 from odradek.coordinator.group_log import GroupLog
+from odradek.log.log_cleaner import LogCleaner
 from odradek.log.log_dirs import LogDirs
 from odradek.model.metadata_image import MetadataCache, MetadataImage
 from odradek.model.topology import Broker, Endpoint
@@ -155,6 +156,9 @@ class BrokerServer:
         register_broker_metrics(services, server)
         self._serve_metrics(services, started)
         self._schedule(scheduler, logs, services)
+        cleaner = LogCleaner(config, replicas.partitions, logs.cleaned, self._clock)
+        started.callback(cleaner.stop)
+        cleaner.start()
         server.start()
         services.controller.start()
         started.callback(services.controller.stop)

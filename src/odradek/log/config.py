@@ -55,7 +55,8 @@ class LogConfig:
         """What a topic's settings say to the log, with the one that the broker sets for all."""
         return cls(
             segment_bytes=topic.segment_bytes,
-            segment_ms=topic.segment_ms,
+            # A compacted record must leave the active segment in time to be cleaned in time.
+            segment_ms=min(topic.segment_ms, topic.max_compaction_lag_ms) if topic.compact else topic.segment_ms,
             segment_jitter_ms=topic.segment_jitter_ms,
             segment_index_bytes=topic.segment_index_bytes,
             index_interval_bytes=topic.index_interval_bytes,

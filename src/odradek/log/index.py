@@ -85,7 +85,8 @@ class _SparseIndex:
             return
         fd = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o644)
         try:
-            self._store(fd, tail)
+            if tail.keys:
+                self._store(fd, tail)
             if sync:
                 os.fsync(fd)
         finally:
@@ -134,11 +135,14 @@ class _SparseIndex:
         """Narrows to one block by reading single entries, then searches the block."""
         if not stored:
             return None
+        path = self.path
         try:
-            fd = os.open(self.path, os.O_RDONLY)
+            fd = os.open(path, os.O_RDONLY)
         except FileNotFoundError:
             return None
         try:
+            if self.path is not path:  # compaction gave the name away: without the index, readers scan
+                return None
             low, high = 0, stored
             while high - low > _BLOCK_ENTRIES:
                 middle = (low + high) // 2

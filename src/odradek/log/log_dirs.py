@@ -28,6 +28,7 @@ from odradek.base.logs import get_logger
 from odradek.log import log_moves
 from odradek.log.background import Background
 from odradek.log.checkpoint import replace_file, sync_directory
+from odradek.log.cleaned_offsets import CleanedOffsets
 from odradek.log.config import LogConfig
 from odradek.log.directory_claims import agreed_id, claim
 from odradek.log.directory_table import DirectoryTable
@@ -54,6 +55,7 @@ class LogDirs(DirectoryTable):
         super().__init__(directories, clock, on_all_failed)
         self._config = config
         self._background = background
+        self.cleaned = CleanedOffsets()
         self._wishes: dict[TopicPartition, Path] = {}  # where to make logs that aren't there yet
         self._topic_ids: dict[TopicPartition, UUID] = {}
         self._locks: list[FileIO] = []
@@ -96,6 +98,7 @@ class LogDirs(DirectoryTable):
         for directory in self._online_directories():
             with self._failing(directory):
                 self._load_directory(directory, found[directory])
+                self.cleaned.load(directory, self.logs_in(directory).values())
         log.info("logs loaded", logs=len(self._logs), ms=self._clock.monotonic_ms() - started_ms)
 
     def _logs_on_disk(self, directory: Path) -> Iterator[Path]:
@@ -145,7 +148,7 @@ class LogDirs(DirectoryTable):
                 log.info("log recovered", directory=str(directory), number=number, of=len(paths))
 
     def _open(self, path: Path, tp: TopicPartition, clean: bool, recovery_point: int, start: int) -> PartitionLog:
-        return PartitionLog.open(
+        opened = PartitionLog.open(
             path,
             tp,
             self.log_config(TopicConfig.of(self._config)),
@@ -156,6 +159,8 @@ class LogDirs(DirectoryTable):
             background=self._background,
             on_failure=self._fail,
         )
+        opened.on_truncate = self.cleaned.lower
+        return opened
 
     def _add_loaded(self, tp: TopicPartition, opened: PartitionLog, topic_id: UUID | None, high_watermark: int) -> None:
         with self._changing:
@@ -226,6 +231,7 @@ class LogDirs(DirectoryTable):
 
     def _make(self, path: Path, tp: TopicPartition, topic_id: UUID, config: LogConfig) -> PartitionLog:
         self._checkpoints[path.parent].forget(tp)
+        self.cleaned.forget(path.parent, tp)
         made = self._open(path, tp, clean=False, recovery_point=0, start=0)
         made.update_config(config)
         if topic_id != ZERO_UUID:

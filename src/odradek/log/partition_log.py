@@ -30,6 +30,7 @@ from odradek.log.recovery import LoadedLog, finish_transaction, load, rebuild_pr
 from odradek.log.replicated import split_into_runs
 from odradek.log.retention import expired_count
 from odradek.log.segment import MAX_RELATIVE_OFFSET, Segment, TimestampOffset
+from odradek.log.swap import put_in_place
 from odradek.log.transaction_index import AbortedTransaction
 from odradek.log.validation import BatchInfo, BatchRules, CheckedRecords, assign_offsets, check_records
 from odradek.model.topology import TopicPartition
@@ -92,6 +93,8 @@ class PartitionLog:
         self._background = background
         self._on_failure = on_failure
         self._failed: OSError | None = None
+        self.on_truncate: Callable[[PartitionLog, int], None] = lambda opened, offset: None
+        """Told before the log is cut back to an offset, by its writer."""
         # The recovery point is moved by flushes, which may run beside the writer, and moved back by truncation.
         self._recovery_lock = threading.Lock()
         self._truncations = 0
@@ -348,6 +351,17 @@ class PartitionLog:
         except OSError as error:
             raise self._fail(error) from error
 
+    def read_committed(
+        self, offset: int, max_bytes: int, *, upper_bound: int, min_one_batch: bool
+    ) -> tuple[ReadResult, list[AbortedTransaction]]:
+        """As `read`, with the aborted transactions of what is read, which compaction may be about to drop."""
+        while True:
+            segments = self.segments
+            found = self.read(offset, max_bytes, upper_bound=upper_bound, min_one_batch=min_one_batch)
+            aborted = self.aborted_transactions(offset, upper_bound) if found.records.size else []
+            if segments is self.segments:
+                return found, aborted
+
     def aborted_transactions(self, offset: int, upper_bound: int) -> list[AbortedTransaction]:
         """Those with records in [offset, upper_bound): a reader of committed records skips them."""
         renames = self._renames
@@ -366,11 +380,23 @@ class PartitionLog:
 
     def find_offset_by_timestamp(self, timestamp: int) -> TimestampOffset | None:
         """The first record that is not older, with its own timestamp."""
-        return timestamps.first_at_or_after(self.segments, timestamp, self.log_start_offset)
+        return self._among_segments(
+            lambda segments: timestamps.first_at_or_after(segments, timestamp, self.log_start_offset)
+        )
 
     def max_timestamp(self) -> TimestampOffset | None:
         """The youngest record, None in an empty log."""
-        return timestamps.youngest(self.segments, self.log_start_offset)
+        return self._among_segments(lambda segments: timestamps.youngest(segments, self.log_start_offset))
+
+    def _among_segments(self, look: Callable[[Sequence[Segment]], TimestampOffset | None]) -> TimestampOffset | None:
+        """What is found, even if segments are deleted or replaced while one looks."""
+        while True:
+            segments = self.segments
+            try:
+                return look(segments)
+            except FileNotFoundError:
+                if segments is self.segments:
+                    raise
 
     @property
     def size_bytes(self) -> int:
@@ -473,6 +499,33 @@ class PartitionLog:
         with self._recovery_lock:
             self._truncations += 1
             self.recovery_point = min(self.recovery_point, offset)
+        self.on_truncate(self, offset)
+
+    def replace_segments(self, old: Sequence[Segment], size: int, *, truncations: int) -> bool:
+        """Puts the compacted segment of this size, whose files lie ready, into the place of its originals.
+
+        Not when the log has been cut or moved since it had so many `truncations`, or has lost one of them.
+        """
+        self._check_writable()
+        slot = next((slot for slot, segment in enumerate(self.segments) if segment is old[0]), -1)
+        is_as_it_was = slot >= 0 and self.segments[slot : slot + len(old)] == tuple(old)
+        if self.is_copied or truncations != self._truncations or not is_as_it_was:
+            return False
+        self._guarded(lambda: self._replace(slot, old, size))
+        return True
+
+    def _replace(self, slot: int, old: Sequence[Segment], size: int) -> None:
+        with self._renaming:
+            new, files = put_in_place(self.directory, old, size)
+            self.segments = (*self.segments[:slot], new, *self.segments[slot + len(old) :])
+            self._renames += 1
+        merged = {segment.base_offset for segment in old[1:]}
+        self._snapshots.keep(lambda offset: offset not in merged)
+        self._background.once(
+            f"delete compacted segments of {self.partition}",
+            lambda: remove_files(files),
+            delay_ms=self.config.file_delete_delay_ms,
+        )
 
     # -- living -------------------------------------------------------------------------------------------------
 

@@ -197,7 +197,7 @@ def finish_interrupted_swaps(directory: Path) -> None:
     if not swaps:
         return
     covered = [
-        (_offset_of(name), _next_offset_in(directory / name))
+        (_offset_of(name), max(_offset_of(name) + 1, _next_offset_in(directory / name)))
         for name in swaps
         if name.removesuffix(SWAP_SUFFIX).endswith(LOG_SUFFIX)
     ]

@@ -100,14 +100,25 @@ class Segment:
     )
 
     def __init__(
-        self, directory: Path, base_offset: int, *, size: int, end_offset: int, created_ms: int = 0, jitter_ms: int = 0
+        self,
+        directory: Path,
+        base_offset: int,
+        *,
+        size: int,
+        end_offset: int,
+        created_ms: int = 0,
+        jitter_ms: int = 0,
+        suffix: str = "",
     ) -> None:
-        """A segment that lies on disk. `end_offset` is past its last record (at most the next segment's base)."""
+        """A segment that lies on disk. `end_offset` is past its last record (at most the next segment's base).
+
+        The suffix comes after the files' usual names, as compaction wants it.
+        """
         self.base_offset = base_offset
-        self.path = directory / file_name(base_offset, LOG_SUFFIX)
-        self.index = OffsetIndex(directory / file_name(base_offset, INDEX_SUFFIX), base_offset)
-        self.time_index = TimeIndex(directory / file_name(base_offset, TIME_INDEX_SUFFIX), base_offset)
-        self.transactions = TransactionIndex(directory / file_name(base_offset, TXN_INDEX_SUFFIX))
+        self.path = directory / file_name(base_offset, LOG_SUFFIX + suffix)
+        self.index = OffsetIndex(directory / file_name(base_offset, INDEX_SUFFIX + suffix), base_offset)
+        self.time_index = TimeIndex(directory / file_name(base_offset, TIME_INDEX_SUFFIX + suffix), base_offset)
+        self.transactions = TransactionIndex(directory / file_name(base_offset, TXN_INDEX_SUFFIX + suffix))
         self.size = size
         self.created_ms = created_ms
         self.jitter_ms = jitter_ms
@@ -121,8 +132,24 @@ class Segment:
         self._marks = (array("q", (end_offset,)), array("q", (size,)))
 
     @classmethod
-    def create(cls, directory: Path, base_offset: int, config: LogConfig, now_ms: int, jitter_ms: int = 0) -> "Segment":
-        segment = cls(directory, base_offset, size=0, end_offset=base_offset, created_ms=now_ms, jitter_ms=jitter_ms)
+    def create(
+        cls,
+        directory: Path,
+        base_offset: int,
+        config: LogConfig,
+        now_ms: int,
+        jitter_ms: int = 0,
+        suffix: str = "",
+    ) -> "Segment":
+        segment = cls(
+            directory,
+            base_offset,
+            size=0,
+            end_offset=base_offset,
+            created_ms=now_ms,
+            jitter_ms=jitter_ms,
+            suffix=suffix,
+        )
         segment.index.reset()
         segment.time_index.reset()
         segment.transactions.reset()
@@ -229,7 +256,15 @@ class Segment:
     def file(self) -> SegmentFile:
         file = self._file
         if file is None:
-            file = self._file = SegmentFile(self.path, "rb+")
+            try:
+                file = SegmentFile(self.path, "rb+")
+            except FileNotFoundError:
+                if self._file is None:
+                    raise
+            # Where another thread has opened it meanwhile, as `retire` does, that file counts: the name may be
+            # another one's by now.
+            file = self._file = self._file or file
+            assert file is not None
         if not self._active:
             OPEN_FILES.touch(self)
         return file
@@ -323,6 +358,18 @@ class Segment:
                 continue
             renamed.append(target)
         OPEN_FILES.discard(self)
+        return renamed
+
+    def retire(self) -> list[Path]:
+        """As `mark_deleted`, for one whose names another takes: whoever still reads this one reads its own files."""
+        kept = self.file
+        OPEN_FILES.discard(self)
+        self._active = True  # keeps its descriptor for as long as it is needed
+        self._file = kept
+        renamed = self.mark_deleted()
+        self.path, self.index.path, self.time_index.path, self.transactions.path = (
+            path.with_name(path.name + DELETED_SUFFIX) for path in self.paths()
+        )
         return renamed
 
     def move_to(self, directory: Path) -> None:

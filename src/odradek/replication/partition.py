@@ -11,7 +11,6 @@ is what its leader told it.
 """
 
 import threading
-from collections.abc import Sequence
 from struct import Struct
 from uuid import UUID
 
@@ -20,7 +19,6 @@ from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
 from odradek.log.config import LogConfig
 from odradek.log.partition_log import AppendResult, PartitionLog
-from odradek.log.transaction_index import AbortedTransaction
 from odradek.log.validation import CheckedRecords, check_produce_records
 from odradek.model.topology import NO_LEADER, LeaderAndIsr, PartitionDirective, TopicPartition
 from odradek.replication.append_rules import batch_rules, own_rules
@@ -72,6 +70,7 @@ class Partition:
         self.followers = Followers(broker_id, lag_rules)
         self.gone: ErrorCode | None = None  # why it is not served any more
         self.high_watermark = min(max(checkpointed_high_watermark, log.log_start_offset), log.log_end_offset)
+        log.producers.advance_high_watermark(self.high_watermark)
         self.messages_in = self.bytes_in = self.bytes_out = 0  # since the broker began to host it
         self._broker_id = broker_id
         self._clock = clock
@@ -350,12 +349,11 @@ class Partition:
         # The watermark first: bytes below it are in the file already, so whatever is read after is there.
         watermark = self.high_watermark
         stable = self.last_stable_offset(watermark)
-        upper_bound = stable if isolation == READ_COMMITTED else watermark
-        records = self.log.read(offset, max_bytes, upper_bound=upper_bound, min_one_batch=min_one_batch).records
-        aborted: Sequence[AbortedTransaction] = ()
-        if isolation == READ_COMMITTED and records.size:
-            aborted = self.log.aborted_transactions(offset, upper_bound)
-        return FetchedPartition(records, watermark, stable, self.log.log_start_offset, aborted)
+        if isolation == READ_COMMITTED:
+            found, aborted = self.log.read_committed(offset, max_bytes, upper_bound=stable, min_one_batch=min_one_batch)
+            return FetchedPartition(found.records, watermark, stable, self.log.log_start_offset, aborted)
+        found = self.log.read(offset, max_bytes, upper_bound=watermark, min_one_batch=min_one_batch)
+        return FetchedPartition(found.records, watermark, stable, self.log.log_start_offset)
 
     def last_stable_offset(self, watermark: int) -> int:
         """The end of what a read_committed consumer may see: no transaction before it is still open."""

@@ -1,0 +1,177 @@
+"""The cleaner threads: each takes the filthiest compacted log that no other is at, cleans it, and looks for the next.
+
+What is worth cleaning is decided in `dirtiness`, how it is done is in `cleaner`. A log whose bytes make no sense is
+reported once and left alone until the broker starts again or the log is another; one whose disk fails takes its
+directory offline; one that is cut, moved, deleted or no longer to be compacted is given up and looked at again later.
+"""
+
+import threading
+from collections.abc import Mapping
+from typing import TypeVar
+
+from odradek.base.clock import Clock
+from odradek.base.config.broker_config import BrokerConfig
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.base.logs import get_logger
+from odradek.log.cleaned_offsets import CleanedOffsets
+from odradek.log.cleaner import CleanableLog, Cleaner, CleaningAborted, CleaningStats
+from odradek.log.dirtiness import Dirtiness, assess, filthiest, first_dirty_offset
+from odradek.log.io_throttle import IoThrottle
+from odradek.log.key_map import KeyMap
+from odradek.log.partition_log import PartitionLog
+from odradek.model.topology import TopicPartition
+
+Host = TypeVar("Host", bound=CleanableLog)
+
+_MAX_MAP_BYTES = 2**31 - 1
+
+log = get_logger(__name__)
+
+
+class LogCleaner:
+    """`hosts` are the partitions of this broker, as they are at each moment."""
+
+    def __init__(
+        self, config: BrokerConfig, hosts: Mapping[TopicPartition, Host], cleaned: CleanedOffsets, clock: Clock
+    ) -> None:
+        self.max_dirty_ratio = 0.0
+        self.last_stats = CleaningStats()
+        self.uncleanable: dict[TopicPartition, PartitionLog] = {}
+        """Logs that couldn't be cleaned, and won't be tried again."""
+        self._config = config
+        self._hosts = hosts
+        self._cleaned = cleaned
+        self._clock = clock
+        self._stopping = threading.Event()
+        self._choosing = threading.Lock()
+        self._in_progress: set[TopicPartition] = set()
+        self._backoff_s = config.integer("log.cleaner.backoff.ms") / 1000
+        rate = config.get("log.cleaner.io.max.bytes.per.second")
+        assert isinstance(rate, float)
+        self._throttle = IoThrottle(rate, clock, self._stopping.wait)
+        self._threads: list[threading.Thread] = []
+
+    def start(self) -> None:
+        if not self._config.get("log.cleaner.enable"):
+            return
+        count = self._config.integer("log.cleaner.threads")
+        for number in range(count):
+            thread = threading.Thread(
+                target=self._run, args=(self.new_cleaner(count),), name=f"log-cleaner-{number}", daemon=True
+            )
+            self._threads.append(thread)
+            thread.start()
+
+    def stop(self) -> None:
+        """Returns when no thread touches a log any more. What was being cleaned stays as it was."""
+        self._stopping.set()
+        for thread in self._threads:
+            thread.join()
+
+    def new_cleaner(self, threads: int = 1) -> Cleaner:
+        """With one thread's part of the memory."""
+        load_factor = self._config.get("log.cleaner.io.buffer.load.factor")
+        assert isinstance(load_factor, float)
+        map_bytes = min(self._config.integer("log.cleaner.dedupe.buffer.size") // threads, _MAX_MAP_BYTES)
+        buffer_bytes = self._config.integer("log.cleaner.io.buffer.size") // threads // 2
+        return Cleaner(KeyMap(map_bytes, load_factor), buffer_bytes, self._throttle.used)
+
+    def _run(self, cleaner: Cleaner) -> None:
+        while not self._stopping.is_set():
+            try:
+                cleaned = self.clean_filthiest(cleaner)
+            except Exception:
+                log.exception("choosing a log to compact failed")
+                cleaned = False
+            if not cleaned:
+                self._stopping.wait(self._backoff_s)
+
+    def clean_filthiest(self, cleaner: Cleaner) -> bool:
+        """Whether a log was cleaned: then the next may be worth it too."""
+        chosen = self._choose()
+        if chosen is None:
+            return False
+        tp, host, dirtiness = chosen
+        try:
+            return self._clean(cleaner, tp, host, dirtiness)
+        finally:
+            with self._choosing:
+                self._in_progress.discard(tp)
+
+    def _choose(self) -> tuple[TopicPartition, CleanableLog, Dirtiness] | None:
+        now_ms = self._clock.now_ms()
+        with self._choosing:
+            self._forget_gone_uncleanables()
+            candidates = [
+                (tp, host, self._assess(host, now_ms))
+                for tp, host in dict(self._hosts).items()
+                if host.log.config.compacts
+                and not host.log.is_copied
+                and tp not in self._in_progress
+                and tp not in self.uncleanable
+            ]
+            self.max_dirty_ratio = max((dirtiness.ratio for _, _, dirtiness in candidates), default=0.0)
+            slot = filthiest((dirtiness, host.log.config) for _, host, dirtiness in candidates)
+            if slot is None:
+                return None
+            self._in_progress.add(candidates[slot][0])
+            return candidates[slot]
+
+    def _assess(self, host: CleanableLog, now_ms: int) -> Dirtiness:
+        opened = host.log
+        stable = host.last_stable_offset(host.high_watermark)
+        first_dirty = first_dirty_offset(self._cleaned.of(opened), opened.log_start_offset, opened.log_end_offset)
+        return assess(opened.segments, opened.config, first_dirty=first_dirty, last_stable_offset=stable, now_ms=now_ms)
+
+    def _clean(self, cleaner: Cleaner, tp: TopicPartition, host: CleanableLog, dirtiness: Dirtiness) -> bool:
+        opened = host.log
+        truncations = opened.truncations
+        started_ms = self._clock.monotonic_ms()
+
+        def go_on() -> bool:
+            return not self._stopping.is_set() and self._hosts.get(tp) is host
+
+        try:
+            stats = cleaner.clean(host, dirtiness, self._clock.now_ms(), go_on)
+            with host.lock:  # a truncation lowers the offset, which must not be raised again after it
+                if opened.truncations != truncations or not go_on():
+                    raise CleaningAborted("the log was cut, moved or deleted")
+                self._cleaned.put(opened, stats.end_offset, set(self._hosts))
+        except CleaningAborted as error:
+            log.info("compaction given up", partition=str(tp), reason=str(error))
+            return False
+        except OSError as error:
+            opened.fail(error)
+            return False
+        except Exception as error:
+            if isinstance(error, KafkaError) and error.code is ErrorCode.KAFKA_STORAGE_ERROR:
+                return False  # the directory is offline already
+            log.exception("log can't be compacted, and is left alone", partition=str(tp))
+            self.uncleanable[tp] = opened
+            return False
+        self.last_stats = stats
+        _report(tp, dirtiness, stats, self._clock.monotonic_ms() - started_ms)
+        return True
+
+    def _forget_gone_uncleanables(self) -> None:
+        for tp, opened in list(self.uncleanable.items()):
+            host = self._hosts.get(tp)
+            if host is None or host.log is not opened:
+                del self.uncleanable[tp]
+
+
+def _report(tp: TopicPartition, dirtiness: Dirtiness, stats: CleaningStats, took_ms: int) -> None:
+    log.info(
+        "log compacted",
+        partition=str(tp),
+        dirty=[dirtiness.first_dirty, stats.end_offset],
+        bytes=[stats.bytes_read, stats.bytes_written],
+        records=[stats.records_read, stats.records_kept],
+        keys=stats.keys,
+        buffer_percent=round(100 * stats.buffer_utilisation, 1),
+        ms=took_ms,
+    )
+    if stats.keyless:
+        log.warning("records without a key dropped by compaction", partition=str(tp), records=stats.keyless)
+    if stats.old_formats:
+        log.warning("messages of old formats aren't compacted", partition=str(tp), messages=stats.old_formats)
