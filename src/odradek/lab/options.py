@@ -1,6 +1,7 @@
 """What the laboratories' command lines have in common."""
 
 import argparse
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -50,6 +51,11 @@ def page_path(text: str) -> Path:
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise argparse.ArgumentTypeError(f"{text!r} can't be written: give a file in a directory that exists")
     return path
+
+
+def end_cleanly_when_killed() -> None:
+    """SIGTERM ends the experiment as Ctrl-C does: the servers that it started go with it."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
 
 
 class Progress:

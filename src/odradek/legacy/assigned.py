@@ -29,17 +29,19 @@ class AssignedConsumer(Member):
         path = MemberAssignment.path(self.group, self.id)
         self.tree.watch_nodes([path])
         (node,) = self.tree.read([path])
-        told = Told(-1) if node is None else MemberAssignment.decode(self.group, self.id, node[0])
-        partitions = told.partitions if told.registration == self._registration else frozenset()
-        if lost := self.owned - partitions:
+        told = None if node is None else MemberAssignment.decode(self.group, self.id, node[0])
+        if told is None or told.registration != self._registration:
+            told = Told(self._registration)
+        if lost := self.owned - told.partitions:
             stopped = self._stop_reading(lost)
             if self.settings.auto_commit_enable:
                 self.tree.commit(stopped)
-            self.tree.release_own(list(lost), self.id)
-        if gained := partitions - self.owned:
+        if node is not None and told.release:
+            self.tree.release_own(sorted(told.release), self.id, (path, node[1].version))
+        if gained := told.partitions - self.owned:
             self._begin_reading(gained, self.tree.offsets(list(gained)))
 
     def _leave(self) -> None:
-        owned = self.owned
+        """Without its registration it owns nothing: the coordinator sees to the rest."""
         super()._leave()
-        self.tree.release_own(list(owned), self.id)
+        self.tree.unregister(self.id)

@@ -1,15 +1,15 @@
 """What a coordinator of design two does next, from what it sees of its group. Pure.
 
 A partition moves in three steps, each visible in ZooKeeper, so that any coordinator can go on where another stopped:
-it goes from its owner's assignment; the owner deletes the owner's node; the node is created for the new owner, and the
-partition comes into that one's assignment. Who died has let go of everything.
+its owner is told to release it; the owner deletes the owner's node; the node is created for the new owner, together
+with the order to read it. Who died has let go of everything.
 """
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from odradek.legacy.range_assignment import assign, member_of
-from odradek.legacy.znodes import Registration
+from odradek.legacy.znodes import Registration, Told
 from odradek.model.topology import TopicPartition
 
 
@@ -18,35 +18,59 @@ class Group:
     """What ZooKeeper has of a group."""
 
     members: Mapping[str, Registration]
+    registered: Mapping[str, int]
+    """The czxid of each member's registration."""
     partitions: Mapping[str, Collection[int]]
     owners: Mapping[TopicPartition, str]
     """The stream that each owner's node names."""
-    assignments: Mapping[str, frozenset[TopicPartition]]
-    """What each member was last told; nothing of those that have registered again since."""
+    told: Mapping[str, Told]
+    """What each member was told last, also those that are gone, or have registered again since."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is written for one member, all at once."""
+
+    own: Mapping[TopicPartition, str]
+    """The owners' nodes that name its streams from now on."""
+    told: Told | None
+    """What it is told; None: what it was told already."""
 
 
 @dataclass(frozen=True, slots=True)
 class Steps:
+    orders: Mapping[str, Order]
     vacate: frozenset[TopicPartition]
-    """Owners' nodes of members that are gone."""
-    appoint: Mapping[TopicPartition, str]
-    """Owners' nodes to create, for the stream."""
-    tell: Mapping[str, frozenset[TopicPartition]]
-    """Members whose assignment changes."""
+    """Owners' nodes of the dead, of partitions that nobody wants any more."""
+    forget: frozenset[str]
+    """Who is gone, and was told something."""
 
 
 def next_steps(group: Group) -> Steps:
     wanted = assign(group.members, group.partitions)
-    vacated = frozenset(tp for tp, stream in group.owners.items() if member_of(stream) not in group.members)
-    appointed = {tp: s for tp, s in wanted.items() if tp not in group.owners or tp in vacated}
-    owners = {tp: stream for tp, stream in group.owners.items() if tp not in vacated} | appointed
-    to_read: dict[str, set[TopicPartition]] = {member: set() for member in group.members}
-    for tp, stream in owners.items():
-        if tp in wanted and member_of(wanted[tp]) == member_of(stream):
-            to_read[member_of(stream)].add(tp)
-    assignments = {member: frozenset(partitions) for member, partitions in to_read.items()}
+    owners = {tp: stream for tp, stream in group.owners.items() if member_of(stream) in group.members}
+    given = {tp: stream for tp, stream in wanted.items() if tp not in owners}
+    orders = {}
+    for member, registration in group.registered.items():
+        own = {tp: stream for tp, stream in given.items() if member_of(stream) == member}
+        held = own.keys() | {tp for tp, stream in owners.items() if member_of(stream) == member}
+        to_read = frozenset(tp for tp in held if tp in wanted and member_of(wanted[tp]) == member)
+        told = Told(registration, to_read, frozenset(held - to_read))
+        is_news = not _says_as_much(group.told.get(member), told)
+        if own or is_news:
+            orders[member] = Order(own, told if is_news else None)
     return Steps(
-        vacate=vacated,
-        appoint=appointed,
-        tell={member: told for member, told in assignments.items() if group.assignments.get(member) != told},
+        orders=orders,
+        vacate=frozenset(group.owners.keys() - owners.keys() - wanted.keys()),
+        forget=frozenset(group.told.keys() - group.registered.keys()),
+    )
+
+
+def _says_as_much(earlier: Told | None, told: Told) -> bool:
+    """What was to be released once, and is released, need not be taken back."""
+    return (
+        earlier is not None
+        and earlier.registration == told.registration
+        and earlier.partitions == told.partitions
+        and earlier.release >= told.release
     )

@@ -5,13 +5,13 @@ checked against the number of its term, so that one that was replaced without no
 """
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from kazoo.client import KazooClient, TransactionRequest
 from kazoo.exceptions import BadVersionError, KazooException, NodeExistsError, NoNodeError
 
 from odradek.base.logs import get_logger
-from odradek.legacy.coordination import Group, Steps, next_steps
+from odradek.legacy.coordination import Group, Order, Steps, next_steps
 from odradek.legacy.group_tree import GroupTree
 from odradek.legacy.member import ZOOKEEPER_TROUBLE
 from odradek.legacy.observer import Observer, Tally, What
@@ -116,7 +116,7 @@ class GroupCoordinator:
             self._wake.set()
             return None
         terms = CoordinatorTerms.path(self.group)
-        (stat,) = self._tree.transact([lambda zk: zk.set_async(terms, b"")])
+        (stat,) = self._tree.write([lambda zk: zk.set_async(terms, b"")], 1)
         if isinstance(stat, Exception):
             raise stat
         self._term = int(stat.version)
@@ -130,20 +130,18 @@ class GroupCoordinator:
         topics = sorted({topic for registration in members.members.values() for topic in registration.subscription})
         self._tree.watch_nodes([Topic.path(topic) for topic in topics])
         self._tree.watch_children([Owners.path(self.group, topic) for topic in topics])
-        known = self._known_assignments()
-        registered = members.registered
-        current = {m: told.partitions for m, told in known.items() if registered.get(m) == told.registration}
-        group = Group(members.members, self._tree.partitions(topics), self._tree.owners(topics), current)
+        group = Group(
+            members.members,
+            members.registered,
+            self._tree.partitions(topics),
+            self._tree.owners(topics),
+            self._told(),
+        )
         self.observer.happened(self.name, What.DECIDED, view=members.version)
-        steps = next_steps(group)
-        self._write(self._owner_changes(steps), term)
-        # whoever is told of a partition finds it his own already
-        self._write(self._told_changes(steps, members.registered, known), term)
+        self._take(next_steps(group), group, term)
 
-    def _known_assignments(self) -> dict[str, Told]:
-        path = Assignments.path(self.group)
-        names = self._session.call(lambda zk: zk.get_children_async(path))
-        self.observer.asked_zookeeper(reads=1)
+    def _told(self) -> dict[str, Told]:
+        names = self._tree.children(Assignments.path(self.group))
         nodes = self._tree.read([MemberAssignment.path(self.group, name) for name in names])
         return {
             name: readable(MemberAssignment.decode, self.group, name, node[0]) or Told(-1)
@@ -151,37 +149,38 @@ class GroupCoordinator:
             if node is not None
         }
 
-    def _owner_changes(self, steps: Steps) -> list[Fill]:
-        vacated = [_deletion(Owner.path(self.group, tp)) for tp in steps.vacate]
-        return vacated + [_creation(Owner.path(self.group, tp), Owner.encode(s)) for tp, s in steps.appoint.items()]
-
-    def _told_changes(self, steps: Steps, registered: Mapping[str, int], known: Mapping[str, Told]) -> list[Fill]:
-        changes: list[Fill] = []
-        for member, partitions in steps.tell.items():
-            path = MemberAssignment.path(self.group, member)
-            content = MemberAssignment.encode(Told(registered[member], partitions))
-            changes.append(_writing(path, content) if member in known else _creation(path, content))
-        gone = known.keys() - registered.keys()
-        return changes + [_deletion(MemberAssignment.path(self.group, member)) for member in gone]
-
-    def _write(self, changes: list[Fill], term: int) -> None:
-        """Each one for itself. A node that somebody was quicker to make or remove is looked at again."""
-        for outcome in self._tree.transact([self._fenced(change, term) for change in changes]):
+    def _take(self, steps: Steps, group: Group, term: int) -> None:
+        changes = [self._ordering(member, order, group) for member, order in steps.orders.items()]
+        changes += [[_deletion(Owner.path(self.group, tp))] for tp in steps.vacate]
+        changes += [[_deletion(MemberAssignment.path(self.group, member))] for member in steps.forget]
+        requests = [self._fenced(fills, term) for fills in changes]
+        for outcome in self._tree.write(requests, sum(len(fills) for fills in changes)):
             if isinstance(outcome, KazooException):
                 raise outcome
             if isinstance(outcome[0], BadVersionError):
                 raise Deposed
             error = failure(outcome)
             if isinstance(error, NodeExistsError | NoNodeError):
-                self._wake.set()
+                self._wake.set()  # somebody was quicker to make or remove a node: look again
             elif error is not None:
                 raise error
 
-    def _fenced(self, change: Fill, term: int) -> Request:
+    def _ordering(self, member: str, order: Order, group: Group) -> list[Fill]:
+        fills: list[Fill] = []
+        for tp, stream in order.own.items():
+            write = _writing if tp in group.owners else _creation
+            fills.append(write(Owner.path(self.group, tp), Owner.encode(stream)))
+        if order.told is not None:
+            write = _writing if member in group.told else _creation
+            fills.append(write(MemberAssignment.path(self.group, member), MemberAssignment.encode(order.told)))
+        return fills
+
+    def _fenced(self, fills: list[Fill], term: int) -> Request:
         def start(zk: KazooClient) -> object:
             transaction = zk.transaction()
             transaction.check(CoordinatorTerms.path(self.group), term)
-            change(transaction)
+            for fill in fills:
+                fill(transaction)
             return transaction.commit_async()
 
         return start

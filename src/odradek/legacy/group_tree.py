@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kazoo.client import KazooClient
 from kazoo.exceptions import NodeExistsError, NoNodeError
 
 from odradek.legacy.observer import Observer
@@ -101,11 +102,15 @@ class GroupTree:
     def release(self, partitions: Iterable[TopicPartition]) -> None:
         self.delete([Owner.path(self.group, tp) for tp in partitions])
 
-    def release_own(self, partitions: Sequence[TopicPartition], member: str) -> None:
-        """Those that were given to another meanwhile stay with that one."""
+    def release_own(self, partitions: Sequence[TopicPartition], member: str, told: tuple[str, int]) -> None:
+        """Those that name the member, as long as its assignment is the one, by path and version, that it was told."""
         nodes = self.read([Owner.path(self.group, tp) for tp in partitions])
         found = zip(partitions, nodes, strict=True)
-        self.release(tp for tp, node in found if node is not None and member_of(Owner.decode(node[0])) == member)
+        own = [tp for tp, node in found if node is not None and member_of(Owner.decode(node[0])) == member]
+        self._observer.asked_zookeeper(writes=len(own))
+        for outcome in self._session.pipeline([_checked_deletion(Owner.path(self.group, tp), *told) for tp in own]):
+            if isinstance(outcome, Exception):
+                raise outcome
 
     def offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
         """What the group has committed; a partition without, or with one that can't be read, is left out."""
@@ -165,6 +170,11 @@ class GroupTree:
         outcomes = self._request([_get(path) for path in paths])
         return [None if isinstance(outcome, NoNodeError) else outcome for outcome in outcomes]
 
+    def children(self, path: str) -> list[str]:
+        """None, where there is no such node."""
+        (names,) = self._request([_children(path)])
+        return [] if isinstance(names, NoNodeError) else sorted(names)
+
     def create_ephemeral(self, path: str, content: bytes) -> bool:
         self._observer.asked_zookeeper(writes=1)
         (outcome,) = self._session.pipeline([_creation(path, content)])
@@ -181,9 +191,9 @@ class GroupTree:
         self._observer.asked_zookeeper(reads=1)
         self._session.call(lambda zk: zk.sync_async(path))
 
-    def transact(self, requests: Sequence[Request]) -> list[Any]:
-        """Writes of the caller's own making, one outcome each."""
-        self._observer.asked_zookeeper(writes=len(requests))
+    def write(self, requests: Sequence[Request], writes: int) -> list[Any]:
+        """Requests of the caller's own making, which write so many nodes; one outcome each."""
+        self._observer.asked_zookeeper(writes=writes)
         return self._session.pipeline(requests)
 
     def is_own(self, path: str) -> bool:
@@ -219,3 +229,13 @@ def _writing(path: str, content: bytes) -> Request:
 
 def _deletion(path: str) -> Request:
     return lambda zk: zk.delete_async(path)
+
+
+def _checked_deletion(path: str, guard: str, version: int) -> Request:
+    def start(zk: KazooClient) -> object:
+        transaction = zk.transaction()
+        transaction.check(guard, version)
+        transaction.delete(path)
+        return transaction.commit_async()
+
+    return start

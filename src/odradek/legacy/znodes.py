@@ -4,7 +4,7 @@ Paths and contents are those of Kafka 0.8 to 1.1's consumer, so that members of 
 two adds, the coordinator's seat and the members' assignments, lies beside them, where that consumer doesn't look.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,10 +24,13 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Design two: the partitions that one registration of a member may read."""
+    """Design two: what the coordinator orders one registration of a member."""
 
     registration: int
     partitions: frozenset[TopicPartition] = frozenset()
+    """Those it may read."""
+    release: frozenset[TopicPartition] = frozenset()
+    """Those that it owns, or would own had it heard of them in time, and has to let go of."""
 
 
 class ConsumerIds:
@@ -141,16 +144,29 @@ class MemberAssignment:
 
     @staticmethod
     def encode(told: Told) -> bytes:
-        by_topic: dict[str, list[int]] = {}
-        for tp in sorted(told.partitions):
-            by_topic.setdefault(tp.topic, []).append(tp.partition)
-        return to_json({"version": 1, "registration": told.registration, "partitions": by_topic})
+        return to_json(
+            {
+                "version": 1,
+                "registration": told.registration,
+                "partitions": _by_topic(told.partitions),
+                "release": _by_topic(told.release),
+            }
+        )
 
     @classmethod
     def decode(cls, group: str, member: str, content: bytes | None) -> Told:
         def read(fields: dict[str, Any]) -> Told:
-            found = fields["partitions"].items()
-            partitions = frozenset(TopicPartition(text(topic), p) for topic, ps in found for p in integers(ps))
-            return Told(integer(fields["registration"]), partitions)
+            return Told(integer(fields["registration"]), _flat(fields["partitions"]), _flat(fields["release"]))
 
         return decoded(cls.path(group, member), content, read)
+
+
+def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
+    by_topic: dict[str, list[int]] = {}
+    for tp in sorted(partitions):
+        by_topic.setdefault(tp.topic, []).append(tp.partition)
+    return by_topic
+
+
+def _flat(by_topic: Mapping[str, Any]) -> frozenset[TopicPartition]:
+    return frozenset(TopicPartition(text(topic), n) for topic, numbers in by_topic.items() for n in integers(numbers))

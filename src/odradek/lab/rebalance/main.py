@@ -10,7 +10,7 @@ from odradek.base import logs
 from odradek.base.errors import ErrorCode, FatalError
 from odradek.lab.chaos.cluster import ChaosCluster
 from odradek.lab.lagging_ensemble import LaggingEnsemble
-from odradek.lab.options import LAG_MS_MAX, Progress, choices, number, numbers, page_path
+from odradek.lab.options import LAG_MS_MAX, Progress, choices, end_cleanly_when_killed, number, numbers, page_path
 from odradek.lab.rebalance.crew import DESIGNS, Setting
 from odradek.lab.rebalance.experiment import MEMBERS_MIN, Experiment, Outcome
 from odradek.lab.rebalance.report import html_report, text_report
@@ -48,6 +48,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 def main(arguments: Sequence[str]) -> int:
     options = parse(arguments)
+    end_cleanly_when_killed()
     logs.configure(level="error", stream=sys.stderr)
     tell = Progress()
     outcomes: dict[tuple[str, int], Outcome] = {}
