@@ -67,3 +67,15 @@ def test_two_brokers_are_cut_off_from_each_other(cluster: ChaosCluster, three_ho
         three_hosts.heal()
         story.await_isr(3)
     assert story.verdict == []
+
+
+def test_acknowledgements_get_lost(cluster: ChaosCluster, three_hosts: Hosts) -> None:
+    """A leader is heard by nobody but its peers: clients send again what it has written already."""
+    with Story(cluster, request_timeout_ms=2000) as story:
+        story.let_it_work()
+        three_hosts.cut_from_clients(cluster.leader(story.partitions[0]))
+        sent = len(story.history.sent)
+        assert await_condition(lambda: len(story.history.sent) > sent + 1200, 120)  # longer than a request may take
+        three_hosts.heal()
+        story.let_it_work(200)
+    assert story.verdict == []

@@ -17,9 +17,13 @@ from odradek.lab.chaos.history import History, Polled, Sent
 from odradek.model.topology import TopicPartition
 
 # Errors after which a record is surely not in the log: it never left the client, or was refused before it was written.
-_DEFINITE = frozenset({KafkaError.MSG_SIZE_TOO_LARGE, KafkaError._QUEUE_FULL, KafkaError._PURGE_QUEUE})
+_DEFINITE = frozenset({KafkaError.MSG_SIZE_TOO_LARGE, KafkaError._QUEUE_FULL})
 _FLUSH_S_MAX = 120.0
 _POLL_S = 0.2
+
+
+def _ignore_error(error: KafkaError) -> None:
+    """Without a callback of ours, a fatal error is raised in the middle of other callbacks; `produce` raises it too."""
 
 
 class ClientThread:
@@ -80,11 +84,11 @@ class ChaosProducer(ClientThread):
                 "bootstrap.servers": bootstrap,
                 "client.id": name,
                 "log_level": 0,
+                "error_cb": _ignore_error,
                 "enable.idempotence": True,
                 "acks": "all",
                 "linger.ms": 2,
                 "delivery.timeout.ms": 120_000,
-                "request.timeout.ms": 10_000,
                 "reconnect.backoff.max.ms": 500,
                 "topic.metadata.refresh.interval.ms": 2_000,
                 **(settings or {}),
@@ -92,15 +96,14 @@ class ChaosProducer(ClientThread):
         )
 
     def _live(self) -> None:
+        """A client that meets a fatal error is of no more use: what it still holds is left undecided."""
         number = 0
-        try:
-            while not self._stopping.is_set():
-                self._send(Sent(self.name, number, self._partitions[number % len(self._partitions)]))
-                number += 1
-                self._producer.poll(0)
-                time.sleep(self._interval_s)
-        finally:
-            self._producer.flush(_FLUSH_S_MAX)
+        while not self._stopping.is_set():
+            self._send(Sent(self.name, number, self._partitions[number % len(self._partitions)]))
+            number += 1
+            self._producer.poll(0)
+            time.sleep(self._interval_s)
+        self._producer.flush(_FLUSH_S_MAX)
 
     def _send(self, sent: Sent) -> None:
         def delivered(error: KafkaError | None, message: Message) -> None:
@@ -139,6 +142,7 @@ class ChaosConsumer(ClientThread):
                 "bootstrap.servers": bootstrap,
                 "client.id": name,
                 "log_level": 0,
+                "error_cb": _ignore_error,
                 "group.id": name,
                 "enable.auto.commit": False,
                 "auto.offset.reset": "error",
@@ -170,7 +174,7 @@ class ChaosConsumer(ClientThread):
         self.positions[tp] = offset + 1
 
 
-def drain(consumer: ChaosConsumer, history: History, limit_s: float = 60.0) -> bool:
+def drain(consumer: ChaosConsumer, history: History, limit_s: float) -> bool:
     """Wait until the consumer is past every acknowledged offset."""
     return await_condition(lambda: _is_past(consumer, history), limit_s)
 

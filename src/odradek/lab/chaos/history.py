@@ -1,10 +1,10 @@
 """What the clients of a story did and saw, in the order in which each of them did.
 
-Written by many client threads, read by the judge when they have ended. An acknowledgement counts only if the client
-library reported success; what timed out is indefinite and may have happened or not.
+Written by many client threads, each of which only appends, and read by the judge when they have ended. An
+acknowledgement counts only if the client library reported success; what timed out is indefinite and may have happened
+or not.
 """
 
-import threading
 import time
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -57,28 +57,21 @@ class History:
     acknowledged: list[Acknowledged] = field(default_factory=list)
     failed: list[Failed] = field(default_factory=list)
     polled: list[Polled] = field(default_factory=list)
-    # One lock for all: an append is a moment, and the judge wants one order.
-    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def record_sent(self, sent: Sent) -> None:
-        with self._lock:
-            self.sent.append(sent)
+        self.sent.append(sent)
 
     def record_acknowledged(self, sent: Sent, offset: int) -> None:
-        with self._lock:
-            self.acknowledged.append(Acknowledged(sent, offset, time.monotonic()))
+        self.acknowledged.append(Acknowledged(sent, offset, time.monotonic()))
 
     def record_failed(self, sent: Sent, error: str, *, definite: bool) -> None:
-        with self._lock:
-            self.failed.append(Failed(sent, error, definite))
+        self.failed.append(Failed(sent, error, definite))
 
     def record_polled(self, polled: Polled) -> None:
-        with self._lock:
-            self.polled.append(polled)
+        self.polled.append(polled)
 
     def acknowledged_count(self) -> int:
-        with self._lock:
-            return len(self.acknowledged)
+        return len(self.acknowledged)
 
     def longest_silence_s(self) -> float:
         """The longest time without any acknowledgement: how long the cluster could not be written to."""

@@ -44,7 +44,10 @@ class Story:
         replication_factor: int = 3,
         configs: Mapping[str, str] | None = None,
         idempotent: bool = True,
+        request_timeout_ms: int = 10_000,
+        drain_s: float = 60.0,
     ) -> None:
+        """`drain_s`: how long consumers may take to read what was acknowledged, when all is well again."""
         self.cluster = cluster
         self.history = History()
         self.partitions = [TopicPartition(TOPIC, n) for n in range(PARTITIONS)]
@@ -52,7 +55,12 @@ class Story:
         self._idempotent = idempotent
         self._replication_factor = replication_factor
         self._configs = configs or {}
-        settings = {} if idempotent else {"enable.idempotence": False}
+        self._drain_s = drain_s
+        settings = {
+            "enable.idempotence": idempotent,
+            "request.timeout.ms": request_timeout_ms,
+            "socket.timeout.ms": request_timeout_ms,
+        }
         self.producers = [
             ChaosProducer(f"p{n}", cluster.bootstrap, self.partitions, self.history, rate=rate, settings=settings)
             for n in range(producers)
@@ -135,7 +143,7 @@ class Story:
         for producer in self.producers:
             producer.stop()
         for consumer in self.consumers:
-            drain(consumer, self.history)
+            drain(consumer, self.history, self._drain_s)
             consumer.stop()
 
     def _judge(self) -> None:
