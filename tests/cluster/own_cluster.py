@@ -25,7 +25,7 @@ PATIENCE_S = 60
 
 
 class OwnCluster:
-    def __init__(self, directory: Path, zookeeper: str, brokers: int = 3, **settings: str) -> None:
+    def __init__(self, directory: Path, zookeeper: str, brokers: int = 3, disks: int = 1, **settings: str) -> None:
         """Dots of a configuration key are written as underscores."""
         chroot = f"{zookeeper}/{directory.name}"
         defaults = {
@@ -38,7 +38,13 @@ class OwnCluster:
             OwnBroker(
                 _made(directory / f"broker-{number}"),
                 zookeeper,
-                **{"zookeeper_connect": chroot, "broker_id": str(number), **defaults, **settings},
+                **{
+                    "zookeeper_connect": chroot,
+                    "broker_id": str(number),
+                    "log_dirs": ",".join(f"{directory}/broker-{number}/disk-{disk}" for disk in range(disks)),
+                    **defaults,
+                    **settings,
+                },
             )
             for number in range(brokers)
         ]
@@ -122,8 +128,10 @@ class OwnCluster:
 
 
 @contextmanager
-def running_cluster(directory: Path, zookeeper: str, brokers: int = 3, **settings: str) -> Iterator[OwnCluster]:
-    cluster = OwnCluster(directory, zookeeper, brokers, **settings)
+def running_cluster(
+    directory: Path, zookeeper: str, brokers: int = 3, disks: int = 1, **settings: str
+) -> Iterator[OwnCluster]:
+    cluster = OwnCluster(directory, zookeeper, brokers, disks, **settings)
     try:
         cluster.start()
         yield cluster
