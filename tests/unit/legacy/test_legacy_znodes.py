@@ -1,0 +1,54 @@
+"""What Kafka 1.1's consumer wrote under /consumers, and what of it we refuse."""
+
+import pytest
+
+from odradek.legacy.znodes import (
+    CommittedOffset,
+    ConsumerId,
+    MemberAssignment,
+    Owner,
+    Registration,
+    Told,
+)
+from odradek.model.topology import TopicPartition
+from odradek.zk.znodes import CorruptZnode
+
+TP = TopicPartition("orders", 3)
+
+
+def test_paths() -> None:
+    assert ConsumerId.path("g", "g_host-1") == "/consumers/g/ids/g_host-1"
+    assert Owner.path("g", TP) == "/consumers/g/owners/orders/3"
+    assert CommittedOffset.path("g", TP) == "/consumers/g/offsets/orders/3"
+
+
+def test_a_registration_is_written_as_kafka_writes_it() -> None:
+    content = ConsumerId.encode(Registration({"orders": 2}), 1530000000000)
+    assert content == b'{"version":1,"subscription":{"orders":2},"pattern":"static","timestamp":"1530000000000"}'
+    assert ConsumerId.decode("g", "c", content) == Registration({"orders": 2})
+
+
+def test_a_subscription_by_pattern_is_refused() -> None:
+    content = b'{"version":1,"subscription":{".*":1},"pattern":"white_list","timestamp":"1"}'
+    with pytest.raises(CorruptZnode, match="white_list"):
+        ConsumerId.decode("g", "c", content)
+
+
+@pytest.mark.parametrize("content", [None, b"", b"{}", b"[]", b"\xff", b'{"pattern":"static","subscription":[1]}'])
+def test_nonsense_is_told_from_registrations(content: bytes | None) -> None:
+    with pytest.raises(CorruptZnode, match="/consumers/g/ids/c"):
+        ConsumerId.decode("g", "c", content)
+
+
+def test_offsets_are_decimal_text() -> None:
+    assert CommittedOffset.encode(1234) == b"1234"
+    assert CommittedOffset.decode("g", TP, b"1234") == 1234
+    with pytest.raises(CorruptZnode, match="/consumers/g/offsets/orders/3"):
+        CommittedOffset.decode("g", TP, b"twelve")
+
+
+def test_what_a_member_is_told_survives_the_way() -> None:
+    told = Told(77, frozenset({TP, TopicPartition("orders", 1)}), frozenset({TopicPartition("bills", 0)}))
+    assert MemberAssignment.decode("g", "c", MemberAssignment.encode(told)) == told
+    with pytest.raises(CorruptZnode):
+        MemberAssignment.decode("g", "c", b'{"version":1,"partitions":{}}')
