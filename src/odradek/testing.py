@@ -4,7 +4,7 @@
         producer = Producer({"bootstrap.servers": odradek_cluster.bootstrap_servers})
 
 Installed with the package, so nothing has to be declared. The cluster starts with the first test that asks for it and
-is shared by the whole run: use topic names of your own.
+is shared by the whole run: use topic names of your own. For brokers to crash there is `OdradekCluster(directory, brokers=3)`.
 """
 
 from collections.abc import Iterator
@@ -13,14 +13,15 @@ from pathlib import Path
 import pytest
 
 from odradek.cli.cluster_processes import LocalCluster
-from odradek.zk.server import free_port
+from odradek.zk.server import free_port, port_is_taken
 
 
 class OdradekCluster:
     """A cluster of broker processes on free ports, in a directory that goes with the test run."""
 
-    def __init__(self, data_dir: Path) -> None:
+    def __init__(self, data_dir: Path, brokers: int = 1) -> None:
         self.data_dir = data_dir
+        self._count = brokers
         self._processes = LocalCluster(data_dir)
 
     @property
@@ -33,7 +34,7 @@ class OdradekCluster:
         return self._processes.zookeeper.connect
 
     def start_all(self) -> None:
-        self._processes.start(zookeeper=None, port=free_port(), settings={})
+        self._processes.start(zookeeper=None, port=_free_ports(self._count), settings={}, brokers=self._count)
 
     def stop_all(self) -> None:
         self._processes.stop()
@@ -56,6 +57,14 @@ class OdradekCluster:
 
     def broker_log(self, broker_id: int) -> str:
         return self._processes.broker(broker_id).log_file.read_text(errors="replace")
+
+
+def _free_ports(count: int) -> int:
+    """The first of so many consecutive ports that nobody listens on now."""
+    while True:
+        first = free_port()
+        if not any(port_is_taken(first + i) for i in range(1, count)):
+            return first
 
 
 @pytest.fixture(scope="session")

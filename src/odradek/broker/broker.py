@@ -277,9 +277,9 @@ class BrokerServer:
             services.controller.broker_registered,
             self.fail,
         )
+        self._on_session_event.append(membership.session_changed)
         broker = membership.enter()
         started.callback(membership.stop)
-        self._on_session_event.append(membership.session_changed)
         return broker
 
     def _await_cluster(self, metadata: MetadataCache) -> None:
