@@ -59,20 +59,25 @@ class LogCopy:
         source, future = self.source, self.future
         truncations = source.truncations
         end = common_end(source, future)
-        if source.truncations != truncations:
-            return
-        if future.log_start_offset <= source.log_start_offset <= end:
-            future.truncate_to(end)
-        else:
-            future.truncate_fully_and_start_at(source.log_start_offset)
-        self._compared_at = truncations
+        with future.in_place:
+            if source.truncations != truncations or future.is_deleted:
+                return
+            if future.log_start_offset <= source.log_start_offset <= end:
+                future.truncate_to(end)
+            else:
+                future.truncate_fully_and_start_at(source.log_start_offset)
+            self._compared_at = truncations
 
     def copy(self, max_bytes: int) -> int:
         """The next piece; how many bytes it had, 0 when there is nothing to copy now. KafkaError if a disk fails."""
-        source, future = self.source, self.future
         if not self.is_prefix:
             self.compare()
             return 0
+        with self.future.in_place:  # it may be cancelled at any time
+            return 0 if self.future.is_deleted else self._copy(max_bytes)
+
+    def _copy(self, max_bytes: int) -> int:
+        source, future = self.source, self.future
         if future.log_end_offset < source.log_start_offset:  # deleted before its turn came
             future.truncate_fully_and_start_at(source.log_start_offset)
         records = self._read(max_bytes)

@@ -98,9 +98,10 @@ class PartitionLog:
         # The recovery point is moved by flushes, which may run beside the writer, and moved back by truncation.
         self._recovery_lock = threading.Lock()
         self._truncations = 0
-        self._renaming = threading.Lock()
+        self.in_place = threading.RLock()
+        """Held by whoever needs the log to keep its name and its files: meanwhile it is not renamed, nor deleted."""
         self._renames = 0
-        self._deleted = False
+        self.is_deleted = False
         self.is_copied = False
         """Its records are on their way to another directory: compaction waits, or the copy would miss tombstones."""
 
@@ -341,7 +342,7 @@ class PartitionLog:
         try:
             return segment.read(offset, max_bytes, upper_bound, min_one_batch=min_one_batch)
         except FileNotFoundError as error:  # deleted between the look at the tuple and the opening
-            if self._deleted:
+            if self.is_deleted:
                 raise self._storage_error(error) from error
             if self._was_renamed_since(renames):
                 return self._read_segment(segment, offset, max_bytes, upper_bound, min_one_batch)
@@ -515,7 +516,7 @@ class PartitionLog:
         return True
 
     def _replace(self, slot: int, old: Sequence[Segment], size: int) -> None:
-        with self._renaming:
+        with self.in_place:
             new, files = put_in_place(self.directory, old, size)
             self.segments = (*self.segments[:slot], new, *self.segments[slot + len(old) :])
             self._renames += 1
@@ -550,7 +551,7 @@ class PartitionLog:
 
     def rename(self, directory: Path) -> None:
         """Moves the whole log, as deletion does before it takes its time. Readers that stumble over it look again."""
-        with self._renaming:
+        with self.in_place:
             os.rename(self.directory, directory)
             with self._recovery_lock:
                 self._truncations += 1  # a flush that doesn't find its files any more is excused
@@ -562,7 +563,7 @@ class PartitionLog:
             self._renames += 1
 
     def _was_renamed_since(self, renames: int) -> bool:
-        with self._renaming:
+        with self.in_place:
             return self._renames != renames
 
     def take_place_of(self, source: "PartitionLog") -> None:
@@ -588,14 +589,15 @@ class PartitionLog:
 
     def delete(self) -> None:
         """Removes the log's directory at once. Slices in flight stay readable."""
-        self._deleted = True
-        with self._recovery_lock:
-            self._truncations += 1
-        for segment in self.segments:
-            segment.close()
-        for name in os.listdir(self.directory):
-            (self.directory / name).unlink(missing_ok=True)
-        self.directory.rmdir()
+        with self.in_place:
+            self.is_deleted = True
+            with self._recovery_lock:
+                self._truncations += 1
+            for segment in self.segments:
+                segment.close()
+            for name in os.listdir(self.directory):
+                (self.directory / name).unlink(missing_ok=True)
+            self.directory.rmdir()
 
     # -- failing ------------------------------------------------------------------------------------------------
 
@@ -617,7 +619,7 @@ class PartitionLog:
         """After an I/O error the log takes no more writes; whoever owns the directory decides what happens to it."""
         if self._failed is None:
             self._failed = error
-            if self._deleted:  # whoever still wrote to it has nothing to write to
+            if self.is_deleted:  # whoever still wrote to it has nothing to write to
                 return self._storage_error(error)
             log.error("log failed", partition=str(self.partition), directory=str(self.directory), reason=str(error))
             self._on_failure(self.directory.parent, error)

@@ -4,6 +4,7 @@ import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
+from threading import Thread
 from typing import Any
 from uuid import UUID
 
@@ -13,7 +14,7 @@ from log_site import Site
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.log.log_moves import LogCopy
-from odradek.log.partition_log import PartitionLog
+from odradek.log.partition_log import AppendResult, PartitionLog
 from odradek.model.topology import TopicPartition
 
 PIECE = 300
@@ -218,6 +219,31 @@ def test_a_cancelled_move_leaves_nothing(disks: TwoDisks) -> None:
     disks.site.tasks.run()
     assert files(disks.new) == []
     assert values_of(contents(disks.restart())) == [*"abc"]
+    disks.site.crash()
+
+
+def test_a_piece_that_is_being_copied_is_not_cancelled_under_its_feet(
+    disks: TwoDisks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(disks.log, *"abc")
+    copy = disks.begin()
+    copy.compare()
+    real = copy.future.append_as_follower
+    cancelling = Thread(target=disks.site.dirs.cancel_move, args=(TP,))
+
+    def append_slowly(records: memoryview) -> AppendResult:
+        cancelling.start()
+        cancelling.join(0.2)
+        assert copy.future.directory.name.endswith("-future")
+        return real(records)
+
+    monkeypatch.setattr(copy.future, "append_as_follower", append_slowly)
+    assert copy.copy(PIECE) > 0
+    cancelling.join(60)
+    assert copy.future.directory.name.endswith("-delete")
+    disks.site.tasks.run()
+    assert (copy.copy(PIECE), files(disks.new), disks.site.failures) == (0, [], [])
+    assert disks.site.dirs.is_online(disks.new)
     disks.site.crash()
 
 
