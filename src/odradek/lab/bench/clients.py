@@ -165,11 +165,12 @@ def topic(system: System, name: str, partitions: int, config: Mapping[str, str] 
     from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
 
     new = NewTopic(name, partitions, system.size, config=dict(config or {}))
-    administer(system, lambda admin: admin.create_topics([new], request_timeout=ADMIN_REQUEST_S)[name])
+    patience_s = max(ADMIN_REQUEST_S, partitions / 20)
+    administer(system, lambda admin: admin.create_topics([new], request_timeout=patience_s)[name])
     try:
         yield name
     finally:
-        administer(system, lambda admin: admin.delete_topics([name], request_timeout=ADMIN_REQUEST_S)[name])
+        administer(system, lambda admin: admin.delete_topics([name], request_timeout=patience_s)[name])
 
 
 def alter_topic(system: System, name: str, key: str, value: str) -> None:

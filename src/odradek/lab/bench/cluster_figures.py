@@ -67,13 +67,13 @@ def create(topics: int, partitions: int, work: Work, system: System) -> Iterator
     def measure() -> Metrics:
         names = [new_topic_name() for _ in range(topics)]
         new = [NewTopic(name, partitions, BROKERS) for name in names]
+        admin = _admin(system)  # kept, since its requests end with it
         start = time.monotonic()
-        asked = _admin(system).create_topics(new, request_timeout=WAIT_S_MAX)
-        for future in asked.values():
+        for future in admin.create_topics(new, request_timeout=WAIT_S_MAX).values():
             future.result()
         _await(lambda: _led(system, names) == topics * partitions, "not every partition got a leader")
         created_s = time.monotonic() - start
-        for future in _admin(system).delete_topics(names, request_timeout=WAIT_S_MAX).values():
+        for future in admin.delete_topics(names, request_timeout=WAIT_S_MAX).values():
             future.result()
         _await(lambda: not set(names) & _metadata(system).topics.keys(), "the topics were not deleted")
         return {"created_s": created_s}
