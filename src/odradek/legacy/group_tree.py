@@ -12,11 +12,11 @@ from kazoo.exceptions import NodeExistsError, NoNodeError
 
 from odradek.legacy.observer import Observer
 from odradek.legacy.range_assignment import member_of
-from odradek.legacy.znodes import CommittedOffset, ConsumerId, ConsumerIds, Owner, Owners, Registration
+from odradek.legacy.znodes import STATIC, CommittedOffset, ConsumerId, ConsumerIds, Owner, Owners, Registration
 from odradek.model.topology import Endpoint, TopicPartition
 from odradek.zk.session import Request, ZkSession
 from odradek.zk.stores.access import readable
-from odradek.zk.znodes import BrokerIds, BrokerRegistration, Topic
+from odradek.zk.znodes import BrokerIds, BrokerRegistration, Topic, Topics
 
 Node = tuple[bytes | None, Any]
 """Content and stat."""
@@ -69,7 +69,13 @@ class GroupTree:
             registration = found and readable(ConsumerId.decode, self.group, name, found[0])
             if found and registration:
                 members[name], registered[name] = registration, found[1].czxid
-        return Membership(node[1].cversion, members, registered)
+        return Membership(node[1].cversion, self._by_name(members), registered)
+
+    def _by_name(self, members: Mapping[str, Registration]) -> Mapping[str, Registration]:
+        if all(registration.pattern == STATIC for registration in members.values()):
+            return members
+        topics = self.children(Topics.path)
+        return {member: registration.resolved(topics) for member, registration in members.items()}
 
     def owners(self, topics: Iterable[str]) -> dict[TopicPartition, str]:
         """The stream that owns each partition that has an owner."""

@@ -4,22 +4,35 @@ Paths and contents are those of Kafka 0.8 to 1.1's consumer, so that members of 
 two adds, the coordinator's seat and the members' assignments, lies beside them, where that consumer doesn't look.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from odradek.model.topic_names import is_internal
 from odradek.model.topology import TopicPartition
 from odradek.zk.json_form import to_json
 from odradek.zk.znodes.reading import CorruptZnode, decoded, integer, integers, text
 
-STATIC = "static"
+STATIC, WHITE_LIST, BLACK_LIST = "static", "white_list", "black_list"
 
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """What a member says of itself: how many streams it wants of each topic."""
+    """What a member says of itself: how many streams it wants of each topic, or of the topics that match, or don't."""
 
     subscription: Mapping[str, int] = field(default_factory=dict)
+    pattern: str = STATIC
+
+    def resolved(self, topics: Iterable[str]) -> "Registration":
+        """By name, given the topics that there are; internal ones match nothing."""
+        if self.pattern == STATIC or not self.subscription:
+            return self
+        ((expression, count),) = self.subscription.items()
+        matches = re.compile(expression.replace(",", "|").replace(" ", "").strip("\"'")).fullmatch
+        wanted = self.pattern == WHITE_LIST
+        found = (topic for topic in topics if bool(matches(topic)) == wanted and not is_internal(topic))
+        return Registration(dict.fromkeys(found, count))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,19 +65,23 @@ class ConsumerId:
             {
                 "version": 1,
                 "subscription": dict(registration.subscription),
-                "pattern": STATIC,
+                "pattern": registration.pattern,
                 "timestamp": str(timestamp_ms),
             }
         )
 
     @classmethod
     def decode(cls, group: str, member: str, content: bytes | None) -> Registration:
-        """Subscriptions by pattern (white_list, black_list) are refused: nobody here makes them."""
-
         def read(fields: dict[str, Any]) -> Registration:
-            if fields["pattern"] != STATIC:
-                raise ValueError(f"subscription pattern {fields['pattern']!r} is not supported")
-            return Registration({text(topic): integer(count) for topic, count in fields["subscription"].items()})
+            subscription = {text(topic): integer(count) for topic, count in fields["subscription"].items()}
+            registration = Registration(subscription, text(fields["pattern"]))
+            if registration.pattern not in (STATIC, WHITE_LIST, BLACK_LIST):
+                raise ValueError(f"unknown subscription pattern {registration.pattern!r}")
+            try:
+                registration.resolved(())
+            except re.error as error:
+                raise ValueError(f"{subscription} holds no regular expression: {error}") from error
+            return registration
 
         return decoded(cls.path(group, member), content, read)
 

@@ -11,6 +11,7 @@ from odradek.legacy.znodes import (
     Told,
 )
 from odradek.model.topology import TopicPartition
+from odradek.zk.json_form import to_json
 from odradek.zk.znodes import CorruptZnode
 
 TP = TopicPartition("orders", 3)
@@ -28,9 +29,24 @@ def test_a_registration_is_written_as_kafka_writes_it() -> None:
     assert ConsumerId.decode("g", "c", content) == Registration({"orders": 2})
 
 
-def test_a_subscription_by_pattern_is_refused() -> None:
-    content = b'{"version":1,"subscription":{".*":1},"pattern":"white_list","timestamp":"1"}'
-    with pytest.raises(CorruptZnode, match="white_list"):
+@pytest.mark.parametrize(
+    ("pattern", "expression", "topics"),
+    [
+        ("white_list", "or.*", ["orders"]),
+        ("white_list", "'orders , bills'", ["bills", "orders"]),
+        ("black_list", "or.*", ["bills", "tailor"]),
+    ],
+)
+def test_a_subscription_by_pattern_is_resolved_as_kafka_does(pattern: str, expression: str, topics: list[str]) -> None:
+    content = to_json({"version": 1, "subscription": {expression: 2}, "pattern": pattern, "timestamp": "1"})
+    found = ConsumerId.decode("g", "c", content).resolved(["bills", "orders", "tailor", "__consumer_offsets"])
+    assert found == Registration(dict.fromkeys(topics, 2))
+
+
+@pytest.mark.parametrize(("pattern", "expression"), [("grey_list", ".*"), ("white_list", "(")])
+def test_a_pattern_that_is_none_is_refused(pattern: str, expression: str) -> None:
+    content = to_json({"version": 1, "subscription": {expression: 2}, "pattern": pattern, "timestamp": "1"})
+    with pytest.raises(CorruptZnode, match="/consumers/g/ids/c"):
         ConsumerId.decode("g", "c", content)
 
 

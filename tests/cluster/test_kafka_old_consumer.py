@@ -1,0 +1,112 @@
+"""Kafka 1.1's own ZooKeeper consumer and ours, members of one group: they share a topic, and take over from each other.
+
+Among the soaks, because its jars (20 MB) come from Maven.
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+from odradek.legacy.consumer import ZooKeeperConsumer
+from odradek.legacy.leader_reader import SMALLEST
+from odradek.legacy.member import MemberSettings
+from odradek.testing import OdradekCluster
+from odradek.zk.java import find_java
+
+from .own_broker import eventually
+
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(600)]
+
+PARTITIONS = 6
+PATIENCE_S = 90
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def jars() -> Path:
+    directory = Path(os.environ.get("ODRADEK_KAFKA_1_1_LIB", ROOT / ".tools" / "kafka-1.1-lib"))
+    if not directory.is_dir():
+        maven = shutil.which("mvn")
+        if maven is None:
+            pytest.skip("Kafka 1.1's jars need mvn, or ODRADEK_KAFKA_1_1_LIB pointing at them")
+        arriving = directory.with_suffix(f".{os.getpid()}")
+        pom = ROOT / "tests" / "kafka-1.1" / "pom.xml"
+        command = [maven, "-q", "-B", "-f", pom, "dependency:copy-dependencies", f"-DoutputDirectory={arriving}"]
+        if subprocess.run(command, capture_output=True, timeout=500, check=False).returncode != 0:
+            pytest.skip("mvn could not fetch Kafka 1.1")
+        arriving.rename(directory)
+    return directory
+
+
+@contextmanager
+def kafkas_consumer(jars: Path, directory: Path, zookeeper: str, topic: str, group: str) -> Iterator[Path]:
+    """It runs while this is entered; the file is where it writes the values that it reads."""
+    settings = directory / "consumer.properties"
+    settings.write_text(f"group.id={group}\nauto.offset.reset=smallest\nauto.commit.interval.ms=1000\n")
+    log4j = directory / "log4j.properties"
+    log4j.write_text(
+        "log4j.rootLogger=WARN, out\nlog4j.appender.out=org.apache.log4j.ConsoleAppender\n"
+        "log4j.appender.out.target=System.err\nlog4j.appender.out.layout=org.apache.log4j.SimpleLayout\n"
+    )
+    arguments = ["--zookeeper", zookeeper, "--topic", topic, "--consumer.config", str(settings)]
+    options = ["-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", f"-Dlog4j.configuration=file:{log4j}"]
+    command = [str(find_java()), *options, "-cp", f"{jars}/*", "kafka.tools.ConsoleConsumer", *arguments]
+    output = directory / "values"
+    with output.open("wb") as values, (directory / "errors").open("wb") as errors:
+        process = subprocess.Popen(command, stdout=values, stderr=errors)
+        try:
+            yield output
+        finally:
+            process.terminate()
+            try:
+                process.wait(PATIENCE_S)
+            finally:
+                process.kill()
+
+
+def test_both_kinds_share_a_group(
+    jars: Path, tmp_path: Path, odradek_cluster: OdradekCluster, new_topic: Callable[..., str]
+) -> None:
+    topic = new_topic(PARTITIONS)
+    settings = MemberSettings(
+        zookeeper_session_timeout_ms=30_000, zookeeper_connection_timeout_ms=30_000, auto_offset_reset=SMALLEST
+    )
+    producer = Producer({"bootstrap.servers": odradek_cluster.bootstrap_servers, "acks": "all", "log_level": 0})
+
+    def produce(values: range) -> None:
+        for value in values:
+            producer.produce(topic, str(value).encode(), partition=value % PARTITIONS)
+        assert producer.flush(PATIENCE_S) == 0
+
+    with ZooKeeperConsumer(odradek_cluster.zookeeper, topic, [topic], settings=settings) as ours:
+        eventually(lambda: len(ours.owned) == PARTITIONS, PATIENCE_S)
+        with kafkas_consumer(jars, tmp_path, odradek_cluster.zookeeper, topic, topic) as output:
+            eventually(lambda: len(ours.owned) == PARTITIONS // 2, PATIENCE_S)
+            produce(range(60))
+            mine: set[int] = set()
+
+            def theirs() -> set[int]:
+                return {int(line) for line in output.read_text().split()}
+
+            def all_read() -> bool:
+                mine.update(int(record.value or b"") for batch in ours.poll() for record in batch.records)
+                return mine | theirs() == set(range(60))
+
+            eventually(all_read, PATIENCE_S)
+            assert len(mine) == len(theirs()) == 30
+        eventually(lambda: len(ours.owned) == PARTITIONS, PATIENCE_S)
+        produce(range(60, 120))
+
+        def the_rest_read() -> bool:
+            mine.update(int(record.value or b"") for batch in ours.poll() for record in batch.records)
+            return set(range(60, 120)) <= mine
+
+        eventually(the_rest_read, PATIENCE_S)
+        # what Kafka's consumer had read and committed was not read again
+        assert mine.isdisjoint(theirs())

@@ -1,0 +1,167 @@
+"""Groups through ZooKeeper, in both old designs, on three brokers: shared, handed over, and nothing lost between."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+from kazoo.client import KazooClient
+
+from odradek.legacy.assigned import AssignedConsumer
+from odradek.legacy.consumer import ZooKeeperConsumer
+from odradek.legacy.coordinator import GroupCoordinator
+from odradek.legacy.leader_reader import SMALLEST
+from odradek.legacy.member import Member, MemberSettings
+from odradek.legacy.observer import Tally, What
+
+from .own_broker import eventually
+from .own_cluster import PATIENCE_S, OwnCluster, running_cluster
+
+pytestmark = pytest.mark.timeout(300)
+
+PARTITIONS = 6
+# Patient: a loaded machine must not cost a member its session.
+SETTINGS = MemberSettings(
+    zookeeper_session_timeout_ms=30_000,
+    zookeeper_connection_timeout_ms=30_000,
+    rebalance_backoff_ms=200,
+    rebalance_max_retries=50,
+    auto_offset_reset=SMALLEST,
+)
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("legacy")
+
+
+@pytest.fixture(scope="module")
+def cluster(directory: Path, zookeeper: str) -> Iterator[OwnCluster]:
+    with running_cluster(directory, zookeeper) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def connect(cluster: OwnCluster, directory: Path, zookeeper: str) -> str:
+    """The ZooKeeper of the cluster, once that runs."""
+    return f"{zookeeper}/{directory.name}"
+
+
+@pytest.fixture
+def tree(connect: str) -> Iterator[KazooClient]:
+    client = KazooClient(connect)
+    client.start(30)
+    yield client
+    client.stop()
+    client.close()
+
+
+def new_topic(cluster: OwnCluster, name: str) -> str:
+    cluster.create_topic(name, *[(n % 3, (n + 1) % 3) for n in range(PARTITIONS)])
+    return name
+
+
+def produce(cluster: OwnCluster, topic: str, values: Sequence[int]) -> None:
+    """Dealt out among the partitions, and acknowledged when it returns."""
+    failures: list[object] = []
+    producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "all", "log_level": 0})
+    for value in values:
+        producer.produce(
+            topic,
+            str(value).encode(),
+            partition=value % PARTITIONS,
+            on_delivery=lambda error, _: failures.append(error) if error else None,
+        )
+    assert producer.flush(PATIENCE_S) == 0
+    assert failures == []
+
+
+def share_evenly(members: Sequence[Member]) -> bool:
+    owned = [tp.partition for member in members for tp in member.owned]
+    return sorted(owned) == list(range(PARTITIONS)) and {len(member.owned) for member in members} == {
+        PARTITIONS // len(members)
+    }
+
+
+def read_until(members: Sequence[Member], seen: "Counter[int]", wanted: int) -> None:
+    def more() -> bool:
+        for member in members:
+            seen.update(int(record.value or b"") for batch in member.poll() for record in batch.records)
+        return len(seen) >= wanted
+
+    eventually(more, PATIENCE_S)
+
+
+def hand_over(cluster: OwnCluster, topic: str, start: Callable[[str], Member]) -> None:
+    """Two members read a topic; one leaves, and the other goes on where that one had committed."""
+    first, second = start("first"), start("second")
+    try:
+        eventually(lambda: share_evenly([first, second]), PATIENCE_S)
+        produce(cluster, topic, range(120))
+        seen: Counter[int] = Counter()
+        read_until([first, second], seen, 120)
+        first.close()
+        eventually(lambda: share_evenly([second]), PATIENCE_S)
+        produce(cluster, topic, range(120, 240))
+        read_until([second], seen, 240)
+        assert set(seen) == set(range(240))
+    finally:
+        second.close()
+
+
+def test_members_that_decide_for_themselves(cluster: OwnCluster, connect: str, tree: KazooClient) -> None:
+    topic, tally = new_topic(cluster, "self-decided"), Tally()
+
+    def start(name: str) -> Member:
+        member = ZooKeeperConsumer(connect, "one", [topic], settings=SETTINGS, member_id=name, observer=tally)
+        member.start()
+        return member
+
+    hand_over(cluster, topic, start)
+    for left in ("/consumers/one/ids", f"/consumers/one/owners/{topic}"):
+        eventually(lambda path=left: tree.get_children(path) == [], PATIENCE_S)  # type: ignore[misc]
+    committed = [tree.get(f"/consumers/one/offsets/{topic}/{n}")[0] for n in range(PARTITIONS)]
+    assert committed == [b"40"] * PARTITIONS
+    # each was told of the other: the herd, at its smallest
+    assert tally.counts[What.NOTIFIED] >= 2
+
+
+def test_owners_are_named_as_kafkas_consumer_names_them(cluster: OwnCluster, connect: str, tree: KazooClient) -> None:
+    topic = new_topic(cluster, "named")
+    with ZooKeeperConsumer(connect, "names", {topic: 2}, settings=SETTINGS, member_id="names_host-1") as member:
+        eventually(lambda: share_evenly([member]), PATIENCE_S)
+        owners = [tree.get(f"/consumers/names/owners/{topic}/{n}") for n in range(PARTITIONS)]
+        assert [content for content, _ in owners] == [b"names_host-1-0"] * 3 + [b"names_host-1-1"] * 3
+        (session,) = {stat.ephemeralOwner for _, stat in owners}
+        assert tree.get("/consumers/names/ids/names_host-1")[1].ephemeralOwner == session != 0
+
+
+def test_members_that_a_coordinator_decides_for(cluster: OwnCluster, connect: str, tree: KazooClient) -> None:
+    topic, tally = new_topic(cluster, "decided-for"), Tally()
+    coordinators = [GroupCoordinator(connect, "two", name=name, session_timeout_ms=30_000) for name in ("x", "y")]
+
+    def start(name: str) -> Member:
+        member = AssignedConsumer(connect, "two", [topic], settings=SETTINGS, member_id=name, observer=tally)
+        member.start()
+        return member
+
+    def in_office() -> list[GroupCoordinator]:
+        return [coordinator for coordinator in coordinators if coordinator.in_office]
+
+    try:
+        for coordinator in coordinators:
+            coordinator.start()
+        eventually(lambda: len(in_office()) == 1, PATIENCE_S)
+        hand_over(cluster, topic, start)
+        (retired,) = in_office()
+        retired.close()
+        coordinators.remove(retired)
+        eventually(lambda: len(in_office()) == 1, PATIENCE_S)
+        third = start("third")
+        eventually(lambda: share_evenly([third]), PATIENCE_S)
+        assert {tree.get(f"/consumers/two/owners/{topic}/{n}")[0] for n in range(PARTITIONS)} == {b"third-0"}
+        third.close()
+    finally:
+        for coordinator in coordinators:
+            coordinator.close()
