@@ -153,19 +153,39 @@ def spans(data: bytes, count: int) -> Iterator[Span]:
     try:
         for _ in range(count):
             start = at
-            length, at = varint(data, at)
+            # The loop is the cost of compaction: varints of a byte or two, nearly all, are read without a call.
+            if (byte := data[at]) < 0x80:
+                length, at = byte >> 1 ^ -(byte & 1), at + 1
+            elif (second := data[at + 1]) < 0x80:
+                length, at = (byte & 0x7F | second << 7) >> 1 ^ -(byte & 1), at + 2
+            else:
+                length, at = varint(data, at)
             stop = at + length
             if length < 0 or stop > end:
                 raise invalid(f"a record of {length} bytes, {end - at} left")
-            timestamp_delta, timestamp_end = varint(data, at + 1)
-            offset_delta, at = varint(data, timestamp_end)
-            size, at = varint(data, at)
+            if (byte := data[at + 1]) < 0x80:
+                timestamp_delta, timestamp_end = byte >> 1 ^ -(byte & 1), at + 2
+            elif (second := data[at + 2]) < 0x80:
+                timestamp_delta, timestamp_end = (byte & 0x7F | second << 7) >> 1 ^ -(byte & 1), at + 3
+            else:
+                timestamp_delta, timestamp_end = varint(data, at + 1)
+            if (byte := data[timestamp_end]) < 0x80:
+                offset_delta, at = byte >> 1 ^ -(byte & 1), timestamp_end + 1
+            else:
+                offset_delta, at = varint(data, timestamp_end)
+            if (byte := data[at]) < 0x80:
+                size, at = byte >> 1 ^ -(byte & 1), at + 1
+            else:
+                size, at = varint(data, at)
             key = None
             if size >= 0:
                 key = data[at : at + size]
                 at += size
-            size, at = varint(data, at)
-            if at + max(size, 0) >= stop:
+            if (byte := data[at]) < 0x80:
+                size, at = byte >> 1 ^ -(byte & 1), at + 1
+            else:
+                size, at = varint(data, at)
+            if (at + size if size > 0 else at) >= stop:
                 raise invalid(f"a field of {size} bytes, {stop - at} left")
             yield start, timestamp_end, stop, timestamp_delta, offset_delta, key, size < 0
             at = stop

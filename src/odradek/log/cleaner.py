@@ -75,7 +75,12 @@ class Cleaner:
 
     def clean(self, host: CleanableLog, dirtiness: Dirtiness, now_ms: int, go_on: Callable[[], bool]) -> CleaningStats:
         """CleaningAborted when the log changes or `go_on` says no; KafkaError when its bytes make no sense."""
-        run = _Run(host, host.log, now_ms, go_on)
+        try:
+            return self._clean(_Run(host, host.log, now_ms, go_on), dirtiness)
+        finally:
+            self._keys.clear(most_keys=0)  # memory that is needed for minutes isn't held for days
+
+    def _clean(self, run: "_Run", dirtiness: Dirtiness) -> CleaningStats:
         stats = CleaningStats()
         aborted = run.log.aborted_transactions(run.log.segments[0].base_offset, dirtiness.first_uncleanable)
         dirty = [transaction for transaction in aborted if transaction.last_offset >= dirtiness.first_dirty]
@@ -83,7 +88,7 @@ class Cleaner:
         end_offset = self._keys.latest_offset + 1
         transactions = CleanedTransactions(aborted)
         records = BatchFilter(
-            self._keys, transactions, now_ms=now_ms, delete_retention_ms=run.log.config.delete_retention_ms
+            self._keys, transactions, now_ms=run.now_ms, delete_retention_ms=run.log.config.delete_retention_ms
         )
         segments = [segment for segment in run.log.segments[:-1] if segment.base_offset < end_offset]
         for group in group_segments(segments, run.log.config, dirtiness.first_uncleanable):

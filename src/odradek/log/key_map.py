@@ -9,6 +9,7 @@ As many keys fit into the same memory as with Kafka, and memory that no key was 
 """
 
 import sys
+from mmap import mmap
 
 BYTES_PER_SLOT = 24
 _SALT = b"\x00"
@@ -28,7 +29,7 @@ class KeyMap:
                 f"{memory_bytes} bytes don't hold a single key: raise log.cleaner.dedupe.buffer.size or lower "
                 "log.cleaner.threads"
             )
-        self.clear()
+        self.clear(most_keys=0)
 
     def clear(self, most_keys: int | None = None) -> None:
         """Forgets everything. `most_keys`: no more will be put, so a smaller table may do."""
@@ -37,7 +38,7 @@ class KeyMap:
             slots = max(2, min(slots, int(most_keys / self._load_factor) + 2))
         self._slots = slots
         self._room = min(int(slots * self._load_factor), slots - 1)
-        self._table = memoryview(bytearray(slots * BYTES_PER_SLOT)).cast("q")
+        self._table = memoryview(mmap(-1, slots * BYTES_PER_SLOT)).cast("q")  # its pages come when they are used
         self.size = 0
         self.latest_offset = -1
         """Everything up to here has been put."""

@@ -22,6 +22,7 @@ def test_it_answers_as_a_dictionary_does(puts: list[tuple[bytes, int]]) -> None:
 
 def test_it_is_full_at_its_load_factor_and_empty_after_clearing() -> None:
     keys = KeyMap(100 * BYTES_PER_SLOT, 0.5)
+    keys.clear()
     added = 0
     while not keys.is_full:
         keys.put(str(added).encode(), added)

@@ -103,7 +103,7 @@ def test_a_truncation_while_it_is_cleaned_gives_the_cleaning_up(broker: Broker) 
     host = broker.host(A)
     _fill(host, 8)
     write_offsets(broker.directory / CLEANER_FILE, {A: 0})
-    lock, cuts = host.lock, []
+    lock, cuts = host.lock, list[bool]()
 
     class CutsBeforeTheFirstSwap:
         def __enter__(self) -> None:
