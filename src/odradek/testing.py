@@ -4,7 +4,8 @@
         producer = Producer({"bootstrap.servers": odradek_cluster.bootstrap_servers})
 
 Installed with the package, so nothing has to be declared. The cluster starts with the first test that asks for it and
-is shared by the whole run: use topic names of your own. For brokers to crash there is `OdradekCluster(directory, brokers=3)`.
+is shared by the whole run: use topic names of your own. For brokers to crash there is
+`OdradekCluster(directory, brokers=3)`.
 """
 
 from collections.abc import Iterator

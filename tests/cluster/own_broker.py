@@ -27,6 +27,7 @@ from odradek.protocol.records import Record, read_records
 from odradek.zk.server import free_port
 
 LAST_FETCH_BY_NAME = 12
+LAST_FETCH_FROM_LEADERS_ONLY = 10
 LEADER_PATIENCE_S = 30
 NOT_LED_YET = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 FETCH_BYTES = 8 << 20
@@ -186,10 +187,11 @@ def read_all(client: BrokerClient, topic: str, partition: int = 0) -> list[tuple
 
 
 def _fetch_from_leader(client: BrokerClient, topic: str, offset: int, partition: int) -> PartitionData:
-    """A broker that has just started serves before the controller has told it what to lead."""
+    """A broker that has just started serves before the controller has told it what to lead. Asked in a later version
+    it would answer as a follower, as far as it knows the high watermark."""
     deadline = time.monotonic() + LEADER_PATIENCE_S
     while True:
-        answer = client.send(fetch_request(topic, offset, partition), LAST_FETCH_BY_NAME)
+        answer = client.send(fetch_request(topic, offset, partition), LAST_FETCH_FROM_LEADERS_ONLY)
         data: PartitionData = answer.responses[0].partitions[0]
         if data.error_code not in NOT_LED_YET or time.monotonic() >= deadline:
             return data
