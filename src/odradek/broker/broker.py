@@ -25,7 +25,7 @@ from odradek.base.errors import ConfigError, FatalError
 from odradek.base.logs import get_logger
 from odradek.base.metrics import Registry
 from odradek.base.scheduler import Scheduler
-from odradek.broker.broker_metrics import register_broker_metrics
+from odradek.broker.broker_metrics import register_broker_metrics, register_cleaner_metrics
 from odradek.broker.config_application import ConfigApplication
 from odradek.broker.controller_link import ControllerLink
 from odradek.broker.directory_failures import DirectoryFailures
@@ -159,6 +159,7 @@ class BrokerServer:
         cleaner = LogCleaner(config, replicas.partitions, logs.cleaned, self._clock)
         started.callback(cleaner.stop)
         cleaner.start()
+        register_cleaner_metrics(services.metrics, cleaner, self._clock)
         server.start()
         services.controller.start()
         started.callback(services.controller.stop)

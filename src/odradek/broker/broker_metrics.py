@@ -1,9 +1,11 @@
 """What can be measured of a broker, under the names that Kafka's JMX exporter gives them."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from odradek.api.context import BrokerServices
-from odradek.base.metrics import Sample
+from odradek.base.clock import Clock
+from odradek.base.metrics import Registry, Sample
+from odradek.log.log_cleaner import LogCleaner
 from odradek.network.server import SocketServer
 
 
@@ -27,6 +29,22 @@ def register_broker_metrics(services: BrokerServices, server: SocketServer) -> N
     registry.gauge("kafka_server_socketservermetrics_connection_count", lambda: server.connections)
     registry.add(lambda: _traffic(services))
     registry.add(lambda: _logs(services))
+
+
+def register_cleaner_metrics(registry: Registry, cleaner: LogCleaner, clock: Clock) -> None:
+    def gauge(name: str, value: Callable[[], float]) -> None:
+        registry.gauge(f"kafka_log_{name}", value)
+
+    gauge("logcleanermanager_max_dirty_percent", lambda: int(100 * cleaner.max_dirty_ratio))
+    gauge("logcleanermanager_time_since_last_run_ms", lambda: clock.now_ms() - cleaner.last_run_ms)
+    gauge("logcleanermanager_uncleanable_partitions_count", lambda: len(cleaner.uncleanable))
+    gauge("logcleaner_max_buffer_utilization_percent", lambda: int(100 * cleaner.last_stats.buffer_utilisation))
+    gauge(
+        "logcleaner_cleaner_recopy_percent",
+        lambda: 100 * cleaner.last_stats.bytes_written // max(1, cleaner.last_stats.bytes_read),
+    )
+    gauge("logcleaner_max_clean_time_secs", lambda: cleaner.last_stats.took_ms // 1000)
+    gauge("logcleaner_deadthreadcount", lambda: cleaner.dead_threads)
 
 
 def _traffic(services: BrokerServices) -> Iterable[Sample]:

@@ -63,6 +63,7 @@ class CleaningStats:
     records_kept: int = 0
     keyless: int = 0
     old_formats: int = 0
+    took_ms: int = 0
 
 
 class Cleaner:

@@ -35,6 +35,7 @@ class LogCleaner:
         self, config: BrokerConfig, hosts: Mapping[TopicPartition, Host], cleaned: CleanedOffsets, clock: Clock
     ) -> None:
         self.max_dirty_ratio = 0.0
+        self.last_run_ms = clock.now_ms()
         self.last_stats = CleaningStats()
         self.uncleanable: dict[TopicPartition, PartitionLog] = {}
         """Logs that couldn't be cleaned, and won't be tried again."""
@@ -68,6 +69,10 @@ class LogCleaner:
         for thread in self._threads:
             thread.join()
 
+    @property
+    def dead_threads(self) -> int:
+        return 0 if self._stopping.is_set() else sum(not thread.is_alive() for thread in self._threads)
+
     def new_cleaner(self, threads: int = 1) -> Cleaner:
         """With one thread's part of the memory."""
         load_factor = self._config.get("log.cleaner.io.buffer.load.factor")
@@ -99,7 +104,7 @@ class LogCleaner:
                 self._in_progress.discard(tp)
 
     def _choose(self) -> tuple[TopicPartition, CleanableLog, Dirtiness] | None:
-        now_ms = self._clock.now_ms()
+        self.last_run_ms = now_ms = self._clock.now_ms()
         with self._choosing:
             self._forget_gone_uncleanables()
             candidates = [
@@ -149,8 +154,9 @@ class LogCleaner:
             log.exception("log can't be compacted, and is left alone", partition=str(tp))
             self.uncleanable[tp] = opened
             return False
+        stats.took_ms = self._clock.monotonic_ms() - started_ms
         self.last_stats = stats
-        _report(tp, dirtiness, stats, self._clock.monotonic_ms() - started_ms)
+        _report(tp, dirtiness, stats)
         return True
 
     def _forget_gone_uncleanables(self) -> None:
@@ -160,7 +166,7 @@ class LogCleaner:
                 del self.uncleanable[tp]
 
 
-def _report(tp: TopicPartition, dirtiness: Dirtiness, stats: CleaningStats, took_ms: int) -> None:
+def _report(tp: TopicPartition, dirtiness: Dirtiness, stats: CleaningStats) -> None:
     log.info(
         "log compacted",
         partition=str(tp),
@@ -169,7 +175,7 @@ def _report(tp: TopicPartition, dirtiness: Dirtiness, stats: CleaningStats, took
         records=[stats.records_read, stats.records_kept],
         keys=stats.keys,
         buffer_percent=round(100 * stats.buffer_utilisation, 1),
-        ms=took_ms,
+        ms=stats.took_ms,
     )
     if stats.keyless:
         log.warning("records without a key dropped by compaction", partition=str(tp), records=stats.keyless)
