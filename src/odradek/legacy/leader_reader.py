@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
-from odradek.base.errors import ErrorCode, KafkaError
+from odradek.base.errors import ErrorCode
 from odradek.base.logs import get_logger
 from odradek.legacy.observer import Observer
 from odradek.model.topology import NO_LEADER, Endpoint, TopicPartition
@@ -51,9 +51,12 @@ class LeaderReader:
         self._addresses: dict[int, tuple[str, int]] = {}
         self._connections: dict[int, BrokerClient] = {}
 
-    def fetch(self, positions: Mapping[TopicPartition, int], wait_ms: int) -> list[Fetched]:
-        """What has arrived. A position that the log doesn't have raises OFFSET_OUT_OF_RANGE."""
+    def fetch(
+        self, positions: Mapping[TopicPartition, int], wait_ms: int
+    ) -> tuple[list[Fetched], list[TopicPartition]]:
+        """What has arrived, and the partitions that don't have the offset that was asked for."""
         fetched: list[Fetched] = []
+        lost: list[TopicPartition] = []
         by_leader = self._by_leader(positions)
         for leader, partitions in by_leader.items():
             patience_ms = 0 if fetched else wait_ms // len(by_leader)
@@ -67,11 +70,12 @@ class LeaderReader:
             )
             answer = self._ask(leader, request, partitions, version_max=_FETCH_BY_NAME)
             if isinstance(answer, FetchResponse):
-                found = (
+                found = [
                     (TopicPartition(t.topic, p.partition_index), p) for t in answer.responses for p in t.partitions
-                )
+                ]
+                lost += [tp for tp, data in found if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE]
                 fetched += [item for tp, data in found if (item := self._take(tp, positions[tp], data)) is not None]
-        return fetched
+        return fetched, lost
 
     def boundaries(self, partitions: Collection[TopicPartition], mark: int) -> dict[TopicPartition, int]:
         """Where the partitions begin or end; those whose leader doesn't say are left out."""
@@ -127,10 +131,7 @@ class LeaderReader:
                 return
 
     def _take(self, tp: TopicPartition, position: int, data: PartitionData) -> Fetched | None:
-        code = ErrorCode(data.error_code)
-        if code is ErrorCode.OFFSET_OUT_OF_RANGE:
-            raise KafkaError(code, f"partition {tp} has no offset {position}")
-        if code is not ErrorCode.NONE:
+        if data.error_code:
             self._leaders.pop(tp, None)
             return None
         if not data.records:

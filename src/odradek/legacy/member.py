@@ -19,14 +19,14 @@ from typing import Self
 from kazoo.exceptions import KazooException
 
 from odradek.base.clock import SYSTEM_CLOCK, Clock
-from odradek.base.errors import ErrorCode, FatalError, KafkaError
+from odradek.base.errors import FatalError
 from odradek.base.logs import get_logger
 from odradek.legacy.group_tree import GroupTree
 from odradek.legacy.holdings import Holdings
 from odradek.legacy.leader_reader import LARGEST, Fetched, LeaderReader
 from odradek.legacy.observer import Observer, Tally, What
 from odradek.legacy.znodes import Registration
-from odradek.model.topology import TopicPartition
+from odradek.model.topology import Endpoint, TopicPartition
 from odradek.zk.session import SessionEvent, ZkSession, ZkUnavailable
 from odradek.zk.znodes import CorruptZnode
 
@@ -94,7 +94,8 @@ class Member(ABC):
             on_znode=self._on_znode,
         )
         self.tree = GroupTree(group, self._session, self.observer)
-        self._reader = LeaderReader(self.tree.brokers, self.id, self.observer)
+        self._brokers: Mapping[int, Endpoint] = {}
+        self._reader = LeaderReader(self._known_brokers, self.id, self.observer)
         self._something_new = threading.Condition()
         self._news = _News()
         self._stopping = threading.Event()
@@ -112,13 +113,14 @@ class Member(ABC):
     def poll(self, timeout_ms: int | None = None) -> list[Fetched]:
         """What has arrived in the partitions that are ours; it counts as read when this returns."""
         wait_ms = self.settings.fetch_wait_max_ms if timeout_ms is None else timeout_ms
+        deadline_ms = self._clock.monotonic_ms() + wait_ms
         with self.holdings.reading(wait_ms / 1000) as positions:
-            fetched = self._fetch(positions, wait_ms) if positions else None
-        if fetched is None:
-            self._stopping.wait(wait_ms / 1000)
+            fetched = self._fetch(positions, wait_ms) if positions else []
+        if not fetched:
+            self._stopping.wait(max(0, deadline_ms - self._clock.monotonic_ms()) / 1000)
         if self.settings.auto_commit_enable and self._commit_is_due():
-            self.commit()
-        return fetched or []
+            self._commit_if_possible()
+        return fetched
 
     def commit(self) -> None:
         self._committed_at_ms = self._clock.monotonic_ms()
@@ -197,6 +199,9 @@ class Member(ABC):
                     joined = True
                 elif news.changed:
                     self._react(news.changed)
+            except FatalError as error:
+                log.error("member is out of its group", member=self.id, error=str(error))
+                return
             except ZOOKEEPER_TROUBLE as error:
                 log.info("member could not follow its group", member=self.id, error=str(error))
                 self._restore(news)
@@ -259,16 +264,26 @@ class Member(ABC):
         if unknown := [tp for tp, position in positions.items() if position is None]:
             positions.update(self._reader.boundaries(unknown, self.settings.auto_offset_reset))
         known = {tp: position for tp, position in positions.items() if position is not None}
-        try:
-            fetched = self._reader.fetch(known, wait_ms) if known else []
-        except KafkaError as error:
-            if error.code is not ErrorCode.OFFSET_OUT_OF_RANGE:
-                raise
-            log.warning("member begins anew", member=self.id, reason=str(error))
-            positions.update(self._reader.boundaries(list(known), self.settings.auto_offset_reset))
-            return []
+        fetched, lost = self._reader.fetch(known, wait_ms) if known else ([], [])
+        for tp in lost:
+            log.warning("the log doesn't have the position", member=self.id, partition=str(tp), position=known[tp])
+            positions[tp] = None
         positions.update({item.tp: item.next_offset for item in fetched})
         return fetched
+
+    def _known_brokers(self) -> Mapping[int, Endpoint]:
+        """Without ZooKeeper, those that there were."""
+        try:
+            self._brokers = self.tree.brokers()
+        except ZOOKEEPER_TROUBLE as error:
+            log.info("member can't look for brokers", member=self.id, error=str(error))
+        return self._brokers
+
+    def _commit_if_possible(self) -> None:
+        try:
+            self.commit()
+        except ZOOKEEPER_TROUBLE as error:
+            log.warning("member could not commit", member=self.id, error=str(error))
 
     def _commit_is_due(self) -> bool:
         return self._clock.monotonic_ms() - self._committed_at_ms >= self.settings.auto_commit_interval_ms

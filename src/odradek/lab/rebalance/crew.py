@@ -4,6 +4,7 @@ Whoever may be cut off or crash reaches ZooKeeper through a line of its own.
 """
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,6 +18,7 @@ from odradek.legacy.member import Member, MemberSettings
 
 DESIGNS = ("one", "two", "three")
 _COORDINATORS = 2
+_ENDERS = 16
 _DESIGN_MEMBERS: dict[str, type[Member]] = {"one": ZooKeeperConsumer, "two": AssignedConsumer}
 
 
@@ -38,8 +40,11 @@ class Hand(Protocol):
 
     def mend(self) -> None: ...
 
+    def halt(self) -> None:
+        """Nothing is measured any more: it does nothing more."""
+
     def end(self) -> None:
-        """Whatever is left of it goes; nothing is measured any more."""
+        """What is left of a halted one goes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +89,12 @@ class _ThroughZooKeeper:
         assert self._line is not None
         self._line.mend()
 
+    def halt(self) -> None:
+        self._member.abandon()
+
     def end(self) -> None:
         if not self._left:
-            self.close()
+            self._member.close()
         if self._line is not None:
             self._line.close()
 
@@ -121,10 +129,11 @@ class Crew:
         return hand
 
     def end(self) -> None:
-        for hand in self._hands:
-            hand.end()
-        for coordinator in self._coordinators:
-            coordinator.close()
+        """All halt before the first goes: else each would be told of every other's going."""
+        with ThreadPoolExecutor(_ENDERS) as enders:
+            list(enders.map(lambda hand: hand.halt(), self._hands))
+            list(enders.map(lambda coordinator: coordinator.close(), self._coordinators))
+            list(enders.map(lambda hand: hand.end(), self._hands))
 
     def _joined(self, number: int) -> Hand:
         setting = self._setting

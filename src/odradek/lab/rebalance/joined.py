@@ -83,8 +83,11 @@ class JoinedConsumer:
     def mend(self) -> None:
         self._is_cut.clear()
 
-    def end(self) -> None:
+    def halt(self) -> None:
         self.crash()
+
+    def end(self) -> None:
+        """Nothing is left."""
 
     # ---- its thread
 
