@@ -122,11 +122,8 @@ class LogDirs(DirectoryTable):
         # Gone before anything is opened: a crash from here on is not a clean stop.
         marker.unlink(missing_ok=True)
         checkpoints = self._checkpoints[directory]
-        points, starts, watermarks = (
-            checkpoints.recovery_points(),
-            checkpoints.log_starts(),
-            checkpoints.high_watermarks(),
-        )
+        points, starts = checkpoints.recovery_points(), checkpoints.log_starts()
+        watermarks = checkpoints.high_watermarks()
         log.info("loading logs", directory=str(directory), logs=len(paths), clean=clean)
 
         def open_one(path: Path) -> None:
@@ -316,8 +313,23 @@ class LogDirs(DirectoryTable):
             log.info("move cancelled", partition=str(tp), target=str(future.directory.parent))
             self._delete_log(future)
 
+    def prepare_to_finish(self, tp: TopicPartition) -> None:
+        """What takes long about finishing a move, and can be done while the writers go on."""
+        with self._changing:
+            source, future = self._logs.get(tp), self._futures.get(tp)
+        if source is None or future is None:
+            return
+        directory = future.directory.parent
+        with self._failing(directory), future.in_place:
+            future.flush()
+            self._checkpoints[directory].write_log_starts(lambda: self._all_in(directory))
+            log_moves.mark_moved(future, source)
+
     def finish_move(self, tp: TopicPartition) -> PartitionLog:
-        """The copy, which is whole, takes the log's place while their writers wait. KafkaError: it can't."""
+        """The copy, which is whole, takes the log's place while their writers wait. KafkaError: it can't.
+
+        The one that was left is to be told to `settle_move`, when nobody waits any more.
+        """
         with self._changing:
             source, future = self._logs.get(tp), self._futures.get(tp)
             if source is None or future is None:
@@ -335,12 +347,15 @@ class LogDirs(DirectoryTable):
             del self._futures[tp]
         log.info("move finished", partition=str(tp), source=str(source.directory.parent), target=str(directory))
         self._delete_log(source)
+        return future
+
+    def settle_move(self, source: PartitionLog, moved: PartitionLog) -> None:
+        """The source is out of the way, on disk too: the mark that tells which of the two is right can go."""
         former = source.directory.parent
-        with self._failing(former):
+        with self._failing(former), moved.in_place:
             if self.is_online(former):
                 sync_directory(former)
-                log_moves.unmark_moved(future.directory)
-        return future
+                log_moves.unmark_moved(moved.directory)
 
     # -- deleting them ------------------------------------------------------------------------------------------
 

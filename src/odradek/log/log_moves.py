@@ -1,11 +1,11 @@
 """How a partition's log gets from one directory to another while it is written.
 
     1  B/orders-0.UUID-future is made and filled from A/orders-0, a piece at a time           (`LogCopy`)
-    2  it is whole, and the partition's writers wait                                          (`LogDirs.finish_move`)
-    3  B/orders-0.UUID-future/moved-from says: A
+    2  B/orders-0.UUID-future/moved-from says: A                                              (`prepare_to_finish`)
+    3  it is whole, and the partition's writers wait                                          (`finish_move`)
     4  B/orders-0.UUID-future is renamed to B/orders-0
     5  A/orders-0 is renamed to A/orders-0.UUID-delete, whose files go later
-    6  B/orders-0/moved-from goes
+    6  B/orders-0/moved-from goes                                                             (`settle_move`)
 
 Each step is on disk before the next begins. Until 4 a crash leaves the log in A, and the copying goes on after the next
 start; between 4 and 5 there are two, of which `moved-from` tells which one to keep. If A's disk fails in between, what
@@ -133,8 +133,10 @@ def bytes_from(source: PartitionLog, offset: int) -> int:
 
 
 def mark_moved(future: PartitionLog, source: PartitionLog) -> None:
-    """Step 3. A mark that the source has kept of its own move would contradict this one."""
+    """Step 2. A mark that the source has kept of its own move would contradict this one."""
     unmark_moved(source.directory)
+    if moved_from(future.directory) == source.directory.parent:
+        return
     replace_file(future.directory / MOVED_FROM_FILE, str(source.directory.parent).encode())
 
 

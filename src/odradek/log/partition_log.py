@@ -289,7 +289,7 @@ class PartitionLog:
     def _flush_to(self, offset: int) -> None:
         if offset <= self.recovery_point or self._failed is not None:
             return
-        truncations, recovery_point = self._truncations, self.recovery_point
+        truncations, recovery_point, renames = self._truncations, self.recovery_point, self._renames
         try:
             for segment in self._segments_between(recovery_point, offset):
                 segment.sync()
@@ -297,7 +297,9 @@ class PartitionLog:
                 sync_directory(self.directory)
             self.epochs.save()
         except FileNotFoundError:
-            if self._truncations == truncations and self.directory.exists():
+            if self._was_renamed_since(renames) and not self.is_deleted:
+                self._flush_to(offset)
+            elif self._truncations == truncations and not self.is_deleted and self.directory.exists():
                 raise
             return  # truncated or deleted meanwhile
         except OSError as error:
@@ -554,7 +556,7 @@ class PartitionLog:
         with self.in_place:
             os.rename(self.directory, directory)
             with self._recovery_lock:
-                self._truncations += 1  # a flush that doesn't find its files any more is excused
+                self._truncations += 1  # whoever is about to replace its files must look again
             self.directory = directory
             for segment in self.segments:
                 segment.move_to(directory)
@@ -573,7 +575,7 @@ class PartitionLog:
         self.maybe_advance_log_start(source.log_start_offset)
         self._guarded(lambda: self.epochs.take_over(source.epochs.entries))
         self.producers = source.producers
-        self._guarded(lambda: self._snapshots.take(self.producers))
+        self._guarded(lambda: self._snapshots.take(self.producers, sync=False))
         if self.recovery_point < source.recovery_point:
             self.flush()
 

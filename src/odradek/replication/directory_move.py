@@ -53,6 +53,7 @@ class DirectoryMove:
         self._piece_bytes = piece_bytes
         self._pace = pace or Pace()
         self._copy = LogCopy(partition.log, future)
+        self._is_prepared = False
 
     @property
     def is_over(self) -> bool:
@@ -99,8 +100,11 @@ class DirectoryMove:
         return (self._clock.monotonic_ms() - began_ms) // _REST_SHARE
 
     def _finish(self) -> int | None:
-        self.future.flush()  # most of it now, when nobody waits
-        partition = self._partition
+        if not self._is_prepared:  # which takes its time: what is to do then is to be looked at again
+            self._logs.prepare_to_finish(self.tp)
+            self._is_prepared = True
+            return 0
+        partition, source = self._partition, self._copy.source
         with partition.lock:
             if self.is_over:
                 return None
@@ -109,5 +113,6 @@ class DirectoryMove:
             if not self._copy.is_whole:
                 return _AGAIN_MS
             partition.log = self._logs.finish_move(self.tp)
+        self._logs.settle_move(source, self.future)
         self._logs.checkpoint_high_watermarks({self.tp: partition.high_watermark})
         return None

@@ -42,7 +42,10 @@ class TwoDisks:
 
     def finish(self, copy: LogCopy) -> PartitionLog:
         copy_all(copy)
-        return self.site.dirs.finish_move(TP)
+        self.site.dirs.prepare_to_finish(TP)
+        source, moved = self.log, self.site.dirs.finish_move(TP)
+        self.site.dirs.settle_move(source, moved)
+        return moved
 
 
 @pytest.fixture
@@ -296,6 +299,7 @@ def test_the_source_fails_in_the_last_step(disks: TwoDisks, monkeypatch: pytest.
     with monkeypatch.context() as patched:
         patched.setattr(PartitionLog, "rename", rename)
         moved = disks.site.dirs.finish_move(TP)
+    disks.site.dirs.settle_move(source, moved)
     assert not disks.site.dirs.is_online(disks.old)
     assert disks.site.dirs.get(TP) is moved
     write(moved, "d")

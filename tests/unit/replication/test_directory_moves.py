@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from replica_stage import ORDERS, ReplicaStage
+from replica_stage import ORDERS, ORDERS_ID, ReplicaStage
 
 from odradek.base.clock import SYSTEM_CLOCK
 from odradek.base.errors import ErrorCode
 from odradek.log.partition_log import PartitionLog
+from odradek.model.metadata_image import MetadataImage, PartitionImage, TopicImage
 from odradek.model.topology import TopicPartition
 from odradek.protocol.record_batch import batches
 from odradek.protocol.records import read_records
@@ -172,6 +173,16 @@ def test_what_can_not_be_is_refused_as_kafka_does(disks: Disks) -> None:
     assert move(ORDERS, str(disks.a)) is ErrorCode.NONE
     disks.stage.replicas.take_offline([ORDERS])
     assert move(ORDERS, str(disks.a)) is ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def test_a_replica_that_is_still_to_come_is_made_where_it_was_asked_for(disks: Disks) -> None:
+    disks.stage.replicas.stop([ORDERS], delete=True)
+    assert disks.moves.move(ORDERS, str(disks.c)) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    known = TopicImage("orders", ORDERS_ID, {0: PartitionImage(1, 0, (1,), (1,))})
+    disks.stage.metadata.image = MetadataImage(topics={"orders": known})
+    assert disks.moves.move(ORDERS, str(disks.b)) is ErrorCode.REPLICA_NOT_AVAILABLE
+    assert disks.stage.become(0, 1, ALONE, ALONE) is ErrorCode.NONE
+    assert disks.where == disks.b
 
 
 def test_a_move_is_cancelled_or_goes_elsewhere(disks: Disks) -> None:
