@@ -2,12 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
 from kazoo.client import KazooClient
 
+from odradek.lab.line import Line
 from odradek.legacy.assigned import AssignedConsumer
 from odradek.legacy.consumer import ZooKeeperConsumer
 from odradek.legacy.coordinator import GroupCoordinator
@@ -165,3 +167,49 @@ def test_members_that_a_coordinator_decides_for(cluster: OwnCluster, connect: st
     finally:
         for coordinator in coordinators:
             coordinator.close()
+
+
+@pytest.mark.parametrize("design", [ZooKeeperConsumer, AssignedConsumer])
+def test_who_is_cut_off_reads_on_until_it_is_back(
+    cluster: OwnCluster, connect: str, zookeeper: str, design: type[Member]
+) -> None:
+    """The fault of both designs that no lag is needed for: while the line is cut, partitions have two readers."""
+    group = f"cut-{design.__name__}"
+    topic = new_topic(cluster, group)
+    host, _, port = zookeeper.partition(":")
+    line = Line((host, int(port)))
+    short = replace(SETTINGS, zookeeper_session_timeout_ms=4000)
+    coordinator = GroupCoordinator(connect, group, session_timeout_ms=30_000)
+    far = design(line.connect + connect.removeprefix(zookeeper), group, [topic], settings=short, member_id="far")
+    near = design(connect, group, [topic], settings=SETTINGS, member_id="near")
+    try:
+        if design is AssignedConsumer:
+            coordinator.start()
+        far.start()
+        near.start()
+        eventually(lambda: share_evenly([far, near]), PATIENCE_S)
+        line.cut()
+        eventually(lambda: share_evenly([near]), PATIENCE_S)
+        assert len(far.owned) == PARTITIONS // 2
+        line.mend()
+        eventually(lambda: share_evenly([far, near]), PATIENCE_S)
+    finally:
+        near.close()
+        far.close()
+        coordinator.close()
+        line.close()
+
+
+@pytest.mark.parametrize("committed", [b"999999", b"twelve"])
+def test_a_committed_offset_that_the_log_does_not_have(
+    cluster: OwnCluster, connect: str, tree: KazooClient, committed: bytes
+) -> None:
+    group = f"lost-{committed.decode()}"
+    topic = new_topic(cluster, group)
+    tree.create(f"/consumers/{group}/offsets/{topic}/0", committed, makepath=True)
+    produce(cluster, topic, range(30))
+    with ZooKeeperConsumer(connect, group, [topic], settings=SETTINGS) as member:
+        seen: Counter[int] = Counter()
+        read_until([member], seen, 30)
+        member.commit()
+        assert tree.get(f"/consumers/{group}/offsets/{topic}/0")[0] == b"5"
