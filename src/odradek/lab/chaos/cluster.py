@@ -21,7 +21,7 @@ START_S_MAX = 90.0
 _STOP_S_MAX = 60.0
 # Short, so that a story ends soon: what takes 18 s and 30 s by default is what most of them wait for.
 SETTINGS = {
-    "zookeeper.session.timeout.ms": "2000",
+    "zookeeper.session.timeout.ms": "3000",
     "replica.lag.time.max.ms": "4000",
     "replica.fetch.wait.max.ms": "200",
     "replica.socket.timeout.ms": "3000",
