@@ -24,6 +24,7 @@ from odradek.legacy.znodes import (
     Owner,
     Owners,
     Told,
+    checked_name,
 )
 from odradek.zk.session import Request, SessionEvent, ZkSession
 from odradek.zk.stores.access import failure, readable
@@ -52,7 +53,7 @@ class GroupCoordinator:
         observer: Observer | None = None,
     ) -> None:
         self.name = name
-        self.group = group
+        self.group = checked_name("group", group)
         self.observer: Observer = observer or Tally()
         self._session = ZkSession(
             zookeeper,

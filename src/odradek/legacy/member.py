@@ -6,6 +6,7 @@ its connection to ZooKeeper goes on reading, as Kafka's did: only when it is bac
 with it what it owned, is gone.
 """
 
+import re
 import socket
 import threading
 import time
@@ -19,13 +20,14 @@ from typing import Self
 from kazoo.exceptions import KazooException
 
 from odradek.base.clock import SYSTEM_CLOCK, Clock
-from odradek.base.errors import FatalError
+from odradek.base.errors import ConfigError, FatalError
 from odradek.base.logs import get_logger
 from odradek.legacy.group_tree import GroupTree
 from odradek.legacy.holdings import Holdings
 from odradek.legacy.leader_reader import LARGEST, Fetched, LeaderReader
 from odradek.legacy.observer import Observer, Tally, What
-from odradek.legacy.znodes import Registration
+from odradek.legacy.znodes import STREAMS_MAX, Registration, checked_name
+from odradek.model.topic_names import check_topic_name
 from odradek.model.topology import Endpoint, TopicPartition
 from odradek.zk.session import SessionEvent, ZkSession, ZkUnavailable
 from odradek.zk.znodes import CorruptZnode
@@ -61,7 +63,8 @@ class _News:
 
 
 def new_member_id(group: str) -> str:
-    return f"{group}_{socket.gethostname()}-{time.time_ns() // 1_000_000}-{uuid.uuid4().hex[:8]}"
+    host = re.sub(r"[^a-zA-Z0-9._-]", "-", socket.gethostname())
+    return f"{group}_{host}-{time.time_ns() // 1_000_000}-{uuid.uuid4().hex[:8]}"
 
 
 class Member(ABC):
@@ -79,11 +82,15 @@ class Member(ABC):
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         """`topics` may say how many streams of each the member counts for; else one."""
-        self.id = member_id or new_member_id(group)
-        self.group = group
+        self.group = checked_name("group", group)
+        self.id = checked_name("member id", member_id or new_member_id(group))
         self.settings = settings or MemberSettings()
         self.observer: Observer = observer or Tally()
         self.registration = Registration(dict(topics) if isinstance(topics, Mapping) else dict.fromkeys(topics, 1))
+        for topic, count in self.registration.subscription.items():
+            check_topic_name(topic)
+            if not 1 <= count <= STREAMS_MAX:
+                raise ConfigError(f"{count} streams of {topic} can't be had: 1 to {STREAMS_MAX} can")
         self.holdings = Holdings()
         self._clock = clock
         self._session = ZkSession(

@@ -9,12 +9,22 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from odradek.base.errors import ConfigError
 from odradek.model.topic_names import is_internal
 from odradek.model.topology import TopicPartition
 from odradek.zk.json_form import to_json
 from odradek.zk.znodes.reading import CorruptZnode, decoded, integer, integers, text
 
+STREAMS_MAX = 10_000
+_LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 STATIC, WHITE_LIST, BLACK_LIST = "static", "white_list", "black_list"
+
+
+def checked_name(kind: str, name: str) -> str:
+    """ConfigError unless the name can be part of a path: Kafka's own rule for groups and clients."""
+    if not _LEGAL_NAME.fullmatch(name) or name in (".", ".."):
+        raise ConfigError(f"{kind} {name!r} is illegal: only letters, digits, '.', '_' and '-' are allowed")
+    return name
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +83,7 @@ class ConsumerId:
     @classmethod
     def decode(cls, group: str, member: str, content: bytes | None) -> Registration:
         def read(fields: dict[str, Any]) -> Registration:
-            subscription = {text(topic): integer(count) for topic, count in fields["subscription"].items()}
+            subscription = {text(topic): _stream_count(count) for topic, count in fields["subscription"].items()}
             registration = Registration(subscription, text(fields["pattern"]))
             if registration.pattern not in (STATIC, WHITE_LIST, BLACK_LIST):
                 raise ValueError(f"unknown subscription pattern {registration.pattern!r}")
@@ -176,6 +186,12 @@ class MemberAssignment:
             return Told(integer(fields["registration"]), _flat(fields["partitions"]), _flat(fields["release"]))
 
         return decoded(cls.path(group, member), content, read)
+
+
+def _stream_count(value: Any) -> int:
+    if not 1 <= integer(value) <= STREAMS_MAX:
+        raise ValueError(f"{value} is no number of streams")
+    return integer(value)
 
 
 def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:

@@ -2,6 +2,8 @@
 
 import pytest
 
+from odradek.base.errors import ConfigError, KafkaError
+from odradek.legacy.consumer import ZooKeeperConsumer
 from odradek.legacy.znodes import (
     CommittedOffset,
     ConsumerId,
@@ -50,7 +52,20 @@ def test_a_pattern_that_is_none_is_refused(pattern: str, expression: str) -> Non
         ConsumerId.decode("g", "c", content)
 
 
-@pytest.mark.parametrize("content", [None, b"", b"{}", b"[]", b"\xff", b'{"pattern":"static","subscription":[1]}'])
+@pytest.mark.parametrize(
+    "content",
+    [
+        None,
+        b"",
+        b"{}",
+        b"[]",
+        b"\xff",
+        b'{"pattern":"static","subscription":[1]}',
+        b'{"pattern":"static","subscription":{"t":0}}',
+        b'{"pattern":"static","subscription":{"t":1000000000}}',
+        b'{"pattern":"white_list","subscription":{"t":1,"u":1}}',
+    ],
+)
 def test_nonsense_is_told_from_registrations(content: bytes | None) -> None:
     with pytest.raises(CorruptZnode, match="/consumers/g/ids/c"):
         ConsumerId.decode("g", "c", content)
@@ -68,3 +83,20 @@ def test_what_a_member_is_told_survives_the_way() -> None:
     assert MemberAssignment.decode("g", "c", MemberAssignment.encode(told)) == told
     with pytest.raises(CorruptZnode):
         MemberAssignment.decode("g", "c", b'{"version":1,"partitions":{}}')
+
+
+@pytest.mark.parametrize(
+    ("group", "topics", "member", "complaint"),
+    [
+        ("", {"t": 1}, "m", "group '' is illegal"),
+        ("a/b", {"t": 1}, "m", "group 'a/b' is illegal"),
+        ("g", {"t": 1}, "..", "member id '..' is illegal"),
+        ("g", {"t": 0}, "m", "0 streams of t"),
+        ("g", {"t/u": 1}, "m", "Topic name is invalid"),
+    ],
+)
+def test_names_that_would_leave_the_group_s_place_are_refused(
+    group: str, topics: dict[str, int], member: str, complaint: str
+) -> None:
+    with pytest.raises((ConfigError, KafkaError), match=complaint):
+        ZooKeeperConsumer("127.0.0.1:1", group, topics, member_id=member)
