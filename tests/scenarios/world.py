@@ -374,5 +374,5 @@ _WRITES: dict[type, Callable[[World, Any], Any]] = {
     effects.DropLogDirNotifications: World._drop_log_dir_notices,
     effects.WriteReassignmentNode: lambda world, e: world.write_reassignments(dict(e.remaining)),
     effects.DropPreferredElectionNode: lambda world, e: world.write_preferred_elections(()),
-    effects.Send: World._send,
+    effects.Send: lambda world, e: world._send(e),
 }
