@@ -23,6 +23,11 @@ def register_broker_metrics(services: BrokerServices, server: SocketServer) -> N
         "kafka_server_replicamanager_underreplicatedpartitions",
         lambda: sum(partition.is_under_replicated for partition in replicas.partitions.copy().values()),
     )
+    registry.gauge(
+        "kafka_server_replicamanager_underminisrpartitioncount",
+        lambda: sum(partition.is_under_min_isr for partition in replicas.partitions.copy().values()),
+    )
+    registry.gauge("kafka_controller_kafkacontroller_offlinepartitionscount", lambda: _offline_partitions(services))
     registry.gauge("kafka_server_replicamanager_offlinereplicacount", lambda: len(replicas.offline))
     registry.gauge("kafka_server_fetchsessioncache_numincrementalfetchsessions", lambda: len(services.fetch_sessions))
     registry.gauge("kafka_network_requestchannel_requestqueuesize", lambda: server.channel.size)
@@ -45,6 +50,14 @@ def register_cleaner_metrics(registry: Registry, cleaner: LogCleaner, clock: Clo
     )
     gauge("logcleaner_max_clean_time_secs", lambda: cleaner.last_stats.took_ms // 1000)
     gauge("logcleaner_deadthreadcount", lambda: cleaner.dead_threads)
+
+
+def _offline_partitions(services: BrokerServices) -> int:
+    """As the controller sees it; 0 on the others, so that a sum over brokers counts each partition once."""
+    if not services.controller.is_active:
+        return 0
+    topics = services.metadata.image.topics.values()
+    return sum(partition.leader < 0 for topic in topics for partition in topic.partitions.values())
 
 
 def _traffic(services: BrokerServices) -> Iterable[Sample]:

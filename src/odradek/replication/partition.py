@@ -89,6 +89,10 @@ class Partition:
     def is_under_replicated(self) -> bool:
         return self.is_leader and len(self.isr) < len(self.replicas)
 
+    @property
+    def is_under_min_isr(self) -> bool:
+        return self.is_leader and len(self.isr) < self._min_isr()
+
     # ---- roles
 
     def become_leader(self, directive: PartitionDirective) -> bool:
