@@ -12,6 +12,7 @@ from odradek.log.checkpoint import CLEANER_FILE, read_offsets
 from odradek.model import topology
 
 from .own_broker import OwnBroker, eventually, running
+from .own_cluster import running_cluster
 
 PATIENCE_S = 60
 TOPIC = "latest"
@@ -72,6 +73,26 @@ def test_committed_offsets_are_compacted_and_come_back_after_a_crash(broker: Own
     eventually(is_told, PATIENCE_S)
     again.close()
     assert found == [400]
+
+
+@pytest.mark.timeout(400)
+def test_a_follower_copies_what_compaction_left(tmp_path: Path, zookeeper: str) -> None:
+    """It was away while the leader compacted: the gaps reach over where it stopped."""
+    with running_cluster(tmp_path, zookeeper, brokers=2, log_cleaner_backoff_ms="50") as cluster:
+        leader, follower = cluster.brokers
+        cluster.create_topic(TOPIC, (0, 1), **SETTINGS, min_insync_replicas="1")
+        expected: dict[bytes, bytes] = {}
+        written = _write(leader, expected, b"both")
+        cluster.await_isr(TOPIC, {0, 1})
+        cluster.kill(1)
+        written += _write(leader, expected, b"alone")
+        _await_compaction(leader, TP, written - 100)
+        cluster.restart(1)
+        cluster.await_isr(TOPIC, {0, 1})
+        _await_compaction(follower, TP, written - 100)
+        cluster.kill(0)
+        cluster.await_leader_other_than(0, TOPIC)
+        assert _read(follower, written) == expected
 
 
 def _commits(consumer: Consumer, offset: int) -> bool:
