@@ -46,6 +46,7 @@ class DirectoryMove:
     ) -> None:
         self.tp = partition.topic_partition
         self.future = future
+        self.retry_ms = 0  # how long it waited after the last failure; 0 after a success
         self._partition = partition
         self._logs = logs
         self._throttle = throttle

@@ -22,7 +22,7 @@ from odradek.replication.partition import Partition
 from odradek.replication.replication_quota import UNLIMITED, WindowedRate
 from odradek.replication.serving import HostedPartitions
 
-_RETRY_MS = 1_000
+_RETRY_MS_MIN, _RETRY_MS_MAX = 1_000, 60_000
 _STOP_S_MAX = 30.0
 
 log = get_logger(__name__)
@@ -125,20 +125,27 @@ class DirectoryMoves:
 
     def _run(self) -> None:
         while (move := self._take()) is not None:
-            try:
-                pause_ms = move.step()
-            except KafkaError as error:
-                log.error("move stumbled", partition=str(move.tp), error=str(error))
-                pause_ms = _RETRY_MS
-            except Exception:
-                log.exception("move stumbled", partition=str(move.tp))
-                pause_ms = _RETRY_MS
+            pause_ms = self._step(move)
             with self._changed:
                 if pause_ms is not None:
                     self._put(move, pause_ms)
                 elif self._moves.get(move.tp) is move:
                     del self._moves[move.tp]
                     self._changed.notify_all()
+
+    def _step(self, move: DirectoryMove) -> int | None:
+        """What fails is tried again later and later: a batch that makes no sense doesn't go away by itself."""
+        try:
+            pause_ms = move.step()
+        except KafkaError as error:
+            log.error("move stumbled", partition=str(move.tp), error=str(error))
+        except Exception:
+            log.exception("move stumbled", partition=str(move.tp))
+        else:
+            move.retry_ms = 0
+            return pause_ms
+        move.retry_ms = min(max(2 * move.retry_ms, _RETRY_MS_MIN), _RETRY_MS_MAX)
+        return move.retry_ms
 
     def _take(self) -> DirectoryMove | None:
         """The next move whose turn has come. None: there is nothing left to do for this thread."""
