@@ -6,7 +6,7 @@ log is cut, and forgotten before a new log gets the name.
 """
 
 import threading
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 from odradek.log.checkpoint import CLEANER_FILE, read_offsets, write_offsets
@@ -32,12 +32,11 @@ class CleanedOffsets:
         """None where the log was never cleaned, in this directory."""
         return self._offsets.get(opened.directory.parent, {}).get(opened.partition)
 
-    def put(self, opened: PartitionLog, offset: int, present: Collection[TopicPartition]) -> None:
-        """The log is clean up to there. Those that aren't present any more are forgotten."""
+    def put(self, opened: PartitionLog, offset: int) -> None:
+        """The log is clean up to there."""
         directory = opened.directory.parent
         with self._lock:
-            kept = {tp: known for tp, known in self._offsets.get(directory, {}).items() if tp in present}
-            self._replace(directory, {**kept, opened.partition: offset})
+            self._replace(directory, {**self._offsets.get(directory, {}), opened.partition: offset})
 
     def lower(self, opened: PartitionLog, offset: int) -> None:
         """The log is about to be cut back to there."""
@@ -48,7 +47,7 @@ class CleanedOffsets:
                 self._replace(directory, {**known, tp: offset})
 
     def forget(self, directory: Path, tp: TopicPartition) -> None:
-        """A new log gets the name."""
+        """The log is deleted, or a new one gets its name."""
         with self._lock:
             known = self._offsets.get(directory, {})
             if tp in known:

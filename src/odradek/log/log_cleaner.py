@@ -141,7 +141,7 @@ class LogCleaner:
             with host.lock:  # a truncation lowers the offset, which must not be raised again after it
                 if opened.truncations != truncations or not go_on():
                     raise CleaningAborted("the log was cut, moved or deleted")
-                self._cleaned.put(opened, stats.end_offset, set(self._hosts))
+                self._cleaned.put(opened, stats.end_offset)
         except CleaningAborted as error:
             log.info("compaction given up", partition=str(tp), reason=str(error))
             return False

@@ -372,6 +372,7 @@ class LogDirs(DirectoryTable):
         parent = opened.directory.parent
         with self._failing(parent):
             opened.rename(parent / deletion_name(opened.partition))
+            self.cleaned.forget(parent, opened.partition)
             log.info("log deleted", partition=str(opened.partition), directory=str(opened.directory))
             delay_ms = opened.config.file_delete_delay_ms
             self._background.once(f"delete {opened.partition}", opened.delete, delay_ms=delay_ms)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from compacting import COMPACTED, Hosted, clean, entries_of
-from log_building import NEVER, START_MS
+from log_building import NEVER, START_MS, TP, append
+from log_site import Site
 
 from odradek.base.clock import SYSTEM_CLOCK, ManualClock
 from odradek.base.config.broker_config import BrokerConfig
@@ -122,15 +123,25 @@ def test_a_truncation_while_it_is_cleaned_gives_the_cleaning_up(broker: Broker) 
     assert not broker.cleaner.uncleanable
 
 
-def test_a_deleted_log_is_given_up_and_forgotten(broker: Broker) -> None:
-    _fill(broker.host(A), 5)
-    _fill(broker.host(B), 5)
-    assert broker.clean_once()
-    assert broker.clean_once()
-    del broker.hosts[A]
-    _fill(broker.hosts[B], 5)
-    assert broker.clean_once()
-    assert broker.checkpoint == {B: 10}
+def test_a_log_that_is_deleted_while_it_is_cleaned_is_given_up(broker: Broker) -> None:
+    host = broker.host(A)
+    _fill(host, 5)
+    lock = host.lock
+
+    class DeletedMeanwhile:
+        def __enter__(self) -> None:
+            if broker.hosts.pop(A, None):
+                host.log.rename(broker.directory / "a-0.0-delete")
+            lock.acquire()
+
+        def __exit__(self, *_: object) -> None:
+            lock.release()
+
+    host.lock = DeletedMeanwhile()  # type: ignore[assignment]
+    assert not broker.clean_once()
+    assert broker.checkpoint == {}
+    assert not broker.failures
+    assert not broker.cleaner.uncleanable
 
 
 def test_what_the_file_says_is_believed_only_of_logs_that_reach_so_far(broker: Broker) -> None:
@@ -143,6 +154,23 @@ def test_what_the_file_says_is_believed_only_of_logs_that_reach_so_far(broker: B
     assert (broker.cleaned.of(broker.hosts[A].log), broker.cleaned.of(broker.hosts[B].log)) == (None, 5)
     broker.cleaned.forget(broker.directory, B)
     assert broker.checkpoint == {}
+
+
+def test_log_directories_keep_it_over_a_restart_and_lower_and_forget_it(tmp_path: Path) -> None:
+    site = Site(tmp_path, cleanup_policy="compact")
+    log = site.create()
+    for value in "abc":
+        append(log, value)
+    site.dirs.cleaned.put(log, 3)
+    site.stop()
+    site = Site(tmp_path, cleanup_policy="compact")
+    log = site.create()
+    assert site.dirs.cleaned.of(log) == 3
+    log.truncate_to(1)
+    assert read_offsets(tmp_path / CLEANER_FILE) == {TP: 1}
+    site.dirs.delete(TP)
+    assert read_offsets(tmp_path / CLEANER_FILE) == {}
+    site.stop()
 
 
 def test_bytes_that_make_no_sense_are_reported_once_and_left_alone(broker: Broker) -> None:
