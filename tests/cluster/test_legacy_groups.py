@@ -16,6 +16,7 @@ from odradek.legacy.coordinator import GroupCoordinator
 from odradek.legacy.leader_reader import SMALLEST
 from odradek.legacy.member import Member, MemberSettings
 from odradek.legacy.observer import Tally, What
+from odradek.legacy.znodes import ConsumerId, Registration
 
 from .own_broker import eventually
 from .own_cluster import PATIENCE_S, OwnCluster, running_cluster
@@ -213,3 +214,21 @@ def test_a_committed_offset_that_the_log_does_not_have(
         read_until([member], seen, 30)
         member.commit()
         assert tree.get(f"/consumers/{group}/offsets/{topic}/0")[0] == b"5"
+
+
+def test_a_member_that_may_not_claim_gives_up_until_the_group_changes(
+    cluster: OwnCluster, connect: str, tree: KazooClient
+) -> None:
+    topic, tally = new_topic(cluster, "stubborn"), Tally()
+    squatted = f"/consumers/stubborn/owners/{topic}/0"
+    tree.create(squatted, b"somebody-0", makepath=True)
+    hasty = replace(SETTINGS, rebalance_max_retries=2, rebalance_backoff_ms=50)
+    with ZooKeeperConsumer(connect, "stubborn", [topic], settings=hasty, member_id="a", observer=tally) as first:
+        eventually(lambda: tally.counts[What.GAVE_UP] > 0, PATIENCE_S)
+        assert first.owned == frozenset()
+        assert tally.counts[What.REFUSED] >= 2
+        eventually(lambda: tree.get_children(f"/consumers/stubborn/owners/{topic}") == ["0"], PATIENCE_S)
+        tree.delete(squatted)
+        # one who wants nothing comes: a change like any other
+        tree.create("/consumers/stubborn/ids/b", ConsumerId.encode(Registration(), 1), ephemeral=True)
+        eventually(lambda: share_evenly([first]), PATIENCE_S)

@@ -36,6 +36,7 @@ Fill = Callable[[TransactionRequest], None]
 
 _TRY_AGAIN_S = 0.5
 _STOP_S_MAX = 30.0
+_CONNECTION_MS_MAX = 30_000
 
 
 class Deposed(Exception):
@@ -58,7 +59,7 @@ class GroupCoordinator:
         self._session = ZkSession(
             zookeeper,
             session_timeout_ms=session_timeout_ms,
-            connection_timeout_ms=session_timeout_ms,
+            connection_timeout_ms=_CONNECTION_MS_MAX,
             listener=self._on_session,
             on_znode=self._on_znode,
         )

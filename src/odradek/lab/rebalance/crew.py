@@ -19,6 +19,8 @@ from odradek.legacy.member import Member, MemberSettings
 DESIGNS = ("one", "two", "three")
 _COORDINATORS = 2
 _ENDERS = 16
+# A hundred that start at once on a busy machine take their time.
+_CONNECTION_MS_MAX = 30_000
 _DESIGN_MEMBERS: dict[str, type[Member]] = {"one": ZooKeeperConsumer, "two": AssignedConsumer}
 
 
@@ -157,7 +159,7 @@ class Crew:
             server = line.connect
         settings = MemberSettings(
             zookeeper_session_timeout_ms=setting.session_timeout_ms,
-            zookeeper_connection_timeout_ms=setting.session_timeout_ms,
+            zookeeper_connection_timeout_ms=_CONNECTION_MS_MAX,
         )
         member = _DESIGN_MEMBERS[self._design](
             server + setting.chroot,
