@@ -108,7 +108,8 @@ class Cleaner:
     ) -> None:
         start, end = dirtiness.first_dirty, dirtiness.first_uncleanable
         self._keys.clear(most_keys=end - start)
-        dirty = [segment for segment in run.log.segments if segment.end_offset > start and segment.base_offset < end]
+        inactive = run.log.segments[:-1]
+        dirty = [segment for segment in inactive if segment.end_offset > start and segment.base_offset < end]
         for slot, segment in enumerate(dirty):
             if not self._map_segment(run, segment, start, transactions, stats):
                 return

@@ -7,7 +7,7 @@ directory offline; one that is cut, moved, deleted or no longer to be compacted 
 
 import threading
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from odradek.base.clock import Clock
 from odradek.base.config.broker_config import BrokerConfig
@@ -96,50 +96,57 @@ class LogCleaner:
         chosen = self._choose()
         if chosen is None:
             return False
-        tp, host, dirtiness = chosen
         try:
-            return self._clean(cleaner, tp, host, dirtiness)
+            return self._clean(cleaner, chosen)
         finally:
             with self._choosing:
-                self._in_progress.discard(tp)
+                self._in_progress.discard(chosen.partition)
 
-    def _choose(self) -> tuple[TopicPartition, CleanableLog, Dirtiness] | None:
+    def _choose(self) -> "_Candidate | None":
         self.last_run_ms = now_ms = self._clock.now_ms()
         with self._choosing:
             self._forget_gone_uncleanables()
-            candidates = [
-                (tp, host, self._assess(host, now_ms))
-                for tp, host in dict(self._hosts).items()
-                if host.log.config.compacts
-                and not host.log.is_copied
-                and tp not in self._in_progress
-                and tp not in self.uncleanable
-            ]
-            self.max_dirty_ratio = max((dirtiness.ratio for _, _, dirtiness in candidates), default=0.0)
-            slot = filthiest((dirtiness, host.log.config) for _, host, dirtiness in candidates)
+            candidates = []
+            for tp, host in dict(self._hosts).items():
+                cleanable = host.log.config.compacts and not host.log.is_copied
+                if cleanable and tp not in self._in_progress and tp not in self.uncleanable:
+                    candidates += self._candidates(tp, host, now_ms)
+            self.max_dirty_ratio = max((candidate.dirtiness.ratio for candidate in candidates), default=0.0)
+            slot = filthiest((candidate.dirtiness, candidate.log.config) for candidate in candidates)
             if slot is None:
                 return None
-            self._in_progress.add(candidates[slot][0])
+            self._in_progress.add(candidates[slot].partition)
             return candidates[slot]
 
-    def _assess(self, host: CleanableLog, now_ms: int) -> Dirtiness:
+    def _candidates(self, tp: TopicPartition, host: CleanableLog, now_ms: int) -> "list[_Candidate]":
+        """The log as it is now; none if it can't be told how dirty it is."""
         opened = host.log
+        truncations = opened.truncations  # before anything that a truncation makes wrong
         stable = host.last_stable_offset(host.high_watermark)
         first_dirty = first_dirty_offset(self._cleaned.of(opened), opened.log_start_offset, opened.log_end_offset)
-        return assess(opened.segments, opened.config, first_dirty=first_dirty, last_stable_offset=stable, now_ms=now_ms)
+        try:
+            dirtiness = assess(
+                opened.segments, opened.config, first_dirty=first_dirty, last_stable_offset=stable, now_ms=now_ms
+            )
+        except FileNotFoundError:  # retention was faster
+            return []
+        except Exception:
+            self._leave_alone(tp, opened)
+            return []
+        return [_Candidate(tp, host, opened, truncations, dirtiness)]
 
-    def _clean(self, cleaner: Cleaner, tp: TopicPartition, host: CleanableLog, dirtiness: Dirtiness) -> bool:
-        opened = host.log
-        truncations = opened.truncations
+    def _clean(self, cleaner: Cleaner, chosen: "_Candidate") -> bool:
+        tp, host, opened, truncations, dirtiness = chosen
         started_ms = self._clock.monotonic_ms()
 
         def go_on() -> bool:
-            return not self._stopping.is_set() and self._hosts.get(tp) is host
+            is_same = self._hosts.get(tp) is host and host.log is opened and opened.truncations == truncations
+            return is_same and not self._stopping.is_set()
 
         try:
             stats = cleaner.clean(host, dirtiness, self._clock.now_ms(), go_on)
             with host.lock:  # a truncation lowers the offset, which must not be raised again after it
-                if opened.truncations != truncations or not go_on():
+                if not go_on():
                     raise CleaningAborted("the log was cut, moved or deleted")
                 self._cleaned.put(opened, stats.end_offset)
         except CleaningAborted as error:
@@ -151,19 +158,30 @@ class LogCleaner:
         except Exception as error:
             if isinstance(error, KafkaError) and error.code is ErrorCode.KAFKA_STORAGE_ERROR:
                 return False  # the directory is offline already
-            log.exception("log can't be compacted, and is left alone", partition=str(tp))
-            self.uncleanable[tp] = opened
+            self._leave_alone(tp, opened)
             return False
         stats.took_ms = self._clock.monotonic_ms() - started_ms
         self.last_stats = stats
         _report(tp, dirtiness, stats)
         return True
 
+    def _leave_alone(self, tp: TopicPartition, opened: PartitionLog) -> None:
+        log.exception("log can't be compacted, and is left alone", partition=str(tp))
+        self.uncleanable[tp] = opened
+
     def _forget_gone_uncleanables(self) -> None:
         for tp, opened in list(self.uncleanable.items()):
             host = self._hosts.get(tp)
             if host is None or host.log is not opened:
                 del self.uncleanable[tp]
+
+
+class _Candidate(NamedTuple):
+    partition: TopicPartition
+    host: CleanableLog
+    log: PartitionLog
+    truncations: int
+    dirtiness: Dirtiness
 
 
 def _report(tp: TopicPartition, dirtiness: Dirtiness, stats: CleaningStats) -> None:

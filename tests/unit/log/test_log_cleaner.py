@@ -4,6 +4,7 @@ import errno
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -186,6 +187,18 @@ def test_bytes_that_make_no_sense_are_reported_once_and_left_alone(broker: Broke
     broker.hosts.pop(A).log.delete()
     _fill(broker.host(A), 5)  # another log of the same name
     assert broker.clean_once()
+
+
+def test_a_log_that_cannot_even_be_assessed_does_not_stop_the_others(broker: Broker) -> None:
+    _fill(broker.host(A, replace(COMPACTED, max_compaction_lag_ms=1)), 5)
+    _fill(broker.host(B), 5)
+    segment = broker.hosts[A].log.segments[0]
+    segment.path.write_bytes(bytes(segment.size))
+    segment.close()
+    segment._first_timestamp = None
+    assert broker.clean_once()
+    assert broker.checkpoint == {B: 5}
+    assert broker.cleaner.uncleanable.keys() == {A}
 
 
 def test_a_disk_that_fails_takes_the_directory_with_it(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
