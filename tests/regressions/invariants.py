@@ -1,9 +1,10 @@
 """What must hold after each step of a simulation, and at its end.
 
 Logs are compared batch by batch: by place, epoch and checksum. A replica that lost its tail in a power failure is
-excused until the controller has taken it out of the ISR.
+excused until the controller has noticed that its broker was away.
 """
 
+from itertools import pairwise
 from typing import NamedTuple
 
 from odradek.log.partition_log import PartitionLog
@@ -46,8 +47,7 @@ class LogReading:
 
 def entries_in(records: bytes) -> list[Entry]:
     return [
-        Entry(h.base_offset, h.base_offset + h.last_offset_delta, h.leader_epoch, h.crc)
-        for _, h in batches(records)
+        Entry(h.base_offset, h.base_offset + h.last_offset_delta, h.leader_epoch, h.crc) for _, h in batches(records)
     ]
 
 
@@ -56,7 +56,7 @@ class Invariants:
         self.committed: list[Entry] = []
         self.committed_end = 0
         self.acknowledged: dict[int, int] = {}  # base offset → checksum
-        self.lost_tail: set[int] = set()  # brokers that the ISR doesn't know of yet
+        self.lost_tail: set[int] = set()  # brokers whose loss the controller doesn't know of yet
         self._acknowledged_by: dict[int, int] = {}  # leader epoch → broker
         self._readings: dict[int, LogReading] = {}
         self._watermarks: dict[tuple[SimulatedBroker, int], int] = {}  # of a leader in an epoch
@@ -77,7 +77,7 @@ class Invariants:
         if partition is None:
             return
         epochs = partition.log.epochs.entries
-        if any(a.epoch >= b.epoch or a.start_offset > b.start_offset for a, b in zip(epochs, epochs[1:], strict=False)):
+        if any(a.epoch >= b.epoch or a.start_offset > b.start_offset for a, b in pairwise(epochs)):
             raise Violation(f"the epochs of broker {broker.id} go back: {epochs}")
         watermark = partition.high_watermark
         if not partition.log.log_start_offset <= watermark <= partition.log.log_end_offset:
@@ -112,7 +112,6 @@ class Invariants:
     def _check_isr(self, state: LeaderAndIsr) -> None:
         if state.leader >= 0 and state.leader not in state.isr:
             raise Violation(f"the leader isn't in the ISR: {state}")
-        self.lost_tail &= set(state.isr)
         for member in state.isr:
             if member in self.lost_tail:
                 continue

@@ -1,0 +1,160 @@
+"""Bugs on purpose, each one that a replicated log has had: the simulator must find them all."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from odradek.api.control_gate import ControlGate
+from odradek.base.errors import ErrorCode
+from odradek.controller import election, isr_approval
+from odradek.log.leader_epochs import LeaderEpochCache
+from odradek.log.producer_state import ProducerStates, Staged
+from odradek.replication import fetch_answers, fetching, followers, replica_manager
+from odradek.replication.partition import Partition
+from odradek.replication.replica_manager import ReplicaManager
+from odradek.replication.results import COMMITTED, Appended
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+MUTANTS: dict[str, Plant] = {}
+
+
+def mutant(name: str) -> Callable[[Plant], Plant]:
+    def declare(plant: Plant) -> Plant:
+        MUTANTS[name] = plant
+        return plant
+
+    return declare
+
+
+@mutant("KIP-101: roles change, logs are cut at the high watermark")
+def truncate_by_high_watermark(patch: pytest.MonkeyPatch) -> None:
+    def truncating(change: Callable[..., bool]) -> Callable[..., bool]:
+        def changed(self: Any, directive: Any) -> bool:
+            self.log.truncate_to(self.high_watermark)
+            return change(self, directive)
+
+        return changed
+
+    patch.setattr(Partition, "become_leader", truncating(Partition.become_leader))
+    patch.setattr(Partition, "become_follower", truncating(Partition.become_follower))
+
+
+@mutant("acknowledged before it is replicated")
+def ack_before_replication(patch: pytest.MonkeyPatch) -> None:
+    write = Partition._write
+
+    def acknowledging(self: Any, *args: Any) -> Appended:
+        return write(self, *args)._replace(awaited_in=COMMITTED)
+
+    patch.setattr(Partition, "_write", acknowledging)
+
+
+@mutant("the high watermark is the end of the leader's log")
+def watermark_of_one(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(followers, "high_watermark", lambda current, leader_end, *_, **__: leader_end)
+
+
+@mutant("a batch that is sent again is written again")
+def write_duplicates(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ProducerStates, "find_duplicate", lambda self, info: None)
+    patch.setattr(ProducerStates, "stage", lambda self, *args: Staged({}, []))
+
+
+@mutant("the ISR is joined by whoever fetches, with an empty log too")
+def anybody_joins(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(followers, "may_join", lambda *_, **__: True)
+
+
+@mutant("KIP-497: only the confirmed ISR is waited for")
+def pending_change_ignored(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(followers, "maximal", lambda isr, proposed=(): frozenset(isr))
+    patch.setattr(followers.Followers, "high_watermark", _without_joining(followers.Followers.high_watermark))
+
+
+def _without_joining(real: Callable[..., int]) -> Callable[..., int]:
+    def reached(self: Any, current: int, leader_end: int, now_ms: int) -> int:
+        ends = [f.log_end_offset for f in self.by_id.values() if f.broker_id in self.isr]
+        return max(current, min([leader_end, *ends]))
+
+    return reached
+
+
+@mutant("KIP-497: a change of the ISR is not fenced by the partition's epoch")
+def isr_change_not_fenced(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(isr_approval, "_fenced", lambda current, wanted: None)
+    patch.setattr(isr_approval, "_refused", lambda *_: None)
+
+
+@mutant("a new leader has the epoch of the old one")
+def epoch_not_raised(patch: pytest.MonkeyPatch) -> None:
+    next_state = election._next_state
+
+    def kept(context: Any, state: Any, leader: int, isr: Any) -> Any:
+        return replace(next_state(context, state, leader, isr), leader_epoch=state.leader_epoch)
+
+    patch.setattr(election, "_next_state", kept)
+
+
+@mutant("anybody alive is elected")
+def unclean_elections(patch: pytest.MonkeyPatch) -> None:
+    def elect(context: Any, tp: Any, state: Any, *, unclean: bool) -> Any:
+        live = context.online_replicas(tp)
+        if not live:
+            return None
+        return election.Elected(election._next_state(context, state, live[-1], (live[-1],)), live)
+
+    patch.setattr(election, "_elect_offline", elect)
+
+
+@mutant("KAFKA-7164: a follower goes on where it is, whatever the leader has")
+def no_truncation(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(fetching, "_divergence", lambda log, target: None)
+
+
+@mutant("KIP-279: a follower cuts where the leader's epoch ends, not where its own does")
+def truncate_to_leaders_end(patch: pytest.MonkeyPatch) -> None:
+    def cut(leader: tuple[int, int], own: tuple[int, int], log_end_offset: int) -> Any:
+        return fetch_answers.Cut(log_end_offset)
+
+    patch.setattr(fetch_answers, "cut_by_epoch", cut)
+
+
+@mutant("KIP-279: a leader answers for the epoch it was asked for, known or not")
+def epochs_not_remembered(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(LeaderEpochCache, "end_offset_for", lambda self, epoch, end: (epoch, end))
+
+
+@mutant("KAFKA-13790: directives of older epochs are obeyed")
+def directives_not_fenced(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(replica_manager, "refuse_directive", lambda *_: None)
+
+
+@mutant("KIP-380 and the zombie controller: whatever a controller says is obeyed")
+def open_gate(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ControlGate, "_admit", lambda self, request: ErrorCode.NONE)
+    patch.setattr(ReplicaManager, "_check_controller", lambda *_: None)
+    patch.setattr(replica_manager, "refuse_directive", lambda *_: None)
+    patch.setattr(replica_manager, "refuse_stop", lambda *_: None)
+
+
+@mutant("a leader that resigned still acknowledges")
+def acknowledging_after_resignation(patch: pytest.MonkeyPatch) -> None:
+    def acknowledgement(self: Any, end_offset: int, awaited_in: int) -> ErrorCode | None:
+        reached = self.log.log_end_offset if self.led_since != awaited_in else self.high_watermark
+        return ErrorCode.NONE if reached >= end_offset else None
+
+    patch.setattr(Partition, "acknowledgement", acknowledgement)
+
+
+@mutant("the high watermark of a new leader is the end of its log")
+def new_leader_commits_its_log(patch: pytest.MonkeyPatch) -> None:
+    become_leader = Partition.become_leader
+
+    def committing(self: Any, directive: Any) -> bool:
+        answer = become_leader(self, directive)
+        self.high_watermark = self.log.log_end_offset
+        return answer
+
+    patch.setattr(Partition, "become_leader", committing)

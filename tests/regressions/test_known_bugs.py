@@ -1,0 +1,410 @@
+"""Bugs by which replicated logs have lost records or kept zombies: each replayed once, in its smallest form.
+
+Named as Apache Kafka names them (a KIP where one was written, else the issue). The same bugs, planted, must be found
+by the simulator: `mutants`. Missing: KAFKA-14402 (a late produce leaves a transaction hanging): no transactions yet.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from odradek.base.clock import ManualClock
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.controller.events import ControlledShutdownAsked, IsrChangeAsked
+from odradek.log.config import LogConfig
+from odradek.log.partition_log import PartitionLog
+from odradek.log.validation import BatchRules
+from odradek.model.metadata_image import MetadataImage
+from odradek.model.topology import Broker, Endpoint, LeaderAndIsr, PartitionDirective
+from odradek.protocol.messages.leader_and_isr import (
+    LeaderAndIsrPartitionState,
+    LeaderAndIsrRequest,
+    LeaderAndIsrTopicState,
+)
+from odradek.protocol.messages.stop_replica import (
+    StopReplicaPartitionState,
+    StopReplicaRequest,
+    StopReplicaTopicState,
+)
+from odradek.protocol.record_batch import build_batch
+from odradek.protocol.records import Record
+from odradek.replication.fetching import FetchOutcome, FetchTarget, FetchTerms
+from scenarios.stage import play
+from scenarios.world import World
+
+from .invariants import LogReading
+from .simulated_broker import ORDERS, ORDERS_ID, SimulatedBroker, wire_data
+from .simulated_cluster import SimulatedCluster
+
+ENDPOINT = Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 9092)
+
+
+def batch(*values: str) -> memoryview:
+    return memoryview(bytearray(build_batch([Record(n, 1, None, value.encode()) for n, value in enumerate(values)])))
+
+
+class Stage:
+    """Brokers 0, 1 and 2 with real logs; the test is the controller and carries the fetches."""
+
+    def __init__(self, directory: Path) -> None:
+        self.clock = ManualClock(1_700_000_000_000)
+        self.brokers: dict[int, SimulatedBroker] = {}
+        self._directory = directory
+        for broker_id in (0, 1, 2):
+            self.start(broker_id)
+
+    def start(self, broker_id: int) -> None:
+        self.brokers[broker_id] = SimulatedBroker(broker_id, self._directory / str(broker_id), self.clock)
+        self.brokers[broker_id].metadata.publish(MetadataImage(brokers={b: Broker(b, (ENDPOINT,)) for b in (0, 1, 2)}))
+
+    def restart(self, broker_id: int) -> None:
+        """As after SIGKILL."""
+        self.brokers.pop(broker_id).crash()
+        self.start(broker_id)
+
+    def close(self) -> None:
+        for broker in self.brokers.values():
+            broker.crash()
+
+    def tell(
+        self, broker_id: int, leader: int, epoch: int, isr: tuple[int, ...] = (0, 1), version: int = 0
+    ) -> ErrorCode:
+        broker = self.brokers[broker_id]
+        state = LeaderAndIsr(leader, epoch, isr, 1, version or epoch)
+        endpoint = ENDPOINT if leader != broker_id else None
+        directive = PartitionDirective(ORDERS, ORDERS_ID, state, (0, 1, 2), leader_endpoint=endpoint)
+        return broker.replicas.become([directive], lambda _: broker.topic_config, controller_id=0, controller_epoch=1)[
+            ORDERS
+        ]
+
+    def elect(self, leader: int, epoch: int, isr: tuple[int, ...] = (0, 1)) -> None:
+        for broker_id in self.brokers:
+            assert self.tell(broker_id, leader, epoch, isr) is ErrorCode.NONE
+
+    def append(self, broker_id: int, *values: str, acks: int = 1) -> list[Any]:
+        answered: list[Any] = []
+        replicas = self.brokers[broker_id].replicas
+        done = replicas.append(
+            [(ORDERS, batch(*values))], acks=acks, timeout_ms=1_000, api_version=9, done=answered.extend
+        )
+        answered.extend(done or [])
+        return answered
+
+    def fetch(self, follower: int, leader: int) -> FetchOutcome:
+        """One fetch, and its answer taken."""
+        asking, asked = self.brokers[follower], self.brokers[leader]
+        target = asking.next_fetch(100_000)
+        assert target is not None
+        (outcome,) = self.read(leader, target, replica=follower)
+        asking.take(target, wire_data(outcome), asked)
+        return outcome
+
+    def read(self, broker_id: int, target: FetchTarget, replica: int = -1) -> list[FetchOutcome]:
+        outcomes: list[FetchOutcome] = []
+        terms = FetchTerms(0, 1, 100_000, 0, replica_id=replica, listener="PLAINTEXT")
+        self.brokers[broker_id].replicas.fetch([target], terms, outcomes.extend)
+        return outcomes
+
+    def end(self, broker_id: int) -> int:
+        return self.log(broker_id).log_end_offset
+
+    def log(self, broker_id: int) -> PartitionLog:
+        log = self.brokers[broker_id].log
+        assert log is not None
+        return log
+
+    def watermark(self, broker_id: int) -> int:
+        partition = self.brokers[broker_id].partition
+        assert partition is not None
+        return partition.high_watermark
+
+    def entries(self, broker_id: int) -> object:
+        reading = LogReading()
+        reading.read(self.log(broker_id))
+        return reading.entries
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    stage = Stage(tmp_path)
+    yield stage
+    stage.close()
+
+
+def test_kip_101_a_stale_watermark_cuts_nothing(stage: Stage) -> None:
+    """KAFKA-1211: the follower that had not heard of the commit restarted, cut there, and was elected."""
+    stage.elect(0, epoch=0)
+    answered = stage.append(0, "a", acks=-1)
+    stage.fetch(1, 0)
+    stage.fetch(1, 0)
+    assert answered[0].first_offset == 0
+    stage.restart(1)
+    stage.elect(1, epoch=1)
+    assert stage.end(1) == 1
+    assert stage.watermark(1) == 0
+    assert stage.fetch(0, 1).diverging is None
+    assert stage.end(0) == 1
+    assert stage.watermark(1) == 1
+
+
+def test_kip_101_other_batches_at_the_same_offsets_are_replaced(stage: Stage) -> None:
+    """Both crashed; who was elected without the tail wrote other batches in its place."""
+    stage.elect(0, epoch=0)
+    stage.append(0, "a")
+    stage.fetch(1, 0)
+    stage.append(0, "b", "c", "d")
+    stage.restart(0)
+    stage.restart(1)
+    stage.elect(1, epoch=1)
+    stage.append(1, "x")
+    stage.append(1, "y", "z")
+    assert stage.end(0) == stage.end(1)
+    assert stage.fetch(0, 1).diverging is not None
+    assert stage.end(0) == 1
+    stage.fetch(0, 1)
+    assert stage.entries(0) == stage.entries(1)
+
+
+def test_kip_279_two_fast_failovers(stage: Stage) -> None:
+    """KAFKA-6361: the follower has an epoch that its leader never saw; it cuts where the last common one ends."""
+    stage.elect(0, epoch=0)
+    stage.append(0, "a", "b")
+    stage.fetch(1, 0)
+    stage.elect(0, epoch=1)
+    stage.append(0, "only 0 has this")
+    stage.tell(1, leader=1, epoch=2)
+    stage.append(1, "c", "d")
+    stage.tell(0, leader=1, epoch=2)
+    outcome = stage.fetch(0, 1)
+    assert outcome.diverging is not None
+    assert (outcome.diverging.epoch, outcome.diverging.end_offset) == (0, 2)
+    stage.fetch(0, 1)
+    assert stage.entries(0) == stage.entries(1)
+    assert [entry.epoch for entry in stage.log(0).epochs.entries] == [0, 2]
+
+
+def test_kip_320_who_fetches_in_another_epoch_is_told(stage: Stage) -> None:
+    """KAFKA-6880. A consumer that names the epoch of what it read last learns that this was cut off."""
+    stage.elect(0, epoch=0)
+    stage.append(0, "a", "lost")
+    stage.elect(1, epoch=3)
+    stage.append(1, "b")
+
+    def told(current: int, replica: int) -> FetchOutcome:
+        return stage.read(1, FetchTarget(ORDERS, ORDERS_ID, 1, 1_000, current), replica)[0]
+
+    for replica in (-1, 0):
+        assert told(2, replica=replica).error is ErrorCode.FENCED_LEADER_EPOCH
+        assert told(4, replica=replica).error is ErrorCode.UNKNOWN_LEADER_EPOCH
+    (outcome,) = stage.read(1, FetchTarget(ORDERS, ORDERS_ID, 2, 1_000, current_leader_epoch=3, last_fetched_epoch=0))
+    assert outcome.diverging is not None
+    assert outcome.diverging.end_offset == 0
+
+
+def test_kafka_7164_the_same_leader_in_a_new_epoch_is_compared_with(stage: Stage) -> None:
+    stage.elect(0, epoch=0)
+    stage.append(0, "a", "b")
+    stage.append(0, "lost with the power")
+    stage.fetch(1, 0)
+    assert stage.end(1) == 3
+    stage.log(0).truncate_to(2)
+    stage.elect(0, epoch=1)
+    stage.append(0, "c", "d")
+    assert stage.fetch(1, 0).diverging is not None
+    stage.fetch(1, 0)
+    assert stage.entries(1) == stage.entries(0)
+
+
+def test_kafka_13790_an_order_that_was_obeyed_resets_nothing(stage: Stage) -> None:
+    stage.elect(0, epoch=4)
+    stage.append(0, "a")
+    stage.fetch(1, 0)
+    stage.fetch(1, 0)
+    assert stage.watermark(0) == 1
+    partition = stage.brokers[0].partition
+    assert partition is not None
+    known = partition.followers.by_id[1]
+    assert stage.tell(0, leader=0, epoch=4, isr=(0, 1, 2), version=9) is ErrorCode.STALE_CONTROLLER_EPOCH
+    assert partition.followers.by_id[1] is known
+    assert (known.log_end_offset, partition.isr, partition.partition_epoch) == (1, (0, 1), 4)
+
+
+def control_requests(leader_epoch: int, *, controller_epoch: int, broker_epoch: int) -> tuple[Any, Any]:
+    """To lead, and to stop and delete."""
+    state = LeaderAndIsrPartitionState(
+        partition_index=0, controller_epoch=controller_epoch, leader=0, leader_epoch=leader_epoch, isr=[0], replicas=[0]
+    )
+    stopped = StopReplicaPartitionState(partition_index=0, leader_epoch=leader_epoch, delete_partition=True)
+    common: dict[str, Any] = {"controller_id": 1, "controller_epoch": controller_epoch, "broker_epoch": broker_epoch}
+    topic = LeaderAndIsrTopicState(topic_name="orders", topic_id=ORDERS_ID, partition_states=[state])
+    gone = StopReplicaTopicState(topic_name="orders", partition_states=[stopped])
+    return LeaderAndIsrRequest(topic_states=[topic], **common), StopReplicaRequest(topic_states=[gone], **common)
+
+
+def test_kip_380_what_was_meant_for_an_earlier_life_is_refused(stage: Stage) -> None:
+    """KAFKA-7235: the broker bounced faster than the controller noticed."""
+    stage.elect(1, epoch=0)
+    broker = stage.brokers[0]
+    broker.gate.broker_epoch = 200
+    for request in control_requests(5, controller_epoch=1, broker_epoch=100):
+        answer: Any = broker.obey(request)
+        assert answer.error_code == ErrorCode.STALE_BROKER_EPOCH
+    assert broker.partition is not None
+    assert not broker.leads
+    world = World()
+    for sentence in ("brokers 0,1,2 come", "broker 1 becomes controller"):
+        play(world, sentence)
+    answers: list[Any] = []
+    world.enqueue(ControlledShutdownAsked(0, world.registered[0].epoch - 1, answers.append))
+    world.run()
+    assert [answer.code for answer in answers] == [ErrorCode.STALE_BROKER_EPOCH]
+
+
+def test_kip_570_a_stop_that_comes_late_stops_nothing(stage: Stage) -> None:
+    """KAFKA-9539: the partition was reassigned away and back; the first stop arrives after the second start."""
+    stage.elect(0, epoch=5)
+    _, stop = control_requests(4, controller_epoch=1, broker_epoch=-1)
+    answer: Any = stage.brokers[0].obey(stop)
+    assert answer.partition_errors[0].error_code == ErrorCode.FENCED_LEADER_EPOCH
+    assert stage.brokers[0].leads
+
+
+def test_zombie_controller_is_not_obeyed(stage: Stage) -> None:
+    """What it writes to ZooKeeper is fenced too: tests/unit/zk/test_controller_seat.py, on a real one."""
+    broker = stage.brokers[0]
+    lead, _ = control_requests(5, controller_epoch=7, broker_epoch=-1)
+    broker.obey(lead)
+    assert broker.leads
+    for request in control_requests(9, controller_epoch=6, broker_epoch=-1):
+        answer: Any = broker.obey(request)
+        assert answer.error_code == ErrorCode.STALE_CONTROLLER_EPOCH
+    assert broker.partition is not None
+    assert broker.partition.leader_epoch == 5
+
+
+def test_kafka_2729_a_leader_whose_state_is_out_of_date_recovers(tmp_path: Path) -> None:
+    """It lost its session, the controller changed the state, and the leader's own changes are refused: the next
+    directive tells it what is true, and the ISR is whole again."""
+    cluster = SimulatedCluster(0, tmp_path)
+    cluster.heal()
+    state = cluster.state
+    assert state is not None
+    cluster.world.write_isr_as_leader(ORDERS, (state.leader,))  # behind its back: the version is another now
+    cluster.world.lose(state.leader)
+    cluster.heal()
+    after = cluster.state
+    assert after is not None
+    assert set(after.isr) == {0, 1, 2}
+    assert after.leader_epoch > state.leader_epoch
+    cluster.stop()
+
+
+def test_kip_497_and_903_the_isr_is_joined_by_who_has_everything(stage: Stage) -> None:
+    """A follower with an empty log isn't proposed; one that was proposed and restarted since is refused."""
+    proposed = stage.brokers[0]
+    stage.elect(0, epoch=1, isr=(0, 1))
+    stage.append(0, "a")
+    stage.fetch(1, 0)
+    stage.fetch(1, 0)
+    stage.fetch(2, 0)
+    assert proposed.wanted_isr is None, "it asked from 0 on: it has nothing of what is committed"
+    stage.fetch(2, 0)
+    assert proposed.wanted_isr is not None
+    assert proposed.wanted_isr.isr == (0, 1, 2)
+
+    world = World()
+    story = ("brokers 0,1,2 come", "broker 1 becomes controller", "topic orders is created: 0,1,2", "broker 2 dies")
+    for sentence in (*story, "broker 2 comes back"):
+        play(world, sentence)
+    state, answers = world.states[ORDERS], list[Any]()
+    wanted = LeaderAndIsr(0, state.leader_epoch, (0, 1, 2), -1, state.zk_version)
+    seen = {ORDERS: {2: world.registered[2].epoch - 1}}
+    world.enqueue(IsrChangeAsked(0, world.registered[0].epoch, {ORDERS: wanted}, answers.append, seen))
+    world.run()
+    assert answers[0][ORDERS].code is ErrorCode.INELIGIBLE_REPLICA
+    assert world.states[ORDERS].isr == (0, 1)
+
+
+def test_kip_966_a_lone_replica_commits_nothing(stage: Stage) -> None:
+    """Nothing is acknowledged or shown that only one replica has, so nothing of that can be lost. (What was committed
+    before is at risk if this one loses its tail and nobody else was in sync: not prevented yet, nor by Kafka 3.9.)"""
+    stage.elect(0, epoch=1, isr=(0,))
+    (refused,) = stage.append(0, "a", acks=-1)
+    assert refused.code is ErrorCode.NOT_ENOUGH_REPLICAS
+    stage.append(0, "a", acks=1)
+    stage.clock.advance(60_000)
+    stage.brokers[0].replicas.check_replicas()
+    assert stage.watermark(0) == 0
+
+
+def test_kafka_9307_a_role_change_that_failed_half_way_is_done_again(stage: Stage) -> None:
+    broker = stage.brokers[0]
+    led: list[int] = []
+    broker.replicas.on_lead = lambda tp, epoch: led.append(epoch)
+    directive = PartitionDirective(ORDERS, ORDERS_ID, LeaderAndIsr(0, 3, (0,), 1, 3), (0, 1, 2))
+
+    def without_zookeeper(topic: str) -> Any:
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "the configuration can't be read")
+
+    def become(config_of: Callable[[str], Any]) -> ErrorCode:
+        return broker.replicas.become([directive], config_of, controller_id=0, controller_epoch=1)[ORDERS]
+
+    assert become(without_zookeeper) is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert broker.partition is None
+    assert become(lambda _: broker.topic_config) is ErrorCode.NONE
+    assert led == [3]
+    assert broker.leads
+
+
+def test_kafka_3919_offsets_that_go_back_end_the_log_and_not_the_broker(tmp_path: Path) -> None:
+    log = PartitionLog.open(tmp_path / "orders-0", ORDERS, LogConfig())
+    for value in "abc":
+        log.append_as_leader(batch(value, value), leader_epoch=0, rules=BatchRules())
+    (segment,) = log.segments
+    log.close(clean=False)
+    size = segment.path.stat().st_size
+    with segment.path.open("r+b") as file:
+        first = file.read(size // 3)
+        file.truncate(size)
+        file.seek(size)
+        file.write(first)
+    again = PartitionLog.open(tmp_path / "orders-0", ORDERS, LogConfig())
+    assert again.log_end_offset == 6
+    assert segment.path.stat().st_size == size
+    again.close()
+
+
+def test_kafka_12241_a_person_can_bring_back_a_partition_whose_last_replica_is_gone() -> None:
+    world = World()
+    for sentence in (
+        "brokers 0,1 come",
+        "broker 1 becomes controller",
+        "topic orders is created: 0,1",
+        "the leader of orders-0 wants the ISR 0",
+        "broker 0 loses the directory of orders-0",
+    ):
+        play(world, sentence)
+    assert world.states[ORDERS].leader == -1
+    play(world, "an unclean election of orders-0 is asked for")
+    assert world.states[ORDERS].leader == 1
+
+
+def test_hw_monotone_a_consumer_is_never_told_to_start_over(stage: Stage) -> None:
+    """A new leader may know less of what is committed than the old one; who has read more waits."""
+    stage.elect(0, epoch=0)
+    stage.append(0, "a", "b")
+    stage.fetch(1, 0)
+    stage.fetch(1, 0)
+    assert stage.watermark(0) == 2
+    stage.restart(1)
+    stage.elect(1, epoch=1)
+    assert stage.watermark(1) == 0
+    (outcome,) = stage.read(1, FetchTarget(ORDERS, ORDERS_ID, 2, 1_000))
+    assert outcome.error is ErrorCode.NONE
+    assert outcome.size == 0
+    stage.fetch(0, 1)
+    stage.fetch(0, 1)
+    assert stage.watermark(1) == 2
+    assert stage.watermark(0) == 2, "nor does the former leader's go back"
