@@ -10,14 +10,12 @@ from typing import Any
 
 import pytest
 
-from odradek.base.clock import ManualClock
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.controller.events import ControlledShutdownAsked, IsrChangeAsked
 from odradek.log.config import LogConfig
 from odradek.log.partition_log import PartitionLog
 from odradek.log.validation import BatchRules
-from odradek.model.metadata_image import MetadataImage
-from odradek.model.topology import Broker, Endpoint, LeaderAndIsr, PartitionDirective
+from odradek.model.topology import LeaderAndIsr, PartitionDirective
 from odradek.protocol.messages.leader_and_isr import (
     LeaderAndIsrPartitionState,
     LeaderAndIsrRequest,
@@ -28,112 +26,23 @@ from odradek.protocol.messages.stop_replica import (
     StopReplicaRequest,
     StopReplicaTopicState,
 )
-from odradek.protocol.record_batch import build_batch
-from odradek.protocol.records import Record
-from odradek.replication.fetching import FetchOutcome, FetchTarget, FetchTerms
+from odradek.replication.fetching import FetchOutcome, FetchTarget
 from scenarios.stage import play
 from scenarios.world import World
 
-from .invariants import LogReading
-from .simulated_broker import ORDERS, ORDERS_ID, SimulatedBroker, wire_data
+from .hand_led_brokers import HandLedBrokers, batch
+from .simulated_broker import ORDERS, ORDERS_ID
 from .simulated_cluster import SimulatedCluster
-
-ENDPOINT = Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 9092)
-
-
-def batch(*values: str) -> memoryview:
-    return memoryview(bytearray(build_batch([Record(n, 1, None, value.encode()) for n, value in enumerate(values)])))
-
-
-class Stage:
-    """Brokers 0, 1 and 2 with real logs; the test is the controller and carries the fetches."""
-
-    def __init__(self, directory: Path) -> None:
-        self.clock = ManualClock(1_700_000_000_000)
-        self.brokers: dict[int, SimulatedBroker] = {}
-        self._directory = directory
-        for broker_id in (0, 1, 2):
-            self.start(broker_id)
-
-    def start(self, broker_id: int) -> None:
-        self.brokers[broker_id] = SimulatedBroker(broker_id, self._directory / str(broker_id), self.clock)
-        self.brokers[broker_id].metadata.publish(MetadataImage(brokers={b: Broker(b, (ENDPOINT,)) for b in (0, 1, 2)}))
-
-    def restart(self, broker_id: int) -> None:
-        """As after SIGKILL."""
-        self.brokers.pop(broker_id).crash()
-        self.start(broker_id)
-
-    def close(self) -> None:
-        for broker in self.brokers.values():
-            broker.crash()
-
-    def tell(
-        self, broker_id: int, leader: int, epoch: int, isr: tuple[int, ...] = (0, 1), version: int = 0
-    ) -> ErrorCode:
-        broker = self.brokers[broker_id]
-        state = LeaderAndIsr(leader, epoch, isr, 1, version or epoch)
-        endpoint = ENDPOINT if leader != broker_id else None
-        directive = PartitionDirective(ORDERS, ORDERS_ID, state, (0, 1, 2), leader_endpoint=endpoint)
-        return broker.replicas.become([directive], lambda _: broker.topic_config, controller_id=0, controller_epoch=1)[
-            ORDERS
-        ]
-
-    def elect(self, leader: int, epoch: int, isr: tuple[int, ...] = (0, 1)) -> None:
-        for broker_id in self.brokers:
-            assert self.tell(broker_id, leader, epoch, isr) is ErrorCode.NONE
-
-    def append(self, broker_id: int, *values: str, acks: int = 1) -> list[Any]:
-        answered: list[Any] = []
-        replicas = self.brokers[broker_id].replicas
-        done = replicas.append(
-            [(ORDERS, batch(*values))], acks=acks, timeout_ms=1_000, api_version=9, done=answered.extend
-        )
-        answered.extend(done or [])
-        return answered
-
-    def fetch(self, follower: int, leader: int) -> FetchOutcome:
-        """One fetch, and its answer taken."""
-        asking, asked = self.brokers[follower], self.brokers[leader]
-        target = asking.next_fetch(100_000)
-        assert target is not None
-        (outcome,) = self.read(leader, target, replica=follower)
-        asking.take(target, wire_data(outcome), asked)
-        return outcome
-
-    def read(self, broker_id: int, target: FetchTarget, replica: int = -1) -> list[FetchOutcome]:
-        outcomes: list[FetchOutcome] = []
-        terms = FetchTerms(0, 1, 100_000, 0, replica_id=replica, listener="PLAINTEXT")
-        self.brokers[broker_id].replicas.fetch([target], terms, outcomes.extend)
-        return outcomes
-
-    def end(self, broker_id: int) -> int:
-        return self.log(broker_id).log_end_offset
-
-    def log(self, broker_id: int) -> PartitionLog:
-        log = self.brokers[broker_id].log
-        assert log is not None
-        return log
-
-    def watermark(self, broker_id: int) -> int:
-        partition = self.brokers[broker_id].partition
-        assert partition is not None
-        return partition.high_watermark
-
-    def entries(self, broker_id: int) -> object:
-        reading = LogReading()
-        reading.read(self.log(broker_id))
-        return reading.entries
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Stage]:
-    stage = Stage(tmp_path)
+def stage(tmp_path: Path) -> Iterator[HandLedBrokers]:
+    stage = HandLedBrokers(tmp_path)
     yield stage
     stage.close()
 
 
-def test_kip_101_a_stale_watermark_cuts_nothing(stage: Stage) -> None:
+def test_kip_101_a_stale_watermark_cuts_nothing(stage: HandLedBrokers) -> None:
     """KAFKA-1211: the follower that had not heard of the commit restarted, cut there, and was elected."""
     stage.elect(0, epoch=0)
     answered = stage.append(0, "a", acks=-1)
@@ -149,7 +58,7 @@ def test_kip_101_a_stale_watermark_cuts_nothing(stage: Stage) -> None:
     assert stage.watermark(1) == 1
 
 
-def test_kip_101_other_batches_at_the_same_offsets_are_replaced(stage: Stage) -> None:
+def test_kip_101_other_batches_at_the_same_offsets_are_replaced(stage: HandLedBrokers) -> None:
     """Both crashed; who was elected without the tail wrote other batches in its place."""
     stage.elect(0, epoch=0)
     stage.append(0, "a")
@@ -167,7 +76,7 @@ def test_kip_101_other_batches_at_the_same_offsets_are_replaced(stage: Stage) ->
     assert stage.entries(0) == stage.entries(1)
 
 
-def test_kip_279_two_fast_failovers(stage: Stage) -> None:
+def test_kip_279_two_fast_failovers(stage: HandLedBrokers) -> None:
     """KAFKA-6361: the follower has an epoch that its leader never saw; it cuts where the last common one ends."""
     stage.elect(0, epoch=0)
     stage.append(0, "a", "b")
@@ -185,7 +94,7 @@ def test_kip_279_two_fast_failovers(stage: Stage) -> None:
     assert [entry.epoch for entry in stage.log(0).epochs.entries] == [0, 2]
 
 
-def test_kip_320_who_fetches_in_another_epoch_is_told(stage: Stage) -> None:
+def test_kip_320_who_fetches_in_another_epoch_is_told(stage: HandLedBrokers) -> None:
     """KAFKA-6880. A consumer that names the epoch of what it read last learns that this was cut off."""
     stage.elect(0, epoch=0)
     stage.append(0, "a", "lost")
@@ -203,7 +112,7 @@ def test_kip_320_who_fetches_in_another_epoch_is_told(stage: Stage) -> None:
     assert outcome.diverging.end_offset == 0
 
 
-def test_kafka_7164_the_same_leader_in_a_new_epoch_is_compared_with(stage: Stage) -> None:
+def test_kafka_7164_the_same_leader_in_a_new_epoch_is_compared_with(stage: HandLedBrokers) -> None:
     stage.elect(0, epoch=0)
     stage.append(0, "a", "b")
     stage.append(0, "lost with the power")
@@ -217,7 +126,7 @@ def test_kafka_7164_the_same_leader_in_a_new_epoch_is_compared_with(stage: Stage
     assert stage.entries(1) == stage.entries(0)
 
 
-def test_kafka_13790_an_order_that_was_obeyed_resets_nothing(stage: Stage) -> None:
+def test_kafka_13790_an_order_that_was_obeyed_resets_nothing(stage: HandLedBrokers) -> None:
     stage.elect(0, epoch=4)
     stage.append(0, "a")
     stage.fetch(1, 0)
@@ -243,7 +152,7 @@ def control_requests(leader_epoch: int, *, controller_epoch: int, broker_epoch: 
     return LeaderAndIsrRequest(topic_states=[topic], **common), StopReplicaRequest(topic_states=[gone], **common)
 
 
-def test_kip_380_what_was_meant_for_an_earlier_life_is_refused(stage: Stage) -> None:
+def test_kip_380_what_was_meant_for_an_earlier_life_is_refused(stage: HandLedBrokers) -> None:
     """KAFKA-7235: the broker bounced faster than the controller noticed."""
     stage.elect(1, epoch=0)
     broker = stage.brokers[0]
@@ -262,7 +171,7 @@ def test_kip_380_what_was_meant_for_an_earlier_life_is_refused(stage: Stage) -> 
     assert [answer.code for answer in answers] == [ErrorCode.STALE_BROKER_EPOCH]
 
 
-def test_kip_570_a_stop_that_comes_late_stops_nothing(stage: Stage) -> None:
+def test_kip_570_a_stop_that_comes_late_stops_nothing(stage: HandLedBrokers) -> None:
     """KAFKA-9539: the partition was reassigned away and back; the first stop arrives after the second start."""
     stage.elect(0, epoch=5)
     _, stop = control_requests(4, controller_epoch=1, broker_epoch=-1)
@@ -271,7 +180,7 @@ def test_kip_570_a_stop_that_comes_late_stops_nothing(stage: Stage) -> None:
     assert stage.brokers[0].leads
 
 
-def test_zombie_controller_is_not_obeyed(stage: Stage) -> None:
+def test_zombie_controller_is_not_obeyed(stage: HandLedBrokers) -> None:
     """What it writes to ZooKeeper is fenced too: tests/unit/zk/test_controller_seat.py, on a real one."""
     broker = stage.brokers[0]
     lead, _ = control_requests(5, controller_epoch=7, broker_epoch=-1)
@@ -301,7 +210,7 @@ def test_kafka_2729_a_leader_whose_state_is_out_of_date_recovers(tmp_path: Path)
     cluster.stop()
 
 
-def test_kip_497_and_903_the_isr_is_joined_by_who_has_everything(stage: Stage) -> None:
+def test_kip_497_and_903_the_isr_is_joined_by_who_has_everything(stage: HandLedBrokers) -> None:
     """A follower with an empty log isn't proposed; one that was proposed and restarted since is refused."""
     proposed = stage.brokers[0]
     stage.elect(0, epoch=1, isr=(0, 1))
@@ -327,7 +236,7 @@ def test_kip_497_and_903_the_isr_is_joined_by_who_has_everything(stage: Stage) -
     assert world.states[ORDERS].isr == (0, 1)
 
 
-def test_kip_966_a_lone_replica_commits_nothing(stage: Stage) -> None:
+def test_kip_966_a_lone_replica_commits_nothing(stage: HandLedBrokers) -> None:
     """Nothing is acknowledged or shown that only one replica has, so nothing of that can be lost. (What was committed
     before is at risk if this one loses its tail and nobody else was in sync: not prevented yet, nor by Kafka 3.9.)"""
     stage.elect(0, epoch=1, isr=(0,))
@@ -339,7 +248,7 @@ def test_kip_966_a_lone_replica_commits_nothing(stage: Stage) -> None:
     assert stage.watermark(0) == 0
 
 
-def test_kafka_9307_a_role_change_that_failed_half_way_is_done_again(stage: Stage) -> None:
+def test_kafka_9307_a_role_change_that_failed_half_way_is_done_again(stage: HandLedBrokers) -> None:
     broker = stage.brokers[0]
     led: list[int] = []
     broker.replicas.on_lead = lambda tp, epoch: led.append(epoch)
@@ -391,7 +300,7 @@ def test_kafka_12241_a_person_can_bring_back_a_partition_whose_last_replica_is_g
     assert world.states[ORDERS].leader == 1
 
 
-def test_hw_monotone_a_consumer_is_never_told_to_start_over(stage: Stage) -> None:
+def test_hw_monotone_a_consumer_is_never_told_to_start_over(stage: HandLedBrokers) -> None:
     """A new leader may know less of what is committed than the old one; who has read more waits."""
     stage.elect(0, epoch=0)
     stage.append(0, "a", "b")
