@@ -11,6 +11,7 @@ from pathlib import Path
 
 from odradek.log.checkpoint import CLEANER_FILE, read_offsets, write_offsets
 from odradek.log.partition_log import PartitionLog
+from odradek.log.segmented_log import SegmentedLog
 from odradek.model.topology import TopicPartition
 
 
@@ -38,7 +39,7 @@ class CleanedOffsets:
         with self._lock:
             self._replace(directory, {**self._offsets.get(directory, {}), opened.partition: offset})
 
-    def lower(self, opened: PartitionLog, offset: int) -> None:
+    def lower(self, opened: SegmentedLog, offset: int) -> None:
         """The log is about to be cut back to there."""
         directory, tp = opened.directory.parent, opened.partition
         with self._lock:
