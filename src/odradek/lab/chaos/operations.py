@@ -31,7 +31,7 @@ def ask_controller(cluster: ChaosCluster, request: Request) -> Any:
             try:
                 with BrokerClient(*cluster.brokers[controller].address, timeout_ms=30_000) as client:
                     answer = client.send(request)
-                if answer.error_code not in _TRANSIENT:
+                if getattr(answer, "error_code", ErrorCode.NONE) not in _TRANSIENT:
                     return answer
             except ConnectionFailed:
                 pass
