@@ -57,6 +57,7 @@ class Invariants:
         self.committed_end = 0
         self.acknowledged: dict[int, int] = {}  # base offset → checksum
         self.lost_tail: set[int] = set()  # brokers whose loss the controller doesn't know of yet
+        self._contradictions: list[str] = []
         self._acknowledged_by: dict[int, int] = {}  # leader epoch → broker
         self._readings: dict[int, LogReading] = {}
         self._watermarks: dict[tuple[SimulatedBroker, int], int] = {}  # of a leader in an epoch
@@ -64,6 +65,8 @@ class Invariants:
     # ---- after each step
 
     def check(self, brokers: dict[int, SimulatedBroker], state: LeaderAndIsr | None) -> None:
+        if self._contradictions:
+            raise Violation(self._contradictions[0])
         for broker in brokers.values():
             if broker.log is not None:
                 self._readings.setdefault(broker.id, LogReading()).read(broker.log)
@@ -125,13 +128,15 @@ class Invariants:
     # ---- what clients see
 
     def acknowledge(self, broker: SimulatedBroker, base_offset: int, crc: int) -> None:
+        """Told by a callback of the broker, which must not raise: what is wrong comes out with the next check."""
         partition = broker.partition
         assert partition is not None
         epoch = partition.leader_epoch
         if self._acknowledged_by.setdefault(epoch, broker.id) != broker.id:
-            raise Violation(f"brokers {self._acknowledged_by[epoch]} and {broker.id} acknowledge in epoch {epoch}")
+            both = f"{self._acknowledged_by[epoch]} and {broker.id}"
+            self._contradictions.append(f"brokers {both} acknowledge in epoch {epoch}")
         if self.acknowledged.setdefault(base_offset, crc) != crc:
-            raise Violation(f"offset {base_offset} is acknowledged for two batches")
+            self._contradictions.append(f"offset {base_offset} is acknowledged for two batches")
 
     def consume(self, broker_id: int, found: list[Entry]) -> None:
         """What a consumer reads is committed, and the same whoever serves it."""

@@ -126,12 +126,7 @@ def epochs_not_remembered(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(LeaderEpochCache, "end_offset_for", lambda self, epoch, end: (epoch, end))
 
 
-@mutant("KAFKA-13790: directives of older epochs are obeyed")
-def directives_not_fenced(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(replica_manager, "refuse_directive", lambda *_: None)
-
-
-@mutant("KIP-380 and the zombie controller: whatever a controller says is obeyed")
+@mutant("KIP-380, KIP-570, KAFKA-13790, zombie controllers: whatever anybody says is obeyed")
 def open_gate(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ControlGate, "_admit", lambda self, request: ErrorCode.NONE)
     patch.setattr(ReplicaManager, "_check_controller", lambda *_: None)

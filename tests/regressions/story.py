@@ -203,8 +203,8 @@ def told_on_failure(story: Story, seed: int) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        told = "\n".join(story.trace[-60:])
-        raise Violation(f"seed {seed}: {type(error).__name__}: {error}\n{told}") from error
+        error.add_note(f"seed {seed}, in the end:\n" + "\n".join(story.trace[-60:]))
+        raise
 
 
 def simulate(seed: int, directory: Path) -> list[str]:
