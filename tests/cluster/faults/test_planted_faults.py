@@ -38,7 +38,8 @@ def test_acknowledging_before_replication_is_found(start_cluster: Callable[..., 
         cluster.brokers[leader].kill()
         for follower in followers:
             follower.resume()
-        story.let_it_work(100)
+        # until then the killed one could come back and lead on, with all it had written
+        assert await_condition(lambda: cluster.leader(story.partitions[0]) not in (-1, leader), 60)
     assert {"LOST", "UNSEEN", "INCONSISTENT_OFFSET"} & kinds(story), story.verdict
 
 
