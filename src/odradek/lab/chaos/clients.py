@@ -55,7 +55,7 @@ class ClientThread:
     def _run(self) -> None:
         try:
             self._live()
-        except KafkaException as error:
+        except (KafkaException, SystemError) as error:  # the client's C code raises a fatal error out of its callbacks
             self.fault = str(error)
 
     def _live(self) -> None:
