@@ -76,7 +76,7 @@ class SimulatedBroker:
                 "replica.lag.time.max.ms": str(MAX_LAG_MS),
             }
         )
-        self.topic_config = TopicConfig.of(self.config, {"min.insync.replicas": "2", "segment.bytes": "1500"})
+        self.topic_config = TopicConfig.of(self.config, {"min.insync.replicas": "2", "segment.bytes": "600"})
         self.logs = LogDirs([directory], self.config, IMMEDIATE, clock, _must_not_fail)
         self.logs.lock()
         self.logs.load()
