@@ -4,6 +4,7 @@ Named as Apache Kafka names them (a KIP where one was written, else the issue). 
 by the simulator: `mutants`. Missing: KAFKA-14402 (a late produce leaves a transaction hanging): no transactions yet.
 """
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from scenarios.stage import play
 from scenarios.world import World
 
 from .hand_led_brokers import HandLedBrokers, batch
+from .invariants import Violation
 from .simulated_broker import ORDERS, ORDERS_ID
 from .simulated_cluster import SimulatedCluster
 
@@ -317,3 +319,26 @@ def test_hw_monotone_a_consumer_is_never_told_to_start_over(stage: HandLedBroker
     stage.fetch(0, 1)
     assert stage.watermark(1) == 2
     assert stage.watermark(0) == 2, "nor does the former leader's go back"
+
+
+@pytest.mark.xfail(strict=True, raises=Violation, reason="a state doesn't tell which life of a broker it means")
+def test_gap_a_leader_that_lost_its_tail_is_back_before_anybody_knew(tmp_path: Path) -> None:
+    """It was the controller too. Its successor finds it registered, and takes it for the leader that it was, in the
+    same epoch: the others follow the shorter log. docs/reliability.md tells of it; Apache Kafka's controller on
+    ZooKeeper decides alike."""
+    cluster = SimulatedCluster(0, tmp_path)
+    cluster.heal()
+    leader = cluster.brokers[0]
+    assert leader.leads
+    cluster.produce(cluster.producers[0], leader)
+    cluster.heal()
+    assert cluster.invariants.acknowledged
+    log = leader.log
+    assert log is not None
+    cluster.bury(leader, leader.crash)
+    cluster.invariants.lost_tail.add(0)
+    os.truncate(log.segments[-1].path, 0)
+    cluster.lose(0)
+    cluster.world.elect_controller(1)
+    cluster.bring_back(0)
+    cluster.heal()
