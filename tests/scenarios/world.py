@@ -217,7 +217,12 @@ class World:
 
     def write_isr_as_leader(self, tp: TopicPartition, isr: tuple[int, ...]) -> None:
         state = self.states[tp]
-        self.states[tp] = replace(state, isr=isr, zk_version=state.zk_version + 1)
+        self._write_state(tp, replace(state, isr=isr, zk_version=state.zk_version + 1))
+
+    def _write_state(self, tp: TopicPartition, state: LeaderAndIsr) -> LeaderAndIsr:
+        self._zxid += 1
+        self.states[tp] = replace(state, written_zxid=self._zxid)
+        return self.states[tp]
 
     def notify_isr_change(self, tp: TopicPartition) -> None:
         self._zxid += 1
@@ -276,7 +281,7 @@ class World:
         return {name: self.topics[name] for name in names if name in self.topics and name not in self.broken}
 
     def _create_states(self, effect: effects.CreatePartitionStates) -> dict[TopicPartition, LeaderAndIsr]:
-        return {tp: self.states.setdefault(tp, state) for tp, state in effect.states.items()}
+        return {tp: self.states.get(tp) or self._write_state(tp, state) for tp, state in effect.states.items()}
 
     def _update_states(self, effect: effects.UpdatePartitionStates) -> dict[TopicPartition, LeaderAndIsr]:
         for tp in effect.states.keys() & self.interference.keys():
@@ -286,7 +291,7 @@ class World:
             held = self.states.get(tp)
             if held is not None and held.zk_version == state.zk_version:
                 assert state.leader_epoch >= held.leader_epoch, f"{tp}: the leader epoch goes back"
-                self.states[tp] = written[tp] = replace(state, zk_version=state.zk_version + 1)
+                written[tp] = self._write_state(tp, replace(state, zk_version=state.zk_version + 1))
         return written
 
     def _write_assignment(self, effect: effects.WriteAssignment) -> bool:

@@ -3,6 +3,8 @@
 Watches before reads, so that nothing that changes meanwhile is missed. All that many nodes hold is read at once.
 """
 
+from dataclasses import replace
+
 from odradek.controller import leader_elections, reassignment, topic_deletion
 from odradek.controller.context import ControllerContext, ReplicaState
 from odradek.controller.effects import (
@@ -18,6 +20,7 @@ from odradek.controller.effects import (
     ReadTopicsToDelete,
     Report,
     Schedule,
+    UpdatePartitionStates,
     Watch,
 )
 from odradek.controller.events import ControllerElected, PreferredElectionNodeWritten, RebalanceDue, TopicDeletionAsked
@@ -26,6 +29,7 @@ from odradek.controller.partition_machine import elect_missing_leaders, set_out_
 from odradek.controller.replica_machine import move_replicas, set_out_replicas
 from odradek.controller.request_batch import RequestBatch
 from odradek.controller.topic_changes import load_topics
+from odradek.model.topology import LeaderAndIsr, TopicPartition
 from odradek.zk.znodes import (
     BrokerIds,
     DeletedTopic,
@@ -47,6 +51,7 @@ def take_over(context: ControllerContext, event: ControllerElected) -> Decision[
     yield from _drop_notices()
     yield from _read_cluster(context)
     yield from _read_deletions(context)
+    yield from _drop_the_reborn(context)
     for broker in context.brokers.values():
         yield OpenChannel(broker)
     yield from _tell_everything(context)
@@ -93,6 +98,38 @@ def _read_deletions(context: ControllerContext) -> Decision[None]:
         context.reassigning.difference_update(partitions)
         if not all(context.is_online(replica) for replica in context.replicas_of(partitions)):
             context.ineligible_for_deletion.add(topic)
+
+
+def _drop_the_reborn(context: ControllerContext) -> Decision[None]:
+    """Out of the ISR: whoever has registered since the state was written, so that nobody acted on its death.
+
+    It may have come back with less than it had. If it led on in the same epoch, the others would cut their logs to its
+    own. So others lead and it follows, as if its death had been seen; unless nobody else in the ISR has lived on.
+    """
+    changed: dict[TopicPartition, LeaderAndIsr] = {}
+    for tp, state in context.states.items():
+        alive = [broker for broker in context.online_replicas(tp) if broker in state.isr]
+        stayed = [broker for broker in alive if context.brokers[broker].epoch <= state.written_zxid]
+        if stayed and len(stayed) < len(alive) and not context.is_being_deleted(tp.topic):
+            changed[tp] = _without(state, set(alive) - set(stayed), stayed[0], context.term.epoch)
+    if not changed:
+        return
+    yield Report(
+        f"brokers are back before their death was seen, out of the ISR of {', '.join(map(str, changed))}", "info"
+    )
+    context.states |= yield UpdatePartitionStates(changed)
+    if lost := tuple(tp for tp, state in changed.items() if context.states[tp].leader_epoch != state.leader_epoch):
+        context.states |= yield ReadPartitionStates(lost)
+
+
+def _without(state: LeaderAndIsr, reborn: set[int], successor: int, controller_epoch: int) -> LeaderAndIsr:
+    return replace(
+        state,
+        leader=successor if state.leader in reborn else state.leader,
+        leader_epoch=state.leader_epoch + 1,
+        isr=tuple(broker for broker in state.isr if broker not in reborn),
+        controller_epoch=controller_epoch,
+    )
 
 
 def _tell_everything(context: ControllerContext) -> Decision[None]:

@@ -76,6 +76,7 @@ class LeaderAndIsr:
     controller_epoch: int
     zk_version: int = 0
     recovering: bool = False  # its leader was elected uncleanly and has not changed the ISR since
+    written_zxid: int = field(default=-1, compare=False)  # when it was read: ZooKeeper's transaction that wrote it
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,10 @@ class PartitionStateNodes(ZnodeAccess):
         wanted = list(partitions)
         found = self._read_all([PartitionState.path(tp) for tp in wanted])
         nodes = ((tp, node) for tp, node in zip(wanted, found, strict=True) if node is not None)
-        states = ((tp, readable(PartitionState.decode, tp, node[0], node[1].version)) for tp, node in nodes)
+        states = (
+            (tp, readable(PartitionState.decode, tp, content, stat.version, stat.mzxid))
+            for tp, (content, stat) in nodes
+        )
         return {tp: state for tp, state in states if state is not None}
 
     def create_partition_states(

@@ -87,7 +87,9 @@ class PartitionState:
         )
 
     @classmethod
-    def decode(cls, partition: TopicPartition, content: bytes | None, zk_version: int) -> LeaderAndIsr:
+    def decode(
+        cls, partition: TopicPartition, content: bytes | None, zk_version: int, written_zxid: int = -1
+    ) -> LeaderAndIsr:
         def read(fields: dict[str, Any]) -> LeaderAndIsr:
             return LeaderAndIsr(
                 leader=integer(fields["leader"]),
@@ -96,6 +98,7 @@ class PartitionState:
                 controller_epoch=integer(fields["controller_epoch"]),
                 zk_version=zk_version,
                 recovering=integer(fields.get("leader_recovery_state", 0)) == 1,
+                written_zxid=written_zxid,
             )
 
         return decoded(cls.path(partition), content, read)
