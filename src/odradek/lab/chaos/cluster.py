@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+from uuid import uuid4
 
 from odradek.base.config.properties import format_properties
 from odradek.base.owned_process import OwnedProcess
@@ -112,7 +113,7 @@ class ChaosCluster:
         self._environment = environment or {}
         self._launch = launch or {}
         self._first = range(brokers) if first is None else first
-        self.zookeeper = f"{zookeeper}/{directory.name}"
+        self.zookeeper = f"{zookeeper}/{directory.name}-{uuid4().hex[:12]}"  # nobody was there before
         self.brokers = [self._new_broker(n, directory, hosts, settings or {}) for n in range(brokers)]
 
     def _new_broker(
