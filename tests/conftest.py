@@ -1,5 +1,6 @@
 """What several kinds of test share: real ZooKeeper, and real Apache Kafka where it can be had."""
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,9 @@ from odradek.zk.server import EmbeddedZooKeeper
 
 # also when the package is not installed, and its entry point unknown
 pytest_plugins = ["odradek.testing"]
+
+# A run that was started in the background ignores Ctrl-C, and so would every process that a test starts and interrupts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # On a loaded machine an example takes as long as it takes.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
