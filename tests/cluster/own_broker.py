@@ -203,7 +203,7 @@ def run_odradek(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
-def eventually(condition: Callable[[], bool], within_s: float = 10) -> None:
+def eventually(condition: Callable[[], bool], within_s: float = 60) -> None:
     deadline = time.monotonic() + within_s
     while not condition():
         assert time.monotonic() < deadline, "it never came true"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from .own_broker import eventually
 from .own_cluster import PATIENCE_S, OwnCluster, running_cluster
@@ -131,6 +132,12 @@ def test_without_enough_in_sync_replicas_writes_are_refused_until_one_returns(cl
     cluster.kill(1)
     cluster.kill(2)
     cluster.await_isr("orders", [0])
+    admin = AdminClient({"bootstrap.servers": cluster.brokers[0].bootstrap, "log_level": 0})
+
+    def told() -> list[int]:
+        return list(admin.list_topics("orders", timeout=PATIENCE_S).topics["orders"].partitions[0].isrs)
+
+    eventually(lambda: told() == [0], PATIENCE_S)  # it tells its clients after it has taken the news itself
 
     impatient = Producer({"bootstrap.servers": cluster.brokers[0].bootstrap, "acks": "all", "retries": 0})
     refusals: list[KafkaError | None] = []

@@ -40,7 +40,8 @@ class Tool:
 
 def test_a_cluster_is_started_moved_about_and_stopped(data: Path, tmp_path: Path) -> None:
     port = _three_ports()
-    up = run_odradek("up", "--brokers", 3, "--data", data, "--port", port, "--detach")
+    by_hand = ("--set", "auto.leader.rebalance.enable=false")
+    up = run_odradek("up", "--brokers", 3, "--data", data, "--port", port, "--detach", *by_hand)
     assert up.stdout == f"bootstrap.servers={','.join(f'127.0.0.1:{port + i}' for i in range(3))}\n", up.stderr
     assert "offsets.topic.replication.factor=3\n" in (data / "broker-2" / "server.properties").read_text()
     tool = Tool(up.stdout.partition("=")[2].strip())

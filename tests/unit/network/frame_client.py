@@ -62,7 +62,7 @@ class FrameClient:
         self.socket.close()
 
 
-def eventually(condition: Callable[[], bool], within_s: float = 5) -> None:
+def eventually(condition: Callable[[], bool], within_s: float = 30) -> None:
     deadline = time.monotonic() + within_s
     while not condition():
         assert time.monotonic() < deadline, "it never came true"
