@@ -33,6 +33,7 @@ class OwnCluster:
             "offsets_topic_replication_factor": str(min(3, brokers)),
             "offsets_topic_num_partitions": "5",
             "replica_lag_time_max_ms": "5000",
+            "auto_leader_rebalance_enable": "false",  # leaders move when a test says so
         }
         self.brokers = [
             OwnBroker(
