@@ -60,6 +60,7 @@ def consume(bootstrap: str, settings: Mapping[str, str]) -> int:
             "bootstrap.servers": bootstrap,
             "group.id": "readers",
             "enable.partition.eof": True,
+            "enable.auto.commit": False,
             "log_level": 0,
             **settings,
         }
