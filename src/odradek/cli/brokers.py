@@ -4,9 +4,9 @@ from collections import Counter
 
 import typer
 
-from odradek.cli.cluster_client import ClusterClient
 from odradek.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption, Format, FormatOption, print_rows
 from odradek.cli.usage import examples
+from odradek.client.cluster_client import ClusterClient
 from odradek.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 
 app = typer.Typer(add_completion=False)

@@ -16,10 +16,7 @@ from typing import Annotated
 
 import typer
 
-from odradek.cli.cluster_client import ClusterClient, TopicState, unknown_partition
 from odradek.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption, bytes_as_text, note
-from odradek.cli.partition_offsets import EARLIEST, LATEST, list_offsets
-from odradek.cli.record_reader import DEFAULT_MAX_WAIT_MS, Fetched, RecordReader, records_in
 from odradek.cli.record_text import (
     FORMAT_TOKENS,
     ConsumedRecord,
@@ -30,6 +27,9 @@ from odradek.cli.record_text import (
 )
 from odradek.cli.topic_selection import parse_numbers
 from odradek.cli.usage import WrongUsage, examples
+from odradek.client.cluster_client import ClusterClient, TopicState, unknown_partition
+from odradek.client.partition_offsets import EARLIEST, LATEST, list_offsets
+from odradek.client.record_reader import DEFAULT_MAX_WAIT_MS, Fetched, RecordReader, records_in
 from odradek.model.topology import TopicPartition
 
 app = typer.Typer(add_completion=False)

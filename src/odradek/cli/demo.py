@@ -19,13 +19,13 @@ from typing import Annotated
 import typer
 
 from odradek.base.errors import FatalError
-from odradek.cli.cluster_client import ClusterClient
 from odradek.cli.cluster_processes import LocalCluster
 from odradek.cli.output import Format, data_console, note_console, print_rows, progress, size_as_text
-from odradek.cli.partition_offsets import EARLIEST, LATEST, list_offsets
-from odradek.cli.record_reader import RecordReader, records_in
-from odradek.cli.record_sender import NewRecord, RecordSender
-from odradek.cli.topic_admin import create_topic
+from odradek.client.cluster_client import ClusterClient
+from odradek.client.partition_offsets import EARLIEST, LATEST, list_offsets
+from odradek.client.record_reader import RecordReader, records_in
+from odradek.client.record_sender import NewRecord, RecordSender
+from odradek.client.topic_admin import create_topic
 from odradek.model.topology import TopicPartition
 from odradek.zk.server import free_port
 

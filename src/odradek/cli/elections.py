@@ -1,29 +1,19 @@
 """`odradek elections`: elect the preferred leaders of partitions, or unclean ones (kafka-leader-election)."""
 
-from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from odradek.base.errors import ErrorCode, KafkaError
-from odradek.cli.cluster_client import NOT_YET_DONE, ClusterClient
+from odradek.base.errors import ErrorCode
 from odradek.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption, Format, FormatOption, print_rows
 from odradek.cli.partition_files import read_partitions
 from odradek.cli.usage import WrongUsage, examples
+from odradek.client.cluster_client import ClusterClient
+from odradek.client.elections import ElectionType, elect_leaders
 from odradek.model.topology import TopicPartition
-from odradek.protocol.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse, TopicPartitions
 
 app = typer.Typer(add_completion=False)
-
-
-class ElectionType(StrEnum):
-    PREFERRED = "preferred"
-    UNCLEAN = "unclean"
-
-
-_NUMBERS = {ElectionType.PREFERRED: 0, ElectionType.UNCLEAN: 1}
 
 
 @app.command(
@@ -50,7 +40,7 @@ def elections(
     """Elect leaders."""
     wanted = _wanted(topic, partition, path_to_json_file, all_topic_partitions)
     with ClusterClient(bootstrap_server) as client:
-        outcomes = client.retrying(partial(_elect, client, election_type, wanted), NOT_YET_DONE)
+        outcomes = elect_leaders(client, election_type, wanted)
     rows = [
         {"topic": tp.topic, "partition": tp.partition, "outcome": _outcome(code), "reason": reason}
         for tp, (code, reason) in sorted(outcomes.items())
@@ -73,26 +63,6 @@ def _wanted(
     if path is not None:
         return read_partitions(path, "--path-to-json-file")
     return None if topic is None or partition is None else [TopicPartition(topic, partition)]
-
-
-def _elect(
-    client: ClusterClient, election_type: ElectionType, wanted: list[TopicPartition] | None
-) -> dict[TopicPartition, tuple[ErrorCode, str | None]]:
-    topics = None
-    if wanted is not None:
-        names = dict.fromkeys(tp.topic for tp in wanted)
-        topics = [TopicPartitions(topic=n, partitions=[tp.partition for tp in wanted if tp.topic == n]) for n in names]
-    request = ElectLeadersRequest(
-        election_type=_NUMBERS[election_type], topic_partitions=topics, timeout_ms=client.request_timeout_ms
-    )
-    response = client.ask_controller(request, ElectLeadersResponse)
-    if response.error_code:
-        raise KafkaError(ErrorCode(response.error_code))
-    return {
-        TopicPartition(result.topic, p.partition_id): (ErrorCode(p.error_code), p.error_message)
-        for result in response.replica_election_results
-        for p in result.partition_result
-    }
 
 
 def _outcome(code: ErrorCode) -> str:

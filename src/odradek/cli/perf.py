@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 from rich.progress import Progress
 
-from odradek.cli.cluster_client import ClusterClient
 from odradek.cli.output import (
     DEFAULT_BOOTSTRAP,
     BootstrapOption,
@@ -18,13 +17,14 @@ from odradek.cli.output import (
     progress,
     warn,
 )
-from odradek.cli.partition_offsets import EARLIEST, list_offsets
 from odradek.cli.perf_producer import PerfProducer, ProduceLoad
 from odradek.cli.perf_stats import latencies, producer_line, throughput, window_line
 from odradek.cli.produce import Acks, AcksOption, Compression, CompressionOption
-from odradek.cli.record_reader import RecordReader
-from odradek.cli.record_sender import ACKS_ALL
 from odradek.cli.usage import WrongUsage, examples
+from odradek.client.cluster_client import ClusterClient
+from odradek.client.partition_offsets import EARLIEST, list_offsets
+from odradek.client.record_reader import RecordReader
+from odradek.client.record_sender import ACKS_ALL
 from odradek.model.topology import TopicPartition
 
 app = typer.Typer(

@@ -8,11 +8,11 @@ from itertools import cycle
 
 from odradek.base.clock import SYSTEM_CLOCK
 from odradek.base.errors import ErrorCode, FatalError
-from odradek.cli.cluster_client import ClusterClient
 from odradek.cli.perf_stats import Sample
 from odradek.cli.pipelined_connection import PipelinedConnection
 from odradek.cli.producer_frames import ProducerFrames, records_per_batch
-from odradek.cli.record_sender import ACKS_ALL, NOT_IDEMPOTENT, new_producer_id, produce_error
+from odradek.client.cluster_client import ClusterClient
+from odradek.client.record_sender import ACKS_ALL, NOT_IDEMPOTENT, new_producer_id, produce_error
 from odradek.model.topology import TopicPartition
 from odradek.network.broker_client import ConnectionFailed
 from odradek.protocol.compression import Codec

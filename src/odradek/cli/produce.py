@@ -12,7 +12,6 @@ from typing import Annotated
 import typer
 
 from odradek.base.errors import FatalError
-from odradek.cli.cluster_client import ClusterClient, TopicState, unknown_partition
 from odradek.cli.output import (
     DEFAULT_BOOTSTRAP,
     BootstrapOption,
@@ -22,10 +21,11 @@ from odradek.cli.output import (
     print_fields,
     progress,
 )
-from odradek.cli.partitioner import partition_for_key
-from odradek.cli.record_sender import ACKS_ALL, NewRecord, RecordSender
-from odradek.cli.record_text import Headers, LineError, LineRules, parse_line, parse_name_value_pairs, unescape
+from odradek.cli.record_text import LineError, LineRules, parse_line, parse_name_value_pairs, unescape
 from odradek.cli.usage import WrongUsage, examples
+from odradek.client.cluster_client import ClusterClient, TopicState, unknown_partition
+from odradek.client.partitioner import partition_for_key
+from odradek.client.record_sender import ACKS_ALL, Headers, NewRecord, RecordSender
 from odradek.model.topology import TopicPartition
 from odradek.protocol.compression import Codec
 

@@ -10,7 +10,7 @@ from struct import Struct
 
 from crc32c import crc32c
 
-from odradek.cli.record_sender import NOT_IDEMPOTENT, ProducerId
+from odradek.client.record_sender import NOT_IDEMPOTENT, ProducerId
 from odradek.protocol.compression import Codec
 from odradek.protocol.framing import encode_request
 from odradek.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData

@@ -1,28 +1,18 @@
 """`odradek reassign`: move replicas to other brokers, and follow the moves (kafka-reassign-partitions)."""
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from odradek.base.errors import ErrorCode, KafkaError
-from odradek.cli.cluster_client import NOT_YET_DONE, ClusterClient
+from odradek.base.errors import ErrorCode
 from odradek.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption, Format, FormatOption, print_json, print_rows
 from odradek.cli.partition_files import read_assignments
 from odradek.cli.usage import examples
 from odradek.cli.verbs import VerbGroup
-from odradek.model.topology import ReplicaAssignment, TopicPartition
-from odradek.protocol.messages.alter_partition_reassignments import (
-    AlterPartitionReassignmentsRequest,
-    AlterPartitionReassignmentsResponse,
-    ReassignablePartition,
-    ReassignableTopic,
-)
-from odradek.protocol.messages.list_partition_reassignments import (
-    ListPartitionReassignmentsRequest,
-    ListPartitionReassignmentsResponse,
-)
+from odradek.client.cluster_client import ClusterClient
+from odradek.client.reassignments import alter_reassignments, ongoing_reassignments
+from odradek.model.topology import TopicPartition
 
 app = typer.Typer(cls=VerbGroup, add_completion=False, no_args_is_help=True)
 
@@ -56,7 +46,7 @@ def execute(
     with ClusterClient(bootstrap_server) as client:
         if output is Format.TABLE:
             print_json(_as_plan(client, plan))
-        _report(_alter(client, dict(plan)), "begun", output)
+        _report(alter_reassignments(client, dict(plan)), "begun", output)
 
 
 @app.command()
@@ -68,14 +58,14 @@ def cancel(
     """Give up the moves of the file's partitions: they go back to where they were."""
     plan = read_assignments(reassignment_json_file, _PLAN)
     with ClusterClient(bootstrap_server) as client:
-        _report(_alter(client, dict.fromkeys(plan)), "cancelled", output)
+        _report(alter_reassignments(client, dict.fromkeys(plan)), "cancelled", output)
 
 
 @app.command("list")
 def list_moves(bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP, output: FormatOption = Format.TABLE) -> None:
     """Show the moves that are under way."""
     with ClusterClient(bootstrap_server) as client:
-        ongoing = _ongoing(client)
+        ongoing = ongoing_reassignments(client)
     rows = [
         {
             "topic": tp.topic,
@@ -98,7 +88,7 @@ def verify(
     """Show how far the moves of the file are. Exit code 1: not all of them are done."""
     plan = read_assignments(reassignment_json_file, _PLAN)
     with ClusterClient(bootstrap_server) as client:
-        ongoing, now = _ongoing(client), _replicas_now(client, plan)
+        ongoing, now = ongoing_reassignments(client), _replicas_now(client, plan)
     rows = [
         {"topic": tp.topic, "partition": tp.partition, "outcome": _progress(wanted, now.get(tp), tp in ongoing)}
         for tp, wanted in plan.items()
@@ -128,48 +118,6 @@ def _replicas_now(client: ClusterClient, plan: dict[TopicPartition, list[int]]) 
         for topic in client.topics(sorted({tp.topic for tp in plan})).values()
         for partition in topic.partitions
     }
-
-
-def _alter(
-    client: ClusterClient, wanted: dict[TopicPartition, list[int] | None]
-) -> dict[TopicPartition, tuple[ErrorCode, str | None]]:
-    topics: dict[str, ReassignableTopic] = {}
-    for tp, replicas in wanted.items():
-        topic = topics.setdefault(tp.topic, ReassignableTopic(name=tp.topic))
-        topic.partitions.append(ReassignablePartition(partition_index=tp.partition, replicas=replicas))
-    request = AlterPartitionReassignmentsRequest(timeout_ms=client.request_timeout_ms, topics=list(topics.values()))
-
-    def ask() -> AlterPartitionReassignmentsResponse:
-        answer = client.ask_controller(request, AlterPartitionReassignmentsResponse)
-        _raise_for(answer.error_code, answer.error_message)
-        return answer
-
-    return {
-        TopicPartition(topic.name, p.partition_index): (ErrorCode(p.error_code), p.error_message)
-        for topic in client.retrying(ask, NOT_YET_DONE).responses
-        for p in topic.partitions
-    }
-
-
-def _ongoing(client: ClusterClient) -> dict[TopicPartition, ReplicaAssignment]:
-    def ask(request: ListPartitionReassignmentsRequest) -> ListPartitionReassignmentsResponse:
-        answer = client.ask_controller(request, ListPartitionReassignmentsResponse)
-        _raise_for(answer.error_code, answer.error_message)
-        return answer
-
-    request = ListPartitionReassignmentsRequest(timeout_ms=client.request_timeout_ms, topics=None)
-    return {
-        TopicPartition(topic.name, p.partition_index): ReplicaAssignment(
-            tuple(p.replicas), tuple(p.adding_replicas), tuple(p.removing_replicas)
-        )
-        for topic in client.retrying(partial(ask, request), NOT_YET_DONE).topics
-        for p in topic.partitions
-    }
-
-
-def _raise_for(code: int, message: str | None) -> None:
-    if code:
-        raise KafkaError(ErrorCode(code), message or "")
 
 
 def _report(answers: dict[TopicPartition, tuple[ErrorCode, str | None]], done: str, output: Format) -> None:

@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-Headers = tuple[tuple[str, bytes | None], ...]
+from odradek.client.record_sender import Headers
+
 FORMAT_TOKENS = {
     "t": "topic",
     "p": "partition",

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Mapping
 
-from odradek.cli.cluster_client import TopicState, unknown_topic
 from odradek.cli.usage import WrongUsage
+from odradek.client.cluster_client import TopicState, unknown_topic
 
 
 def select_topics(

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from odradek.base.errors import ErrorCode, KafkaError
-from odradek.cli.cluster_client import ClusterClient, TopicState
 from odradek.cli.output import (
     DEFAULT_BOOTSTRAP,
     BootstrapOption,
@@ -20,10 +19,11 @@ from odradek.cli.output import (
     print_rows,
 )
 from odradek.cli.record_text import parse_name_value_pairs
-from odradek.cli.topic_admin import CLUSTER_DEFAULT, add_partitions, create_topic, delete_topic, topic_configs
 from odradek.cli.topic_selection import parse_replica_assignment, select_topics
 from odradek.cli.usage import WrongUsage, examples
 from odradek.cli.verbs import VerbGroup
+from odradek.client.cluster_client import ClusterClient, TopicState
+from odradek.client.topic_admin import CLUSTER_DEFAULT, add_partitions, create_topic, delete_topic, topic_configs
 
 app = typer.Typer(
     cls=VerbGroup,

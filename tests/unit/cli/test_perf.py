@@ -4,7 +4,7 @@ from typing import Any
 
 from odradek.cli.perf_stats import Sample, latencies, producer_line, throughput
 from odradek.cli.producer_frames import ProducerFrames, records_per_batch
-from odradek.cli.record_sender import NOT_IDEMPOTENT, ProducerId
+from odradek.client.record_sender import NOT_IDEMPOTENT, ProducerId
 from odradek.protocol.compression import Codec
 from odradek.protocol.framing import decode_request
 from odradek.protocol.messages.produce import ProduceRequest

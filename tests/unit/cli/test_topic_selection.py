@@ -5,9 +5,9 @@ from uuid import UUID
 import pytest
 
 from odradek.base.errors import KafkaError
-from odradek.cli.cluster_client import TopicState, parse_bootstrap
 from odradek.cli.topic_selection import parse_numbers, parse_replica_assignment, select_topics
 from odradek.cli.usage import WrongUsage
+from odradek.client.cluster_client import TopicState, parse_bootstrap
 
 TOPICS = {name: TopicState(name, UUID(int=0), name.startswith("__"), ()) for name in ("a.b", "axb", "__offsets", "c")}
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from odradek.cli.partitioner import murmur2, partition_for_key
+from odradek.client.partitioner import murmur2, partition_for_key
 
 
 @pytest.mark.parametrize(

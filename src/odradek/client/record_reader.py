@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from odradek.base.errors import ErrorCode, KafkaError
-from odradek.cli.cluster_client import ClusterClient
+from odradek.client.cluster_client import ClusterClient
 from odradek.model.topology import TopicPartition
 from odradek.network.broker_client import ConnectionFailed
 from odradek.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData

@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from odradek.base.clock import SYSTEM_CLOCK, Clock
 from odradek.base.errors import ErrorCode, KafkaError
-from odradek.cli.cluster_client import ClusterClient
-from odradek.cli.record_text import Headers
+from odradek.client.cluster_client import ClusterClient
 from odradek.model.topology import TopicPartition
 from odradek.network.broker_client import ConnectionFailed
 from odradek.protocol.compression import Codec
@@ -26,6 +25,8 @@ from odradek.protocol.records import Record
 
 ACKS_ALL = -1
 _MAX_SEQUENCE = 2**31 - 1
+
+Headers = tuple[tuple[str, bytes | None], ...]
 
 
 class NewRecord(NamedTuple):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from odradek.base.errors import ErrorCode, KafkaError
-from odradek.cli.cluster_client import ClusterClient
+from odradek.client.cluster_client import ClusterClient
 from odradek.model.topology import TopicPartition
 from odradek.protocol.messages.list_offsets import (
     ListOffsetsPartition,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from odradek.base.errors import ErrorCode, KafkaError
-from odradek.cli.cluster_client import NOT_YET_DONE, ClusterClient, TopicState
+from odradek.client.cluster_client import NOT_YET_DONE, ClusterClient, TopicState
 from odradek.model.topology import TopicPartition
 from odradek.protocol.messages.create_partitions import (
     CreatePartitionsAssignment,

@@ -1,0 +1,44 @@
+"""Asking the controller to elect leaders."""
+
+from enum import StrEnum
+from functools import partial
+
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.client.cluster_client import NOT_YET_DONE, ClusterClient
+from odradek.model.topology import TopicPartition
+from odradek.protocol.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse, TopicPartitions
+
+
+class ElectionType(StrEnum):
+    PREFERRED = "preferred"
+    UNCLEAN = "unclean"
+
+
+_NUMBERS = {ElectionType.PREFERRED: 0, ElectionType.UNCLEAN: 1}
+
+
+def elect_leaders(
+    client: ClusterClient, election_type: ElectionType, wanted: list[TopicPartition] | None
+) -> dict[TopicPartition, tuple[ErrorCode, str | None]]:
+    """Elections in the wanted partitions, or in all. Each partition's answer."""
+    return client.retrying(partial(_elect, client, election_type, wanted), NOT_YET_DONE)
+
+
+def _elect(
+    client: ClusterClient, election_type: ElectionType, wanted: list[TopicPartition] | None
+) -> dict[TopicPartition, tuple[ErrorCode, str | None]]:
+    topics = None
+    if wanted is not None:
+        names = dict.fromkeys(tp.topic for tp in wanted)
+        topics = [TopicPartitions(topic=n, partitions=[tp.partition for tp in wanted if tp.topic == n]) for n in names]
+    request = ElectLeadersRequest(
+        election_type=_NUMBERS[election_type], topic_partitions=topics, timeout_ms=client.request_timeout_ms
+    )
+    response = client.ask_controller(request, ElectLeadersResponse)
+    if response.error_code:
+        raise KafkaError(ErrorCode(response.error_code))
+    return {
+        TopicPartition(result.topic, p.partition_id): (ErrorCode(p.error_code), p.error_message)
+        for result in response.replica_election_results
+        for p in result.partition_result
+    }
