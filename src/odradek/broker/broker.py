@@ -31,6 +31,7 @@ from odradek.broker.controller_link import ControllerLink
 from odradek.broker.directory_failures import DirectoryFailures
 from odradek.broker.membership import Membership, asks_controller, take_leave
 from odradek.broker.metrics_endpoint import MetricsEndpoint
+from odradek.broker.recording import recording_isr_changes, recording_session, start_recorder
 from odradek.controller.controller import Controller
 from odradek.controller.producer_ids import ProducerIds
 from odradek.controller.topic_admin import TopicAdmin
@@ -43,6 +44,7 @@ from odradek.model.topology import Broker, Endpoint
 from odradek.network.server import SocketServer
 from odradek.network.settings import ListenerSettings, ServerSettings
 from odradek.purgatory.reaper import ExpirationReaper
+from odradek.recorder.recorder import NOTHING_RECORDED, Records
 from odradek.replication.directory_moves import DirectoryMoves
 from odradek.replication.fetch_sessions import FetchSessions
 from odradek.replication.fetchers import Fetchers
@@ -80,6 +82,7 @@ class BrokerServer:
         self._failure: str | None = None
         self._on_session_event: list[Callable[[SessionEvent], None]] = []
         self._on_znode: list[Callable[[str], None]] = []
+        self._records: Records = NOTHING_RECORDED
 
     # ---- life
 
@@ -131,6 +134,8 @@ class BrokerServer:
         ensure_roots(session)
         cluster_id = get_or_create_cluster_id(session)
         self.id = self._settle_id(logs, session, cluster_id)
+        self._records = start_recorder(self.id, config, self._clock, started)
+        self._on_session_event.append(recording_session(self._records))
 
         logs.load()
         started.callback(logs.close)
@@ -199,7 +204,7 @@ class BrokerServer:
         isr_changes.start()
         started.callback(isr_changes.stop)
         started.callback(link.close)
-        replicas.on_isr_change = isr_changes.submit
+        replicas.on_isr_change = recording_isr_changes(self._records, isr_changes.submit)
         return replicas
 
     def _services(
@@ -214,7 +219,7 @@ class BrokerServer:
         started: ExitStack,
     ) -> BrokerServices:
         config, clock = self.config, self._clock
-        controller = Controller(self.id, config, store, session, clock)
+        controller = Controller(self.id, config, store, session, clock, self._records)
         self._on_znode.append(controller.znode_changed)
         self._on_session_event.append(controller.session_changed)
         link = ControllerLink(self.id, config, metadata)

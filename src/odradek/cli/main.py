@@ -37,6 +37,7 @@ COMMANDS = {
     "offsets": Command("odradek.cli.offsets", "app", "show where partitions begin and end"),
     "dump-log": Command("odradek.cli.dump_log", "app", "show and check the files of a partition"),
     "perf": Command("odradek.cli.perf", "app", "measure producing and consuming"),
+    "recorder": Command("odradek.cli.recorder", "app", "what brokers saw and decided, and why"),
     "lab": Command("odradek.lab.command", "app", "experiments: rebalances, elections, and the benchmark"),
     "demo": Command("odradek.cli.demo", "app", "a broker, a topic and 100,000 records, in seconds"),
 }

@@ -19,6 +19,7 @@ from odradek.controller.office import Office
 from odradek.controller.performer import TenureOver
 from odradek.controller.znode_events import event_of_znode
 from odradek.model.topology import Broker, ControllerTerm
+from odradek.recorder.recorder import NOTHING_RECORDED, Records
 from odradek.zk.session import SessionEvent, ZkSession, ZkUnavailable
 from odradek.zk.store import ControllerMoved, ZkStore
 from odradek.zk.znodes import Controller as Seat
@@ -68,13 +69,20 @@ _Item: TypeAlias = _Stand | _Registered | _SessionLost | _Stop | _ZnodeChanged |
 
 class Controller:
     def __init__(
-        self, broker_id: int, config: BrokerConfig, store: ZkStore, session: ZkSession, clock: Clock = SYSTEM_CLOCK
+        self,
+        broker_id: int,
+        config: BrokerConfig,
+        store: ZkStore,
+        session: ZkSession,
+        clock: Clock = SYSTEM_CLOCK,
+        records: Records = NOTHING_RECORDED,
     ) -> None:
         self._broker_id = broker_id
         self._config = config
         self._store = store
         self._session = session
         self._clock = clock
+        self._records = records
         self._queue: EventQueue[_Item] = EventQueue(clock)
         self._tenure: Office | None = None
         self._sessions_lost = 0  # raised on kazoo's thread: a tenure of an earlier session is over from then on
@@ -218,18 +226,23 @@ class Controller:
             term,
             self._store,
             self._session,
+            self._records,
             enqueue=lambda event: self._queue.put(_Happened(tenure, event)),
             enqueue_later=lambda event, delay_ms: self._queue.put_later(_Happened(tenure, event), delay_ms),
             is_over=lambda: self._stopping or self._sessions_lost != sessions_lost,
         )
         self._tenure = tenure
+        tenure.record.tenure("Elected", f"broker {self._broker_id} is controller of epoch {term.epoch}")
         self._decide(tenure, ControllerElected())
+        if self._tenure is tenure:
+            tenure.record.tenure("TookOver", "the cluster has been read, and everybody told")
 
     def _resign(self, why: str) -> None:
         tenure, self._tenure = self._tenure, None
         if tenure is None:
             return
         log.info("no longer controller", broker=self._broker_id, epoch=tenure.term.epoch, because=why)
+        tenure.record.tenure("Resigned", why)
         tenure.end(_not_controller())
         self._queue.drop(lambda item: isinstance(item, _Happened) and item.tenure is tenure)
 

@@ -12,10 +12,13 @@ from odradek.base.logs import get_logger
 from odradek.controller.broker_channels import BrokerChannels
 from odradek.controller.context import ControllerContext
 from odradek.controller.decisions import decide
+from odradek.controller.effects import Effect
 from odradek.controller.events import Callback, Event
 from odradek.controller.performer import Performer
+from odradek.controller.recording import TenureRecord
 from odradek.controller.trace import Trace
 from odradek.model.topology import ControllerTerm
+from odradek.recorder.recorder import Records
 from odradek.zk.session import ZkSession
 from odradek.zk.store import ZkStore
 
@@ -30,6 +33,7 @@ class Office:
         term: ControllerTerm,
         store: ZkStore,
         session: ZkSession,
+        records: Records,
         *,
         enqueue: Callable[[Event], None],
         enqueue_later: Callable[[Event, int], None],
@@ -46,6 +50,7 @@ class Office:
         self._performer = Performer(store, session, self._channels, term, schedule=enqueue_later, is_over=is_over)
         self._unanswered: dict[_Once, None] = {}
         self._trace = Trace()
+        self.record = TenureRecord(records, term.epoch)
 
     def admit(self, event: Event) -> Event:
         """The event with an answer that is given once, by the decision or else by the end of the tenure."""
@@ -61,13 +66,23 @@ class Office:
     def decide(self, event: Event) -> None:
         """Carries out what the event calls for; raises what ends the tenure, or what went wrong."""
         self._trace.event(event)
+        self.record.event(event)
         decision = decide(event, self._context)
         try:
             effect = next(decision)
             while True:
-                effect = decision.send(self._performer.perform(effect))
+                effect = decision.send(self._perform(effect))
         except StopIteration:
             return
+
+    def _perform(self, effect: Effect) -> Any:
+        try:
+            brought = self._performer.perform(effect)
+        except Exception as error:
+            self.record.failed(effect, error)
+            raise
+        self.record.effect(effect, brought)
+        return brought
 
     def end(self, refusal: Exception) -> None:
         """Nothing is sent any more, and nobody waits on."""

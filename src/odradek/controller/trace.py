@@ -61,7 +61,7 @@ class _Lazy:
 
 
 def event_line(event: Event) -> str:
-    return f"event   {type(event).__name__}{_fields(event)}"
+    return f"event   {type(event).__name__}{values_text(event)}"
 
 
 def effect_line(effect: Effect) -> str:
@@ -77,31 +77,34 @@ def effect_line(effect: Effect) -> str:
         case Report(message, level):
             return f"report  {level}: {message}"
         case Schedule(event, delay_ms):
-            return f"later   {type(event).__name__}{_fields(event)} in {delay_ms} ms"
+            return f"later   {type(event).__name__}{values_text(event)} in {delay_ms} ms"
     name = type(effect).__name__
     verb = next((verb for start, verb in _VERBS.items() if name.startswith(start)), "write")
-    return f"{verb:<7} {name}{_fields(effect)}"
+    return f"{verb:<7} {name}{values_text(effect)}"
 
 
 def request_text(request: Request) -> str:
-    return f"{type(request).__name__.removesuffix('Request')}  {_shortened(_partitions(request))}".rstrip()
+    shown = _shortened(f"{tp} {detail}".rstrip() for tp, detail in request_partitions(request))
+    return f"{type(request).__name__.removesuffix('Request')}  {shown}".rstrip()
 
 
-def _partitions(request: Request) -> Iterator[str]:
+def request_partitions(request: Request) -> Iterator[tuple[TopicPartition, str]]:
+    """Whom the request names, each with what it says."""
     if isinstance(request, LeaderAndIsrRequest):
         for led in request.topic_states:
             for state in led.partition_states:
                 new = " new" if state.is_new else ""
-                yield f"{led.topic_name}-{state.partition_index} leader={state.leader} epoch={state.leader_epoch}{new}"
+                detail = f"leader={state.leader} epoch={state.leader_epoch}{new}"
+                yield TopicPartition(led.topic_name, state.partition_index), detail
     elif isinstance(request, StopReplicaRequest):
         for stopped in request.topic_states:
             for replica in stopped.partition_states:
-                delete = " delete" if replica.delete_partition else ""
-                yield f"{stopped.topic_name}-{replica.partition_index}{delete}"
+                detail = "delete" if replica.delete_partition else ""
+                yield TopicPartition(stopped.topic_name, replica.partition_index), detail
     elif isinstance(request, UpdateMetadataRequest):
         for known in request.topic_states:
             for partition in known.partition_states:
-                yield f"{known.topic_name}-{partition.partition_index} leader={partition.leader}"
+                yield TopicPartition(known.topic_name, partition.partition_index), f"leader={partition.leader}"
 
 
 def _states(states: Mapping[TopicPartition, LeaderAndIsr]) -> Iterator[str]:
@@ -116,7 +119,7 @@ def _shortened(parts: Iterator[str]) -> str:
     return ", ".join(shown[:_SHOWN_MAX]) + (f" and {more} more" if more > 0 else "")
 
 
-def _fields(thing: Any) -> str:
+def values_text(thing: Any) -> str:
     """Its values, without those that are functions."""
     values = ((field.name, getattr(thing, field.name)) for field in fields(thing))
     return "".join(f"  {name}={value}" for name, value in values if not callable(value))

@@ -103,6 +103,9 @@ class BrokerConfig:
     # what Kafka doesn't have
     odradek_metrics_host: str
     odradek_metrics_port: int
+    odradek_recorder_enable: bool
+    odradek_recorder_dir: str | None
+    odradek_recorder_max_bytes: int
 
     # what all of it was made from
     values: Mapping[str, ConfigValue]

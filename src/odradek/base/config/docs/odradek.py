@@ -5,4 +5,10 @@ odradek.metrics.host
     The address on which figures are served to Prometheus, at /metrics.
 odradek.metrics.port
     The port of that endpoint: -1 leaves it closed, 0 takes any free one.
+odradek.recorder.enable
+    Whether the broker keeps a journal of what its controller sees and does, of its session and of its ISR changes.
+odradek.recorder.dir
+    Where that journal lies; in the first of log.dirs unless given. Several brokers may share a directory.
+odradek.recorder.max.bytes
+    How large the journal may become: its oldest files go first.
 """

@@ -1,0 +1,286 @@
+"""`odradek recorder`: what the brokers saw and decided, who led a partition when, and why that changed."""
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from odradek.base.errors import ErrorCode, FatalError, KafkaError
+from odradek.cli.output import Format, FormatOption, data_console, note, print_json, print_rows
+from odradek.cli.usage import WrongUsage, examples
+from odradek.model.topology import TopicPartition
+from odradek.recorder.entry import Entry, Kind
+from odradek.recorder.journals import find_journals, read_journals
+from odradek.recorder.picture import PartitionPicture, Picture
+from odradek.recorder.why import Change, changes_of, is_about
+
+app = typer.Typer(add_completion=False, no_args_is_help=True)
+
+DataOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--data",
+        metavar="DIR",
+        help="The directory of `odradek up`, a broker's log directory or copied journal files; may be repeated.",
+        show_default="odradek-data",
+    ),
+]
+AtOption = Annotated[
+    str | None,
+    typer.Option("--at", metavar="TIME", help="2026-11-17T02:10:05.123 (UTC) or milliseconds.", show_default=False),
+]
+_DEFAULT_DATA = Path("odradek-data")
+_QUIET = frozenset({Kind.READ, Kind.WATCH, Kind.PICTURE, Kind.ANSWER, Kind.LATER})
+_TOLD_MAX = 12
+
+
+@app.callback(
+    epilog=examples(
+        "odradek recorder show --data odradek-data --limit 50",
+        "odradek recorder why orders-2 --data odradek-data",
+        "odradek recorder replay --at 2026-11-17T02:10:05 --data odradek-data",
+        "odradek recorder show --data broker-0.journal --data broker-1.journal --format json",
+    )
+)
+def main() -> None:
+    """Read the flight recorder: what brokers saw and decided, in order and with causes."""
+
+
+@app.command()
+def show(
+    data: DataOption = None,
+    broker: Annotated[int | None, typer.Option("--broker", help="Of this broker only.", show_default=False)] = None,
+    kind: Annotated[
+        list[Kind] | None, typer.Option("--kind", help="Of these kinds; may be repeated.", show_default=False)
+    ] = None,
+    since: Annotated[str | None, typer.Option("--since", metavar="TIME", show_default=False)] = None,
+    until: Annotated[str | None, typer.Option("--until", metavar="TIME", show_default=False)] = None,
+    limit: Annotated[int, typer.Option("--limit", min=0, help="The last so many entries; 0: all.")] = 200,
+    everything: Annotated[bool, typer.Option("--all", help="Reads, watches and answers too.")] = False,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Show the entries of all journals as one story."""
+    since_ms, until_ms = _maybe_time(since, "--since"), _maybe_time(until, "--until")
+    hidden = frozenset() if everything or output is not Format.TABLE else _QUIET
+
+    def wanted(entry: Entry) -> bool:
+        if kind and entry.kind not in kind:
+            return False
+        return (
+            (broker is None or entry.broker == broker)
+            and (since_ms is None or entry.time_ms >= since_ms)
+            and (until_ms is None or entry.time_ms <= until_ms)
+            and (bool(kind) or entry.kind not in hidden)
+        )
+
+    entries = read_journals(*_places(data), wanted=wanted)
+    if output is Format.TABLE and limit and len(entries) > limit:
+        note(f"the last {limit} of {len(entries)} entries; --limit 0 shows all")
+    shown = entries[-limit:] if limit else entries
+    if output is Format.JSON:
+        print_json([_plain(entry) for entry in shown])
+        return
+    rows = [
+        {
+            "time": _time(entry.time_ms),
+            "broker": entry.broker,
+            "seq": entry.seq,
+            "cause": entry.cause,
+            "epoch": entry.controller_epoch,
+            "kind": entry.kind,
+            "what": entry.what,
+            "told": _told(entry),
+        }
+        for entry in shown
+    ]
+    columns = ("time", "broker", "seq", "cause", "epoch", "kind", "what", "told")
+    print_rows(rows, columns, output, empty="the journals have nothing of that")
+
+
+@app.command()
+def why(
+    partition: Annotated[str, typer.Argument(metavar="TOPIC-PARTITION")],
+    data: DataOption = None,
+    at: AtOption = None,
+    leaders: Annotated[bool, typer.Option("--leaders", help="Only changes of the leader.")] = False,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Tell who leads a partition, or led it at a moment, and why its leader and ISR changed until then."""
+    tp = _partition(partition)
+    at_ms = _maybe_time(at, "--at")
+    entries = read_journals(
+        *_places(data), wanted=lambda entry: is_about(entry, tp) and (at_ms is None or entry.time_ms <= at_ms)
+    )
+    changes = [change for change in changes_of(tp, entries) if change.is_of_leader or not leaders]
+    if not changes:
+        raise KafkaError(
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"the journals have nothing of partition {tp} until then"
+        )
+    if output is Format.TABLE:
+        _tell(tp, changes)
+        return
+    rows = [_change_row(change) for change in changes]
+    print_rows(rows, tuple(name for name in rows[0] if name != "chain"), output)
+
+
+@app.command()
+def replay(
+    data: DataOption = None,
+    at: AtOption = None,
+    topic: Annotated[str | None, typer.Option("--topic", help="Of this topic.", show_default=False)] = None,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Rebuild what the controller knew at a moment: who controlled, who lived, who led and followed."""
+    at_ms = _maybe_time(at, "--at")
+    picture = Picture.at(read_journals(*_places(data)), at_ms)
+    if not picture.time_ms:
+        raise FatalError("the journals begin after that moment")
+    rows = [
+        {"topic": tp.topic, "partition": tp.partition, **asdict(state), "since": _time(state.since_ms)}
+        for tp, state in sorted(picture.partitions.items())
+        if topic in (None, tp.topic)
+    ]
+    if output is Format.JSON:
+        print_json(
+            {
+                "time_ms": at_ms or picture.time_ms,
+                "controller": picture.controller,
+                "controller_epoch": picture.controller_epoch,
+                "brokers": [dict(member) for _, member in sorted(picture.brokers.items())],
+                "partitions": rows,
+            }
+        )
+        return
+    if output is Format.TABLE:
+        controller = f"broker {picture.controller}" if picture.controller >= 0 else "nobody"
+        note(f"at {_time(at_ms or picture.time_ms)}: controller {controller}, epoch {picture.controller_epoch}")
+        note(f"live brokers: {', '.join(map(str, sorted(picture.brokers))) or 'none'}")
+    print_rows(rows, ("topic", "partition", "leader", "leader_epoch", "isr", "replicas", "since"), output)
+
+
+# --- telling -----------------------------------------------------------------------------------------------------
+
+
+def _tell(tp: TopicPartition, changes: list[Change]) -> None:
+    console = data_console()
+    last = changes[-1].after
+    for change in changes:
+        console.print(Text(f"{_time(change.entry.time_ms)}  {_difference(change.before, change.after)}", style="bold"))
+        if change.cause is None:
+            console.print(Text("  because   (the entry of its cause is lost)"))
+        else:
+            by = f"controller {change.entry.broker}, epoch {change.entry.controller_epoch}, entry {change.cause.seq}"
+            console.print(Text(f"  because   {_cause(change.cause)}  ({by})"))
+        for line in _chain(tp, change.chain):
+            console.print(Text(f"  {line}"))
+    leader = f"broker {last.leader} leads it" if last.leader >= 0 else "nobody leads it"
+    console.print(Text(f"{tp}: {leader}, leader epoch {last.leader_epoch}, in sync {_ids(last.isr)}"))
+
+
+def _chain(tp: TopicPartition, chain: Iterable[Entry]) -> list[str]:
+    """Reports and moves one by one, requests together."""
+    told: dict[str, list[int]] = {}
+    lines: list[str] = []
+    for entry in chain:
+        if entry.kind == Kind.SEND and entry.peer is not None:
+            peers = told.setdefault(entry.what, [])
+            if entry.peer not in peers:
+                peers.append(entry.peer)
+        elif entry.kind != Kind.SEND and entry.text:
+            lines.append(f"{entry.kind:<9} {entry.text}")
+    hidden = len(lines) - _TOLD_MAX
+    lines = lines[:_TOLD_MAX] + ([f"…         and {hidden} more"] if hidden > 0 else [])
+    return lines + [f"told      broker {_ids(sorted(peers))}: {what} of {tp}" for what, peers in told.items()]
+
+
+def _cause(entry: Entry) -> str:
+    return entry.what if entry.text is None else f"{entry.what}: {entry.text}"
+
+
+def _difference(before: PartitionPicture | None, after: PartitionPicture) -> str:
+    if before is None:
+        return f"leader {after.leader}  epoch {after.leader_epoch}  isr {_ids(after.isr)}"
+    return "  ".join(
+        f"{name} {old}" if old == new else f"{name} {old} → {new}"
+        for name, old, new in (
+            ("leader", str(before.leader), str(after.leader)),
+            ("epoch", str(before.leader_epoch), str(after.leader_epoch)),
+            ("isr", _ids(before.isr), _ids(after.isr)),
+        )
+    )
+
+
+def _change_row(change: Change) -> dict[str, object]:
+    before = change.before
+    return {
+        "time": _time(change.entry.time_ms),
+        "time_ms": change.entry.time_ms,
+        "controller": change.entry.broker,
+        "controller_epoch": change.entry.controller_epoch,
+        "leader_before": None if before is None else before.leader,
+        "leader": change.after.leader,
+        "leader_epoch": change.after.leader_epoch,
+        "isr_before": None if before is None else before.isr,
+        "isr": change.after.isr,
+        "cause": None if change.cause is None else _cause(change.cause),
+        "chain": [_plain(entry) for entry in change.chain],
+    }
+
+
+def _told(entry: Entry) -> str:
+    if entry.what in ("PartitionState", "Partition"):
+        return f"{entry.topic_partition} leader {entry.leader} epoch {entry.leader_epoch} isr {_ids(entry.isr or ())}"
+    if entry.what == "Assignment":
+        return f"{entry.topic_partition} replicas {_ids(entry.replicas or ())}"
+    if entry.kind == Kind.ISR:
+        return f"{entry.topic_partition} wants isr {_ids(entry.isr or ())}"
+    if entry.members is not None:
+        return f"live: {_ids(sorted(int(member['id']) for member in entry.members))}"
+    peer = f"broker {entry.peer}  " if entry.kind in (Kind.SEND, Kind.CHANNEL) else ""
+    return f"{peer}{entry.text or entry.topic or entry.count or ''}"
+
+
+def _plain(entry: Entry) -> dict[str, object]:
+    return {name: value for name, value in asdict(entry).items() if value is not None}
+
+
+def _ids(brokers: Iterable[int]) -> str:
+    return ",".join(map(str, brokers)) or "none"
+
+
+# --- what was given ----------------------------------------------------------------------------------------------
+
+
+def _places(data: list[Path] | None) -> list[Path]:
+    places = data or [_DEFAULT_DATA]
+    if not find_journals(*places):
+        raise FatalError(f"no journal in {', '.join(map(str, places))}; name its directory with --data DIR")
+    return places
+
+
+def _partition(text: str) -> TopicPartition:
+    topic, _, number = text.rpartition("-")
+    if not topic or not number.isdecimal():
+        raise WrongUsage(f"{text!r} is not TOPIC-PARTITION, as in orders-2")
+    return TopicPartition(topic, int(number))
+
+
+def _maybe_time(text: str | None, option: str) -> int | None:
+    """Milliseconds; a time without a zone is UTC, as the brokers' logs are."""
+    if text is None:
+        return None
+    if text.isdecimal():
+        return int(text)
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        raise WrongUsage(f"{text!r} is no time, as in 2026-11-17T02:10:05.123", option) from None
+    return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def _time(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{at_ms % 1000:03d}"

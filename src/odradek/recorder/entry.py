@@ -1,0 +1,97 @@
+"""One line of a journal. The format is flat JSON, so that `spark.read.json` makes columns of it:
+
+    {"time_ms":1794881405123,"broker":1,"seq":120,"kind":"event","what":"BrokersChanged","controller_epoch":1}
+    {"time_ms":1794881405125,"broker":1,"seq":124,"kind":"write","what":"PartitionState","cause":120,
+     "controller_epoch":1,"topic":"orders","partition":2,"leader":2,"leader_epoch":1,"isr":[2,1],"version":1}
+
+What an entry doesn't know is left out of its line.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from typing import Any
+
+from odradek.model.topology import TopicPartition
+
+
+class Kind(StrEnum):
+    LIFE = "life"  # the broker started or stopped
+    SESSION = "session"  # with ZooKeeper
+    TENURE = "tenure"  # this broker became controller, has taken over, or is controller no longer
+    EVENT = "event"  # the controller was told of something; the cause of what follows
+    READ = "read"  # from ZooKeeper
+    WATCH = "watch"  # asked ZooKeeper to be told
+    WRITE = "write"  # to ZooKeeper
+    MOVE = "move"  # of a state machine: partition or replica
+    SEND = "send"  # a request to a broker
+    CHANNEL = "channel"  # to a broker, opened or closed
+    ANSWER = "answer"  # to who asked
+    LATER = "later"  # an event that was scheduled
+    REPORT = "report"  # what a person should know
+    ISR = "isr"  # a leader wants to change its ISR
+    PICTURE = "picture"  # what the controller knew when the file was begun
+    DROPPED = "dropped"  # entries that could not be written; `count` says how many
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    time_ms: int
+    broker: int
+    """Whose journal it is from."""
+    seq: int
+    """Rises by one with each line of a broker's journal, over its restarts too."""
+    kind: str
+    what: str
+    cause: int | None = None
+    """The `seq`, in the same journal, of the event that this was done about."""
+    controller_epoch: int | None = None
+    """Of the tenure in which it was seen or done; None where it has nothing to do with one."""
+    text: str | None = None
+    topic: str | None = None
+    partition: int | None = None
+    leader: int | None = None
+    leader_epoch: int | None = None
+    isr: tuple[int, ...] | None = None
+    replicas: tuple[int, ...] | None = None
+    adding: tuple[int, ...] | None = None
+    removing: tuple[int, ...] | None = None
+    version: int | None = None
+    """Of the partition's state node."""
+    peer: int | None = None
+    """The other broker: to whom a request goes, or who asked."""
+    partitions: tuple[str, ...] | None = None
+    """Whom a request or an event names; the first of them where there are many."""
+    count: int | None = None
+    since_ms: int | None = None
+    """In a picture: since when the leader leads."""
+    members: tuple[Mapping[str, Any], ...] | None = None
+    """The live brokers: id, host, port, rack, epoch."""
+
+    @property
+    def topic_partition(self) -> TopicPartition | None:
+        return None if self.topic is None or self.partition is None else TopicPartition(self.topic, self.partition)
+
+    def as_line(self) -> str:
+        known = ((name, getattr(self, name)) for name in _NAMES)
+        content = {name: value for name, value in known if value is not None}
+        return json.dumps(content, separators=(",", ":"), ensure_ascii=False) + "\n"
+
+
+_NAMES = tuple(field.name for field in fields(Entry))
+_LISTS = frozenset({"isr", "replicas", "adding", "removing", "partitions", "members"})
+
+
+def maybe_entry(line: str) -> Entry | None:
+    """None for what is no entry: a line that a crash has torn, or somebody else's file."""
+    try:
+        content = json.loads(line)
+        known: dict[str, Any] = {
+            name: tuple(content[name]) if name in _LISTS else content[name] for name in _NAMES if name in content
+        }
+        entry = Entry(**known)
+    except (ValueError, TypeError):
+        return None
+    whole = isinstance(entry.time_ms, int) and isinstance(entry.seq, int) and isinstance(entry.broker, int)
+    return entry if whole else None
