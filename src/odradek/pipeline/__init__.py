@@ -1,0 +1,19 @@
+"""The data pipeline on Spark: topics and log files as PySpark data sources, and what is built on them.
+
+Speaks to brokers over the wire only, and imports nothing of them but the protocol. Importing this package doesn't
+import pyspark: the command line does it when a command needs it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def register(spark: SparkSession) -> None:
+    """Makes `format("odradek")` known to a session that doesn't find it by itself, such as one of Spark Connect."""
+    from odradek.pipeline.source.data_source import TopicDataSource
+
+    spark.dataSource.register(TopicDataSource)

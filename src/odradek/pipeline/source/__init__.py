@@ -1,0 +1,1 @@
+"""`format("odradek")`: topics as tables and streams, with the columns and options of Spark's Kafka connector."""

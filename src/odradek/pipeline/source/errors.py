@@ -1,0 +1,24 @@
+"""What the data source says when it can't go on. Each is one sentence for the person who wrote the query."""
+
+
+class OptionError(ValueError):
+    """An option is missing, contradicts another, or can't be understood."""
+
+
+class DataLoss(RuntimeError):
+    """Records that the query was to read are gone, and `failOnDataLoss` is true."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"{what}. Some data may have been lost because it is no longer available: the topic's retention took it or "
+            "the topic was deleted while the query ran. If the query shall go on regardless, set the option "
+            '"failOnDataLoss" to "false".'
+        )
+
+
+class ReadFailed(RuntimeError):
+    """The cluster didn't give what was asked for."""
+
+
+class WriteFailed(RuntimeError):
+    """A row couldn't be written, or wasn't acknowledged."""

@@ -1,0 +1,173 @@
+"""What a Spark task does: reads one range of offsets from the brokers, and gives it on as Arrow batches.
+
+librdkafka fetches, decompresses and decodes in threads of its own; Python sees a thousand records at a time and takes
+them apart column by column. What waits in its queue and what is in the batch at hand is all that a worker holds.
+
+Offsets in the range may have no record: compaction, transaction markers and aborted transactions leave gaps. A range
+is over when a record lies at or past its end, or when the partition is read up to there.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from time import monotonic
+from typing import Final
+
+import pyarrow as pa
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message
+from confluent_kafka import TopicPartition as ClientPartition
+from pyspark.sql.types import StructType
+
+from odradek.pipeline.source.connection import Settings
+from odradek.pipeline.source.errors import DataLoss, ReadFailed
+from odradek.pipeline.source.offsets import OffsetRange
+from odradek.pipeline.source.options import ReadOptions
+from odradek.pipeline.source.schema import arrow_schema
+
+_BATCH_RECORDS: Final = 10_000
+_POLL_S: Final = 1.0
+_QUEUE_KB: Final = 16 * 1024
+_GONE: Final = frozenset(
+    {
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError._UNKNOWN_PARTITION,
+        KafkaError._UNKNOWN_TOPIC,
+        KafkaError.UNKNOWN_TOPIC_ID,
+    }
+)
+_OUT_OF_RANGE: Final = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE})
+_PASSING: Final = frozenset(
+    {KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE, KafkaError._TIMED_OUT}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RangeReader:
+    """Reads ranges with the query's options."""
+
+    options: ReadOptions
+    schema: StructType
+
+    def read(self, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
+        consumer = Consumer(consumer_settings(self.options.settings))
+        try:
+            columns = Columns(wanted, arrow_schema(self.schema), with_headers=self.options.include_headers)
+            for messages in self._messages(consumer, wanted):
+                yield columns.batch(messages)
+        finally:
+            consumer.close()
+
+    def _messages(self, consumer: Consumer, wanted: OffsetRange) -> Iterator[list[Message]]:
+        """Records of the range, some at a time, never an empty list."""
+        _assign(consumer, wanted, wanted.start)
+        at, patience_s = wanted.start, self.options.poll_timeout_ms / 1000
+        deadline = monotonic() + patience_s
+        while at < wanted.end:
+            messages = consumer.consume(_BATCH_RECORDS, _POLL_S)
+            events = [message for message in messages if message.error() is not None] if messages else []
+            if events:
+                messages = [message for message in messages if message.error() is None]
+            if messages:
+                deadline = monotonic() + patience_s
+                at = _offset(messages[-1]) + 1
+                if at > wanted.end:
+                    messages = [message for message in messages if _offset(message) < wanted.end]
+                if messages:
+                    yield messages
+            for event in events:
+                at = max(at, self._after(event, consumer, wanted, at))
+            if monotonic() > deadline:
+                raise ReadFailed(
+                    f"{wanted.partition}: no record at or after {at} came within {self.options.poll_timeout_ms} ms, "
+                    f"of {wanted.end - at} that are to be read (kafkaConsumer.pollTimeoutMs)"
+                )
+
+    def _after(self, event: Message, consumer: Consumer, wanted: OffsetRange, at: int) -> int:
+        """Where the reading goes on after something other than a record came."""
+        error = event.error()
+        assert error is not None
+        code = error.code()
+        if code == KafkaError._PARTITION_EOF:
+            return _offset(event)
+        if code in _OUT_OF_RANGE:
+            return self._after_loss(consumer, wanted, at)
+        if code in _GONE:
+            if self.options.fail_on_data_loss:
+                raise DataLoss(f"{wanted.partition} is gone, of which offsets {at} to {wanted.end} are to be read")
+            return wanted.end
+        if code in _PASSING:
+            return at
+        raise ReadFailed(f"{wanted.partition}: {error.str()}")
+
+    def _after_loss(self, consumer: Consumer, wanted: OffsetRange, at: int) -> int:
+        if self.options.fail_on_data_loss:
+            raise DataLoss(
+                f"{wanted.partition} no longer has offset {at}, of {wanted.start} to {wanted.end} that are to be read"
+            )
+        try:
+            earliest, latest = consumer.get_watermark_offsets(_client_partition(wanted), timeout=30)
+        except KafkaException as error:
+            if error.args[0].code() in _GONE:
+                return wanted.end
+            raise ReadFailed(f"{wanted.partition}: {error.args[0].str()}") from None
+        if at >= latest or earliest >= wanted.end:
+            return wanted.end
+        _assign(consumer, wanted, max(at, earliest))
+        return max(at, earliest)
+
+
+class Columns:
+    """Makes record batches of the records of one partition: what is the same in all is made once."""
+
+    def __init__(self, wanted: OffsetRange, schema: pa.Schema, *, with_headers: bool) -> None:
+        self._topic, self._partition = wanted.partition
+        self._schema = schema
+        self._with_headers = with_headers
+
+    def batch(self, messages: list[Message]) -> pa.RecordBatch:
+        count = len(messages)
+        times = [message.timestamp() for message in messages]
+        arrays = [
+            pa.array([message.key() for message in messages], pa.binary()),
+            pa.array([message.value() for message in messages], pa.binary()),
+            pa.repeat(self._topic, count),
+            pa.repeat(pa.scalar(self._partition, pa.int32()), count),
+            pa.array([message.offset() for message in messages], pa.int64()),
+            pa.array([time_ms for _, time_ms in times], pa.timestamp("ms", "UTC")).cast(pa.timestamp("us", "UTC")),
+            # librdkafka counts from "not available", Java from -1
+            pa.array([kind - 1 for kind, _ in times], pa.int32()),
+        ]
+        if self._with_headers:
+            arrays.append(pa.array([_header_rows(message) for message in messages], self._schema.field("headers").type))
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+
+def consumer_settings(settings: Settings) -> Settings:
+    ours: Settings = {
+        "group.id": "odradek-spark",  # librdkafka wants one; partitions are assigned, so no group is joined
+        "enable.auto.commit": False,
+        "enable.auto.offset.store": False,
+        "enable.partition.eof": True,
+        "auto.offset.reset": "error",
+        "queued.max.messages.kbytes": _QUEUE_KB,
+        "fetch.error.backoff.ms": 50,
+    }
+    return ours | settings
+
+
+def _assign(consumer: Consumer, wanted: OffsetRange, offset: int) -> None:
+    consumer.assign([ClientPartition(wanted.partition.topic, wanted.partition.partition, offset)])
+
+
+def _client_partition(wanted: OffsetRange) -> ClientPartition:
+    return ClientPartition(wanted.partition.topic, wanted.partition.partition)
+
+
+def _offset(message: Message) -> int:
+    offset = message.offset()
+    assert offset is not None
+    return offset
+
+
+def _header_rows(message: Message) -> object:
+    """None without headers, as the connector has it."""
+    return message.headers() or None
