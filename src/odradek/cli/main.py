@@ -30,6 +30,7 @@ COMMANDS = {
     "stop": Command("odradek.cli.lifecycle", "stop", "stop one broker cleanly"),
     "brokers": Command("odradek.cli.brokers", "app", "show who is in the cluster and who controls it"),
     "topics": Command("odradek.cli.topics", "app", "create, list, describe, alter and delete topics"),
+    "groups": Command("odradek.cli.groups", "app", "list, describe, reset and delete consumer groups"),
     "produce": Command("odradek.cli.produce", "app", "write records from standard input or a file"),
     "consume": Command("odradek.cli.consume", "app", "read records"),
     "reassign": Command("odradek.cli.reassign", "app", "move replicas to other brokers"),

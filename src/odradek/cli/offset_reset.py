@@ -1,0 +1,210 @@
+"""Where a consumer group shall stand: what was asked for, as an offset for each partition.
+
+A `Goal` is one way to say it: the beginning, the end, an offset, a time, a step from where the group stands. `plan`
+asks the cluster only what the goal needs, keeps every new offset within what the partition has, and changes nothing.
+"""
+
+import csv
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from odradek.base.clock import SYSTEM_CLOCK, Clock
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.cli.cluster_client import ClusterClient, TopicState, unknown_partition, unknown_topic
+from odradek.cli.group_admin import committed_offsets
+from odradek.cli.partition_offsets import EARLIEST, LATEST, list_offsets
+from odradek.cli.usage import WrongUsage
+from odradek.model.topology import TopicPartition
+
+Offsets = dict[TopicPartition, int]
+_DURATION = re.compile(
+    r"(?P<sign>-)?P(?:(?P<days>\d+)D)?(?:T(?:(?P<hours>\d+)H)?(?:(?P<minutes>\d+)M)?(?:(?P<seconds>\d+(?:\.\d+)?)S)?)?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """Of the partitions in question: their first and last offsets, and where the group stands, if anywhere."""
+
+    earliest: Mapping[TopicPartition, int]
+    latest: Mapping[TopicPartition, int]
+    committed: Mapping[TopicPartition, int]
+    at_time: Callable[[int], Mapping[TopicPartition, int | None]]
+    now_ms: int
+
+
+Goal = Callable[[TopicPartition, Situation], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    tp: TopicPartition
+    old: int | None  # None: the group has not been here
+    new: int
+    end: int
+    is_clamped: bool  # what was asked for lies outside of what the partition has
+
+    @property
+    def old_lag(self) -> int | None:
+        return None if self.old is None else self.end - self.old
+
+    @property
+    def new_lag(self) -> int:
+        return self.end - self.new
+
+
+def to_earliest(tp: TopicPartition, situation: Situation) -> int:
+    return situation.earliest[tp]
+
+
+def to_latest(tp: TopicPartition, situation: Situation) -> int:
+    return situation.latest[tp]
+
+
+def to_current(tp: TopicPartition, situation: Situation) -> int:
+    """Where it stands; the end where it has not been, as Kafka's tool does."""
+    return situation.committed.get(tp, situation.latest[tp])
+
+
+def to_offset(offset: int) -> Goal:
+    return lambda tp, situation: offset
+
+
+def shift_by(count: int) -> Goal:
+    def shifted(tp: TopicPartition, situation: Situation) -> int:
+        if tp not in situation.committed:
+            raise KafkaError(
+                ErrorCode.INVALID_REQUEST, f"the group has no offset in {tp} to shift; use --to-offset or --to-earliest"
+            )
+        return situation.committed[tp] + count
+
+    return shifted
+
+
+def to_time(timestamp_ms: int) -> Goal:
+    """The first record that isn't older; the end where all are."""
+
+    def at(tp: TopicPartition, situation: Situation) -> int:
+        found = situation.at_time(timestamp_ms).get(tp)
+        return situation.latest[tp] if found is None else found
+
+    return at
+
+
+def by_duration(duration: timedelta) -> Goal:
+    """As long ago."""
+    milliseconds = duration // timedelta(milliseconds=1)
+    return lambda tp, situation: to_time(situation.now_ms - milliseconds)(tp, situation)
+
+
+def from_file(offsets: Offsets) -> Goal:
+    return lambda tp, situation: offsets[tp]
+
+
+def plan(
+    client: ClusterClient, group: str, partitions: Iterable[TopicPartition], goal: Goal, clock: Clock = SYSTEM_CLOCK
+) -> list[Move]:
+    """What reaching the goal would change."""
+    asked = list(partitions)
+    answers: dict[int, dict[TopicPartition, int | None]] = {}
+
+    def at_time(timestamp_ms: int) -> Mapping[TopicPartition, int | None]:
+        if timestamp_ms not in answers:
+            found = list_offsets(client, dict.fromkeys(asked, timestamp_ms))
+            answers[timestamp_ms] = {tp: answer.offset for tp, answer in found.items()}
+        return answers[timestamp_ms]
+
+    situation = Situation(
+        earliest=offsets_at(client, asked, EARLIEST),
+        latest=offsets_at(client, asked, LATEST),
+        committed=committed_offsets(client, group),
+        at_time=at_time,
+        now_ms=clock.now_ms(),
+    )
+    return [_move(tp, goal(tp, situation), situation) for tp in asked]
+
+
+def _move(tp: TopicPartition, wanted: int, situation: Situation) -> Move:
+    first, last = situation.earliest[tp], situation.latest[tp]
+    new = min(max(wanted, first), last)
+    return Move(tp, situation.committed.get(tp), new, last, is_clamped=new != wanted)
+
+
+def offsets_at(client: ClusterClient, partitions: Iterable[TopicPartition], time: int) -> Offsets:
+    found = list_offsets(client, dict.fromkeys(partitions, time))
+    return {tp: answer.offset or 0 for tp, answer in found.items()}
+
+
+def parse_datetime(text: str) -> int:
+    """`2026-01-31T12:00:00.000`, also shorter and with a zone (`Z`, `+01:00`); UTC without one. In milliseconds."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"'{text}' is not a time like 2026-01-31T12:00:00.000 (UTC), or with a zone +01:00") from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return round(moment.timestamp() * 1000)
+
+
+def parse_duration(text: str) -> timedelta:
+    """ISO 8601 as Kafka's tool takes it: `P7D`, `PT1H30M`, `P1DT12H`."""
+    found = _DURATION.fullmatch(text)
+    if found is None or text.endswith(("P", "T")):
+        raise ValueError(f"'{text}' is not a duration like P7D or PT1H30M")
+    parts = {name: float(value) for name, value in found.groupdict().items() if value and name != "sign"}
+    duration = timedelta(**parts)
+    return -duration if found["sign"] else duration
+
+
+def read_plan(path: Path, group: str | None, option: str) -> dict[str, Offsets]:
+    """A CSV of `topic,partition,offset`, or `group,topic,partition,offset`; the first form is about `group`."""
+    plans: dict[str, Offsets] = {}
+    try:
+        with open(path, newline="") as file:
+            lines = [(number, line) for number, line in enumerate(csv.reader(file), 1) if line]
+    except OSError as error:
+        raise WrongUsage(f"{path} can't be read: {error.strerror}", option) from None
+    for number, line in lines:
+        named = line[0] if len(line) == 4 else group
+        try:
+            topic, partition, offset = line[-3:] if len(line) == 4 else line
+            tp, position = TopicPartition(topic, int(partition)), int(offset)
+        except ValueError:
+            raise WrongUsage(
+                f"{path} line {number} is not topic,partition,offset or group,topic,partition,offset", option
+            ) from None
+        if named is None:
+            raise WrongUsage(f"{path} line {number} names no group, and none is given", option)
+        plans.setdefault(named, {})[tp] = position
+    if not plans:
+        raise WrongUsage(f"{path} is empty", option)
+    return plans
+
+
+def partitions_of(
+    topics: Mapping[str, TopicState], wanted: Iterable[str], option: str = "--topic"
+) -> list[TopicPartition]:
+    """`orders` is all its partitions, `orders:0,2` those two."""
+    chosen: dict[TopicPartition, None] = {}
+    for item in wanted:
+        topic, colon, numbers = item.partition(":")
+        if topic not in topics:
+            raise unknown_topic(topic)
+        there = [state.partition for state in topics[topic].partitions]
+        asked = _numbers(item, numbers, option) if colon else there
+        for number in asked:
+            tp = TopicPartition(topic, number)
+            if number not in there:
+                raise unknown_partition(tp, len(there))
+            chosen[tp] = None
+    return list(chosen)
+
+
+def _numbers(item: str, numbers: str, option: str) -> list[int]:
+    try:
+        return [int(number) for number in numbers.split(",")]
+    except ValueError:
+        raise WrongUsage(f"'{item}' is not TOPIC or TOPIC:0,1,2", option) from None
