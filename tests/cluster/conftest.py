@@ -1,14 +1,19 @@
-"""What the tests with foreign clients share: topics of their own, and Kafka's Java tools."""
+"""What the tests share: topics of their own, Kafka's Java tools, and the command line."""
 
 import itertools
+import json
 import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from subprocess import CompletedProcess
+from typing import Any, Protocol
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+
+from odradek.cli import main
 
 COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
 JAVA_LIMIT_S = 60
@@ -26,6 +31,7 @@ class TopicMaker(Protocol):
 
 
 JavaTool = Callable[..., str]
+Run = Callable[..., CompletedProcess[str]]
 
 
 def unused_name() -> str:
@@ -69,3 +75,30 @@ def java_tool(kafka_lib: Path, tmp_path_factory: pytest.TempPathFactory) -> Java
         return result.stdout
 
     return run
+
+
+@pytest.fixture
+def odradek(
+    odradek_cluster: Cluster,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> Run:
+    """Runs a command to its end, in this process because a new one costs half a second; `stdin` is piped into it."""
+
+    def run(*arguments: str, stdin: str = "") -> CompletedProcess[str]:
+        typed = tmp_path / "stdin"
+        typed.write_text(stdin)
+        with open(typed) as file:
+            monkeypatch.setattr(sys, "stdin", file)
+            capfd.readouterr()
+            code = main.run([*arguments, "--bootstrap-server", odradek_cluster.bootstrap_servers])
+        output = capfd.readouterr()
+        return CompletedProcess(arguments, code, output.out, output.err)
+
+    return run
+
+
+def told(result: CompletedProcess[str]) -> Any:
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)

@@ -5,42 +5,17 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from itertools import count
 from pathlib import Path
-from subprocess import CompletedProcess
-from typing import Any
 
 import pytest
 
-from odradek.cli import main
 from odradek.testing import OdradekCluster
 
-Run = Callable[..., CompletedProcess[str]]
+from .conftest import Run, told
+
 ODRADEK = [sys.executable, "-m", "odradek"]
 _numbers = count()
-
-
-@pytest.fixture
-def odradek(
-    odradek_cluster: OdradekCluster,
-    capfd: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-) -> Run:
-    """Runs a command to its end, in this process because a new one costs half a second; `stdin` is piped into it."""
-
-    def run(*arguments: str, stdin: str = "") -> CompletedProcess[str]:
-        typed = tmp_path / "stdin"
-        typed.write_text(stdin)
-        with open(typed) as file:
-            monkeypatch.setattr(sys, "stdin", file)
-            capfd.readouterr()
-            code = main.run([*arguments, "--bootstrap-server", odradek_cluster.bootstrap_servers])
-        output = capfd.readouterr()
-        return CompletedProcess(arguments, code, output.out, output.err)
-
-    return run
 
 
 @pytest.fixture
@@ -49,11 +24,6 @@ def topic(odradek: Run) -> str:
     made = odradek("topics", "create", name, "--partitions", "3", "--replication-factor", "1")
     assert made.returncode == 0, made.stderr
     return name
-
-
-def told(result: CompletedProcess[str]) -> Any:
-    assert result.returncode == 0, result.stderr
-    return json.loads(result.stdout)
 
 
 def test_a_topic_from_its_creation_to_its_end(odradek: Run) -> None:

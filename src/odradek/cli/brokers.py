@@ -7,6 +7,7 @@ import typer
 from odradek.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption, Format, FormatOption, print_rows
 from odradek.cli.usage import examples
 from odradek.client.cluster_client import ClusterClient
+from odradek.cli.watch import watchable
 from odradek.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 
 app = typer.Typer(add_completion=False)
@@ -15,6 +16,7 @@ _COLUMNS = ("broker", "address", "rack", "controller", "leads", "preferred", "re
 
 
 @app.command(epilog=examples("odradek brokers", "odradek brokers --format json"))
+@watchable
 def brokers(bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP, output: FormatOption = Format.TABLE) -> None:
     """Show the live brokers."""
     with ClusterClient(bootstrap_server) as client:

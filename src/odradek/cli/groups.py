@@ -219,8 +219,9 @@ def delete(
     """Delete groups in which nobody is; with --topic, only their offsets in that topic."""
     rows: list[dict[str, object]] = []
     with ClusterClient(bootstrap_server) as client:
-        for item in _chosen(client, name, group, all_groups):
-            rows += _forget(client, item, topic) if topic else [_deleted(client, item)]
+        chosen = _chosen(client, name, group, all_groups)
+        for item in chosen:
+            rows += _forget(client, item, topic) if topic else [_deleted(client, item, is_alone=len(chosen) == 1)]
     print_rows(rows, tuple(rows[0]) if rows else ("group", "result"), output, empty="there are no groups")
     if any(row["result"] != "deleted" for row in rows):
         raise typer.Exit(1)
@@ -335,10 +336,13 @@ def _move_row(group: str, move: Move) -> dict[str, object]:
     }
 
 
-def _deleted(client: ClusterClient, group: str) -> dict[str, object]:
+def _deleted(client: ClusterClient, group: str, *, is_alone: bool) -> dict[str, object]:
+    """One that can't be deleted doesn't keep the others from it."""
     try:
         delete_group(client, group)
     except KafkaError as error:
+        if is_alone:
+            raise
         return {"group": group, "result": error.message or error.code.name}
     return {"group": group, "result": "deleted"}
 

@@ -29,12 +29,16 @@ COMMANDS = {
     "start": Command("odradek.cli.lifecycle", "start", "start one broker again"),
     "stop": Command("odradek.cli.lifecycle", "stop", "stop one broker cleanly"),
     "brokers": Command("odradek.cli.brokers", "app", "show who is in the cluster and who controls it"),
+    "cluster": Command("odradek.cli.cluster", "app", "how the cluster is, on one screen"),
     "topics": Command("odradek.cli.topics", "app", "create, list, describe, alter and delete topics"),
+    "configs": Command("odradek.cli.configs", "app", "show and change settings of topics, brokers and clients"),
+    "quotas": Command("odradek.cli.quotas", "app", "show and change how much clients may do"),
     "groups": Command("odradek.cli.groups", "app", "list, describe, reset and delete consumer groups"),
     "produce": Command("odradek.cli.produce", "app", "write records from standard input or a file"),
     "consume": Command("odradek.cli.consume", "app", "read records"),
     "reassign": Command("odradek.cli.reassign", "app", "move replicas to other brokers"),
     "elections": Command("odradek.cli.elections", "app", "elect leaders"),
+    "log-dirs": Command("odradek.cli.log_dirs", "app", "show the brokers' directories and what lies in them"),
     "offsets": Command("odradek.cli.offsets", "app", "show where partitions begin and end"),
     "dump-log": Command("odradek.cli.dump_log", "app", "show and check the files of a partition"),
     "perf": Command("odradek.cli.perf", "app", "measure producing and consuming"),
@@ -95,7 +99,9 @@ def _run_command(name: str, arguments: Sequence[str]) -> int:
     except SystemExit as stop:
         code = stop.code
     except Exception as error:
-        # typer's own errors, and its way to end a command, wherever the classes live in the typer that is installed
+        # typer's own errors, and its ways to end a command, wherever the classes live in the typer that is installed
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            raise error.__cause__ from None
         if hasattr(error, "format_message") and error.format_message():
             raise UsageError(f"{error.format_message()} (odradek {name} --help)") from error
         if not hasattr(error, "exit_code"):

@@ -9,6 +9,7 @@ from odradek.cli.topic_selection import parse_numbers, select_topics
 from odradek.cli.usage import WrongUsage, examples
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.partition_offsets import EARLIEST, LATEST, FoundOffset, list_offsets, parse_time
+from odradek.cli.watch import watchable
 from odradek.model.topology import TopicPartition
 
 app = typer.Typer(add_completion=False)
@@ -21,6 +22,7 @@ app = typer.Typer(add_completion=False)
         "odradek offsets --topic 'log-.*' --partitions 0,1 --time 1700000000000 --format json",
     )
 )
+@watchable
 def offsets(
     topic: Annotated[
         str | None,

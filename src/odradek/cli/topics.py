@@ -24,6 +24,7 @@ from odradek.cli.usage import WrongUsage, examples
 from odradek.cli.verbs import VerbGroup
 from odradek.client.cluster_client import ClusterClient, TopicState
 from odradek.client.topic_admin import CLUSTER_DEFAULT, add_partitions, create_topic, delete_topic, topic_configs
+from odradek.cli.watch import watchable
 
 app = typer.Typer(
     cls=VerbGroup,
@@ -61,6 +62,7 @@ ExcludeInternal = Annotated[bool, typer.Option("--exclude-internal", help="Leave
 
 
 @app.command("list")
+@watchable
 def list_topics(
     name: Name = None,
     topic: PatternOption = None,
@@ -86,6 +88,7 @@ def list_topics(
 
 
 @app.command()
+@watchable
 def describe(
     name: Name = None,
     topic: PatternOption = None,

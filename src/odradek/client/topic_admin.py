@@ -26,12 +26,14 @@ from odradek.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteT
 from odradek.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
+    DescribeConfigsResourceResult,
     DescribeConfigsResponse,
 )
 
 CLUSTER_DEFAULT = -1  # of partitions or replicas: as the cluster is configured
 _TOPIC_RESOURCE = 2
 _SET_ON_THE_TOPIC = 1
+_MIN_ISR = "min.insync.replicas"
 
 
 def create_topic(
@@ -82,19 +84,34 @@ def delete_topic(client: ClusterClient, name: str) -> None:
 
 def topic_configs(client: ClusterClient, names: Sequence[str]) -> dict[str, dict[str, str | None]]:
     """What was set on each topic itself."""
-    configs: dict[str, dict[str, str | None]] = {name: {} for name in names}
+    return {
+        name: {config.name: config.value for config in configs if config.config_source == _SET_ON_THE_TOPIC}
+        for name, configs in _describe_configs(client, names, None).items()
+    }
+
+
+def min_isr(client: ClusterClient, names: Sequence[str]) -> dict[str, int]:
+    """How many replicas of each topic must be in sync for acks=all."""
+    found = _describe_configs(client, names, [_MIN_ISR])
+    return {name: int(next((config.value or "1" for config in configs), "1")) for name, configs in found.items()}
+
+
+def _describe_configs(
+    client: ClusterClient, names: Sequence[str], keys: list[str] | None
+) -> dict[str, list[DescribeConfigsResourceResult]]:
+    """A topic that went while it was asked for has nothing."""
+    found: dict[str, list[DescribeConfigsResourceResult]] = {name: [] for name in names}
     if not names:
-        return configs
+        return found
     resources = [
-        DescribeConfigsResource(resource_type=_TOPIC_RESOURCE, resource_name=name, configuration_keys=None)
+        DescribeConfigsResource(resource_type=_TOPIC_RESOURCE, resource_name=name, configuration_keys=keys)
         for name in names
     ]
     for result in client.ask_any(DescribeConfigsRequest(resources=resources), DescribeConfigsResponse).results:
-        _raise_for(result.resource_name, result.error_code, result.error_message)
-        configs[result.resource_name] = {
-            config.name: config.value for config in result.configs if config.config_source == _SET_ON_THE_TOPIC
-        }
-    return configs
+        if result.error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            _raise_for(result.resource_name, result.error_code, result.error_message)
+        found[result.resource_name] = result.configs
+    return found
 
 
 def _create(client: ClusterClient, request: CreateTopicsRequest) -> None:

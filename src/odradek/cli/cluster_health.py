@@ -1,0 +1,114 @@
+"""How well a cluster is: what its metadata, its settings and its disks say, as one value."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from odradek.base.errors import KafkaError
+from odradek.cli.cluster_client import ClusterClient, PartitionState
+from odradek.cli.log_dir_admin import LogDir, describe_log_dirs
+from odradek.cli.topic_admin import min_isr
+from odradek.model.topology import TopicPartition
+from odradek.network.broker_client import ConnectionFailed
+from odradek.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerHealth:
+    id: int
+    address: str
+    rack: str | None
+    leads: int
+    preferred: int
+    replicas: int
+    out_of_sync: int
+    directories: tuple[LogDir, ...] | None  # None: it didn't answer
+
+    @property
+    def preferred_imbalance_percent(self) -> float:
+        """Of the partitions that it should lead, how many it doesn't; as the controller counts before it rebalances."""
+        return 0.0 if not self.preferred else max(0.0, 100 * (self.preferred - self.leads) / self.preferred)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterHealth:
+    cluster_id: str
+    controller: int | None
+    brokers: tuple[BrokerHealth, ...]
+    topics: int
+    partitions: int
+    offline: tuple[TopicPartition, ...]
+    under_min_isr: tuple[TopicPartition, ...]
+    at_min_isr: tuple[TopicPartition, ...]
+    under_replicated: tuple[TopicPartition, ...]
+    not_preferred: tuple[TopicPartition, ...]
+    missing_brokers: tuple[int, ...]  # that hold replicas and are not there
+
+    @property
+    def is_well(self) -> bool:
+        dirs = [log_dir for broker in self.brokers for log_dir in broker.directories or ()]
+        return (
+            self.controller is not None
+            and not self.offline
+            and not self.under_min_isr
+            and not self.under_replicated
+            and not self.missing_brokers
+            and all(broker.directories is not None for broker in self.brokers)
+            and not any(log_dir.error for log_dir in dirs)
+        )
+
+
+def examine(client: ClusterClient) -> ClusterHealth:
+    cluster = client.ask_any(DescribeClusterRequest(), DescribeClusterResponse)
+    topics = client.topics()
+    states = {
+        TopicPartition(topic.name, state.partition): state for topic in topics.values() for state in topic.partitions
+    }
+    needed = min_isr(client, sorted(topics))
+    live = {broker.broker_id for broker in cluster.brokers}
+    return ClusterHealth(
+        cluster_id=cluster.cluster_id,
+        controller=cluster.controller_id if cluster.controller_id in live else None,
+        brokers=tuple(
+            _broker(client, broker.broker_id, f"{broker.host}:{broker.port}", broker.rack, states)
+            for broker in sorted(cluster.brokers, key=lambda broker: broker.broker_id)
+        ),
+        topics=len(topics),
+        partitions=len(states),
+        offline=tuple(tp for tp, state in states.items() if not state.is_available),
+        under_min_isr=tuple(tp for tp, state in states.items() if len(state.isr) < needed[tp.topic]),
+        # one more that fails, and acks=all is refused; a topic that never had more is none of the trouble
+        at_min_isr=tuple(
+            tp
+            for tp, state in states.items()
+            if len(state.isr) == needed[tp.topic] and len(state.replicas) > len(state.isr)
+        ),
+        under_replicated=tuple(tp for tp, state in states.items() if state.is_under_replicated),
+        not_preferred=tuple(
+            tp for tp, state in states.items() if state.is_available and state.leader != state.replicas[0]
+        ),
+        missing_brokers=tuple(sorted({broker for state in states.values() for broker in state.replicas} - live)),
+    )
+
+
+def _broker(
+    client: ClusterClient,
+    broker_id: int,
+    address: str,
+    rack: str | None,
+    states: Mapping[TopicPartition, PartitionState],
+) -> BrokerHealth:
+    held = [state for state in states.values() if broker_id in state.replicas]
+    try:
+        directories: tuple[LogDir, ...] | None = tuple(describe_log_dirs(client, [broker_id]))
+    except (KafkaError, ConnectionFailed):
+        directories = None
+    return BrokerHealth(
+        id=broker_id,
+        address=address,
+        rack=rack,
+        leads=sum(state.leader == broker_id for state in held),
+        preferred=sum(state.replicas[0] == broker_id for state in held),
+        replicas=len(held),
+        out_of_sync=sum(broker_id not in state.isr for state in held),
+        directories=directories,
+    )

@@ -1,0 +1,129 @@
+"""`odradek quotas`: how much users, clients and addresses may do."""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+import typer
+
+from odradek.cli.cluster_client import ClusterClient
+from odradek.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption, Format, FormatOption, print_rows
+from odradek.cli.quota_admin import alter_quotas, describe_quotas
+from odradek.cli.record_text import parse_name_value_pairs
+from odradek.cli.usage import WrongUsage, examples
+from odradek.cli.verbs import VerbGroup
+from odradek.cli.watch import watchable
+
+app = typer.Typer(
+    cls=VerbGroup,
+    no_args_is_help=True,
+    add_completion=False,
+    help="Show and change quotas: producer_byte_rate, consumer_byte_rate, request_percentage and "
+    "controller_mutation_rate of users and clients, connection_creation_rate of addresses.",
+    epilog=examples(
+        "odradek quotas describe",
+        "odradek quotas alter --client app --set producer_byte_rate=1048576",
+        "odradek quotas alter --user-default --client app --set request_percentage=50",
+        "odradek quotas alter --client app --delete producer_byte_rate",
+    ),
+)
+
+User = Annotated[str | None, typer.Option("--user", help="Of this user.", show_default=False)]
+UserDefault = Annotated[bool, typer.Option("--user-default", "--user-defaults", help="Of users without their own.")]
+Client = Annotated[str | None, typer.Option("--client", help="Of this client id.", show_default=False)]
+ClientDefault = Annotated[
+    bool, typer.Option("--client-default", "--client-defaults", help="Of client ids without their own.")
+]
+Ip = Annotated[str | None, typer.Option("--ip", help="Of this address.", show_default=False)]
+IpDefault = Annotated[bool, typer.Option("--ip-default", "--ip-defaults", help="Of addresses without their own.")]
+_COLUMNS = ("entity", "quota", "value")
+
+
+@app.command()
+@watchable
+def describe(
+    user: User = None,
+    user_default: UserDefault = False,
+    client_id: Client = None,
+    client_default: ClientDefault = False,
+    ip: Ip = None,
+    ip_default: IpDefault = False,
+    bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Show quotas: of whom is named, or all."""
+    entity = _entity(user, user_default, client_id, client_default, ip, ip_default)
+    with ClusterClient(bootstrap_server) as client:
+        found = describe_quotas(client, entity, strict=bool(entity))
+    rows = [
+        {"entity": str(quotas), "quota": key, "value": value, "parts": quotas.entity}
+        for quotas in found
+        for key, value in quotas.values.items()
+    ]
+    print_rows(rows, _COLUMNS, output, empty="there are no quotas")
+
+
+@app.command()
+def alter(
+    user: User = None,
+    user_default: UserDefault = False,
+    client_id: Client = None,
+    client_default: ClientDefault = False,
+    ip: Ip = None,
+    ip_default: IpDefault = False,
+    changes: Annotated[
+        list[str] | None, typer.Option("--set", metavar="QUOTA=NUMBER", help="May be given again.")
+    ] = None,
+    deletions: Annotated[list[str] | None, typer.Option("--delete", metavar="QUOTA", help="No limit any more.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Let the cluster check it, change nothing.")] = False,
+    bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Set quotas or take them away."""
+    entity = _entity(user, user_default, client_id, client_default, ip, ip_default)
+    if not entity:
+        raise WrongUsage(
+            "of whom? Give --user, --client or --ip, or one of --user-default, --client-default, --ip-default"
+        )
+    try:
+        given = parse_quotas(parse_name_value_pairs(changes or []))
+    except ValueError as error:
+        raise WrongUsage(str(error), "--set") from None
+    if not given and not deletions:
+        raise WrongUsage("nothing to change: give --set QUOTA=NUMBER or --delete QUOTA")
+    with ClusterClient(bootstrap_server) as client:
+        alter_quotas(client, entity, given, deletions or [], validate_only=dry_run)
+        found = describe_quotas(client, entity)
+    rows = [
+        {"entity": str(quotas), "quota": key, "value": value}
+        for quotas in found
+        for key, value in quotas.values.items()
+    ]
+    print_rows(rows, _COLUMNS, output, empty="no quota is left")
+
+
+def parse_quotas(values: Mapping[str, str]) -> dict[str, float]:
+    numbers: dict[str, float] = {}
+    for key, value in values.items():
+        try:
+            numbers[key] = float(value)
+        except ValueError:
+            raise WrongUsage(f"{key}={value}: a quota is a number", "--set") from None
+    return numbers
+
+
+def _entity(
+    user: str | None, user_default: bool, client_id: str | None, client_default: bool, ip: str | None, ip_default: bool
+) -> dict[str, str | None]:
+    entity: dict[str, str | None] = {}
+    for kind, name, default in (
+        ("user", user, user_default),
+        ("client-id", client_id, client_default),
+        ("ip", ip, ip_default),
+    ):
+        if name is not None and default:
+            raise WrongUsage(f"give the name of one {kind} or the default, not both")
+        if name is not None or default:
+            entity[kind] = name
+    if "ip" in entity and len(entity) > 1:
+        raise WrongUsage("an address stands alone: leave --user and --client out")
+    return entity
