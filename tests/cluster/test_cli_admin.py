@@ -76,7 +76,7 @@ def test_a_group_is_listed_described_moved_and_deleted(odradek: Run, topic: str,
 
 
 def test_a_group_with_members_is_not_touched(odradek: Run, bootstrap: str, topic: str, group: str) -> None:
-    consumer = consumer_of(bootstrap, group, **{"client.id": "reader"})
+    consumer = consumer_of(bootstrap, group, **{"client.id": "reader", "enable.auto.commit": False})
     try:
         consumer.subscribe([topic])
         while len(consumer.assignment()) < 2:
@@ -123,16 +123,8 @@ def test_settings_of_a_topic(odradek: Run, topic: str) -> None:
         return {row["name"]: row["value"] for row in rows}
 
     assert settings() == {}
-    change = (
-        "configs",
-        "alter",
-        "topics",
-        topic,
-        "--set",
-        "retention.ms=1000",
-        "--set",
-        "cleanup.policy=compact,delete",
-    )
+    given = ("--set", "retention.ms=1000", "--set", "cleanup.policy=compact,delete")
+    change = ("configs", "alter", "topics", topic, *given)
     assert odradek(*change, "--dry-run").returncode == 0
     assert settings() == {}
     assert odradek(*change).returncode == 0

@@ -6,8 +6,8 @@ import typer
 
 from odradek.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption, Format, FormatOption, print_rows
 from odradek.cli.usage import examples
-from odradek.client.cluster_client import ClusterClient
 from odradek.cli.watch import watchable
+from odradek.client.cluster_client import ClusterClient
 from odradek.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 
 app = typer.Typer(add_completion=False)

@@ -6,8 +6,6 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from odradek.cli.cluster_client import ClusterClient
-from odradek.cli.cluster_health import BrokerHealth, ClusterHealth, examine
 from odradek.cli.output import (
     DEFAULT_BOOTSTRAP,
     BootstrapOption,
@@ -20,6 +18,8 @@ from odradek.cli.output import (
 )
 from odradek.cli.usage import examples
 from odradek.cli.watch import watchable
+from odradek.client.cluster_client import ClusterClient
+from odradek.client.cluster_health import BrokerHealth, ClusterHealth, examine
 from odradek.model.topology import TopicPartition
 
 app = typer.Typer(add_completion=False)

@@ -5,16 +5,6 @@ from typing import Annotated
 
 import typer
 
-from odradek.cli.cluster_client import ClusterClient
-from odradek.cli.config_admin import (
-    Resource,
-    ResourceType,
-    Setting,
-    alter_configs,
-    describe_configs,
-    own_configs,
-    parse_changes,
-)
 from odradek.cli.output import (
     DEFAULT_BOOTSTRAP,
     BootstrapOption,
@@ -23,11 +13,21 @@ from odradek.cli.output import (
     data_console,
     print_rows,
 )
-from odradek.cli.quota_admin import alter_quotas, describe_quotas
 from odradek.cli.quotas import parse_quotas
 from odradek.cli.usage import WrongUsage, examples
 from odradek.cli.verbs import VerbGroup
 from odradek.cli.watch import watchable
+from odradek.client.cluster_client import ClusterClient
+from odradek.client.config_admin import (
+    Resource,
+    ResourceType,
+    Setting,
+    alter_configs,
+    describe_configs,
+    own_configs,
+    parse_changes,
+)
+from odradek.client.quota_admin import alter_quotas, describe_quotas
 
 app = typer.Typer(
     cls=VerbGroup,

@@ -7,34 +7,6 @@ from typing import Annotated
 import typer
 
 from odradek.base.errors import FatalError, KafkaError
-from odradek.cli.cluster_client import ClusterClient
-from odradek.cli.group_admin import (
-    commit_offsets,
-    committed_offsets,
-    delete_group,
-    delete_offsets,
-    describe_group,
-    existing_group,
-    list_groups,
-)
-from odradek.cli.group_lag import Lag, group_lags
-from odradek.cli.offset_reset import (
-    Goal,
-    Move,
-    by_duration,
-    from_file,
-    parse_datetime,
-    parse_duration,
-    partitions_of,
-    plan,
-    read_plan,
-    shift_by,
-    to_current,
-    to_earliest,
-    to_latest,
-    to_offset,
-    to_time,
-)
 from odradek.cli.output import (
     DEFAULT_BOOTSTRAP,
     BootstrapOption,
@@ -46,9 +18,37 @@ from odradek.cli.output import (
     print_rows,
     warn,
 )
+from odradek.cli.partition_files import read_plan
+from odradek.cli.topic_selection import partitions_of
 from odradek.cli.usage import WrongUsage, examples
 from odradek.cli.verbs import VerbGroup
 from odradek.cli.watch import watchable
+from odradek.client.cluster_client import ClusterClient
+from odradek.client.group_admin import (
+    commit_offsets,
+    committed_offsets,
+    delete_group,
+    delete_offsets,
+    describe_group,
+    existing_group,
+    list_groups,
+)
+from odradek.client.group_lag import Lag, group_lags
+from odradek.client.offset_reset import (
+    Goal,
+    Move,
+    by_duration,
+    from_file,
+    parse_datetime,
+    parse_duration,
+    plan,
+    shift_by,
+    to_current,
+    to_earliest,
+    to_latest,
+    to_offset,
+    to_time,
+)
 
 app = typer.Typer(
     cls=VerbGroup,

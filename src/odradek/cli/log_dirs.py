@@ -4,12 +4,12 @@ from typing import Annotated
 
 import typer
 
-from odradek.cli.cluster_client import ClusterClient
-from odradek.cli.log_dir_admin import LogDir, describe_log_dirs
 from odradek.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption, Format, FormatOption, print_rows, size_as_text
 from odradek.cli.topic_selection import parse_numbers, select_topics
 from odradek.cli.usage import WrongUsage, examples
 from odradek.cli.watch import watchable
+from odradek.client.cluster_client import ClusterClient
+from odradek.client.log_dir_admin import LogDir, describe_log_dirs
 
 app = typer.Typer(add_completion=False)
 

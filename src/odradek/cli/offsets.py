@@ -7,9 +7,9 @@ import typer
 from odradek.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption, Format, FormatOption, print_rows
 from odradek.cli.topic_selection import parse_numbers, select_topics
 from odradek.cli.usage import WrongUsage, examples
+from odradek.cli.watch import watchable
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.partition_offsets import EARLIEST, LATEST, FoundOffset, list_offsets, parse_time
-from odradek.cli.watch import watchable
 from odradek.model.topology import TopicPartition
 
 app = typer.Typer(add_completion=False)

@@ -1,5 +1,6 @@
-"""The JSON files that Kafka's tools name partitions in: for an election, and for a move of replicas."""
+"""The files that Kafka's tools name partitions in: for an election, for a move of replicas, for a group's offsets."""
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,31 @@ def read_assignments(path: Path, option: str) -> dict[TopicPartition, list[int]]
             raise WrongUsage(f"{tp} is named twice", option)
         wanted[tp] = replicas
     return wanted
+
+
+def read_plan(path: Path, group: str | None, option: str) -> dict[str, dict[TopicPartition, int]]:
+    """A CSV of `topic,partition,offset`, or `group,topic,partition,offset`; the first form is about `group`."""
+    plans: dict[str, dict[TopicPartition, int]] = {}
+    try:
+        with open(path, newline="") as file:
+            lines = [(number, line) for number, line in enumerate(csv.reader(file), 1) if line]
+    except OSError as error:
+        raise WrongUsage(f"{path} can't be read: {error.strerror}", option) from None
+    for number, line in lines:
+        named = line[0] if len(line) == 4 else group
+        try:
+            topic, partition, offset = line[-3:] if len(line) == 4 else line
+            tp, position = TopicPartition(topic, int(partition)), int(offset)
+        except ValueError:
+            raise WrongUsage(
+                f"{path} line {number} is not topic,partition,offset or group,topic,partition,offset", option
+            ) from None
+        if named is None:
+            raise WrongUsage(f"{path} line {number} names no group, and none is given", option)
+        plans.setdefault(named, {})[tp] = position
+    if not plans:
+        raise WrongUsage(f"{path} is empty", option)
+    return plans
 
 
 def _entries(path: Path, option: str) -> list[dict[str, Any]]:

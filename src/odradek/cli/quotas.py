@@ -5,13 +5,13 @@ from typing import Annotated
 
 import typer
 
-from odradek.cli.cluster_client import ClusterClient
 from odradek.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption, Format, FormatOption, print_rows
-from odradek.cli.quota_admin import alter_quotas, describe_quotas
 from odradek.cli.record_text import parse_name_value_pairs
 from odradek.cli.usage import WrongUsage, examples
 from odradek.cli.verbs import VerbGroup
 from odradek.cli.watch import watchable
+from odradek.client.cluster_client import ClusterClient
+from odradek.client.quota_admin import alter_quotas, describe_quotas
 
 app = typer.Typer(
     cls=VerbGroup,

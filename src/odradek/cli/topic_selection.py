@@ -1,10 +1,11 @@
 """Which topics and partitions a command means by what was typed."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from odradek.cli.usage import WrongUsage
-from odradek.client.cluster_client import TopicState, unknown_topic
+from odradek.client.cluster_client import TopicState, unknown_partition, unknown_topic
+from odradek.model.topology import TopicPartition
 
 
 def select_topics(
@@ -58,3 +59,29 @@ def parse_replica_assignment(text: str) -> list[list[int]]:
         if len(brokers) != len(partitions[0]):
             raise WrongUsage(f"partition {number} has another number of replicas than 0", option)
     return partitions
+
+
+def partitions_of(
+    topics: Mapping[str, TopicState], wanted: Iterable[str], option: str = "--topic"
+) -> list[TopicPartition]:
+    """`orders` is all its partitions, `orders:0,2` those two."""
+    chosen: dict[TopicPartition, None] = {}
+    for item in wanted:
+        topic, colon, numbers = item.partition(":")
+        if topic not in topics:
+            raise unknown_topic(topic)
+        there = [state.partition for state in topics[topic].partitions]
+        asked = _numbers(item, numbers, option) if colon else there
+        for number in asked:
+            tp = TopicPartition(topic, number)
+            if number not in there:
+                raise unknown_partition(tp, len(there))
+            chosen[tp] = None
+    return list(chosen)
+
+
+def _numbers(item: str, numbers: str, option: str) -> list[int]:
+    try:
+        return [int(number) for number in numbers.split(",")]
+    except ValueError:
+        raise WrongUsage(f"'{item}' is not TOPIC or TOPIC:0,1,2", option) from None

@@ -22,9 +22,9 @@ from odradek.cli.record_text import parse_name_value_pairs
 from odradek.cli.topic_selection import parse_replica_assignment, select_topics
 from odradek.cli.usage import WrongUsage, examples
 from odradek.cli.verbs import VerbGroup
+from odradek.cli.watch import watchable
 from odradek.client.cluster_client import ClusterClient, TopicState
 from odradek.client.topic_admin import CLUSTER_DEFAULT, add_partitions, create_topic, delete_topic, topic_configs
-from odradek.cli.watch import watchable
 
 app = typer.Typer(
     cls=VerbGroup,

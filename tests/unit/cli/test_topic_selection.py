@@ -5,9 +5,10 @@ from uuid import UUID
 import pytest
 
 from odradek.base.errors import KafkaError
-from odradek.cli.topic_selection import parse_numbers, parse_replica_assignment, select_topics
+from odradek.cli.topic_selection import parse_numbers, parse_replica_assignment, partitions_of, select_topics
 from odradek.cli.usage import WrongUsage
-from odradek.client.cluster_client import TopicState, parse_bootstrap
+from odradek.client.cluster_client import PartitionState, TopicState, parse_bootstrap
+from odradek.model.topology import TopicPartition
 
 TOPICS = {name: TopicState(name, UUID(int=0), name.startswith("__"), ()) for name in ("a.b", "axb", "__offsets", "c")}
 
@@ -77,3 +78,16 @@ def test_bootstrap_lists(text: str, addresses: list[tuple[str, int]]) -> None:
 def test_what_is_no_bootstrap_list(text: str) -> None:
     with pytest.raises(KafkaError, match="is not HOST:PORT"):
         parse_bootstrap(text)
+
+
+def test_topics_with_and_without_partitions() -> None:
+    there = tuple(PartitionState(n, 0, 0, (0,), (0,), ()) for n in range(3))
+    topics = {"t": TopicState("t", UUID(int=0), False, there)}
+    assert partitions_of(topics, ["t:1,0", "t:1"]) == [TopicPartition("t", 1), TopicPartition("t", 0)]
+    assert len(partitions_of(topics, ["t"])) == 3
+    with pytest.raises(KafkaError, match="has no partition 9"):
+        partitions_of(topics, ["t:9"])
+    with pytest.raises(KafkaError, match="'u' does not exist"):
+        partitions_of(topics, ["u"])
+    with pytest.raises(WrongUsage, match="is not TOPIC or TOPIC:0,1,2"):
+        partitions_of(topics, ["t:x"])

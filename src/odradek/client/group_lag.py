@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from odradek.cli.cluster_client import ClusterClient
-from odradek.cli.group_admin import Group, Member, committed_offsets
-from odradek.cli.partition_offsets import LATEST, list_offsets
+from odradek.client.cluster_client import ClusterClient
+from odradek.client.group_admin import Group, Member, committed_offsets
+from odradek.client.partition_offsets import LATEST, list_offsets
 from odradek.model.topology import TopicPartition
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from odradek.base.errors import ErrorCode, KafkaError
-from odradek.cli.cluster_client import NOT_YET_DONE, ClusterClient
+from odradek.client.cluster_client import NOT_YET_DONE, ClusterClient
 from odradek.protocol.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,

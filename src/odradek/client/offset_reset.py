@@ -4,19 +4,16 @@ A `Goal` is one way to say it: the beginning, the end, an offset, a time, a step
 asks the cluster only what the goal needs, keeps every new offset within what the partition has, and changes nothing.
 """
 
-import csv
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 from odradek.base.clock import SYSTEM_CLOCK, Clock
 from odradek.base.errors import ErrorCode, KafkaError
-from odradek.cli.cluster_client import ClusterClient, TopicState, unknown_partition, unknown_topic
-from odradek.cli.group_admin import committed_offsets
-from odradek.cli.partition_offsets import EARLIEST, LATEST, list_offsets
-from odradek.cli.usage import WrongUsage
+from odradek.client.cluster_client import ClusterClient
+from odradek.client.group_admin import committed_offsets
+from odradek.client.partition_offsets import EARLIEST, LATEST, list_offsets
 from odradek.model.topology import TopicPartition
 
 Offsets = dict[TopicPartition, int]
@@ -157,54 +154,3 @@ def parse_duration(text: str) -> timedelta:
     parts = {name: float(value) for name, value in found.groupdict().items() if value and name != "sign"}
     duration = timedelta(**parts)
     return -duration if found["sign"] else duration
-
-
-def read_plan(path: Path, group: str | None, option: str) -> dict[str, Offsets]:
-    """A CSV of `topic,partition,offset`, or `group,topic,partition,offset`; the first form is about `group`."""
-    plans: dict[str, Offsets] = {}
-    try:
-        with open(path, newline="") as file:
-            lines = [(number, line) for number, line in enumerate(csv.reader(file), 1) if line]
-    except OSError as error:
-        raise WrongUsage(f"{path} can't be read: {error.strerror}", option) from None
-    for number, line in lines:
-        named = line[0] if len(line) == 4 else group
-        try:
-            topic, partition, offset = line[-3:] if len(line) == 4 else line
-            tp, position = TopicPartition(topic, int(partition)), int(offset)
-        except ValueError:
-            raise WrongUsage(
-                f"{path} line {number} is not topic,partition,offset or group,topic,partition,offset", option
-            ) from None
-        if named is None:
-            raise WrongUsage(f"{path} line {number} names no group, and none is given", option)
-        plans.setdefault(named, {})[tp] = position
-    if not plans:
-        raise WrongUsage(f"{path} is empty", option)
-    return plans
-
-
-def partitions_of(
-    topics: Mapping[str, TopicState], wanted: Iterable[str], option: str = "--topic"
-) -> list[TopicPartition]:
-    """`orders` is all its partitions, `orders:0,2` those two."""
-    chosen: dict[TopicPartition, None] = {}
-    for item in wanted:
-        topic, colon, numbers = item.partition(":")
-        if topic not in topics:
-            raise unknown_topic(topic)
-        there = [state.partition for state in topics[topic].partitions]
-        asked = _numbers(item, numbers, option) if colon else there
-        for number in asked:
-            tp = TopicPartition(topic, number)
-            if number not in there:
-                raise unknown_partition(tp, len(there))
-            chosen[tp] = None
-    return list(chosen)
-
-
-def _numbers(item: str, numbers: str, option: str) -> list[int]:
-    try:
-        return [int(number) for number in numbers.split(",")]
-    except ValueError:
-        raise WrongUsage(f"'{item}' is not TOPIC or TOPIC:0,1,2", option) from None

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from odradek.base.errors import ErrorCode, KafkaError
-from odradek.cli.cluster_client import ClusterClient
+from odradek.client.cluster_client import ClusterClient
 from odradek.model.topology import TopicPartition
 from odradek.protocol.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
 

@@ -11,7 +11,7 @@ from functools import partial
 from struct import Struct
 
 from odradek.base.errors import ErrorCode, KafkaError
-from odradek.cli.cluster_client import ClusterClient, R
+from odradek.client.cluster_client import ClusterClient, R
 from odradek.model.topology import TopicPartition
 from odradek.protocol.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 from odradek.protocol.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse

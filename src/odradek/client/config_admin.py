@@ -1,7 +1,7 @@
 """What the tools ask of a cluster about settings of topics and brokers: read them, check a change, make it.
 
-A broker is asked about its own settings, any broker about others. The cluster checks a change as a whole before it makes
-any of it.
+A broker is asked about its own settings, any broker about others. The cluster checks a change as a whole before it
+makes any of it.
 """
 
 import re
@@ -11,7 +11,7 @@ from enum import IntEnum
 from functools import partial
 
 from odradek.base.errors import ErrorCode, KafkaError
-from odradek.cli.cluster_client import NOT_YET_DONE, ClusterClient, R, unknown_topic
+from odradek.client.cluster_client import NOT_YET_DONE, ClusterClient, R, unknown_topic
 from odradek.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,

@@ -1,6 +1,6 @@
 import pytest
 
-from odradek.cli.config_admin import parse_changes
+from odradek.client.config_admin import parse_changes
 
 
 def test_brackets_hold_values_with_commas() -> None:
