@@ -130,12 +130,14 @@ class GroupTable:
             raise KafkaError(ErrorCode.INVALID_GROUP_ID)
         if (held := self._groups.get(group_id)) is not None:
             return held
-        tenure = self._tenures.get(self._log.partition_for(group_id))
-        if tenure is None:
-            raise KafkaError(ErrorCode.NOT_COORDINATOR)
-        if not tenure.loaded:
-            raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-        return None
+        # Both at one moment: a load that ends between two looks would make its groups seem never to have been.
+        with self._lock:
+            tenure = self._tenures.get(self._log.partition_for(group_id))
+            if tenure is None:
+                raise KafkaError(ErrorCode.NOT_COORDINATOR)
+            if not tenure.loaded:
+                raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+            return self._groups.get(group_id)
 
     def find_or_create(self, group_id: str) -> HeldGroup:
         now = Moment(self._clock.now_ms(), self._clock.monotonic_ms())

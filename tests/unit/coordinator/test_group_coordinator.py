@@ -16,6 +16,7 @@ from odradek.coordinator.group_coordinator import GroupCoordinator
 from odradek.coordinator.group_log import GroupLog
 from odradek.coordinator.group_records import CommittedOffset, decode_key
 from odradek.coordinator.group_requests import JoinAnswer, Joining, SyncAnswer, Syncing
+from odradek.coordinator.held_group import HeldGroup
 from odradek.log.log_dirs import LogDirs
 from odradek.model.metadata_image import MetadataCache
 from odradek.model.topic_names import OFFSETS_TOPIC
@@ -211,6 +212,29 @@ def test_while_loading_clients_are_told_to_ask_again(stage: Stage) -> None:
         stage.groups.list_groups()
     assert error_of(error) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     go_on.set()
+
+
+def test_who_asks_while_a_load_ends_is_not_told_that_nothing_was_committed(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.commit("g", 7)
+    stage.replicas.stop([KEPT_IN], delete=False)
+    table, go_on = stage.groups._table, threading.Event()
+    table._loader.submit(go_on.wait, WAIT_S)
+    stage.lead(wait=False)
+
+    class LoadedMeanwhile(dict[str, HeldGroup]):
+        """The load ends as soon as somebody has looked and found nothing."""
+
+        def get(self, key: str, default: object = None) -> object:  # type: ignore[override]
+            found = super().get(key)
+            if not go_on.is_set():
+                go_on.set()
+                stage.await_loaded()
+            return found
+
+    monkeypatch.setattr(table, "_groups", LoadedMeanwhile())
+    assert stage.committed("g") == 7
 
 
 def test_deleting_a_group_writes_tombstones_and_nothing_comes_back(stage: Stage) -> None:
