@@ -81,7 +81,7 @@ class KafkaPeer:
             "transaction.state.log.min.isr=1\n"
         )
         self._process.spawn(
-            self._java("-Xms256m", "-Xmx256m", "kafka.Kafka", str(self._properties)), self._directory / "broker.log"
+            self._java("-Xms256m", "-Xmx640m", "kafka.Kafka", str(self._properties)), self._directory / "broker.log"
         )
         deadline = time.monotonic() + 90
         while not serves(("127.0.0.1", self._port)):

@@ -3,6 +3,7 @@
 The answers must be the same in everything but words: error messages are our own, and so is documentation.
 """
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -28,7 +29,7 @@ from odradek.protocol.messages.incremental_alter_configs import IncrementalAlter
 
 from .conftest import Cluster, unused_name
 
-TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, NO_SUCH_TYPE = 2, 4, 8, 16, 77
+TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, NO_SUCH_TYPE = 2, 4, 8, 16, 32, 77
 SET, DELETE, APPEND, SUBTRACT, NO_SUCH_OPERATION = 0, 1, 2, 3, 9
 
 
@@ -123,6 +124,7 @@ def test_every_key_is_described_alike(pair: Pair, kind: int, version: int) -> No
         (BROKER_LOGGER, "7"),
         (CLIENT_METRICS, "any"),
         (CLIENT_METRICS, ""),
+        (GROUP, "any"),
         (NO_SUCH_TYPE, "any"),
     ],
 )
@@ -214,7 +216,10 @@ def test_replacing_everything_ends_alike(pair: Pair, version: int) -> None:
         (TOPIC, ""),
         (BROKER, "7"),
         (BROKER, "seven"),
+        (BROKER_LOGGER, "7"),
+        (BROKER_LOGGER, ""),
         (CLIENT_METRICS, "any"),
+        (GROUP, "any"),
         (NO_SUCH_TYPE, "any"),
     ],
 )
@@ -231,6 +236,102 @@ def test_a_key_that_a_running_broker_cannot_change(pair: Pair) -> None:
     changed = Changed(resource_type=BROKER, resource_name="0", configs=[change("broker.id", "1")])
     ours, theirs = pair.ask(IncrementalAlterConfigsRequest(resources=[changed]))
     assert ours.responses == theirs.responses
+
+
+MINE, EVERYBODY = "0", ""
+BROKER_STORY: list[tuple[str, list[Change]]] = [
+    (EVERYBODY, [change("log.retention.ms", "1000000"), change("log.flush.interval.ms", " 77 ")]),
+    (MINE, [change("log.retention.ms", "2000000"), change("com.example.plugin", "x")]),
+    (MINE, [change("log.cleanup.policy", "compact", APPEND)]),
+    (MINE, [change("log.cleanup.policy", "delete", SUBTRACT), change("compression.type", "gzip")]),
+    (MINE, [change("num.io.threads", "1", APPEND)]),
+    (MINE, [change("num.io.threads", "abc")]),
+    (MINE, [change("num.io.threads", "100")]),
+    (MINE, [change("num.io.threads", "1")]),
+    (MINE, [change("num.replica.fetchers", "0")]),
+    (MINE, [change("log.retention.hours", "7")]),
+    (EVERYBODY, [change("log.dirs", "/x")]),
+    (EVERYBODY, [change("listeners", "PLAINTEXT://127.0.0.1:1")]),
+    (EVERYBODY, [change("ssl.keystore.location", "/x")]),
+    (MINE, [change("ssl.keystore.password", "x")]),
+    (MINE, [change("log.cleaner.threads", "200")]),
+    (MINE, [change("log.cleaner.threads", "0")]),
+    (MINE, [change("max.connections.per.ip", "0")]),
+    (MINE, [change("max.connections.per.ip.overrides", "127.0.0.1:abc")]),
+    (MINE, [change("max.connections.per.ip.overrides", "127.0.0.9:500")]),
+    (MINE, [change("max.connection.creation.rate", "0")]),
+    (MINE, [change("log.retention.ms", "0")]),
+    (MINE, [change("log.roll.ms", "0")]),
+    (MINE, [change("metric.reporters", "x.y.Z")]),
+    (MINE, [change("leader.replication.throttled.rate", "abc")]),
+    (MINE, [change("leader.replication.throttled.rate", "1000000000")]),
+    (EVERYBODY, [change("leader.replication.throttled.rate", "1000000001")]),
+    (MINE, [change("broker.id", None, DELETE), change("no.such.key", None, DELETE)]),
+    (MINE, [change("log.retention.ms", None, DELETE)]),
+    (MINE, [change("flush.ms", "1"), change("flush.ms", "2")]),
+]
+
+
+def test_settings_of_brokers_change_alike(pair: Pair) -> None:
+    try:
+        for name, changes in BROKER_STORY:
+            resource = Changed(resource_type=BROKER, resource_name=name, configs=changes)
+            ours, theirs = pair.ask(IncrementalAlterConfigsRequest(resources=[resource]))
+            assert _codes(ours.responses) == _codes(theirs.responses), changes
+        for kind, name in ((BROKER, MINE), (BROKER, EVERYBODY), (TOPIC, pair.topic)):
+            request = DescribeConfigsRequest(resources=[described(kind, name)], include_synonyms=True)
+            mine = _set_since(pair.ours.send(request))
+            assert mine, name
+            assert _when_like(mine, pair.theirs, request) == mine
+    finally:
+        nothing = [Replaced(resource_type=BROKER, resource_name=name, configs=[]) for name in (MINE, EVERYBODY)]
+        answers = [answer.responses for answer in pair.ask(AlterConfigsRequest(resources=nothing))]
+        assert _codes(answers[0]) == _codes(answers[1])
+
+
+def _when_like(expected: dict[str, Any], theirs: BrokerClient, request: DescribeConfigsRequest) -> dict[str, Any]:
+    """Kafka obeys a moment after it has answered."""
+    deadline = time.monotonic() + 20
+    while (told := _set_since(theirs.send(request))) != expected and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return told
+
+
+def _set_since(answer: Any) -> dict[str, Any]:
+    """What was set while the broker ran, with all that is told of it."""
+    (result,) = answer.results
+    since = (ConfigSource.DYNAMIC_BROKER, ConfigSource.DYNAMIC_DEFAULT_BROKER)
+    return {
+        entry.name: (
+            entry.value,
+            entry.config_source,
+            entry.read_only,
+            entry.is_sensitive,
+            entry.config_type,
+            [(s.name, s.value, s.source) for s in entry.synonyms if s.source in since],
+        )
+        for entry in result.configs
+        if entry.config_source in since
+    }
+
+
+LOGGERS = [
+    (change("root", "INFO"), ErrorCode.NONE),
+    (change("root", "LOUD"), ErrorCode.INVALID_CONFIG),
+    (change("no.such.logger", "INFO"), ErrorCode.INVALID_CONFIG),
+    (change("root", None, DELETE), ErrorCode.INVALID_REQUEST),
+    (change("root", "INFO", APPEND), ErrorCode.INVALID_REQUEST),
+]
+
+
+@pytest.mark.parametrize(("level", "code"), LOGGERS)
+def test_levels_of_loggers_are_set_alike(pair: Pair, level: Change, code: ErrorCode) -> None:
+    changed = Changed(resource_type=BROKER_LOGGER, resource_name="0", configs=[level])
+    ours, theirs = pair.ask(IncrementalAlterConfigsRequest(resources=[changed]))
+    assert _codes(ours.responses) == _codes(theirs.responses) == [(BROKER_LOGGER, "0", code)]
+    ours, theirs = pair.ask(DescribeConfigsRequest(resources=[described(BROKER_LOGGER, "0", ["root"])]))
+    our, their = entries(ours.results[0])["root"], entries(theirs.results[0])["root"]
+    assert (our.value, our.config_source, our.read_only) == (their.value, their.config_source, their.read_only)
 
 
 def test_a_resource_named_twice_is_not_altered(pair: Pair) -> None:

@@ -1,4 +1,4 @@
-"""What the three config requests have in common: resource types, who may be altered, how a topic's overrides change."""
+"""What the three config requests have in common: resource types, who may be altered, how what is set for it changes."""
 
 import re
 from collections import Counter
@@ -7,8 +7,6 @@ from enum import IntEnum
 from typing import Protocol, TypeVar
 
 from odradek.api.context import BrokerServices
-from odradek.base.config.definition import UpdateMode
-from odradek.base.config.keys import BROKER_KEYS, DYNAMIC_ONLY_KEYS
 from odradek.base.config.topic_config import validate_topic_overrides
 from odradek.base.errors import ConfigError, ErrorCode, KafkaError
 
@@ -84,46 +82,27 @@ def set_overrides(broker: BrokerServices, topic: str, overrides: Mapping[str, st
 
 
 def set_broker_values(broker: BrokerServices, name: str, values: Mapping[str, str], *, validate_only: bool) -> None:
-    for key, text in values.items():
-        try:
-            DYNAMIC_ONLY_KEYS[key].parse(text)
-        except ConfigError as error:
-            where = f"ConfigResource(type=BROKER, name='{name}')"
-            message = f"Invalid config value for resource {where}: {error}"
-            raise KafkaError(ErrorCode.INVALID_REQUEST, message) from error
+    try:
+        broker.live.check(values, for_all=not name)
+    except ConfigError as error:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, str(error)) from error
     if not validate_only:
         broker.configs.set_broker(name, values)
 
 
-def is_dynamic(broker: BrokerServices, resource: Resource, names: Iterable[str]) -> bool:
-    """Whether this is a change of this broker, or of all, that can be made while they run."""
-    is_ours = not resource.resource_name or broker_id_of(resource.resource_name) == broker.id
-    return resource.resource_type == ResourceType.BROKER and is_ours and DYNAMIC_ONLY_KEYS.keys() >= set(names)
-
-
-def refuse(broker: BrokerServices, resource: Resource, names: Iterable[str]) -> None:
-    """Says why a resource that isn't a topic can't be altered."""
-    raise KafkaError(ErrorCode.INVALID_REQUEST, _refusal(broker, resource, names))
-
-
-def _refusal(broker: BrokerServices, resource: Resource, names: Iterable[str]) -> str:
-    match resource.resource_type:
-        case ResourceType.BROKER:
-            return _broker_refusal(broker, resource.resource_name, names)
-        case ResourceType.BROKER_LOGGER:
-            return "Altering broker loggers is not supported yet."
-        case ResourceType.CLIENT_METRICS:
-            return "AlterConfigs is only supported for topics and brokers, but resource type is CLIENT_METRICS"
-        case other:
-            return f"Unknown resource type {other}"
-
-
-def _broker_refusal(broker: BrokerServices, resource_name: str, names: Iterable[str]) -> str:
-    if resource_name and (broker_id := broker_id_of(resource_name)) != broker.id:
+def check_broker_name(broker: BrokerServices, name: str) -> None:
+    """An empty one stands for all brokers; any other must be this broker's id."""
+    if name and (broker_id := broker_id_of(name)) != broker.id:
         if broker_id is None:
-            return f"Node id must be an integer, but it is: {resource_name}"
-        return f"Unexpected broker id, expected {broker.id}, but received {resource_name}"
-    fixed = [name for name in names if name in BROKER_KEYS and BROKER_KEYS[name].update_mode is UpdateMode.READ_ONLY]
-    if fixed:
-        return f"Cannot update these configs dynamically: Set({', '.join(fixed)})"
-    return "Altering broker configs is not supported yet: set them in server.properties and restart the broker."
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
+        message = f"Unexpected broker id, expected {broker.id}, but received {name}"
+        raise KafkaError(ErrorCode.INVALID_REQUEST, message)
+
+
+def refuse(resource: Resource) -> None:
+    """Says why a resource that isn't a topic or a broker can't be altered."""
+    if resource.resource_type == ResourceType.CLIENT_METRICS:
+        message = "AlterConfigs is only supported for topics and brokers, but resource type is CLIENT_METRICS"
+    else:
+        message = f"Unknown resource type {resource.resource_type}"
+    raise KafkaError(ErrorCode.INVALID_REQUEST, message)

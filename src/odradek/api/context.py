@@ -10,6 +10,7 @@ from odradek.api.entity_configs import EntityConfigs
 from odradek.api.request_metrics import ApiTimings, Moments
 from odradek.base.clock import Clock
 from odradek.base.config.broker_config import BrokerConfig
+from odradek.base.config.live_config import LiveConfig
 from odradek.base.logs import get_logger
 from odradek.base.metrics import Registry
 from odradek.controller.controller import Controller
@@ -38,7 +39,7 @@ class BrokerServices:
     """The parts of the broker that handlers talk to. Made once by the composition root."""
 
     id: int
-    config: BrokerConfig
+    live: LiveConfig
     clock: Clock
     metadata: MetadataCache
     replicas: ReplicaManager
@@ -52,6 +53,11 @@ class BrokerServices:
     fetch_sessions: FetchSessions
     groups: GroupCoordinator
     metrics: Registry
+
+    @property
+    def config(self) -> BrokerConfig:
+        """As it is now."""
+        return self.live.current
 
 
 class RequestContext:

@@ -6,19 +6,19 @@ Every broker learns of a change by the notice that is left with it; the one that
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
-from odradek.base.config.broker_config import BrokerConfig
+from odradek.base.config.live_config import LiveConfig
 from odradek.base.config.topic_config import TopicConfig
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.model.metadata_image import MetadataCache
+from odradek.zk.known_configs import KnownConfigs
 from odradek.zk.session import ZkUnavailable
 from odradek.zk.store import ZkStore
-from odradek.zk.topic_configs import TopicConfigs
 from odradek.zk.znodes import DEFAULT_ENTITY
 
 
 class EntityConfigs:
-    def __init__(self, config: BrokerConfig, store: ZkStore, known: TopicConfigs, metadata: MetadataCache) -> None:
-        self._config = config
+    def __init__(self, live: LiveConfig, store: ZkStore, known: KnownConfigs, metadata: MetadataCache) -> None:
+        self._live = live
         self._store = store
         self._known = known
         self._metadata = metadata
@@ -33,12 +33,11 @@ class EntityConfigs:
     def set_topic(self, topic: str, overrides: Mapping[str, str]) -> None:
         with _answered_in_time():
             self._store.set_config("topics", topic, overrides)
-        self._known.look_up([topic])
-        self._known.on_change("topics", topic)
+        self._known.read_now("topics", topic)
 
     def effective(self, topic: str) -> TopicConfig:
         """What the topic's logs are run by, as far as this broker knows; it reads nothing."""
-        return TopicConfig.of(self._config, self._known.of(topic))
+        return TopicConfig.of(self._live.current, self._known.of(topic))
 
     def look_up(self, topics: Iterable[str]) -> None:
         """Reads what is set for topics that are new here, whose creation leaves no notice."""
@@ -52,6 +51,7 @@ class EntityConfigs:
     def set_broker(self, name: str, values: Mapping[str, str]) -> None:
         with _answered_in_time():
             self._store.set_config("brokers", name or DEFAULT_ENTITY, values)
+        self._known.read_now("brokers", name or DEFAULT_ENTITY)
 
 
 @contextmanager

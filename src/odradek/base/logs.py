@@ -15,6 +15,9 @@ from collections.abc import Callable
 from typing import TextIO
 
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+THRESHOLDS = {"TRACE": 5, "DEBUG": 10, "INFO": 20, "WARN": 30, "ERROR": 40, "FATAL": 50}
+"""From where on lines are written, as Kafka's tools call it. Nothing here is written below debug or above error."""
+ROOT = "root"
 _NEEDS_QUOTES = frozenset(' "=')
 _SHOWN_CHARACTERS_MAX = 2000
 
@@ -24,10 +27,12 @@ Render = Callable[[float, str, str, str, dict[str, object]], str]
 class Logger:
     """The log of one module. Values are shown as they are; give what a reader needs, and no secrets."""
 
-    __slots__ = ("_part",)
+    __slots__ = ("_part", "threshold")
 
     def __init__(self, part: str) -> None:
         self._part = part
+        self.threshold: int | None = None
+        """None: that of all loggers."""
 
     def debug(self, event: str, **values: object) -> None:
         self._log("debug", event, values)
@@ -46,12 +51,29 @@ class Logger:
         self._log("error", event, {**values, "traceback": traceback.format_exc().rstrip()})
 
     def _log(self, level: str, event: str, values: dict[str, object]) -> None:
-        if LEVELS[level] >= _output.level:
+        if LEVELS[level] >= (self.threshold or _output.level):
             _output.write(level, self._part, event, values)
 
 
 def get_logger(name: str) -> Logger:
-    return Logger(name.removeprefix("odradek."))
+    part = name.removeprefix("odradek.")
+    return _loggers.setdefault(part, Logger(part))
+
+
+def thresholds() -> dict[str, str]:
+    """From where on each logger of this process writes; `ROOT` stands for those that have no threshold of their own."""
+    names = {value: name for name, value in THRESHOLDS.items()}
+    levels = {part: logger.threshold or _output.level for part, logger in sorted(_loggers.items())}
+    return {part: names[level] for part, level in {ROOT: _output.level, **levels}.items()}
+
+
+def set_threshold(part: str, name: str | None) -> None:
+    """None: what the others have. KeyError for a logger or a threshold that there isn't."""
+    if part == ROOT:
+        assert name is not None, "the others have none to go back to"
+        _output.level = THRESHOLDS[name]
+    else:
+        _loggers[part].threshold = None if name is None else THRESHOLDS[name]
 
 
 def configure(*, json: bool = False, level: str = "info", stream: TextIO | None = None) -> None:
@@ -104,3 +126,4 @@ class _Output:
 
 
 _output = _Output()
+_loggers: dict[str, Logger] = {}

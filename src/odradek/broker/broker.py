@@ -21,6 +21,7 @@ from odradek.api.entity_configs import EntityConfigs
 from odradek.base.clock import SYSTEM_CLOCK
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.listeners import SecurityProtocol
+from odradek.base.config.live_config import LiveConfig
 from odradek.base.errors import ConfigError, FatalError
 from odradek.base.logs import get_logger
 from odradek.base.metrics import Registry
@@ -50,6 +51,7 @@ from odradek.replication.fetch_sessions import FetchSessions
 from odradek.replication.fetchers import Fetchers
 from odradek.replication.isr_changes import ControllerWay, IsrChanges, Way, ZooKeeperWay
 from odradek.replication.replica_manager import ReplicaManager
+from odradek.zk.known_configs import KnownConfigs
 from odradek.zk.registration import (
     BrokerRegistrar,
     ensure_roots,
@@ -58,8 +60,7 @@ from odradek.zk.registration import (
 )
 from odradek.zk.session import SessionEvent, ZkSession
 from odradek.zk.store import ZkStore
-from odradek.zk.topic_configs import TopicConfigs
-from odradek.zk.znodes import ConfigChanges
+from odradek.zk.znodes import DEFAULT_ENTITY, ConfigChanges
 
 log = get_logger(__name__)
 
@@ -73,7 +74,7 @@ class BrokerServer:
     """One broker. `start` returns when it serves; `wait` until it is told to stop, or can't go on."""
 
     def __init__(self, config: BrokerConfig) -> None:
-        self.config = config
+        self._live = LiveConfig(config)
         self.id = -1
         self.port = 0
         self._clock = SYSTEM_CLOCK
@@ -83,6 +84,11 @@ class BrokerServer:
         self._on_session_event: list[Callable[[SessionEvent], None]] = []
         self._on_znode: list[Callable[[str], None]] = []
         self._records: Records = NOTHING_RECORDED
+
+    @property
+    def config(self) -> BrokerConfig:
+        """As it is now."""
+        return self._live.current
 
     # ---- life
 
@@ -136,6 +142,10 @@ class BrokerServer:
         self.id = self._settle_id(logs, session, cluster_id)
         self._records = start_recorder(self.id, config, self._clock, started)
         self._on_session_event.append(recording_session(self._records))
+        store = ZkStore(session)
+        self._live.on_change.append(lambda before, after: logs.reconfigure(after))
+        self._live.adopt(store.load_config("brokers", str(self.id)), store.load_config("brokers", DEFAULT_ENTITY))
+        config = self.config
 
         logs.load()
         started.callback(logs.close)
@@ -148,7 +158,6 @@ class BrokerServer:
 
         metadata = MetadataCache(MetadataImage(cluster_id))
         gate = ControlGate()
-        store = ZkStore(session)
         replicas = self._start_replication(logs, metadata, store, reaper, gate, started)
         services = self._services(session, store, logs, metadata, reaper, gate, replicas, started)
         dispatcher = Dispatcher(services)
@@ -164,6 +173,8 @@ class BrokerServer:
         cleaner = LogCleaner(config, replicas.partitions, logs.cleaned, self._clock)
         started.callback(cleaner.stop)
         cleaner.start()
+        self._live.on_change.append(lambda before, after: cleaner.reconfigure(after))
+        self._live.on_change.append(lambda before, after: server.reconfigure(_server_settings(after)))
         register_cleaner_metrics(services.metrics, cleaner, self._clock)
         server.start()
         services.controller.start()
@@ -196,6 +207,7 @@ class BrokerServer:
         )
         started.callback(fetchers.stop)
         replicas.fetchers = fetchers
+        self._live.on_change.append(lambda before, after: fetchers.reconfigure(after))
         link = ControllerLink(self.id, config, metadata)
         way: Way = ControllerWay(self.id, lambda: gate.broker_epoch, link.send)
         if not asks_controller(str(config.get("inter.broker.protocol.version"))):
@@ -225,16 +237,18 @@ class BrokerServer:
         link = ControllerLink(self.id, config, metadata)
         topics = TopicAdmin(controller, config, store, metadata, reaper, link.send)
         started.callback(topics.stop)
+        self._live.on_change.append(lambda before, after: controller.reconfigure(after))
+        self._live.on_change.append(lambda before, after: topics.reconfigure(after))
         started.callback(link.close)
         groups = GroupCoordinator(config, GroupLog(config, replicas, metadata, clock), reaper, clock)
         started.callback(groups.stop)
         replicas.on_lead, replicas.on_resign = groups.lead, groups.resign
-        known_configs = TopicConfigs(session, clock)
-        configs = EntityConfigs(config, store, known_configs, metadata)
+        known_configs = KnownConfigs(session, clock)
+        configs = EntityConfigs(self._live, store, known_configs, metadata)
         moves = DirectoryMoves(replicas, logs, config, clock)
         started.callback(moves.stop)
         replicas.on_host = moves.resume
-        application = ConfigApplication(self.id, known_configs, configs, replicas, moves, controller)
+        application = ConfigApplication(self.id, self._live, known_configs, configs, replicas, moves, controller)
         self._follow_configs(application, known_configs)
         started.callback(known_configs.stop)
         failures = DirectoryFailures(self.id, replicas, store)
@@ -242,7 +256,7 @@ class BrokerServer:
         logs.on_offline = failures.failed
         return BrokerServices(
             id=self.id,
-            config=config,
+            live=self._live,
             clock=clock,
             metadata=metadata,
             replicas=replicas,
@@ -260,7 +274,7 @@ class BrokerServer:
             metrics=Registry(),
         )
 
-    def _follow_configs(self, application: ConfigApplication, known: TopicConfigs) -> None:
+    def _follow_configs(self, application: ConfigApplication, known: KnownConfigs) -> None:
         def znode_changed(path: str) -> None:
             if path == ConfigChanges.path:
                 known.refresh()

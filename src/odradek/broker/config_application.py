@@ -1,64 +1,74 @@
-"""Changes of configuration, applied where they matter: to open logs, to replication throttles, to the controller."""
+"""Changes of configuration, applied where they matter: to open logs, to the broker itself, to the controller."""
+
+import threading
 
 from odradek.api.entity_configs import EntityConfigs
+from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.keys import DYNAMIC_ONLY_KEYS
-from odradek.base.errors import ConfigError
-from odradek.base.logs import get_logger
+from odradek.base.config.live_config import LiveConfig
 from odradek.controller.controller import Controller
 from odradek.controller.events import TopicConfigsChanged
 from odradek.replication.directory_moves import DirectoryMoves
 from odradek.replication.replica_manager import ReplicaManager
-from odradek.zk.topic_configs import TopicConfigs
+from odradek.zk.known_configs import KnownConfigs
 from odradek.zk.znodes import DEFAULT_ENTITY
-
-log = get_logger(__name__)
 
 
 class ConfigApplication:
     def __init__(
         self,
         broker_id: int,
-        known: TopicConfigs,
+        live: LiveConfig,
+        known: KnownConfigs,
         configs: EntityConfigs,
         replicas: ReplicaManager,
         moves: DirectoryMoves,
         controller: Controller,
     ) -> None:
         self._broker_id = broker_id
+        self._live = live
         self._known = known
         self._configs = configs
         self._replicas = replicas
         self._moves = moves
         self._controller = controller
+        self._applying = threading.Lock()  # else an older state that was read first could be adopted last
+        live.on_change.append(self._apply_defaults)
 
     def apply(self, entity_type: str, name: str) -> None:
-        if entity_type == "topics":
-            self._apply_to_topic(name)
-        elif name in (str(self._broker_id), DEFAULT_ENTITY):
-            self.apply_to_broker()
-
-    def _apply_to_topic(self, topic: str) -> None:
-        tps = [tp for tp in self._replicas.partitions.copy() if tp.topic == topic]
-        self._replicas.update_config(tps, self._configs.effective(topic))
-        self._controller.submit(TopicConfigsChanged(frozenset({topic})))
+        match entity_type:
+            case "topics":
+                self._apply_to_topic(name)
+                self._controller.submit(TopicConfigsChanged(frozenset({name})))
+            case "brokers" if name in (str(self._broker_id), DEFAULT_ENTITY):
+                self.apply_to_broker()
 
     def apply_to_broker(self) -> None:
+        """What is set for it and for all brokers, as it is known now."""
+        with self._applying:
+            self._live.adopt(self._known.of_broker(str(self._broker_id)), self._known.of_broker(DEFAULT_ENTITY))
         self._replicas.quotas.set_rates(
             leader=self._rate("leader.replication.throttled.rate"),
             follower=self._rate("follower.replication.throttled.rate"),
         )
         self._moves.set_rate(self._rate("replica.alter.log.dirs.io.max.bytes.per.second"))
 
+    def _apply_defaults(self, before: BrokerConfig, after: BrokerConfig) -> None:
+        """What topics don't say themselves comes from the broker."""
+        defaults = (before.topic_defaults, before.producer_id_expiration_ms)
+        if defaults != (after.topic_defaults, after.producer_id_expiration_ms):
+            for topic in {tp.topic for tp in self._replicas.partitions.copy()}:
+                self._apply_to_topic(topic)
+
+    def _apply_to_topic(self, topic: str) -> None:
+        tps = [tp for tp in self._replicas.partitions.copy() if tp.topic == topic]
+        self._replicas.update_config(tps, self._configs.effective(topic))
+
     def _rate(self, key: str) -> int | None:
         """The broker's own, else that of all brokers."""
-        for name in (str(self._broker_id), DEFAULT_ENTITY):
-            text = self._known.of_broker(name).get(key)
-            if text is None:
-                continue
-            try:
-                rate = DYNAMIC_ONLY_KEYS[key].parse(text)
-                assert isinstance(rate, int)
-                return rate
-            except ConfigError as error:
-                log.error("setting is ignored", error=str(error))
-        return None
+        text = self._live.own.get(key, self._live.of_all.get(key))
+        if text is None:
+            return None
+        rate = DYNAMIC_ONLY_KEYS[key].parse(text)
+        assert isinstance(rate, int)
+        return rate

@@ -14,7 +14,7 @@ from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
 from odradek.controller.event_queue import EventQueue
-from odradek.controller.events import ControllerElected, Event
+from odradek.controller.events import ControllerElected, Event, UncleanElectionDefaultChanged
 from odradek.controller.office import Office
 from odradek.controller.performer import TenureOver
 from odradek.controller.znode_events import event_of_znode
@@ -104,6 +104,12 @@ class Controller:
         self._queue.put_first(_Stop())
         if self._thread.ident is not None:
             self._thread.join(STOP_WAIT_SECONDS)
+
+    def reconfigure(self, config: BrokerConfig) -> None:
+        """For this tenure and the next: whether elections may be unclean where a topic doesn't say."""
+        before, self._config = self._config, config
+        if config.unclean_leader_election_enable != before.unclean_leader_election_enable:
+            self.submit(UncleanElectionDefaultChanged(config.unclean_leader_election_enable))
 
     @property
     def is_active(self) -> bool:

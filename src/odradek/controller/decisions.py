@@ -31,6 +31,7 @@ _DECISIONS: Mapping[type, Callable[[ControllerContext, Any], Decision[None]]] = 
     events.TopicsChanged: topic_changes.topics_changed,
     events.TopicAssignmentChanged: topic_changes.topic_assignment_changed,
     events.TopicConfigsChanged: topic_changes.topic_configs_changed,
+    events.UncleanElectionDefaultChanged: topic_changes.unclean_election_default_changed,
     events.TopicDeletionAsked: topic_deletion.deletion_asked,
     events.IsrChangesNotified: isr_news.isr_changes_notified,
     events.LogDirsFailed: isr_news.log_dirs_failed,

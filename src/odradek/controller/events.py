@@ -160,6 +160,13 @@ class TopicConfigsChanged:
     topics: frozenset[str] = field(default_factory=frozenset)
 
 
+@dataclass(frozen=True, slots=True)
+class UncleanElectionDefaultChanged:
+    """What holds for topics that don't say whether they may be led by a replica that isn't in sync."""
+
+    enabled: bool
+
+
 Event: TypeAlias = (
     ControllerElected
     | BrokersChanged
@@ -180,4 +187,5 @@ Event: TypeAlias = (
     | ReassignmentsAsked
     | ReassignmentsListed
     | TopicConfigsChanged
+    | UncleanElectionDefaultChanged
 )

@@ -76,6 +76,9 @@ class TopicAdmin:
     def stop(self) -> None:
         self._creator.shutdown(wait=True, cancel_futures=True)
 
+    def reconfigure(self, config: BrokerConfig) -> None:
+        self._config = config
+
     # --- what clients ask ----------------------------------------------------------------------------------------
 
     def create(

@@ -17,7 +17,12 @@ from odradek.controller.effects import (
     WriteAssignment,
 )
 from odradek.controller.election import ElectionStrategy
-from odradek.controller.events import TopicAssignmentChanged, TopicConfigsChanged, TopicsChanged
+from odradek.controller.events import (
+    TopicAssignmentChanged,
+    TopicConfigsChanged,
+    TopicsChanged,
+    UncleanElectionDefaultChanged,
+)
 from odradek.controller.partition_machine import elect_missing_leaders, move_partitions
 from odradek.controller.replica_machine import move_replicas
 from odradek.model.topology import ZERO_UUID, TopicAssignment, TopicPartition
@@ -67,6 +72,14 @@ def topic_configs_changed(context: ControllerContext, event: TopicConfigsChanged
     """Unclean elections may be allowed now, for these topics or, where none is named, for all."""
     named = [tp for topic in sorted(event.topics) for tp in context.partitions_of(topic)]
     yield from elect_missing_leaders(context, named if event.topics else None)
+
+
+def unclean_election_default_changed(
+    context: ControllerContext, event: UncleanElectionDefaultChanged
+) -> Decision[None]:
+    context.unclean_election_default = event.enabled
+    if event.enabled:
+        yield from elect_missing_leaders(context, None)
 
 
 def watch_topics(topics: Iterable[str]) -> Watch:

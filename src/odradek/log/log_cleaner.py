@@ -24,6 +24,14 @@ from odradek.model.topology import TopicPartition
 Host = TypeVar("Host", bound=CleanableLog)
 
 _MAX_MAP_BYTES = 2**31 - 1
+_SETTINGS = (
+    "log.cleaner.threads",
+    "log.cleaner.backoff.ms",
+    "log.cleaner.dedupe.buffer.size",
+    "log.cleaner.io.buffer.load.factor",
+    "log.cleaner.io.buffer.size",
+    "log.cleaner.io.max.bytes.per.second",
+)
 
 log = get_logger(__name__)
 
@@ -39,18 +47,34 @@ class LogCleaner:
         self.last_stats = CleaningStats()
         self.uncleanable: dict[TopicPartition, PartitionLog] = {}
         """Logs that couldn't be cleaned, and won't be tried again."""
-        self._config = config
         self._hosts = hosts
         self._cleaned = cleaned
         self._clock = clock
         self._stopping = threading.Event()
         self._choosing = threading.Lock()
         self._in_progress: set[TopicPartition] = set()
+        self._threads: list[threading.Thread] = []
+        self._lifecycle = threading.Lock()
+        self._is_over = False
+        self._use(config)
+
+    def _use(self, config: BrokerConfig) -> None:
+        self._config = config
         self._backoff_s = config.integer("log.cleaner.backoff.ms") / 1000
         rate = config.get("log.cleaner.io.max.bytes.per.second")
         assert isinstance(rate, float)
-        self._throttle = IoThrottle(rate, clock, self._stopping.wait)
-        self._threads: list[threading.Thread] = []
+        self._throttle = IoThrottle(rate, self._clock, self._stopping.wait)
+
+    def reconfigure(self, config: BrokerConfig) -> None:
+        """As Kafka does it: the threads end, and others begin."""
+        if all(config.get(name) == self._config.get(name) for name in _SETTINGS):
+            return
+        with self._lifecycle:
+            if not self._is_over:
+                self._stop_threads()
+                self._stopping.clear()
+                self._use(config)
+                self.start()
 
     def start(self) -> None:
         if not self._config.get("log.cleaner.enable"):
@@ -65,9 +89,15 @@ class LogCleaner:
 
     def stop(self) -> None:
         """Returns when no thread touches a log any more. What was being cleaned stays as it was."""
+        with self._lifecycle:
+            self._is_over = True
+            self._stop_threads()
+
+    def _stop_threads(self) -> None:
         self._stopping.set()
         for thread in self._threads:
             thread.join()
+        self._threads.clear()
 
     @property
     def dead_threads(self) -> int:

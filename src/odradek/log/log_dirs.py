@@ -257,6 +257,10 @@ class LogDirs(DirectoryTable):
 
         self._background.once(f"topic id of {opened.partition}", settle)
 
+    def reconfigure(self, config: BrokerConfig) -> None:
+        """For what is done from now on; logs that are open have a configuration of their own."""
+        self._config = config
+
     def log_config(self, config: TopicConfig) -> LogConfig:
         return LogConfig.of(config, self._config.producer_id_expiration_ms)
 

@@ -28,7 +28,8 @@ class Acceptor:
         """Binds at once, so that a port that is taken stops the broker's start."""
         self._listener = listener
         self._settings = settings
-        self._processors = processors
+        self.processors = processors
+        """Taken in turn by new connections. Replaced as a whole, by any thread."""
         self._quotas = quotas
         self._make_room = make_room
         self._count = 0
@@ -86,7 +87,8 @@ class Acceptor:
             client_host=host,
             client_port=port,
         )
-        self._processors[self._count % len(self._processors)].adopt(accepted)
+        processors = self.processors
+        processors[self._count % len(processors)].adopt(accepted)
         self._count += 1
 
     def _tune(self, connected: socket.socket) -> None:

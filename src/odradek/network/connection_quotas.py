@@ -55,6 +55,11 @@ class ConnectionQuotas:
                 del self._per_host[host]
             self._changed.notify()
 
+    def reconfigure(self, settings: ServerSettings) -> None:
+        with self._changed:
+            self._settings = settings
+            self._changed.notify_all()
+
     def stop(self) -> None:
         with self._changed:
             self._stopped = True

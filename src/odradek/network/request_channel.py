@@ -4,6 +4,7 @@ Processors offer, handlers take. A full queue refuses; whoever was refused keeps
 connection, and is woken once there is room. Handler threads are started when there is work and none of them is free.
 """
 
+import itertools
 import threading
 from collections import deque
 from typing import Protocol
@@ -28,6 +29,7 @@ class RequestChannel:
         self._queue: deque[InboundRequest] = deque()
         self._refused: set[Waiter] = set()
         self._threads: list[threading.Thread] = []
+        self._numbers = itertools.count()
         self._idle_threads = 0
         self._stopped = False
 
@@ -48,16 +50,23 @@ class RequestChannel:
                 self._start_thread()
             return True
 
+    def resize(self, max_threads: int) -> None:
+        """So many handlers from now on; those beyond it end when they have answered what they have."""
+        with self._changed:
+            self._max_threads = max_threads
+            self._changed.notify_all()
+
     def stop(self, timeout_s: float) -> None:
         """Let the handlers finish what they have and what is queued, as far as the time allows."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()
-        for thread in self._threads:
+            threads = self._threads.copy()
+        for thread in threads:
             thread.join(timeout_s)
 
     def _start_thread(self) -> None:
-        thread = threading.Thread(target=self._handle, name=f"handler-{len(self._threads)}", daemon=True)
+        thread = threading.Thread(target=self._handle, name=f"handler-{next(self._numbers)}", daemon=True)
         self._threads.append(thread)
         thread.start()
 
@@ -69,14 +78,22 @@ class RequestChannel:
                 log.exception("request failed", connection=request.connection.id)
                 request.close_connection("its request failed")
 
+    def _is_surplus(self) -> bool:
+        if len(self._threads) <= self._max_threads:
+            return False
+        self._threads.remove(threading.current_thread())
+        return True
+
     def _take(self) -> InboundRequest | None:
         with self._changed:
             while not self._queue:
-                if self._stopped:
+                if self._stopped or self._is_surplus():
                     return None
                 self._idle_threads += 1
                 self._changed.wait()
                 self._idle_threads -= 1
+            if self._is_surplus():
+                return None
             request = self._queue.popleft()
             refused, self._refused = self._refused, set()
         for waiter in refused:

@@ -5,6 +5,9 @@ acceptor ──▶ processor ──▶ application.begin          (cannot block:
                  └──▶ request channel ──▶ application.run   (may block: served on a handler thread)
 """
 
+import threading
+from collections.abc import Iterable
+
 from odradek.base.logs import get_logger
 from odradek.network.acceptor import Acceptor
 from odradek.network.connection import Connection
@@ -15,6 +18,8 @@ from odradek.network.request_channel import RequestChannel
 from odradek.network.settings import ServerSettings
 
 log = get_logger(__name__)
+
+_SURPLUS_DRAIN_S = 2.0
 
 
 class SocketServer:
@@ -28,6 +33,8 @@ class SocketServer:
         self._quotas = ConnectionQuotas(settings)
         self._unprotected: list[Processor] = []
         self._acceptors: dict[str, Acceptor] = {}
+        self._resizing = threading.Lock()
+        self._stopped = False
 
     @property
     def connections(self) -> int:
@@ -50,13 +57,7 @@ class SocketServer:
         """Open every listener's port; clients queue there until `start`. Raises FatalError if one can't be had."""
         try:
             for listener in self.settings.listeners:
-                processors = [
-                    self._new_processor(f"network-{listener.name}-{number}")
-                    for number in range(self.settings.num_network_threads)
-                ]
-                self.processors += processors
-                if not self._quotas.is_protected(listener.name):
-                    self._unprotected += processors
+                processors = self._new_processors(listener.name, range(self.settings.num_network_threads))
                 self._acceptors[listener.name] = Acceptor(
                     listener, self.settings, processors, self._quotas, self._make_room
                 )
@@ -73,9 +74,36 @@ class SocketServer:
             acceptor.start()
             log.info("listening", listener=name, port=acceptor.port)
 
+    def reconfigure(self, settings: ServerSettings) -> None:
+        """Limits and numbers of threads may differ. Connections of a thread that is too many are closed."""
+        with self._resizing:
+            if self._stopped:
+                return
+            before, self.settings = self.settings, settings
+            self._quotas.reconfigure(settings)
+            self.channel.resize(settings.num_io_threads)
+            if settings.num_network_threads != before.num_network_threads:
+                for name, acceptor in self._acceptors.items():
+                    self._resize(name, acceptor)
+
+    def _resize(self, name: str, acceptor: Acceptor) -> None:
+        kept, count = list(acceptor.processors), self.settings.num_network_threads
+        added = self._new_processors(name, range(len(kept), count))
+        for processor in added:
+            processor.start()
+        acceptor.processors = kept[:count] + added
+        for surplus in kept[count:]:
+            surplus.drain(_SURPLUS_DRAIN_S)
+            surplus.join()
+            self.processors.remove(surplus)
+            if surplus in self._unprotected:
+                self._unprotected.remove(surplus)
+
     def stop(self, drain_s: float = 2.0) -> None:
         """Accept no more, read no more, send the answers that come within the time, close."""
         self._quotas.stop()
+        with self._resizing:
+            self._stopped = True
         for acceptor in self._acceptors.values():
             acceptor.stop()
         for processor in self.processors:
@@ -83,6 +111,13 @@ class SocketServer:
         for processor in self.processors:
             processor.join()
         self.channel.stop(drain_s)
+
+    def _new_processors(self, listener: str, numbers: Iterable[int]) -> list[Processor]:
+        processors = [self._new_processor(f"network-{listener}-{number}") for number in numbers]
+        self.processors += processors
+        if not self._quotas.is_protected(listener):
+            self._unprotected += processors
+        return processors
 
     def _new_processor(self, name: str) -> Processor:
         return Processor(name, self.settings, self._application, self.channel, self, self._connection_closed)

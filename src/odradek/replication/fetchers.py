@@ -44,22 +44,35 @@ class Fetchers:
         self._lock = threading.Lock()
         self._loops: dict[LoopKey, FetchLoop] = {}
         self._loop_of: dict[TopicPartition, FetchLoop] = {}
+        self._orders: dict[TopicPartition, Following] = {}
         self._is_stopped = False
+
+    def reconfigure(self, config: BrokerConfig) -> None:
+        """Another number of loops: what is followed is spread over them anew."""
+        with self._lock:
+            if config.num_replica_fetchers == self._loops_per_leader:
+                return
+            self._loops_per_leader = config.num_replica_fetchers
+            self._follow(self._orders.copy())
 
     def follow(self, orders: Mapping[TopicPartition, Following]) -> None:
         """Copy these from now on. An order for a partition that is being copied takes the place of the earlier one."""
+        with self._lock:
+            self._follow(orders)
+
+    def _follow(self, orders: Mapping[TopicPartition, Following]) -> None:
+        if self._is_stopped:
+            return
         by_loop: defaultdict[LoopKey, dict[TopicPartition, Following]] = defaultdict(dict)
         for tp, order in orders.items():
             number = loop_number(tp, self._loops_per_leader)
             by_loop[LoopKey(order.leader_id, order.endpoint, number)][tp] = order
-        with self._lock:
-            if self._is_stopped:
-                return
-            for key, ours in by_loop.items():
-                loop = self._loops.get(key) or self._start(key)
-                self._leave(tp for tp in ours if self._loop_of.get(tp) is not loop)
-                self._loop_of |= dict.fromkeys(ours, loop)
-                loop.follow(ours)
+        for key, ours in by_loop.items():
+            loop = self._loops.get(key) or self._start(key)
+            self._leave(tp for tp in ours if self._loop_of.get(tp) is not loop)
+            self._loop_of |= dict.fromkeys(ours, loop)
+            self._orders |= ours
+            loop.follow(ours)
 
     def unfollow(self, tps: Iterable[TopicPartition]) -> None:
         with self._lock:
@@ -71,6 +84,7 @@ class Fetchers:
             loops = [*self._loops.values()]
             self._loops.clear()
             self._loop_of.clear()
+            self._orders.clear()
         for loop in loops:
             loop.begin_stop()
         clock = self._surroundings.clock
@@ -87,6 +101,7 @@ class Fetchers:
     def _leave(self, tps: Iterable[TopicPartition]) -> None:
         by_loop: defaultdict[FetchLoop, list[TopicPartition]] = defaultdict(list)
         for tp in tps:
+            self._orders.pop(tp, None)
             if (loop := self._loop_of.pop(tp, None)) is not None:
                 by_loop[loop].append(tp)
         for loop, leaving in by_loop.items():

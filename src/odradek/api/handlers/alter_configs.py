@@ -1,14 +1,13 @@
-"""AlterConfigs (key 33): all of a topic's overrides are replaced by those given.
+"""AlterConfigs (key 33): all that is set for a topic, for this broker or for all brokers is replaced by what is given.
 
-Versions 0-2. Of brokers only the limits of a move of replicas can be altered. Not done: the other settings of
-brokers, which are refused with INVALID_REQUEST.
+Versions 0-2. What a broker can't change while it runs is refused with INVALID_REQUEST. Not done: nothing.
 """
 
 from odradek.api.config_changes import (
     ResourceType,
+    check_broker_name,
     check_keys,
     current_overrides,
-    is_dynamic,
     outcomes,
     refuse,
     set_broker_values,
@@ -37,18 +36,16 @@ def alter_configs(request: AlterConfigsRequest, ctx: RequestContext) -> AlterCon
 def _alter(broker: BrokerServices, resource: AlterConfigsResource, *, validate_only: bool) -> None:
     names = [config.name for config in resource.configs]
     check_keys(names, [config.name for config in resource.configs if config.value is None])
+    values = {config.name: config.value for config in resource.configs if config.value is not None}
     match resource.resource_type:
         case ResourceType.TOPIC:
             current_overrides(broker, resource.resource_name)
-            overrides = {config.name: config.value for config in resource.configs if config.value is not None}
-            set_overrides(broker, resource.resource_name, overrides, validate_only=validate_only)
-        case ResourceType.BROKER if is_dynamic(broker, resource, names):
-            values = {config.name: config.value for config in resource.configs if config.value is not None}
+            set_overrides(broker, resource.resource_name, values, validate_only=validate_only)
+        case ResourceType.BROKER:
+            check_broker_name(broker, resource.resource_name)
             set_broker_values(broker, resource.resource_name, values, validate_only=validate_only)
-        case ResourceType.BROKER_LOGGER:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource.resource_type}")
         case _:
-            refuse(broker, resource, names)
+            refuse(resource)
 
 
 def _answer(resource: AlterConfigsResource, error: KafkaError | None) -> AlterConfigsResourceResponse:

@@ -75,7 +75,7 @@ def _created(topic: CreatedTopic, ctx: RequestContext) -> CreatableTopicResult:
                 config_source=entry.source,
                 is_sensitive=entry.sensitive,
             )
-            for entry in describe_topic(ctx.broker.config, topic.overrides)
+            for entry in describe_topic(ctx.broker.live, topic.overrides)
         ],
     )
 

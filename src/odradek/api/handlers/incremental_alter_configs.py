@@ -1,26 +1,28 @@
-"""IncrementalAlterConfigs (key 44): a topic's overrides are set, deleted, appended to or subtracted from, one by one.
+"""IncrementalAlterConfigs (key 44): what is set for a topic, for this broker or for all brokers is set, deleted,
+appended to or subtracted from, one by one; and the levels of this broker's loggers.
 
-Versions 0-1. Of brokers only the limits of a move of replicas can be altered. Not done: the other settings of
-brokers, and broker loggers, which are refused with INVALID_REQUEST.
+Versions 0-1. What a broker can't change while it runs is refused with INVALID_REQUEST. Not done: nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 
 from odradek.api.config_changes import (
     ResourceType,
+    broker_id_of,
+    check_broker_name,
     check_keys,
     current_overrides,
-    is_dynamic,
     outcomes,
     refuse,
     set_broker_values,
     set_overrides,
 )
 from odradek.api.context import BrokerServices, RequestContext
+from odradek.api.logger_levels import set_levels
 from odradek.api.registry import handles
-from odradek.base.config.definition import ConfigType, format_value
-from odradek.base.config.keys import TOPIC_KEYS
+from odradek.base.config.definition import ConfigKey, ConfigType, format_value
+from odradek.base.config.keys import BROKER_KEYS, TOPIC_KEYS
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.incremental_alter_configs import (
@@ -56,19 +58,49 @@ def _alter(broker: BrokerServices, resource: AlterConfigsResource, *, validate_o
     names = [config.name for config in resource.configs]
     nulls = [c.name for c in resource.configs if c.value is None and c.config_operation != Operation.DELETE]
     check_keys(names, nulls)
-    if is_dynamic(broker, resource, names):
-        values = broker.configs.of_broker(resource.resource_name)
-        apply_operations(values, resource.configs)
-        set_broker_values(broker, resource.resource_name, values, validate_only=validate_only)
-        return
-    if resource.resource_type != ResourceType.TOPIC:
-        refuse(broker, resource, names)
-    overrides = current_overrides(broker, resource.resource_name)
-    apply_operations(overrides, resource.configs)
-    set_overrides(broker, resource.resource_name, overrides, validate_only=validate_only)
+    match resource.resource_type:
+        case ResourceType.TOPIC:
+            overrides = current_overrides(broker, resource.resource_name)
+            apply_operations(overrides, resource.configs, TOPIC_KEYS)
+            set_overrides(broker, resource.resource_name, overrides, validate_only=validate_only)
+        case ResourceType.BROKER:
+            check_broker_name(broker, resource.resource_name)
+            values = broker.configs.of_broker(resource.resource_name)
+            apply_operations(values, resource.configs, BROKER_KEYS)
+            set_broker_values(broker, resource.resource_name, values, validate_only=validate_only)
+        case ResourceType.BROKER_LOGGER:
+            _check_logger_broker(broker, resource.resource_name)
+            set_levels(_levels(resource.configs), validate_only=validate_only)
+        case _:
+            refuse(resource)
 
 
-def apply_operations(overrides: dict[str, str], changes: Sequence[AlterableConfig]) -> None:
+def _check_logger_broker(broker: BrokerServices, name: str) -> None:
+    broker_id = broker_id_of(name)
+    if broker_id is None:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
+    if broker_id != broker.id:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unexpected node id. Expected {broker.id}, but received {name}")
+
+
+def _levels(changes: Sequence[AlterableConfig]) -> dict[str, str | None]:
+    levels: dict[str, str | None] = {}
+    for change in changes:
+        match change.config_operation:
+            case Operation.SET:
+                levels[change.name] = change.value
+            case Operation.DELETE:
+                levels[change.name] = None
+            case other:
+                verb = Operation(other).name if other in set(Operation) else f"Unknown ({other})"
+                message = f"{verb} operation is not allowed for the BROKER_LOGGER resource"
+                raise KafkaError(ErrorCode.INVALID_REQUEST, message)
+    return levels
+
+
+def apply_operations(
+    overrides: dict[str, str], changes: Sequence[AlterableConfig], keys: Mapping[str, ConfigKey]
+) -> None:
     """Changes the overrides in place."""
     for change in changes:
         name, value = change.name, change.value or ""
@@ -78,18 +110,18 @@ def apply_operations(overrides: dict[str, str], changes: Sequence[AlterableConfi
             case Operation.DELETE:
                 overrides.pop(name, None)
             case Operation.APPEND:
-                old = _elements(overrides, name, "append")
+                old = _elements(overrides, name, "append", keys)
                 overrides[name] = ",".join(old + [element for element in value.split(",") if element not in old])
             case Operation.SUBTRACT:
                 gone = value.split(",")
-                overrides[name] = ",".join(e for e in _elements(overrides, name, "subtract") if e not in gone)
+                overrides[name] = ",".join(e for e in _elements(overrides, name, "subtract", keys) if e not in gone)
             case unknown:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown operations type {unknown}")
 
 
-def _elements(overrides: dict[str, str], name: str, verb: str) -> list[str]:
-    """What a list key holds now: the topic's own list, or else Kafka's default, whatever the broker's is."""
-    key = TOPIC_KEYS.get(name)
+def _elements(overrides: dict[str, str], name: str, verb: str, keys: Mapping[str, ConfigKey]) -> list[str]:
+    """What a list key holds now: the entity's own list, or else Kafka's default, whatever the broker's is."""
+    key = keys.get(name)
     if key is None:
         raise KafkaError(ErrorCode.INVALID_CONFIG, f"Unknown config name: {name}")
     if key.type is not ConfigType.LIST:

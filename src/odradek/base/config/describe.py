@@ -8,10 +8,11 @@ and leaves out whatever stands before the key's own name; so a topic's `retentio
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from odradek.base.config.broker_config import BrokerConfig, key_of
 from odradek.base.config.definition import ConfigKey, ConfigSource, ConfigType, ConfigValue, UpdateMode, format_value
-from odradek.base.config.keys import BROKER_KEYS, DYNAMIC_ONLY_KEYS, TOPIC_KEYS
+from odradek.base.config.dynamic_checks import dynamic_key
+from odradek.base.config.keys import BROKER_KEYS, TOPIC_KEYS
 from odradek.base.config.keys.topic import BROKER_SYNONYMS
+from odradek.base.config.live_config import LiveConfig
 from odradek.base.config.topic_config import effective_values
 
 
@@ -34,64 +35,60 @@ class ConfigEntry:
     synonyms: tuple[Synonym, ...]
 
 
-def describe_broker(
-    config: BrokerConfig, own: Mapping[str, str] | None = None, of_all: Mapping[str, str] | None = None
-) -> list[ConfigEntry]:
-    """Every known key, then what else the file said, then what was set while the broker ran: for it, and for all."""
-    others = (name for name in config.originals if name not in BROKER_KEYS)
-    entries = [_broker_entry(config, name) for name in (*BROKER_KEYS, *others)]
-    return entries + describe_dynamic(own or {}, of_all or {})
+def describe_broker(live: LiveConfig) -> list[ConfigEntry]:
+    """Every known key, then what else was said by the file, or since."""
+    said = {**live.static.originals, **live.of_all, **live.own}
+    others = (name for name in said if name not in BROKER_KEYS)
+    return [_broker_entry(live, name, said) for name in (*BROKER_KEYS, *others)]
 
 
-def describe_dynamic(own: Mapping[str, str], of_all: Mapping[str, str]) -> list[ConfigEntry]:
-    """What was set for a broker while it ran, and for all of them; its own comes first."""
+def describe_all_brokers(live: LiveConfig) -> list[ConfigEntry]:
+    """What was set for all brokers while they ran, and nothing else."""
     entries = []
-    for name in DYNAMIC_ONLY_KEYS.keys() & (own.keys() | of_all.keys()):
-        synonyms = (
-            *((Synonym(name, own[name], ConfigSource.DYNAMIC_BROKER),) if name in own else ()),
-            *((Synonym(name, of_all[name], ConfigSource.DYNAMIC_DEFAULT_BROKER),) if name in of_all else ()),
-        )
-        first = synonyms[0]
+    for name, text in live.of_all.items():
+        key = dynamic_key(name)
+        sensitive = _is_sensitive(key)
+        value = None if sensitive else text
         entries.append(
             ConfigEntry(
                 name=name,
-                value=first.value,
-                type=DYNAMIC_ONLY_KEYS[name].type,
-                source=first.source,
-                read_only=False,
-                sensitive=False,
-                synonyms=synonyms,
+                value=value,
+                type=key.type if key else ConfigType.UNKNOWN,
+                source=ConfigSource.DYNAMIC_DEFAULT_BROKER,
+                read_only=_is_read_only(name),
+                sensitive=sensitive,
+                synonyms=(Synonym(name, value, ConfigSource.DYNAMIC_DEFAULT_BROKER),),
             )
         )
-    return sorted(entries, key=lambda entry: entry.name)
+    return entries
 
 
-def describe_topic(config: BrokerConfig, overrides: Mapping[str, str]) -> list[ConfigEntry]:
+def describe_topic(live: LiveConfig, overrides: Mapping[str, str]) -> list[ConfigEntry]:
     """Every topic key, then overrides that this version doesn't know."""
-    values = effective_values(config.topic_defaults, overrides)
+    values = effective_values(live.current.topic_defaults, overrides)
     unknown = (name for name in overrides if name not in TOPIC_KEYS)
-    return [_topic_entry(config, overrides, values, name) for name in (*TOPIC_KEYS, *unknown)]
+    return [_topic_entry(live, overrides, values, name) for name in (*TOPIC_KEYS, *unknown)]
 
 
-def _broker_entry(config: BrokerConfig, name: str) -> ConfigEntry:
+def _broker_entry(live: LiveConfig, name: str, said: Mapping[str, str]) -> ConfigEntry:
     key = BROKER_KEYS.get(name)
-    base = key or key_of(name)
+    base = key or dynamic_key(name)
     sensitive = _is_sensitive(base)
-    value = None if sensitive else format_value(config.values[name]) if key else config.originals[name]
-    synonyms = _broker_synonyms(config, name, _names_for(name, base), hidden=sensitive)
+    value = None if sensitive else format_value(live.current.values[name]) if key else said[name]
+    synonyms = _broker_synonyms(live, name, _names_for(name, base), hidden=sensitive)
     return ConfigEntry(
         name=name,
         value=value,
         type=base.type if base else ConfigType.UNKNOWN,
         source=synonyms[0].source if synonyms else ConfigSource.DEFAULT,
-        read_only=key is None or key.update_mode is UpdateMode.READ_ONLY,
+        read_only=_is_read_only(name),
         sensitive=sensitive,
         synonyms=synonyms,
     )
 
 
 def _topic_entry(
-    config: BrokerConfig, overrides: Mapping[str, str], values: Mapping[str, ConfigValue], name: str
+    live: LiveConfig, overrides: Mapping[str, str], values: Mapping[str, ConfigValue], name: str
 ) -> ConfigEntry:
     key = TOPIC_KEYS.get(name)
     sensitive = _is_sensitive(key)
@@ -99,7 +96,7 @@ def _topic_entry(
     synonyms: tuple[Synonym, ...] = ()
     if name in BROKER_SYNONYMS:
         first = BROKER_SYNONYMS[name][0]
-        synonyms = _broker_synonyms(config, first, BROKER_SYNONYMS[name], hidden=sensitive)
+        synonyms = _broker_synonyms(live, first, BROKER_SYNONYMS[name], hidden=sensitive)
     if name in overrides:
         synonyms = (Synonym(name, value, ConfigSource.TOPIC), *synonyms)
     return ConfigEntry(
@@ -116,6 +113,11 @@ def _topic_entry(
 def _is_sensitive(key: ConfigKey | None) -> bool:
     """What nobody knows may be a secret."""
     return key is None or key.sensitive
+
+
+def _is_read_only(name: str) -> bool:
+    """Kafka says so of whatever its own table doesn't have, be it a throttle that is set only while brokers run."""
+    return name not in BROKER_KEYS or BROKER_KEYS[name].update_mode is UpdateMode.READ_ONLY
 
 
 # The same setting in several units.
@@ -135,15 +137,23 @@ def _names_for(name: str, base: ConfigKey | None) -> tuple[str, ...]:
     return next((family for family in _FAMILIES if name in family), (name,))
 
 
-def _broker_synonyms(config: BrokerConfig, name: str, names: tuple[str, ...], *, hidden: bool) -> tuple[Synonym, ...]:
+def _broker_synonyms(live: LiveConfig, name: str, names: tuple[str, ...], *, hidden: bool) -> tuple[Synonym, ...]:
+    layers = (
+        (ConfigSource.DYNAMIC_BROKER, live.own),
+        (ConfigSource.DYNAMIC_DEFAULT_BROKER, live.of_all),
+        (ConfigSource.STATIC_BROKER, live.static.originals),
+        (ConfigSource.DEFAULT, _defaults(names)),
+    )
     found = [
-        Synonym(other, None if hidden else config.originals[other], ConfigSource.STATIC_BROKER)
+        Synonym(other, None if hidden else said[other], source)
+        for source, said in layers
         for other in names
-        if other in config.originals
+        if other in said
     ]
-    for other in names:
-        default = BROKER_KEYS[other].default if other in BROKER_KEYS else None
-        if default is not None:
-            found.append(Synonym(other, None if hidden else format_value(default), ConfigSource.DEFAULT))
     own = next((position for position, synonym in enumerate(found) if synonym.name == name), len(found))
     return tuple(found[own:])
+
+
+def _defaults(names: tuple[str, ...]) -> dict[str, str]:
+    defaults = {name: format_value(BROKER_KEYS[name].default) for name in names if name in BROKER_KEYS}
+    return {name: text for name, text in defaults.items() if text is not None}

@@ -11,6 +11,8 @@ from odradek.api.handlers.describe_configs import describe_configs
 from odradek.api.handlers.incremental_alter_configs import Operation, apply_operations, incremental_alter_configs
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.definition import ConfigSource
+from odradek.base.config.keys import TOPIC_KEYS
+from odradek.base.config.live_config import LiveConfig
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.protocol.messages import alter_configs as alter
 from odradek.protocol.messages import describe_configs as describe
@@ -24,6 +26,7 @@ CONFIG = BrokerConfig.from_properties({"zookeeper.connect": "zk", "broker.id": "
 class Configs:
     overrides: dict[str, dict[str, str]] = field(default_factory=lambda: {"orders": {"retention.ms": "1000"}})
     brokers: dict[str, dict[str, str]] = field(default_factory=dict)
+    live: LiveConfig = field(default_factory=lambda: LiveConfig(CONFIG))
 
     def of_topic(self, topic: str) -> dict[str, str]:
         if topic not in self.overrides:
@@ -38,13 +41,21 @@ class Configs:
 
     def set_broker(self, name: str, values: dict[str, str]) -> None:
         self.brokers[name] = dict(values)
+        self.live.adopt(self.of_broker("3"), self.of_broker(""))
 
 
 @dataclass
 class Services:
     configs: Configs = field(default_factory=Configs)
-    config: BrokerConfig = CONFIG
     id: int = 3
+
+    @property
+    def live(self) -> LiveConfig:
+        return self.configs.live
+
+    @property
+    def config(self) -> BrokerConfig:
+        return self.live.current
 
 
 @dataclass
@@ -68,13 +79,13 @@ def changed(kind: int, name: str, *changes: incremental.AlterableConfig) -> incr
 
 def test_lists_are_appended_to_and_subtracted_from() -> None:
     overrides: dict[str, str] = {}
-    apply_operations(overrides, [change("cleanup.policy", "compact", Operation.APPEND)])
+    apply_operations(overrides, [change("cleanup.policy", "compact", Operation.APPEND)], TOPIC_KEYS)
     assert overrides == {"cleanup.policy": "delete,compact"}
-    apply_operations(overrides, [change("cleanup.policy", "compact,delete", Operation.APPEND)])
+    apply_operations(overrides, [change("cleanup.policy", "compact,delete", Operation.APPEND)], TOPIC_KEYS)
     assert overrides == {"cleanup.policy": "delete,compact"}
-    apply_operations(overrides, [change("cleanup.policy", "delete", Operation.SUBTRACT)])
+    apply_operations(overrides, [change("cleanup.policy", "delete", Operation.SUBTRACT)], TOPIC_KEYS)
     assert overrides == {"cleanup.policy": "compact"}
-    apply_operations(overrides, [change("cleanup.policy", None, Operation.DELETE)])
+    apply_operations(overrides, [change("cleanup.policy", None, Operation.DELETE)], TOPIC_KEYS)
     assert overrides == {}
 
 
@@ -82,7 +93,7 @@ def test_lists_are_appended_to_and_subtracted_from() -> None:
 @pytest.mark.parametrize("operation", [Operation.APPEND, Operation.SUBTRACT])
 def test_only_lists_can_be_appended_to(name: str, operation: Operation) -> None:
     with pytest.raises(KafkaError) as caught:
-        apply_operations({}, [change(name, "1", operation)])
+        apply_operations({}, [change(name, "1", operation)], TOPIC_KEYS)
     assert caught.value.code is ErrorCode.INVALID_CONFIG
 
 
@@ -128,12 +139,17 @@ def test_one_bad_resource_does_not_stop_the_others() -> None:
 @pytest.mark.parametrize(
     ("resource", "words"),
     [
-        (changed(BROKER, "3", change("log.retention.ms", "1")), "not supported yet"),
-        (changed(BROKER, "", change("log.retention.ms", "1")), "not supported yet"),
+        (changed(BROKER, "3", change("advertised.listeners", "PLAINTEXT://a:1")), "restart the broker"),
+        (changed(BROKER, "", change("advertised.listeners", "PLAINTEXT://a:1")), "broker id must be specified"),
+        (changed(BROKER, "3", change("ssl.key.password", "x")), "only per-listener"),
+        (changed(BROKER, "3", change("num.io.threads", "17")), "double the current value 8"),
         (changed(BROKER, "3", change("broker.id", "1")), "Cannot update these configs dynamically: Set(broker.id)"),
         (changed(BROKER, "4", change("log.retention.ms", "1")), "expected 3, but received 4"),
         (changed(BROKER, "x", change("log.retention.ms", "1")), "must be an integer"),
-        (changed(BROKER_LOGGER, "3", change("root", "INFO")), "not supported yet"),
+        (changed(BROKER_LOGGER, "4", change("root", "INFO")), "Expected 3, but received 4"),
+        (changed(BROKER_LOGGER, "", change("root", "INFO")), "must be an integer"),
+        (changed(BROKER_LOGGER, "3", change("root", None, Operation.DELETE)), "root logger"),
+        (changed(BROKER_LOGGER, "3", change("root", "INFO", Operation.APPEND)), "APPEND operation"),
         (changed(CLIENT_METRICS, "x", change("interval.ms", "1")), "only supported for topics and brokers"),
         (changed(99, "x", change("a", "1")), "Unknown resource type 99"),
         (changed(TOPIC, "", change("flush.ms", "1")), "Default topic resources"),
@@ -207,5 +223,28 @@ def test_a_limit_that_is_no_number_is_refused() -> None:
         incremental.IncrementalAlterConfigsRequest(resources=[resource]), ctx
     ).responses
     assert answer.error_code == ErrorCode.INVALID_REQUEST
-    assert "ConfigResource(type=BROKER, name='3')" in (answer.error_message or "")
+    assert "Invalid value fast for configuration leader.replication.throttled.rate" in (answer.error_message or "")
     assert configs.brokers == {}
+
+
+def test_loggers_have_levels() -> None:
+    ctx, _ = context()
+    name = "api.logger_levels"
+
+    def set_level(level: str | None, operation: Operation = Operation.SET, *, validate_only: bool = False) -> int:
+        resource = changed(BROKER_LOGGER, "3", change(name, level, operation))
+        request = incremental.IncrementalAlterConfigsRequest(resources=[resource], validate_only=validate_only)
+        return int(incremental_alter_configs(request, ctx).responses[0].error_code)
+
+    def level() -> Any:
+        return described(kind=BROKER_LOGGER)[name].value
+
+    root = described(kind=BROKER_LOGGER)["root"]
+    assert (root.config_source, root.read_only) == (ConfigSource.DYNAMIC_BROKER_LOGGER, False)
+    assert set_level("DEBUG", validate_only=True) == ErrorCode.NONE
+    assert level() == root.value
+    assert set_level("DEBUG") == ErrorCode.NONE
+    assert level() == "DEBUG"
+    assert set_level("LOUD") == ErrorCode.INVALID_CONFIG
+    assert set_level(None, Operation.DELETE) == ErrorCode.NONE
+    assert level() == root.value

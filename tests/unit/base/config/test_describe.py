@@ -10,6 +10,7 @@ from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.definition import ConfigSource, ConfigType
 from odradek.base.config.describe import ConfigEntry, describe_broker, describe_topic
 from odradek.base.config.deviations import DEVIATIONS
+from odradek.base.config.live_config import LiveConfig
 
 REFERENCE = Path(__file__).parents[3] / "wire" / "data" / "kafka_3_9_configs.json"
 
@@ -42,15 +43,17 @@ def without_deviations(facts: list[list[Any]]) -> list[list[Any]]:
 
 
 def test_the_broker_as_kafka_tells_it(kafka: dict[str, Any], broker: BrokerConfig) -> None:
-    assert without_deviations(as_facts(describe_broker(broker))) == without_deviations(kafka["described_broker"])
+    assert without_deviations(as_facts(describe_broker(LiveConfig(broker)))) == without_deviations(
+        kafka["described_broker"]
+    )
 
 
 def test_a_topic_as_kafka_tells_it(kafka: dict[str, Any], broker: BrokerConfig) -> None:
-    assert as_facts(describe_topic(broker, kafka["overrides"])) == kafka["described_topic"]
+    assert as_facts(describe_topic(LiveConfig(broker), kafka["overrides"])) == kafka["described_topic"]
 
 
 def test_secrets_and_unknown_keys_have_no_value(broker: BrokerConfig) -> None:
-    entries = {entry.name: entry for entry in describe_broker(broker)}
+    entries = {entry.name: entry for entry in describe_broker(LiveConfig(broker))}
     assert entries["ssl.key.password"].value is None
     assert entries["ssl.key.password"].synonyms[0].value is None
     assert entries["my.unknown.key"].value is None
@@ -58,7 +61,7 @@ def test_secrets_and_unknown_keys_have_no_value(broker: BrokerConfig) -> None:
 
 
 def test_an_override_that_this_version_does_not_know_is_still_shown(broker: BrokerConfig) -> None:
-    entries = {entry.name: entry for entry in describe_topic(broker, {"from.the.future": "x"})}
+    entries = {entry.name: entry for entry in describe_topic(LiveConfig(broker), {"from.the.future": "x"})}
     assert entries["from.the.future"].sensitive
     assert entries["from.the.future"].value is None
     assert entries["from.the.future"].source is ConfigSource.TOPIC

@@ -1,4 +1,4 @@
-"""What is set for each topic and each broker, current on every broker without restart.
+"""What is set for topics, brokers and clients, current on every broker without restart.
 
 Whoever changes a configuration leaves a notice under /config/changes. Every broker watches that node, reads what the
 new notices name, and tells `on_change`, on a thread of its own that waits for ZooKeeper as long as it takes. A topic's
@@ -18,12 +18,12 @@ log = get_logger(__name__)
 
 _RETRY_SECONDS = 1.0
 _PURGE_INTERVAL_MS = 60_000
-_KEPT_TYPES = ("topics", "brokers")
+_KEPT_TYPES = ("topics", "brokers", "users", "clients", "ips")
 OnChange = Callable[[str, str], None]
-"""Told the entity's type (as in /config) and its name, after `of` and `of_broker` answer with the change."""
+"""Told the entity's type (as in /config) and its name, after `of`, `of_broker` and `all` answer with the change."""
 
 
-class TopicConfigs:
+class KnownConfigs:
     def __init__(self, session: ZkSession, clock: Clock, on_change: OnChange = lambda entity_type, name: None) -> None:
         self.on_change = on_change
         self._session = session
@@ -64,6 +64,19 @@ class TopicConfigs:
     def of_broker(self, name: str) -> Mapping[str, str]:
         """What was set for the broker of that id, or for all (`DEFAULT_ENTITY`)."""
         return self._configs["brokers"].get(name, {})
+
+    def all(self, entity_type: str) -> Mapping[str, Mapping[str, str]]:
+        """What was set for each entity of the type, by its name, which may be a path: USER/clients/CLIENT."""
+        return self._configs[entity_type]
+
+    def read_now(self, entity_type: str, name: str) -> None:
+        """This broker itself has made a change: it obeys before others hear of it."""
+        try:
+            self._read(entity_type, [name], self._store)
+        except ZkUnavailable as error:
+            log.warning("a change is obeyed later", entity_type=entity_type, name=name, reason=str(error))
+            return
+        self._tell(entity_type, name)
 
     def look_up(self, topics: Iterable[str]) -> dict[str, Mapping[str, str]]:
         """What is set for these topics now; when ZooKeeper doesn't answer, what was last known."""

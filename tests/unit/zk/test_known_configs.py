@@ -8,10 +8,10 @@ from kazoo.protocol.connection import _SESSION_EXPIRED
 from cut_proxy import CutProxy
 from odradek.base.clock import SYSTEM_CLOCK
 from odradek.model.topology import ReplicaAssignment, TopicAssignment
+from odradek.zk.known_configs import KnownConfigs
 from odradek.zk.registration import ensure_roots
 from odradek.zk.session import SessionEvent, ZkSession
 from odradek.zk.store import ZkStore
-from odradek.zk.topic_configs import TopicConfigs
 from odradek.zk.znodes import ConfigChanges
 
 OpenSession = Callable[..., ZkSession]
@@ -24,10 +24,10 @@ class Listening:
     def __init__(self, open_session: OpenSession, proxy: CutProxy) -> None:
         self.changes: queue.Queue[tuple[str, str]] = queue.Queue()
         self.events: queue.Queue[SessionEvent] = queue.Queue()
-        self.configs: TopicConfigs | None = None
+        self.configs: KnownConfigs | None = None
         self.session = open_session(self._session_changed, 60_000, on_znode=self._znode_changed, through=proxy)
         ensure_roots(self.session)
-        self.configs = TopicConfigs(self.session, SYSTEM_CLOCK, lambda *change: self.changes.put(change))
+        self.configs = KnownConfigs(self.session, SYSTEM_CLOCK, lambda *change: self.changes.put(change))
 
     def _session_changed(self, event: SessionEvent) -> None:
         self.events.put(event)

@@ -1,0 +1,92 @@
+"""What may be set for brokers while they run, and by which steps. Pure.
+
+A key is set for one broker or for all of them. Kafka's own refusals keep their order and their first words, because
+tools and people look for them. What Kafka could change and this broker can't is refused too, instead of being kept and
+not obeyed.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from odradek.base.config.broker_config import BrokerConfig, key_of
+from odradek.base.config.definition import ConfigKey, UpdateMode
+from odradek.base.config.keys import BROKER_KEYS, DYNAMIC_ONLY_KEYS
+from odradek.base.errors import ConfigError
+
+_LISTENER_PREFIX = "listener.name."
+_REPORTERS = "metric.reporters"
+# A pool grows or shrinks by steps, as in Kafka: what was meant may be another key, or another unit.
+_RESIZED = (
+    "num.io.threads",
+    "num.network.threads",
+    "num.replica.fetchers",
+    "num.recovery.threads.per.data.dir",
+    "background.threads",
+    "log.cleaner.threads",
+)
+
+
+def check_settings(settings: Mapping[str, str], *, for_all: bool) -> None:
+    """ConfigError if these can't be set while brokers run. Keys that nobody knows can: they may be a plugin's."""
+    _refuse("Cannot update these configs dynamically", filter(_is_fixed, settings))
+    unlistened = (name for name in settings if name.startswith("ssl.") and name in BROKER_KEYS)
+    _refuse("These security configs can be dynamically updated only per-listener using the listener prefix", unlistened)
+    for name, text in settings.items():
+        if (key := dynamic_key(name)) is not None:
+            key.parse(text)
+    if for_all:
+        of_one = (name for name in settings if _is_of_one_broker(name))
+        _refuse("Cannot update these configs at default cluster level, broker id must be specified", of_one)
+    _refuse("Set these in server.properties and restart the broker", filter(_is_out_of_reach, settings))
+
+
+def understood(settings: Mapping[str, str], *, for_all: bool) -> tuple[dict[str, str], list[str]]:
+    """Of what somebody left in ZooKeeper: what can be obeyed, and why the rest can't."""
+    obeyed: dict[str, str] = {}
+    faults = []
+    for name, text in settings.items():
+        try:
+            check_settings({name: text}, for_all=for_all)
+            obeyed[name] = text
+        except ConfigError as error:
+            faults.append(str(error))
+    return obeyed, faults
+
+
+def check_step(before: BrokerConfig, after: BrokerConfig) -> None:
+    """ConfigError if a running broker can't go from the one to the other at once."""
+    for name in _RESIZED:
+        now, wanted = before.integer(name), after.integer(name)
+        if now == wanted:
+            continue
+        failed = f"Dynamic thread count update validation failed for {name}={wanted}, value should"
+        if wanted < 1:
+            raise ConfigError(f"{failed} be at least 1")
+        if wanted > now * 2:
+            raise ConfigError(f"{failed} not be greater than double the current value {now}")
+        if wanted < now // 2:
+            raise ConfigError(f"{failed} be at least half the current value {now}")
+    if after.max_connection_creation_rate <= 0:
+        raise ConfigError(f"Invalid max.connection.creation.rate {after.max_connection_creation_rate}")
+
+
+def dynamic_key(name: str) -> ConfigKey | None:
+    return DYNAMIC_ONLY_KEYS.get(name) or key_of(name)
+
+
+def _refuse(why: str, names: Iterable[str]) -> None:
+    if refused := ", ".join(names):
+        raise ConfigError(f"{why}: Set({refused})")
+
+
+def _is_fixed(name: str) -> bool:
+    return name in BROKER_KEYS and BROKER_KEYS[name].update_mode is UpdateMode.READ_ONLY
+
+
+def _is_of_one_broker(name: str) -> bool:
+    key = key_of(name)
+    return key is not None and key.update_mode is not UpdateMode.CLUSTER_WIDE
+
+
+def _is_out_of_reach(name: str) -> bool:
+    """Listeners and what belongs to one of them, security, classes to load."""
+    return _is_of_one_broker(name) or name.startswith(_LISTENER_PREFIX) or name == _REPORTERS

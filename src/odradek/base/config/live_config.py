@@ -1,0 +1,72 @@
+"""The broker's configuration as it is now: what server.properties says, and over it what was set since for all brokers,
+and over that what was set for this one.
+
+Each change makes a new `BrokerConfig` and tells whoever listens. Any thread may read `current`; changes come one at a
+time.
+"""
+
+import threading
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from odradek.base.config.broker_config import BrokerConfig
+from odradek.base.config.dynamic_checks import check_settings, check_step, understood
+from odradek.base.errors import ConfigError
+from odradek.base.logs import get_logger
+
+log = get_logger(__name__)
+
+Settings = Mapping[str, str]
+NOTHING: Settings = MappingProxyType({})
+
+
+class LiveConfig:
+    def __init__(self, static: BrokerConfig) -> None:
+        self.static = static
+        """What the file says."""
+        self.current = static
+        self.own: Settings = NOTHING
+        """What was set for this broker while it ran, as far as it can be obeyed."""
+        self.of_all: Settings = NOTHING
+        """What was set for all brokers, likewise."""
+        self.on_change: list[Callable[[BrokerConfig, BrokerConfig], None]] = []
+        """Told what held before and what holds now, in their order, on the thread that brings the change."""
+        self._changing = threading.Lock()
+
+    def check(self, settings: Settings, *, for_all: bool) -> None:
+        """ConfigError if the broker can't go on with these in place of what is set now, for it or for all."""
+        check_settings(settings, for_all=for_all)
+        own, of_all = (self.own, settings) if for_all else (settings, self.of_all)
+        check_step(self.current, self._over_static(own, of_all))
+
+    def adopt(self, own: Settings, of_all: Settings) -> None:
+        """These are set now. What makes no sense is reported and left out; if the rest doesn't fit together, all stays
+        as it was."""
+        with self._changing:
+            self._adopt(_obeyed(own, for_all=False), _obeyed(of_all, for_all=True))
+
+    def _adopt(self, own: Settings, of_all: Settings) -> None:
+        if (own, of_all) == (self.own, self.of_all):
+            return
+        before = self.current
+        try:
+            after = self._over_static(own, of_all)
+        except ConfigError as error:
+            log.error("settings don't fit together, the former ones stay", error=str(error))
+            return
+        self.own, self.of_all, self.current = own, of_all, after
+        for listener in self.on_change:
+            try:
+                listener(before, after)
+            except Exception:
+                log.exception("a changed setting could not be applied")
+
+    def _over_static(self, own: Settings, of_all: Settings) -> BrokerConfig:
+        return BrokerConfig.from_properties({**self.static.originals, **of_all, **own})
+
+
+def _obeyed(settings: Settings, *, for_all: bool) -> dict[str, str]:
+    obeyed, faults = understood(settings, for_all=for_all)
+    for fault in faults:
+        log.error("setting is ignored", error=fault)
+    return obeyed
