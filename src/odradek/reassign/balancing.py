@@ -1,0 +1,121 @@
+"""Making brokers more equal, one move at a time; each move is a step towards it, so that few are needed. Pure."""
+
+from collections import deque
+from collections.abc import Iterator
+
+from odradek.model.topology import TopicPartition
+from odradek.reassign.layout import Layout
+
+DISK_TOLERANCE = 0.1
+"""Of the mean: disks that are this close to one another are as good as equal, and moving data costs."""
+
+
+def balance_replicas(layout: Layout) -> None:
+    """Until no broker holds two replicas more than another that could take one of them."""
+    while (step := _next_replica(layout)) is not None:
+        layout.move(*step)
+
+
+def _next_replica(layout: Layout) -> tuple[TopicPartition, int, int] | None:
+    """From the fullest to the emptiest broker that allow it. Of a topic that is crowded there, and small rather than
+    large."""
+    for source, target in _pairs(layout, layout.counts):
+        if layout.counts[source] - layout.counts[target] < 2:
+            continue
+        candidates = _movable(layout, source, target)
+        best = min(
+            candidates,
+            key=lambda tp: (
+                layout.of_topic[target, tp.topic] - layout.of_topic[source, tp.topic],
+                layout.sizes[tp],
+                tp,
+            ),
+            default=None,
+        )
+        if best is not None:
+            return best, source, target
+    return None
+
+
+def balance_disks(layout: Layout) -> None:
+    """Until the fullest and the emptiest are within the tolerance, or no move brings them closer."""
+    steps_max = sum(map(len, layout.replicas.values()))
+    for _ in range(steps_max):
+        step = _next_bytes(layout)
+        if step is None:
+            return
+        layout.move(*step)
+
+
+def _next_bytes(layout: Layout) -> tuple[TopicPartition, int, int] | None:
+    """The partition that comes closest to closing half of the gap: the other half closes from the other side."""
+    mean = sum(layout.bytes[broker] for broker in layout.may_receive) / max(1, len(layout.may_receive))
+    for source, target in _pairs(layout, layout.bytes):
+        gap = layout.bytes[source] - layout.bytes[target]
+        if gap <= DISK_TOLERANCE * mean:
+            return None
+        fitting = [tp for tp in _movable(layout, source, target) if 0 < layout.sizes[tp] < gap]
+        if fitting:
+            return min(fitting, key=lambda tp: (abs(layout.sizes[tp] - gap / 2), tp)), source, target
+    return None
+
+
+def _pairs(layout: Layout, load: dict[int, int]) -> Iterator[tuple[int, int]]:
+    """(fuller, emptier), the widest gap first."""
+    brokers = sorted(layout.may_receive)
+    gaps = [(load[a] - load[b], a, b) for a in brokers for b in brokers if load[a] > load[b]]
+    for _, source, target in sorted(gaps, key=lambda gap: (-gap[0], gap[1:])):
+        yield source, target
+
+
+def _movable(layout: Layout, source: int, target: int) -> list[TopicPartition]:
+    return [
+        tp
+        for tp, held in layout.replicas.items()
+        if source in held and target not in held and layout.keeps_racks(tp, source, target)
+    ]
+
+
+# --- leaders -----------------------------------------------------------------------------------------------------
+
+
+def balance_leaders(layout: Layout) -> None:
+    """Changes only who is preferred; nothing is copied.
+
+    Where the fullest and the emptiest share no partition, the leadership goes by way of others: fullest → a → emptiest.
+    """
+    while (chain := _chain_of_leaders(layout)) is not None:
+        for tp, broker in chain:
+            layout.prefer(tp, broker)
+
+
+def _chain_of_leaders(layout: Layout) -> list[tuple[TopicPartition, int]] | None:
+    """(partition, who shall be preferred), from a broker to one that leads at least two fewer."""
+    leads = layout.preferred()
+    led: dict[int, list[TopicPartition]] = {}
+    for tp, held in layout.replicas.items():
+        led.setdefault(held[0], []).append(tp)
+    for start in sorted(led, key=lambda broker: (-leads[broker], broker)):
+        came: dict[int, tuple[int, TopicPartition]] = {}
+        queue = deque([start])
+        while queue:
+            broker = queue.popleft()
+            for tp in led.get(broker, ()):
+                for other in layout.replicas[tp][1:]:
+                    if other == start or other in came or other not in layout.may_receive:
+                        continue
+                    came[other] = broker, tp
+                    queue.append(other)
+                    if leads[start] - leads[other] >= 2:
+                        return _way(came, start, other)
+    return None
+
+
+def _way(came: dict[int, tuple[int, TopicPartition]], start: int, end: int) -> list[tuple[TopicPartition, int]]:
+    way = []
+    broker = end
+    while broker != start:
+        before, tp = came[broker]
+        way.append((tp, broker))
+        broker = before
+    return way

@@ -1,0 +1,24 @@
+"""Whether a plan can be carried out as it stands, asked before anything is changed. Pure."""
+
+from odradek.reassign.plan import Plan
+from odradek.reassign.view import ClusterView
+
+
+def problems_of(plan: Plan, view: ClusterView) -> list[str]:
+    """Everything that is wrong with it, for people; empty: it may begin."""
+    problems: list[str] = []
+    if not plan.targets:
+        problems.append("the plan moves nothing")
+    for tp, replicas in plan.targets.items():
+        partition = view.partitions.get(tp)
+        if partition is None:
+            problems.append(f"{tp} does not exist")
+            continue
+        dead = [broker for broker in replicas if broker not in view.brokers and broker not in partition.replicas]
+        if dead:
+            problems.append(f"{tp} shall go to broker {', '.join(map(str, dead))}, which is not in the cluster")
+        if partition.is_moving:
+            problems.append(f"{tp} is being moved already; see odradek reassign status")
+        if partition.leader < 0 and set(replicas) != set(partition.replicas):
+            problems.append(f"{tp} has no leader to copy from")
+    return problems
