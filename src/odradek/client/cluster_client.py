@@ -91,32 +91,7 @@ class ClusterClient:
 
     def topics(self, names: Iterable[str] | None = None) -> dict[str, TopicState]:
         """The named topics, or all of them. One that doesn't exist is left out; none is created by asking."""
-        response = self._metadata(None if names is None else list(names))
-        found: dict[str, TopicState] = {}
-        for topic in response.topics:
-            name = topic.name or ""
-            code = ErrorCode(topic.error_code)
-            if code in _UNKNOWN_TOPIC:
-                continue
-            if code not in (ErrorCode.NONE, ErrorCode.LEADER_NOT_AVAILABLE):
-                raise KafkaError(code, f"topic '{name}': {code.name}")
-            found[name] = TopicState(
-                name=name,
-                topic_id=topic.topic_id,
-                is_internal=topic.is_internal,
-                partitions=tuple(
-                    PartitionState(
-                        partition=partition.partition_index,
-                        leader=partition.leader_id,
-                        leader_epoch=partition.leader_epoch,
-                        replicas=tuple(partition.replica_nodes),
-                        isr=tuple(partition.isr_nodes),
-                        offline_replicas=tuple(partition.offline_replicas),
-                    )
-                    for partition in sorted(topic.partitions, key=lambda partition: partition.partition_index)
-                ),
-            )
-        return found
+        return topic_states(self.metadata(None if names is None else list(names)))
 
     def topic(self, name: str) -> TopicState:
         """The topic, or an error that says what to do."""
@@ -143,7 +118,7 @@ class ClusterClient:
 
     def brokers(self) -> dict[int, tuple[str, int]]:
         """The live brokers' ids and addresses."""
-        self._metadata([])
+        self.metadata([])
         return dict(self._addresses)
 
     def ask_any(self, request: Request, answer: type[R]) -> R:
@@ -159,7 +134,7 @@ class ClusterClient:
 
     def ask_controller(self, request: Request, answer: type[R]) -> R:
         if self._controller_id not in self._addresses:
-            self._metadata([])
+            self.metadata([])
         if self._controller_id not in self._addresses:
             raise KafkaError(ErrorCode.NOT_CONTROLLER, "the cluster has no controller at the moment")
         return self.ask_broker(self._controller_id, request, answer)
@@ -177,7 +152,7 @@ class ClusterClient:
 
     def address(self, broker_id: int) -> tuple[str, int]:
         if broker_id not in self._addresses:
-            self._metadata([])
+            self.metadata([])
         if broker_id not in self._addresses:
             raise KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, f"broker {broker_id} is not in the cluster")
         return self._addresses[broker_id]
@@ -200,7 +175,8 @@ class ClusterClient:
             backoff_ms = min(backoff_ms * 2, _MAX_BACKOFF_MS)
             self._controller_id = -1
 
-    def _metadata(self, names: list[str] | None) -> MetadataResponse:
+    def metadata(self, names: list[str] | None) -> MetadataResponse:
+        """Of the named topics, or of all (None); the brokers and the controller come with it."""
         topics = None if names is None else [MetadataRequestTopic(name=name) for name in names]
         response = self.ask_any(MetadataRequest(topics=topics, allow_auto_topic_creation=False), MetadataResponse)
         self._addresses = {broker.node_id: (broker.host, broker.port) for broker in response.brokers}
@@ -223,6 +199,34 @@ class ClusterClient:
             connection = BrokerClient(*address, client_id=self.client_id, timeout_ms=self.timeout_ms)
             self._connections[address] = connection
         return connection
+
+
+def topic_states(response: MetadataResponse) -> dict[str, TopicState]:
+    found: dict[str, TopicState] = {}
+    for topic in response.topics:
+        name = topic.name or ""
+        code = ErrorCode(topic.error_code)
+        if code in _UNKNOWN_TOPIC:
+            continue
+        if code not in (ErrorCode.NONE, ErrorCode.LEADER_NOT_AVAILABLE):
+            raise KafkaError(code, f"topic '{name}': {code.name}")
+        found[name] = TopicState(
+            name=name,
+            topic_id=topic.topic_id,
+            is_internal=topic.is_internal,
+            partitions=tuple(
+                PartitionState(
+                    partition=partition.partition_index,
+                    leader=partition.leader_id,
+                    leader_epoch=partition.leader_epoch,
+                    replicas=tuple(partition.replica_nodes),
+                    isr=tuple(partition.isr_nodes),
+                    offline_replicas=tuple(partition.offline_replicas),
+                )
+                for partition in sorted(topic.partitions, key=lambda partition: partition.partition_index)
+            ),
+        )
+    return found
 
 
 def parse_bootstrap(text: str) -> list[tuple[str, int]]:

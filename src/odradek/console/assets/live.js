@@ -1,0 +1,48 @@
+// HTML that the server renders anew and the browser changes only where it differs, so that focus, selection and
+// scrolling survive. Clicks on [data-act] go to the server with the element's data attributes.
+function sync(from, to) {
+  if (from.nodeType !== to.nodeType || from.nodeName !== to.nodeName) {
+    from.replaceWith(to.cloneNode(true));
+    return;
+  }
+  if (from.nodeType !== Node.ELEMENT_NODE) {
+    if (from.nodeValue !== to.nodeValue) from.nodeValue = to.nodeValue;
+    return;
+  }
+  if (from.isEqualNode(to)) return;
+  for (const name of from.getAttributeNames()) {
+    if (!to.hasAttribute(name) && !(name === "open" && from.nodeName === "DETAILS")) from.removeAttribute(name);
+  }
+  for (const name of to.getAttributeNames()) {
+    if (from.getAttribute(name) !== to.getAttribute(name)) from.setAttribute(name, to.getAttribute(name));
+  }
+  syncChildren(from, to);
+}
+
+function syncChildren(from, to) {
+  const old = Array.from(from.childNodes);
+  const now = Array.from(to.childNodes);
+  now.forEach((child, i) => (i < old.length ? sync(old[i], child) : from.appendChild(child.cloneNode(true))));
+  old.slice(now.length).forEach((child) => child.remove());
+}
+
+export default {
+  template: "<div></div>",
+  props: { html: String },
+  mounted() {
+    this.$el.innerHTML = this.html;
+    this.$el.addEventListener("click", (event) => {
+      const target = event.target.closest("[data-act]");
+      if (!target || target.hasAttribute("disabled")) return;
+      event.preventDefault();
+      this.$emit("act", { ...target.dataset });
+    });
+  },
+  watch: {
+    html(html) {
+      const template = document.createElement("div");
+      template.innerHTML = html;
+      syncChildren(this.$el, template);
+    },
+  },
+};

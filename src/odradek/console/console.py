@@ -1,0 +1,70 @@
+"""What the screens share: how the console was started, what it reads, what it may change."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from odradek.client.cluster_client import ClusterClient
+from odradek.console.changes import Changes
+from odradek.console.feeds import Feed, Feeds
+from odradek.console.guard import Guard
+from odradek.console.options import ConsoleOptions
+from odradek.console.readings.cluster import ClusterState, read_cluster
+from odradek.console.readings.coordination import CoordinationState, ZooKeeperReader
+from odradek.console.readings.settings import TopicSettings, read_settings
+from odradek.console.readings.storage import StorageState, read_storage
+from odradek.console.readings.topic import TopicDetail, read_topic
+from odradek.console.readings.traffic import TrafficState, read_traffic
+
+
+class Machine(Protocol):
+    """The brokers of this machine, for the laboratory: what a person could do to their processes."""
+
+    def processes(self) -> dict[int, str]:
+        """What each broker's process does: running, paused, stopped."""
+
+    def kill(self, broker: int) -> None: ...
+
+    def stop(self, broker: int) -> None: ...
+
+    def start(self, broker: int) -> None: ...
+
+    def pause(self, broker: int) -> None: ...
+
+    def resume(self, broker: int) -> None: ...
+
+
+@dataclass(slots=True)
+class Console:
+    options: ConsoleOptions
+    feeds: Feeds
+    changes: Changes
+    guard: Guard
+    machine: Machine | None = None
+
+    @property
+    def cluster(self) -> Feed[ClusterState]:
+        return self.feeds.feed("cluster", read_cluster, 400)
+
+    @property
+    def storage(self) -> Feed[StorageState]:
+        return self.feeds.feed("storage", read_storage, 2_000)
+
+    @property
+    def traffic(self) -> Feed[TrafficState]:
+        return self.feeds.feed("traffic", read_traffic, 1_000)
+
+    @property
+    def settings(self) -> Feed[TopicSettings]:
+        return self.feeds.feed("settings", read_settings, 3_000)
+
+    @property
+    def coordination(self) -> Feed[CoordinationState]:
+        reader = ZooKeeperReader(self.options.zookeeper)
+        return self.feeds.feed("zookeeper", reader.read, 1_000, reader.close)
+
+    def topic(self, name: str) -> Feed[TopicDetail]:
+        def read(client: ClusterClient, before: TopicDetail | None) -> TopicDetail:
+            return read_topic(client, before, name)
+
+        return self.feeds.feed(("topic", name), read, 500)
+

@@ -1,0 +1,54 @@
+"""HTML from values. Whatever isn't HTML already is escaped: a topic's name or a record can't become part of the page.
+
+    tag("a", name, href=link("topics", name), cls="name")
+
+Nothing else in the console joins strings to HTML.
+"""
+
+from collections.abc import Iterable
+from urllib.parse import quote, urlencode
+
+from markupsafe import Markup, escape
+
+_VOID = frozenset({"br", "input", "img", "path", "rect", "line", "circle", "polyline", "polygon", "use"})
+Html = Markup
+Content = object
+
+
+def tag(name: str, *children: Content, cls: str = "", **attributes: object) -> Html:
+    """An element. `data_act` is written data-act, `for_` for; an attribute that is None or False is left out."""
+    told = Markup("").join(_attribute(key, value) for key, value in attributes.items())
+    if cls:
+        told = _attribute("class", cls) + told
+    if name in _VOID:
+        return Markup("<{}{}/>").format(Markup(name), told)
+    return Markup("<{}{}>{}</{}>").format(Markup(name), told, together(*children), Markup(name))
+
+
+def together(*parts: Content) -> Html:
+    """One after the other; lists are gone into, None is nothing."""
+    return Markup("").join(_flat(parts))
+
+
+def _flat(parts: Iterable[Content]) -> Iterable[Html]:
+    for part in parts:
+        if part is None:
+            continue
+        if isinstance(part, list | tuple):
+            yield from _flat(part)
+        else:
+            yield escape(part)
+
+
+def _attribute(name: str, value: object) -> Html:
+    if value is None or value is False:
+        return Markup("")
+    shown = name.rstrip("_").replace("_", "-")
+    return Markup(" {}").format(Markup(shown)) if value is True else Markup(' {}="{}"').format(Markup(shown), value)
+
+
+def link(*parts: str, **query: object) -> str:
+    """An address on this console; every part is quoted."""
+    path = "/" + "/".join(quote(part, safe="") for part in parts)
+    given = {key: value for key, value in query.items() if value not in (None, "")}
+    return f"{path}?{urlencode(given)}" if given else path

@@ -1,0 +1,53 @@
+"""How a console was started, and what is not allowed to be started."""
+
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from pathlib import Path
+
+from odradek.base.errors import FatalError
+
+PASSWORD_VARIABLE = "ODRADEK_CONSOLE_PASSWORD"
+_PASSWORD_LENGTH_MIN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleOptions:
+    bootstrap: str
+    host: str = "127.0.0.1"
+    port: int = 8080
+    read_only: bool = False
+    password: str | None = field(default=None, repr=False)
+    certificate: Path | None = None
+    key: Path | None = None
+    zookeeper: str | None = None
+    """Where brokers don't tell."""
+    data: Path | None = None
+    """A directory of `odradek up`: journals are looked for in it, changes are logged to it."""
+    journals: tuple[Path, ...] = ()
+    projects: tuple[Path, ...] = ()
+    """Of pipelines, whose status is shown."""
+
+    @property
+    def is_local(self) -> bool:
+        return is_loopback(self.host)
+
+    def check(self) -> None:
+        """Refuses what would let strangers in."""
+        if (self.certificate is None) != (self.key is None):
+            raise FatalError("--certificate and --key go together")
+        if self.password is not None and len(self.password) < _PASSWORD_LENGTH_MIN:
+            raise FatalError(f"the console's password needs {_PASSWORD_LENGTH_MIN} characters or more")
+        if not self.is_local and self.password is None:
+            raise FatalError(
+                f"{self.host} can be reached by others, so a password is needed: set {PASSWORD_VARIABLE} "
+                "or give --password-file"
+            )
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
