@@ -43,6 +43,7 @@ COMMANDS = {
     "dump-log": Command("odradek.cli.dump_log", "app", "show and check the files of a partition"),
     "perf": Command("odradek.cli.perf", "app", "measure producing and consuming"),
     "recorder": Command("odradek.cli.recorder", "app", "what brokers saw and decided, and why"),
+    "console": Command("odradek.cli.console", "app", "see the cluster in the browser, and run it from there"),
     "lab": Command("odradek.lab.command", "app", "experiments: rebalances, elections, and the benchmark"),
     "demo": Command("odradek.cli.demo", "app", "a broker, a topic and 100,000 records, in seconds"),
 }

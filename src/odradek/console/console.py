@@ -10,6 +10,7 @@ from odradek.console.guard import Guard
 from odradek.console.options import ConsoleOptions
 from odradek.console.readings.cluster import ClusterState, read_cluster
 from odradek.console.readings.coordination import CoordinationState, ZooKeeperReader
+from odradek.console.readings.groups import GroupDetail, GroupsState, read_group, read_groups
 from odradek.console.readings.settings import TopicSettings, read_settings
 from odradek.console.readings.storage import StorageState, read_storage
 from odradek.console.readings.topic import TopicDetail, read_topic
@@ -68,3 +69,12 @@ class Console:
 
         return self.feeds.feed(("topic", name), read, 500)
 
+    @property
+    def groups(self) -> Feed[GroupsState]:
+        return self.feeds.feed("groups", read_groups, 1_000)
+
+    def group(self, name: str) -> Feed[GroupDetail]:
+        def read(client: ClusterClient, before: GroupDetail | None) -> GroupDetail:
+            return read_group(client, before, name)
+
+        return self.feeds.feed(("group", name), read, 700)

@@ -1,7 +1,8 @@
 """What the pages look at, read again and again while somebody looks, and not at all otherwise.
 
-A page that is open says so with each tick (`want`). A feed that is wanted has a thread and a connection of its own; when
-nobody has wanted it for a few seconds both go. Pages share feeds: ten people who look at one topic cost as much as one.
+A page that is open says so with each tick (`want`). A feed that is wanted has a thread and a connection of its own;
+when nobody has wanted it for a few seconds both go. Pages share feeds: ten people who look at one topic cost
+as much as one.
 """
 
 import threading

@@ -10,10 +10,11 @@ from odradek.console.markup import Html
 
 ASSETS = Path(__file__).parent / "assets"
 Act = dict[str, str]
+NOTHING = Html("")
 
 
 class Live(Element, component=ASSETS / "live.js"):
-    def __init__(self, html: Html = Html(""), on_act: Callable[[Act], Awaitable[None] | None] | None = None) -> None:
+    def __init__(self, html: Html = NOTHING, on_act: Callable[[Act], Awaitable[None] | None] | None = None) -> None:
         """`on_act` gets the data attributes of the element with `data-act` that was clicked."""
         super().__init__()
         self._props["html"] = str(html)

@@ -15,7 +15,7 @@ Html = Markup
 Content = object
 
 
-def tag(name: str, *children: Content, cls: str = "", **attributes: object) -> Html:
+def tag(name: str, /, *children: Content, cls: str = "", **attributes: object) -> Html:
     """An element. `data_act` is written data-act, `for_` for; an attribute that is None or False is left out."""
     told = Markup("").join(_attribute(key, value) for key, value in attributes.items())
     if cls:

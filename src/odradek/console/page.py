@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from nicegui import run, ui
+from nicegui import ui
 
 from odradek.console.console import Console
 from odradek.console.feeds import Feed, Reading
@@ -80,16 +80,21 @@ def _bar(console: Console, screen: str) -> Html:
         button = tag("button", "⏻", cls="icon", title="Log out", aria_label="Log out")
         logout = tag("form", button, method="post", action="/logout")
     mode = tag("span", "read-only", cls="chip") if console.changes.read_only else None
-    theme = tag(
-        "button", "◐", cls="icon", title="Dark or light", aria_label="Dark or light", onclick="odradekTheme()"
-    )
+    theme = tag("button", "◐", cls="icon", title="Dark or light", aria_label="Dark or light", onclick="odradekTheme()")
     return together(
         tag("a", "To the content", href="#main", cls="skip"),
         tag(
             "header",
             tag("a", _SPOOL, tag("b", "Odradek"), href="/", cls="brand", aria_label="Odradek"),
             tag("nav", places, aria_label="Screens"),
-            tag("div", mode, tag("span", console.options.bootstrap.split(",")[0], cls="cluster mono"), theme, logout, cls="tools"),
+            tag(
+                "div",
+                mode,
+                tag("span", console.options.bootstrap.split(",")[0], cls="cluster mono"),
+                theme,
+                logout,
+                cls="tools",
+            ),
             cls="bar",
         ),
     )
@@ -117,13 +122,11 @@ async def follow(feeds: Sequence[Feed[Any]], render: Callable[..., None]) -> Non
 
 async def off_loop(work: Callable[[], T]) -> T:
     """Whatever waits for brokers, without keeping other pages waiting."""
-    return await run.io_bound(work)
+    return await asyncio.get_running_loop().run_in_executor(None, work)
 
 
 def who(console: Console) -> str | None:
     request = ui.context.client.request
-    if request is None:
-        return None
     return console.guard.who(request.cookies, request.client.host if request.client else "")
 
 
@@ -138,4 +141,3 @@ async def perform(console: Console, what: str, change: Callable[[Any], T]) -> T:
 
 def told(text: str, *, bad: bool = False) -> None:
     ui.notify(text, type="negative" if bad else "positive", position="bottom-right", timeout=6000 if bad else 3000)
-

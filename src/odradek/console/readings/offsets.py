@@ -1,7 +1,7 @@
-"""Offsets of many partitions at once, as far as their brokers answer: one that is silent costs its own partitions only."""
+"""Offsets of many partitions at once, as far as brokers answer: one that is silent costs its own partitions only."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from odradek.base.errors import KafkaError
 from odradek.client.cluster_client import ClusterClient, TopicState
@@ -49,7 +49,7 @@ def _by_leader(client: ClusterClient, topics: Iterable[TopicState], time: int) -
 
 def _ask(
     client: ClusterClient, broker: int, partitions: Iterable[TopicPartition], time: int, replica_id: int
-) -> Mapping[TopicPartition, int]:
+) -> dict[TopicPartition, int]:
     topics: dict[str, ListOffsetsTopic] = {}
     for tp in partitions:
         topic = topics.setdefault(tp.topic, ListOffsetsTopic(name=tp.topic, partitions=[]))

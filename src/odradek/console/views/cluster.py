@@ -61,8 +61,7 @@ class Summary:
             return f"{text[0].upper()}{text[1:]}."
         if not self.brokers:
             return "There is no broker."
-        balance = ", and its preferred broker leads it" if not self.not_preferred else ""
-        return f"All is well: {plural(self.brokers, 'broker')}, every partition has a leader and all its replicas in sync{balance}."
+        return f"All is well: {plural(self.brokers, 'broker')}, every partition has a leader and all replicas in sync."
 
 
 def _have(number: int) -> str:
@@ -139,7 +138,7 @@ def broker_rows(
     for id_ in sorted(state.known_brokers):
         broker = live.get(id_)
         directories = [d for d in storage.directories if d.broker == id_] if storage and broker else []
-        volumes = {(d.volume_bytes, d.free_bytes) for d in directories if d.volume_bytes is not None}
+        volumes = {(d.total_bytes, d.usable_bytes) for d in directories if d.total_bytes is not None}
         since = coordination.since_ms.get(id_) if coordination and broker else None
         rows.append(
             BrokerRow(
@@ -155,7 +154,7 @@ def broker_rows(
                 records=point.records.get(id_, 0.0) if point and broker else None,
                 bytes_in=point.bytes_in.get(id_) if point and broker else None,
                 bytes_out=point.bytes_out.get(id_) if point and broker else None,
-                used_bytes=sum(d.used_bytes for d in directories) if directories else None,
+                used_bytes=sum(d.size for d in directories) if directories else None,
                 free_bytes=sum(free or 0 for _, free in volumes) if volumes else None,
                 volume_bytes=sum(volume or 0 for volume, _ in volumes) if volumes else None,
                 up_ms=max(0, state.at_ms - since) if since else None,
@@ -168,20 +167,34 @@ def overview(state: ClusterState, summary: Summary, coordination: CoordinationSt
     epoch = coordination.controller_epoch if coordination else None
     controller = f"broker {state.controller}" if state.controller >= 0 else "none"
     return together(
-        tag("div", tag("i", cls=f"dot {summary.level}"), tag("span", summary.sentence), cls=f"card health {summary.level}", role="status"),
+        tag(
+            "div",
+            tag("i", cls=f"dot {summary.level}"),
+            tag("span", summary.sentence),
+            cls=f"card health {summary.level}",
+            role="status",
+        ),
         tag(
             "div",
             figure("Controller", controller, f"epoch {epoch}" if epoch is not None else "epoch not known"),
             figure("Brokers", summary.brokers, f"{len(summary.missing)} missing" if summary.missing else "all there"),
             figure("Topics", count(summary.topics), plural(summary.partitions, "partition")),
             figure("Offline", count(summary.offline), "partitions without a leader", "bad" if summary.offline else ""),
-            figure("Under-replicated", count(summary.under_replicated), f"{summary.at_min_isr} at min ISR, {summary.under_min_isr} below",
-                   "warn" if summary.under_replicated else ""),
-            figure("Leader imbalance", f"{summary.imbalance:.0%}", f"{plural(summary.not_preferred, 'partition')} not led by the preferred",
-                   "warn" if summary.not_preferred else ""),
+            figure(
+                "Under-replicated",
+                count(summary.under_replicated),
+                f"{summary.at_min_isr} at min ISR, {summary.under_min_isr} below",
+                "warn" if summary.under_replicated else "",
+            ),
+            figure(
+                "Leader imbalance",
+                f"{summary.imbalance:.0%}",
+                f"{plural(summary.not_preferred, 'partition')} not led by the preferred",
+                "warn" if summary.not_preferred else "",
+            ),
             cls="grid",
         ),
-    )  # fmt: skip
+    )
 
 
 def plots(traffic: TrafficState | None) -> Html:
@@ -196,7 +209,9 @@ def plots(traffic: TrafficState | None) -> Html:
             drawn.append(plot(title, size(_last(values), "/s"), values, size(max(values, default=0.0), "/s")))
     else:
         hint = "Bytes per second come from the brokers' metrics: set odradek.metrics.port."
-        drawn.append(tag("div", tag("div", "Bytes in and out", cls="soft"), tag("p", hint, cls="note"), cls="card plot"))
+        drawn.append(
+            tag("div", tag("div", "Bytes in and out", cls="soft"), tag("p", hint, cls="note"), cls="card plot")
+        )
     return tag("div", drawn, cls="grid wide")
 
 
@@ -206,30 +221,49 @@ def _last(values: Sequence[float]) -> float | None:
 
 def broker_table(rows: Sequence[BrokerRow], *, metrics: bool) -> Html:
     columns = [
-        Column("Broker"), Column("Address", small=False), Column("Rack", small=False), Column("Leads", numeric=True),
-        Column("Replicas", numeric=True), Column("Out of sync", numeric=True), Column("Records in", numeric=True),
+        Column("Broker"),
+        Column("Address", small=False),
+        Column("Rack", small=False),
+        Column("Leads", numeric=True),
+        Column("Replicas", numeric=True),
+        Column("Out of sync", numeric=True),
+        Column("Records in", numeric=True),
         *([Column("In", numeric=True, small=False), Column("Out", numeric=True, small=False)] if metrics else []),
-        Column("On disk", numeric=True), Column("Volume", small=False), Column("Up", numeric=True, small=False),
-    ]  # fmt: skip
+        Column("On disk", numeric=True),
+        Column("Volume", small=False),
+        Column("Up", numeric=True, small=False),
+    ]
     return table(columns, [_broker_cells(row, metrics) for row in rows], empty="No broker is known yet.")
 
 
 def _broker_cells(row: BrokerRow, metrics: bool) -> list[object]:
     name = together(
-        tag("b", row.id), " ", chip("controller", "accent") if row.is_controller else None,
+        tag("b", row.id),
+        " ",
+        chip("controller", "accent") if row.is_controller else None,
         None if row.is_live else chip("gone", "bad"),
-    )  # fmt: skip
+    )
     volume: object = "–"
     if row.volume_bytes and row.free_bytes is not None:
         used = 1 - row.free_bytes / row.volume_bytes
         volume = meter(used, f"{size(row.free_bytes)} of {size(row.volume_bytes)} free")
-    leads = together(count(row.leads), tag("span", f" / {row.preferred}", cls="faint", title="of which it is the preferred leader of"))
+    leads = together(
+        count(row.leads),
+        tag("span", f" / {row.preferred}", cls="faint", title="of which it is the preferred leader of"),
+    )
     return [
-        name, tag("span", row.address, cls="mono"), row.rack or "–", leads, count(row.replicas),
-        tag("span", count(row.out_of_sync), cls="warn" if row.out_of_sync else ""), rate(row.records),
+        name,
+        tag("span", row.address, cls="mono"),
+        row.rack or "–",
+        leads,
+        count(row.replicas),
+        tag("span", count(row.out_of_sync), cls="warn" if row.out_of_sync else ""),
+        rate(row.records),
         *([size(row.bytes_in, "/s"), size(row.bytes_out, "/s")] if metrics else []),
-        size(row.used_bytes), volume, duration(row.up_ms),
-    ]  # fmt: skip
+        size(row.used_bytes),
+        volume,
+        duration(row.up_ms),
+    ]
 
 
 def cluster_acts(summary: Summary, *, read_only: bool) -> Html:
@@ -240,8 +274,13 @@ def cluster_acts(summary: Summary, *, read_only: bool) -> Html:
 
 def changes_table(changes: Sequence[Change]) -> Html:
     rows = [
-        (clock_time(change.at_ms), change.who, change.what, tag("span", change.outcome, cls="bad" if change.outcome.startswith("failed") else ""))
+        (
+            clock_time(change.at_ms),
+            change.who,
+            change.what,
+            tag("span", change.outcome, cls="bad" if change.outcome.startswith("failed") else ""),
+        )
         for change in changes[:20]
-    ]  # fmt: skip
+    ]
     columns = [Column("When"), Column("Who", small=False), Column("What"), Column("Outcome")]
     return table(columns, rows, empty="Nothing was changed through this console since it started.")

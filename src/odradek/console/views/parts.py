@@ -33,13 +33,27 @@ def pager(page: Page) -> Html:
     return tag(
         "div",
         f"{page.rows:,} in {page.pages:,} pages",
-        tag("button", "‹", cls="btn small", data_act="page", data_to=page.number - 1, disabled=page.number == 1,
-            aria_label="Previous page"),
+        tag(
+            "button",
+            "‹",
+            cls="btn small",
+            data_act="page",
+            data_to=page.number - 1,
+            disabled=page.number == 1,
+            aria_label="Previous page",
+        ),
         tag("span", page.number),
-        tag("button", "›", cls="btn small", data_act="page", data_to=page.number + 1,
-            disabled=page.number == page.pages, aria_label="Next page"),
+        tag(
+            "button",
+            "›",
+            cls="btn small",
+            data_act="page",
+            data_to=page.number + 1,
+            disabled=page.number == page.pages,
+            aria_label="Next page",
+        ),
         cls="pager",
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +69,9 @@ class Column:
         return " ".join(filter(None, ["n" if self.numeric else "", "" if self.small else "hide-small"]))
 
 
-def table(columns: Sequence[Column], rows: Iterable[Sequence[Content]], *, empty: str = "", sorted_by: str = "") -> Html:
+def table(
+    columns: Sequence[Column], rows: Iterable[Sequence[Content]], *, empty: str = "", sorted_by: str = ""
+) -> Html:
     body = [
         tag("tr", [tag("td", cell, cls=column.cls) for column, cell in zip(columns, row, strict=True)]) for row in rows
     ]
@@ -107,12 +123,16 @@ def replica_marks(
     return tag(
         "span",
         [
-            tag("span", broker, cls=f"b {replica_role(broker, leader, isr, offline, adding)}",
-                title=f"broker {broker}: {ROLES[replica_role(broker, leader, isr, offline, adding)]}")
+            tag(
+                "span",
+                broker,
+                cls=f"b {replica_role(broker, leader, isr, offline, adding)}",
+                title=f"broker {broker}: {ROLES[replica_role(broker, leader, isr, offline, adding)]}",
+            )
             for broker in replicas
         ],
         cls="bs",
-    )  # fmt: skip
+    )
 
 
 ROLES = {
@@ -139,14 +159,20 @@ def replica_role(
 def legend() -> Html:
     return tag(
         "div",
-        [tag("span", tag("span", "0", cls=f"b {role}"), meaning) for role, meaning in ROLES.items() if role != "adding"],
+        [
+            tag("span", tag("span", "0", cls=f"b {role}"), meaning)
+            for role, meaning in ROLES.items()
+            if role != "adding"
+        ],
         cls="legend",
     )
 
 
 def spark(values: Sequence[float]) -> Html:
     """A small line without axes."""
-    return tag("svg", _line(values, 96, 22), cls="spark", viewBox="0 0 96 22", preserveAspectRatio="none", aria_hidden="true")
+    return tag(
+        "svg", _line(values, 96, 22), cls="spark", viewBox="0 0 96 22", preserveAspectRatio="none", aria_hidden="true"
+    )
 
 
 def plot(title: str, now: str, values: Sequence[float], peak: str) -> Html:
@@ -154,11 +180,17 @@ def plot(title: str, now: str, values: Sequence[float], peak: str) -> Html:
     return tag(
         "div",
         tag("div", tag("span", title, cls="soft"), tag("span", now, cls="now"), cls="head"),
-        tag("svg", _line(values, 300, 84), viewBox="0 0 300 84", preserveAspectRatio="none", role="img",
-            aria_label=f"{title}: {now}"),
+        tag(
+            "svg",
+            _line(values, 300, 84),
+            viewBox="0 0 300 84",
+            preserveAspectRatio="none",
+            role="img",
+            aria_label=f"{title}: {now}",
+        ),
         tag("div", "the last two minutes · peak ", peak, cls="note"),
         cls="card plot",
-    )  # fmt: skip
+    )
 
 
 def _line(values: Sequence[float], width: int, height: int) -> Html:
@@ -166,7 +198,10 @@ def _line(values: Sequence[float], width: int, height: int) -> Html:
     top = max([*values, 1e-9])
     step = width / (points_max - 1)
     first = points_max - len(values)
-    points = [(round((first + i) * step, 1), round(height - 2 - value / top * (height - 8), 1)) for i, value in enumerate(values)]
+    points = [
+        (round((first + i) * step, 1), round(height - 2 - value / top * (height - 8), 1))
+        for i, value in enumerate(values)
+    ]
     base = tag("line", x1=0, x2=width, y1=height - 1, y2=height - 1, stroke="var(--line)", stroke_width=1)
     if len(points) < 2:
         return base
@@ -175,9 +210,16 @@ def _line(values: Sequence[float], width: int, height: int) -> Html:
     return together(
         base,
         tag("polygon", points=area, fill="var(--accent)", fill_opacity="0.14"),
-        tag("polyline", points=line, fill="none", stroke="var(--accent)", stroke_width="1.6",
-            vector_effect="non-scaling-stroke", stroke_linejoin="round"),
-    )  # fmt: skip
+        tag(
+            "polyline",
+            points=line,
+            fill="none",
+            stroke="var(--accent)",
+            stroke_width="1.6",
+            vector_effect="non-scaling-stroke",
+            stroke_linejoin="round",
+        ),
+    )
 
 
 def meter(share: float, title: str = "") -> Html:

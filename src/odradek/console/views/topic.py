@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from odradek.client.cluster_client import PartitionState
+from odradek.client.config_admin import Setting, Source
 from odradek.console.markup import Html, link, tag, together
 from odradek.console.readings.storage import StorageState
-from odradek.console.readings.topic import Config, TopicDetail
+from odradek.console.readings.topic import TopicDetail
 from odradek.console.views.figures import count, size
 from odradek.console.views.parts import Column, button, chip, figure, paged, pager, replica_role, table
 from odradek.model.topology import TopicPartition
@@ -77,12 +78,17 @@ def topic_figures(detail: TopicDetail, storage: StorageState | None, rate: str) 
     partitions = detail.topic.partitions
     under = sum(partition.is_under_replicated for partition in partitions)
     offline = sum(not partition.is_available for partition in partitions)
-    starts = [min((o.start for (n, _), o in detail.replicas.items() if n == p.partition and o.start is not None), default=0)
-              for p in partitions]  # fmt: skip
-    records = sum(max(0, detail.high_watermarks.get(p.partition, 0) - start) for p, start in zip(partitions, starts, strict=True))
+    starts = [_start(detail, partition) for partition in partitions]
+    records = sum(
+        max(0, detail.high_watermarks.get(p.partition, 0) - start) for p, start in zip(partitions, starts, strict=True)
+    )
     return tag(
         "div",
-        figure("Partitions", count(len(partitions)), f"{max((len(p.replicas) for p in partitions), default=0)} replicas each"),
+        figure(
+            "Partitions",
+            count(len(partitions)),
+            f"{max((len(p.replicas) for p in partitions), default=0)} replicas each",
+        ),
         figure("Records held", count(records), "first to last offset"),
         figure("Rate", rate, "records in"),
         figure("On disk", size(storage.topic_bytes.get(detail.topic.name) if storage else None), "all replicas"),
@@ -90,6 +96,11 @@ def topic_figures(detail: TopicDetail, storage: StorageState | None, rate: str) 
         figure("Offline", count(offline), "partitions", "bad" if offline else ""),
         cls="grid",
     )
+
+
+def _start(detail: TopicDetail, partition: PartitionState) -> int:
+    told = [detail.replicas[partition.partition, broker].start for broker in partition.replicas]
+    return min((start for start in told if start is not None), default=0)
 
 
 def strips_html(detail: TopicDetail, storage: StorageState | None, page_number: int) -> Html:
@@ -117,7 +128,12 @@ def _strip_html(topic: str, strip: Strip) -> Html:
         "div",
         tag(
             "div",
-            tag("a", strip.partition, href=link("messages", topic=topic, partition=strip.partition), title="Browse its records"),
+            tag(
+                "a",
+                strip.partition,
+                href=link("messages", topic=topic, partition=strip.partition),
+                title="Browse its records",
+            ),
             tag("small", leader, cls="bad" if strip.leader < 0 else ""),
             tag("small", size(strip.size_bytes)),
             cls="id",
@@ -127,7 +143,10 @@ def _strip_html(topic: str, strip: Strip) -> Html:
         data_partition=strip.partition,
         data_leader=strip.leader,
         data_isr=",".join(str(lane.broker) for lane in strip.lanes if lane.role in ("leader", "isr")),
-    )  # fmt: skip
+    )
+
+
+_SAID = {"leader": "leads", "isr": "in sync", "out": "out of sync"}
 
 
 def _lane_html(lane: Lane, strip: Strip) -> Html:
@@ -138,13 +157,14 @@ def _lane_html(lane: Lane, strip: Strip) -> Html:
     else:
         lag = tag("span", f" −{lane.behind:,}", cls="warn") if lane.behind else None
         said = together(tag("span", f"{lane.start_offset or 0:,} … ", cls="from"), f"{lane.end_offset:,}", lag)
-    tip = f"broker {lane.broker}: log start {lane.start_offset}, end {lane.end_offset}, high watermark {strip.high_watermark}"
+    reach = f"log start {lane.start_offset}, end {lane.end_offset}, high watermark {strip.high_watermark}"
+    tip = f"broker {lane.broker}: {reach}"
     return tag(
         "div",
         tag(
             "span",
             tag("span", lane.broker, cls=f"b {lane.role}"),
-            tag("span", {"leader": "leads", "isr": "in sync", "out": "out of sync"}.get(lane.role, "offline"), cls="soft"),
+            tag("span", _SAID.get(lane.role, "offline"), cls="soft"),
             tag("span", "★", cls="star accent", title="preferred leader") if lane.is_preferred else None,
             cls="who",
         ),
@@ -152,20 +172,41 @@ def _lane_html(lane: Lane, strip: Strip) -> Html:
         tag("span", said, cls="told"),
         cls=f"lane {lane.role}",
         title=tip,
-    )  # fmt: skip
+    )
 
 
-def configs_html(configs: Sequence[Config], *, read_only: bool, only_set: bool) -> Html:
+_SOURCES = {
+    Source.DYNAMIC_TOPIC_CONFIG: "topic",
+    Source.DYNAMIC_BROKER_CONFIG: "broker",
+    Source.DYNAMIC_DEFAULT_BROKER_CONFIG: "all brokers",
+    Source.STATIC_BROKER_CONFIG: "server.properties",
+    Source.DEFAULT_CONFIG: "default",
+}
+_SECRET = "••••••"
+
+
+def is_own(setting: Setting) -> bool:
+    return setting.source is Source.DYNAMIC_TOPIC_CONFIG
+
+
+def otherwise(setting: Setting) -> str | None:
+    """What it would be if it weren't set on the topic."""
+    if not is_own(setting):
+        return setting.value
+    return next((s.value for s in setting.synonyms if s.source is not Source.DYNAMIC_TOPIC_CONFIG), None)
+
+
+def configs_html(settings: Sequence[Setting], *, read_only: bool, only_own: bool) -> Html:
     rows = [
         (
-            tag("span", config.name, cls="mono", title=config.doc),
-            tag("b" if config.source == "topic" else "span", "••••••" if config.is_sensitive else config.value, cls="mono"),
-            chip(config.source, "accent" if config.source == "topic" else ""),
-            tag("span", "••••••" if config.is_sensitive else config.default, cls="mono soft"),
-            None if read_only else button("Change", "config", cls="btn small", name=config.name),
+            tag("span", setting.name, cls="mono"),
+            tag("b" if is_own(setting) else "span", _SECRET if setting.is_sensitive else setting.value, cls="mono"),
+            chip(_SOURCES.get(setting.source, "?"), "accent" if is_own(setting) else ""),
+            tag("span", _SECRET if setting.is_sensitive else otherwise(setting), cls="mono soft"),
+            None if read_only else button("Change", "config", cls="btn small", name=setting.name),
         )
-        for config in configs
-        if not only_set or config.source == "topic"
+        for setting in settings
+        if not only_own or is_own(setting)
     ]
     columns = [Column("Setting"), Column("Value"), Column("From"), Column("Otherwise", small=False), Column("")]
     return table(columns, rows, empty="Nothing is set on this topic itself.")

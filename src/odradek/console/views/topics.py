@@ -93,10 +93,16 @@ def topic_rows(
 def topics_table(rows: Sequence[TopicRow], search: Search) -> Html:
     page = paged(len(rows), search.page)
     columns = [
-        Column("Topic", sort="name"), Column("Partitions", numeric=True, sort="partitions"), Column("Replicas", numeric=True, small=False),
-        Column("Health", sort="trouble"), Column("Records", numeric=True, sort="records", small=False), Column("Rate", numeric=True, sort="rate"),
-        Column("", small=False), Column("On disk", numeric=True, sort="bytes"), Column("Retention", small=False),
-    ]  # fmt: skip
+        Column("Topic", sort="name"),
+        Column("Partitions", numeric=True, sort="partitions"),
+        Column("Replicas", numeric=True, small=False),
+        Column("Health", sort="trouble"),
+        Column("Records", numeric=True, sort="records", small=False),
+        Column("Rate", numeric=True, sort="rate"),
+        Column("", small=False),
+        Column("On disk", numeric=True, sort="bytes"),
+        Column("Retention", small=False),
+    ]
     cells = [_cells(row) for row in rows[page.window]]
     empty = "No topic has that in its name." if search.text else "There is no topic yet."
     return together(table(columns, cells, empty=empty, sorted_by=search.sort), pager(page))
@@ -108,9 +114,15 @@ def _cells(row: TopicRow) -> list[object]:
         kept = f"{kept}, {retention(row.retention_bytes, 'bytes')}"
     return [
         tag("a", row.name, cls="name", href=link("topics", row.name)),
-        count(row.partitions), row.replication, health_chip(row), count(row.records), rate(row.rate),
-        spark(row.rates), size(row.bytes), kept,
-    ]  # fmt: skip
+        count(row.partitions),
+        row.replication,
+        health_chip(row),
+        count(row.records),
+        rate(row.rate),
+        spark(row.rates),
+        size(row.bytes),
+        kept,
+    ]
 
 
 def health_chip(row: TopicRow) -> Html:

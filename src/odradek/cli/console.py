@@ -1,0 +1,100 @@
+"""`odradek console`: the web console of a cluster, in a process of its own."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from odradek.base.errors import FatalError
+from odradek.base.logs import configure
+from odradek.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption
+from odradek.cli.usage import WrongUsage, examples
+
+app = typer.Typer(add_completion=False)
+
+DEFAULT_PORT = 8080
+MISSING = "the web console needs NiceGUI: pip install 'odradek[console]'"
+
+
+@app.command(
+    epilog=examples(
+        "odradek console",
+        "odradek console --bootstrap-server kafka-1:9092 --read-only",
+        "ODRADEK_CONSOLE_PASSWORD=… odradek console --host 0.0.0.0 --certificate cert.pem --key key.pem",
+    )
+)
+def console(
+    bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
+    port: Annotated[int, typer.Option("--port", min=1, max=65535, help="Where it listens.")] = DEFAULT_PORT,
+    host: Annotated[
+        str, typer.Option("--host", help="The address it listens at; any but loopback needs a password.")
+    ] = "127.0.0.1",
+    read_only: Annotated[bool, typer.Option("--read-only", help="Show, and change nothing.")] = False,
+    lab: Annotated[
+        bool, typer.Option("--lab", help="With the laboratory: crash and freeze the brokers of --data by a button.")
+    ] = False,
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", metavar="DIR", help="Of `odradek up`: its journals, its brokers.", show_default=False),
+    ] = None,
+    journal: Annotated[
+        list[Path] | None,
+        typer.Option("--journal", metavar="DIR", help="More places with flight recorders' journals."),
+    ] = None,
+    pipeline: Annotated[
+        list[Path] | None, typer.Option("--pipeline", metavar="DIR", help="A pipeline project to show.")
+    ] = None,
+    zookeeper: Annotated[
+        str | None,
+        typer.Option("--zookeeper", metavar="HOST:PORT,…", help="Where ZooKeeper is.", show_default="as brokers say"),
+    ] = None,
+    password_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--password-file",
+            metavar="FILE",
+            help="Its first line is the password.",
+            show_default="$ODRADEK_CONSOLE_PASSWORD",
+        ),
+    ] = None,
+    certificate: Annotated[Path | None, typer.Option("--certificate", metavar="PEM", help="Serve https.")] = None,
+    key: Annotated[Path | None, typer.Option("--key", metavar="PEM", help="The certificate's private key.")] = None,
+) -> None:
+    """Show a cluster in the browser, and run it from there."""
+    try:
+        from odradek.console.options import PASSWORD_VARIABLE, ConsoleOptions
+        from odradek.console.server import serve
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("odradek"):
+            raise
+        raise FatalError(MISSING) from error
+    if lab and data is None:
+        raise WrongUsage("the laboratory needs the brokers' directory: --data DIR", "--lab")
+    from odradek.cli.local_machine import LocalMachine
+
+    configure()
+    options = ConsoleOptions(
+        bootstrap=bootstrap_server,
+        host=host,
+        port=port,
+        read_only=read_only,
+        password=_password(password_file) or os.environ.get(PASSWORD_VARIABLE) or None,
+        certificate=certificate,
+        key=key,
+        zookeeper=zookeeper,
+        data=None if data is None else data.absolute(),
+        journals=tuple(journal or ()),
+        projects=tuple(pipeline or ()),
+    )
+    serve(options, LocalMachine(data) if lab and data is not None else None)
+
+
+def _password(path: Path | None) -> str | None:
+    if path is None:
+        return None
+    try:
+        lines = path.read_text().splitlines()
+    except OSError as error:
+        raise WrongUsage(f"{path} can't be read: {error.strerror}", "--password-file") from None
+    return lines[0].strip() if lines else None

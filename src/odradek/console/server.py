@@ -1,0 +1,84 @@
+"""The console's process: puts the parts together, and serves until it is told to stop."""
+
+import logging
+import socket
+from pathlib import Path
+
+import uvicorn
+from fastapi import FastAPI
+from nicegui import ui
+
+from odradek.base.clock import SYSTEM_CLOCK
+from odradek.base.errors import FatalError
+from odradek.base.logs import get_logger
+from odradek.client.cluster_client import parse_bootstrap
+from odradek.console.changes import Changes
+from odradek.console.console import Console, Machine
+from odradek.console.feeds import Feeds
+from odradek.console.guard import Guard
+from odradek.console.options import ConsoleOptions
+from odradek.console.screens import SCREENS
+
+CHANGES_FILE = "console-changes.jsonl"
+log = get_logger(__name__)
+
+_ICON = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" fill="none" stroke="#c2410c" stroke-width="2">'
+    '<path d="M5 3h14M5 21h14M7 3v4l2 2v6l-2 2v4M17 3v4l-2 2v6l2 2v4M9 10.2l6 1.2M9 12.6l6 1.2"/></svg>'
+)
+
+
+def serve(options: ConsoleOptions, machine: Machine | None = None) -> None:
+    """Returns when the process is interrupted."""
+    options.check()
+    parse_bootstrap(options.bootstrap)
+    listener = _listen(options)
+    clock = SYSTEM_CLOCK
+    guard = Guard(options, clock)
+    log_file: Path | None = options.data / CHANGES_FILE if options.data is not None else None
+    changes = Changes(options.bootstrap, clock, read_only=options.read_only, file=log_file)
+    console = Console(options, Feeds(options.bootstrap, clock), changes, guard, machine)
+    for register in SCREENS:
+        register(console)
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    ui.run_with(
+        app,
+        title="Odradek",
+        favicon=_ICON,
+        dark=None,
+        tailwind=False,
+        binding_refresh_interval=None,
+        reconnect_timeout=5.0,
+        show_welcome_message=False,
+    )
+    logging.getLogger("nicegui").setLevel(logging.ERROR)
+    config = uvicorn.Config(
+        guard.before(app),
+        log_level="warning",
+        ssl_certfile=options.certificate,
+        ssl_keyfile=options.key,
+        server_header=False,
+        timeout_graceful_shutdown=1,
+        ws_max_size=4 << 20,
+    )
+    log.info("console", url=url(options))
+    uvicorn.Server(config).run(sockets=[listener])
+
+
+def url(options: ConsoleOptions) -> str:
+    scheme = "https" if options.certificate is not None else "http"
+    host = f"[{options.host}]" if ":" in options.host else options.host
+    return f"{scheme}://{host}:{options.port}/"
+
+
+def _listen(options: ConsoleOptions) -> socket.socket:
+    """Bound before anything else, so that a port that is taken is one clear line."""
+    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+    try:
+        listener = socket.create_server((options.host, options.port), family=family, backlog=128)
+    except OSError as error:
+        raise FatalError(
+            f"the console can't listen at {options.host}:{options.port}: {error.strerror}; choose another with --port"
+        ) from error
+    listener.setblocking(False)
+    return listener
