@@ -9,11 +9,13 @@ from odradek.client.cluster_client import ClusterClient
 from odradek.client.group_admin import Group, GroupListing, committed_offsets, existing_group, list_groups
 from odradek.client.group_lag import Lag, group_lags, known_ends
 from odradek.client.record_reader import RecordReader, records_in
+from odradek.console.readings.group_changes import Seen, changed
 from odradek.model.topology import TopicPartition
 from odradek.network.broker_client import ConnectionFailed, UnsupportedByBroker
 
 _LAGS_MAX = 100
 _AGES_MAX = 32
+_SEEN_MAX = 50
 _AGE_BYTES = 64 * 1024
 
 
@@ -32,6 +34,8 @@ class GroupDetail:
     lags: tuple[Lag, ...]
     ages_ms: Mapping[TopicPartition, int]
     """How long the next record that the group will read has been waiting."""
+    seen: tuple[Seen, ...] = ()
+    """What happened since somebody began to look, oldest first."""
 
 
 def read_groups(client: ClusterClient, before: GroupsState | None) -> GroupsState:
@@ -65,7 +69,9 @@ def read_group(client: ClusterClient, before: GroupDetail | None, name: str) -> 
         written = _written_ms(client, lag.tp, lag.committed or 0)
         if written is not None:
             ages[lag.tp] = max(0, now - written)
-    return GroupDetail(group, lags, ages)
+    story = changed(before.group if before else None, group, now)
+    seen = (*(before.seen if before else ()), *story)[-_SEEN_MAX:]
+    return GroupDetail(group, lags, ages, seen)
 
 
 def _written_ms(client: ClusterClient, tp: TopicPartition, offset: int) -> int | None:

@@ -9,6 +9,7 @@ from odradek.console.markup import Html, link, tag, together
 from odradek.console.readings.storage import StorageState
 from odradek.console.readings.topic import TopicDetail
 from odradek.console.views.figures import count, size
+from odradek.console.views.groups import state_chip
 from odradek.console.views.parts import Column, button, chip, figure, paged, pager, replica_role, table
 from odradek.model.topology import TopicPartition
 
@@ -221,8 +222,3 @@ def consumers_html(lags: Mapping[str, tuple[str, int | None]]) -> Html:
     return table(
         [Column("Group"), Column("State"), Column("Lag", numeric=True)], rows, empty="No group has read this topic."
     )
-
-
-def state_chip(state: str) -> Html:
-    tone = {"Stable": "ok", "Empty": "", "Dead": ""}.get(state, "warn")
-    return chip(state or "–", tone)

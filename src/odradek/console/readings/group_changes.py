@@ -1,0 +1,39 @@
+"""What happened to a group between two looks at it. Pure."""
+
+from dataclasses import dataclass
+
+from odradek.client.group_admin import Group
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    at_ms: int
+    what: str
+
+
+def changed(before: Group | None, now: Group, at_ms: int) -> list[Seen]:
+    """Why the group rebalanced, as far as two looks tell: who came, who went, who reads what now."""
+    if before is None:
+        return []
+    told: list[str] = []
+    old = {member.id: member for member in before.members}
+    new = {member.id: member for member in now.members}
+    told += [f"{_name(m.client_id, m.host)} left" for id_, m in old.items() if id_ not in new]
+    told += [f"{_name(m.client_id, m.host)} joined" for id_, m in new.items() if id_ not in old]
+    if before.coordinator != now.coordinator:
+        told.append(f"its coordinator moved from broker {before.coordinator} to {now.coordinator}")
+    if before.assignor != now.assignor and before.assignor and now.assignor:
+        told.append(f"the assignor changed from {before.assignor} to {now.assignor}")
+    if before.state != now.state:
+        told.append(f"{before.state} → {now.state}")
+    owners_before = {tp: m.id for m in before.members for tp in m.partitions}
+    owners_now = {tp: m.id for m in now.members for tp in m.partitions}
+    moved = sum(owners_now.get(tp) != owner for tp, owner in owners_before.items())
+    gained = len(owners_now.keys() - owners_before.keys())
+    if moved or gained:
+        told.append(f"{moved} partitions changed hands, {gained} are newly read")
+    return [Seen(at_ms, what) for what in told]
+
+
+def _name(client: str, host: str) -> str:
+    return f"{client}{host}" if host.startswith("/") else f"{client} at {host}"
