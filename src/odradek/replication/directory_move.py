@@ -12,6 +12,7 @@ from odradek.replication.replication_quota import UNLIMITED, WindowedRate
 PIECE_BYTES = 1 << 20
 _THROTTLED_MS = 100
 _AGAIN_MS = 10
+_HELD_MS_MAX = 50
 _REST_SHARE = 4  # of the time that a piece took while the writers waited, they get the fourth part for themselves
 
 log = get_logger(__name__)
@@ -80,7 +81,7 @@ class DirectoryMove:
         if self._throttle.is_exceeded:
             self._pace.start_over()
             return _THROTTLED_MS
-        manner = self._pace.next(self._copy.remaining_bytes())
+        manner = Manner.BESIDE if self._pace.is_in_lap else self._pace.next(self._copy.remaining_bytes())
         if manner is Manner.BESIDE:
             return 0 if self._copy_piece() else _AGAIN_MS
         return self._copy_held() if manner is Manner.HELD else self._finish()
@@ -93,12 +94,16 @@ class DirectoryMove:
         return copied
 
     def _copy_held(self) -> int | None:
+        """A read ends with its segment: where those are small, more than one, or the writers would be faster still."""
         with self._partition.lock:
             if self.is_over:
                 return None
-            began_ms = self._clock.monotonic_ms()
-            self._copy_piece()
-        return (self._clock.monotonic_ms() - began_ms) // _REST_SHARE
+            began_ms = now_ms = self._clock.monotonic_ms()
+            left = self._piece_bytes
+            while left > 0 and now_ms - began_ms < _HELD_MS_MAX and (copied := self._copy_piece()):
+                left -= copied
+                now_ms = self._clock.monotonic_ms()
+        return (now_ms - began_ms) // _REST_SHARE
 
     def _finish(self) -> int | None:
         if not self._is_prepared:  # which takes its time: what is to do then is to be looked at again

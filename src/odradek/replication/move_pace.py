@@ -36,6 +36,11 @@ class Pace:
         self._held_before = 0
         self._strikes = 0
 
+    @property
+    def is_in_lap(self) -> bool:
+        """The next piece can only be one beside the writers: what remains in all needn't be looked up for it."""
+        return not self._is_holding and self._left > self._finish_bytes
+
     def next(self, remaining: int) -> Manner:
         """How to copy the next piece of so many bytes that remain now."""
         if remaining <= self._finish_bytes:

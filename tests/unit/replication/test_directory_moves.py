@@ -17,7 +17,7 @@ from odradek.protocol.record_batch import batches
 from odradek.protocol.records import read_records
 from odradek.replication.directory_move import DirectoryMove, MoveThrottle
 from odradek.replication.directory_moves import DirectoryMoves
-from odradek.replication.move_pace import Pace
+from odradek.replication.move_pace import Manner, Pace
 from odradek.replication.replication_quota import WindowedRate
 
 PATIENCE_S = 60
@@ -63,6 +63,15 @@ class Disks:
         pace = Pace(finish_bytes=PIECE)
         partition, logs, clock = self.stage.partition, self.stage.logs, self.stage.clock
         return DirectoryMove(partition, future, logs, throttle, clock, piece_bytes=PIECE, pace=pace)
+
+
+class AlwaysHeld(Pace):
+    __slots__ = ()
+
+    is_in_lap = False
+
+    def next(self, remaining: int) -> Manner:
+        return Manner.HELD
 
 
 @pytest.fixture
@@ -143,6 +152,20 @@ def test_writers_that_outrun_the_copy_are_held_back(disks: Disks) -> None:
         assert steps < 200
     assert disks.where == disks.b
     assert disks.values() == [str(n) for n in range(number)]
+
+
+def test_a_held_piece_goes_beyond_its_segment(disks: Disks) -> None:
+    """Writers of small segments would else write more in their rest than was copied while they waited."""
+    while len(disks.stage.partition.log.segments) < 12:
+        disks.write("something")
+    future = disks.stage.logs.begin_move(ORDERS, disks.b)
+    throttle = MoveThrottle(WindowedRate(1000, 11, disks.stage.clock))
+    partition, logs, clock = disks.stage.partition, disks.stage.logs, disks.stage.clock
+    move = DirectoryMove(partition, future, logs, throttle, clock, piece_bytes=12_000, pace=AlwaysHeld())
+    while move._copy.is_prefix is False:
+        move.step()
+    move.step()
+    assert 12_000 <= future.size_bytes < 17_000
 
 
 def test_a_throttle_is_kept(disks: Disks) -> None:

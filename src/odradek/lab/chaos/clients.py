@@ -27,7 +27,7 @@ def _ignore_error(error: KafkaError) -> None:
 
 
 class ClientThread:
-    """Runs `_each_step` until told to stop. `fault` is why it ended by itself, if it did."""
+    """Runs `_live`, which ends when it is told to stop. `fault` is why it ended by itself, if it did."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -55,8 +55,8 @@ class ClientThread:
     def _run(self) -> None:
         try:
             self._live()
-        except (KafkaException, SystemError) as error:  # the client's C code raises a fatal error out of its callbacks
-            self.fault = str(error)
+        except Exception as error:  # the client's C code raises a fatal error out of its callbacks, in several shapes
+            self.fault = f"{type(error).__name__}: {error}"
 
     def _live(self) -> None:
         raise NotImplementedError
