@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from odradek.base.errors import ErrorCode
+from odradek.cli import reassign_plan, reassign_run
 from odradek.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption, Format, FormatOption, print_json, print_rows
 from odradek.cli.partition_files import read_assignments
 from odradek.cli.usage import examples
@@ -26,13 +27,20 @@ _OUTCOMES = ("topic", "partition", "outcome", "reason")
 
 @app.callback(
     epilog=examples(
+        "odradek reassign plan --drain 2 --out plan.json",
+        "odradek reassign plan --brokers 0,1,2,3 --balance leaders --throttle 20MB --out plan.json",
+        "odradek reassign run plan.json --throttle 20MB",
+        "odradek reassign status",
+        "odradek reassign undo",
         "odradek reassign execute --reassignment-json-file plan.json",
-        "odradek reassign list",
-        "odradek reassign cancel --reassignment-json-file plan.json",
     )
 )
 def main() -> None:
-    """Move replicas to other brokers."""
+    """Move replicas to other brokers: plan, run, status, cancel, undo; and the verbs of Kafka's tool."""
+
+
+for verb in (reassign_plan.plan, reassign_run.run, reassign_run.status, reassign_run.undo):
+    app.command()(verb)
 
 
 @app.command()
@@ -51,11 +59,16 @@ def execute(
 
 @app.command()
 def cancel(
-    reassignment_json_file: PlanOption,
+    reassignment_json_file: Annotated[
+        Path | None, typer.Option(_PLAN, metavar="FILE", help="These partitions'.", show_default="the last run's")
+    ] = None,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Give up the moves of the file's partitions: they go back to where they were."""
+    """Give up moves: the partitions go back to where they were. A run's throttles go with it."""
+    if reassignment_json_file is None:
+        reassign_run.cancel_last_run(bootstrap_server, output)
+        return
     plan = read_assignments(reassignment_json_file, _PLAN)
     with ClusterClient(bootstrap_server) as client:
         _report(alter_reassignments(client, dict.fromkeys(plan)), "cancelled", output)

@@ -2,6 +2,7 @@
 
 from odradek.base.errors import KafkaError
 from odradek.client.cluster_client import ClusterClient
+from odradek.client.log_dir_admin import LogDir, describe_log_dirs
 from odradek.client.reassignments import ongoing_reassignments
 from odradek.model.topology import TopicPartition
 from odradek.network.broker_client import ConnectionFailed
@@ -11,7 +12,6 @@ from odradek.protocol.messages.describe_configs import (
     DescribeConfigsResource,
     DescribeConfigsResponse,
 )
-from odradek.protocol.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
 from odradek.reassign.view import BrokerView, ClusterView, PartitionView
 
 MIN_ISR = "min.insync.replicas"
@@ -26,12 +26,12 @@ def read_view(client: ClusterClient) -> ClusterView:
     brokers: dict[int, BrokerView] = {}
     for member in cluster.brokers:
         try:
-            answer = client.ask_broker(member.broker_id, DescribeLogDirsRequest(topics=None), DescribeLogDirsResponse)
+            directories = describe_log_dirs(client, [member.broker_id])
         except (KafkaError, ConnectionFailed):
             continue  # it is dying, and as good as gone for a plan
-        for tp, size in _sizes(answer).items():
-            sizes[tp] = max(size, sizes.get(tp, 0))
-        total, usable = _room(answer)
+        for replica in (replica for directory in directories for replica in directory.replicas):
+            sizes[replica.tp] = max(replica.size, sizes.get(replica.tp, 0))
+        total, usable = _room(directories)
         brokers[member.broker_id] = BrokerView(member.broker_id, member.rack, total, usable)
     return ClusterView(
         brokers,
@@ -49,20 +49,10 @@ def cluster_id(client: ClusterClient) -> str:
     return client.ask_any(DescribeClusterRequest(), DescribeClusterResponse).cluster_id
 
 
-def _sizes(answer: DescribeLogDirsResponse) -> dict[TopicPartition, int]:
-    return {
-        TopicPartition(topic.name, partition.partition_index): partition.partition_size
-        for directory in answer.results
-        for topic in directory.topics
-        for partition in topic.partitions
-        if not partition.is_future_key
-    }
-
-
-def _room(answer: DescribeLogDirsResponse) -> tuple[int | None, int | None]:
+def _room(directories: list[LogDir]) -> tuple[int | None, int | None]:
     """Of all volumes. Directories of the same size with the same room are taken for one volume."""
-    volumes = {(d.total_bytes, d.usable_bytes) for d in answer.results if not d.error_code and d.total_bytes > 0}
-    return (sum(v[0] for v in volumes), sum(v[1] for v in volumes)) if volumes else (None, None)
+    volumes = {(d.total_bytes, d.usable_bytes or 0) for d in directories if not d.error and d.total_bytes}
+    return (sum(v[0] or 0 for v in volumes), sum(v[1] for v in volumes)) if volumes else (None, None)
 
 
 def _min_isr(client: ClusterClient, topics: list[str]) -> dict[str, int]:

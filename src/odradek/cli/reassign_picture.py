@@ -1,0 +1,114 @@
+"""A plan as a picture in the terminal: which replicas go where, what each broker holds before and after, the risks."""
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+from odradek.cli.output import data_console, size_as_text
+from odradek.reassign.forecast import BrokerForecast, Forecast, Gravity, Move
+
+_ROWS_MAX = 40
+_BAR_WIDTH = 24
+_STYLES = {Gravity.NOTE: "", Gravity.WARNING: "yellow", Gravity.DANGER: "bold red"}
+
+
+def print_forecast(forecast: Forecast, throttle_bytes: int | None) -> None:
+    console = data_console()
+    console.print(Text(summary(forecast, throttle_bytes), style="bold"))
+    if not forecast.moves:
+        return
+    console.print(_moves(forecast))
+    hidden = len(forecast.moves) - _ROWS_MAX
+    if hidden > 0:
+        console.print(Text(f"… and {hidden} partitions more; --format json has them all"))
+    console.print(Text("★ preferred leader   ● stays   + is copied there   - goes", style="dim"))
+    console.print(_brokers(forecast.brokers))
+    for risk in forecast.risks:
+        console.print(Text(f"{risk.gravity}: {risk.text}", style=_STYLES[risk.gravity]))
+
+
+def summary(forecast: Forecast, throttle_bytes: int | None) -> str:
+    if not forecast.moves:
+        return "nothing is to be moved: it is so already"
+    copies = sum(len(move.adding) for move in forecast.moves)
+    said = (
+        f"{len(forecast.moves)} partitions change, {copies} replicas are copied, {size_as_text(forecast.copied_bytes)}"
+    )
+    if not copies:
+        return f"{said}: only who leads"
+    if forecast.seconds is None or throttle_bytes is None:
+        return f"{said}; without a throttle, as fast as disks and network go"
+    return f"{said}; at {size_as_text(throttle_bytes)}/s for each broker at least {duration(forecast.seconds)}"
+
+
+def duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes:02d} min"
+    return f"{minutes} min {rest:02d} s" if minutes else f"{max(rest, 1)} s"
+
+
+def _moves(forecast: Forecast) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("partition")
+    brokers = sorted({broker for move in forecast.moves for broker in (*move.before, *move.after)})
+    for broker in brokers:
+        table.add_column(str(broker), justify="center")
+    for heading in ("before", "after"):
+        table.add_column(heading)
+    table.add_column("size", justify="right")
+    for move in forecast.moves[:_ROWS_MAX]:
+        table.add_row(
+            str(move.partition),
+            *(_cell(move, broker) for broker in brokers),
+            ",".join(map(str, move.before)),
+            ",".join(map(str, move.after)),
+            size_as_text(move.size_bytes),
+        )
+    return table
+
+
+def _cell(move: Move, broker: int) -> Text:
+    star = "★" if move.after[0] == broker else ""
+    if broker in move.adding:
+        return Text(f"+{star}", style="green")
+    if broker in move.removing:
+        return Text("-", style="red")
+    return Text(star or "●") if broker in move.after else Text("·", style="dim")
+
+
+def _brokers(brokers: tuple[BrokerForecast, ...]) -> Table:
+    most_bytes = max((max(b.held_before, b.held_after) for b in brokers), default=0)
+    most_replicas = max((max(b.replicas_before, b.replicas_after) for b in brokers), default=0)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for heading in ("broker", "rack", "before", "after"):
+        table.add_column(heading)
+    for heading in ("replicas", "preferred", "held", "in", "out"):
+        table.add_column(heading, justify="right")
+    for broker in brokers:
+        before, after = (
+            (broker.held_before / most_bytes, broker.held_after / most_bytes)
+            if most_bytes
+            else (broker.replicas_before / max(1, most_replicas), broker.replicas_after / max(1, most_replicas))
+        )
+        table.add_row(
+            str(broker.broker),
+            broker.rack or "",
+            _bar(before),
+            Text(_bar(after), style="green" if after >= before else "yellow"),
+            _change(broker.replicas_before, broker.replicas_after),
+            _change(broker.preferred_before, broker.preferred_after),
+            _change(size_as_text(broker.held_before), size_as_text(broker.held_after)),
+            size_as_text(broker.bytes_in) if broker.bytes_in else "",
+            size_as_text(broker.bytes_out) if broker.bytes_out else "",
+        )
+    return table
+
+
+def _bar(part: float) -> str:
+    return "█" * round(part * _BAR_WIDTH)
+
+
+def _change(before: object, after: object) -> str:
+    return str(before) if before == after else f"{before} → {after}"
