@@ -11,10 +11,13 @@ from odradek.console.options import ConsoleOptions
 from odradek.console.readings.cluster import ClusterState, read_cluster
 from odradek.console.readings.coordination import CoordinationState, ZooKeeperReader
 from odradek.console.readings.groups import GroupDetail, GroupsState, read_group, read_groups
+from odradek.console.readings.history import HistoryReader, HistoryState
+from odradek.console.readings.pipelines import PipelinesReader, PipelinesState
 from odradek.console.readings.settings import TopicSettings, read_settings
 from odradek.console.readings.storage import StorageState, read_storage
 from odradek.console.readings.topic import TopicDetail, read_topic
 from odradek.console.readings.traffic import TrafficState, read_traffic
+from odradek.console.reassigner import Reassigner, RunsState
 
 
 class Machine(Protocol):
@@ -40,6 +43,7 @@ class Console:
     feeds: Feeds
     changes: Changes
     guard: Guard
+    reassigner: Reassigner
     machine: Machine | None = None
 
     @property
@@ -78,3 +82,16 @@ class Console:
             return read_group(client, before, name)
 
         return self.feeds.feed(("group", name), read, 700)
+
+    @property
+    def runs(self) -> Feed[RunsState]:
+        return self.feeds.feed("runs", self.reassigner.read, 500)
+
+    @property
+    def history(self) -> Feed[HistoryState]:
+        data = () if self.options.data is None else (self.options.data,)
+        return self.feeds.feed("history", HistoryReader((*data, *self.options.journals)).read, 500)
+
+    @property
+    def pipelines(self) -> Feed[PipelinesState]:
+        return self.feeds.feed("pipelines", PipelinesReader(self.options.projects).read, 1_000)

@@ -1,7 +1,7 @@
 """What every page has: the bar with the screens, the line that says what is missing, the ticks that keep it alive."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -34,7 +34,7 @@ _THEME = Html("""<script>
     localStorage.setItem("odradek-theme", value ? "dark" : "light"); set(value); };
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select")) return;
-    if (event.key === "/") { const field = document.querySelector("main input");
+    if (event.key === "/") { const field = document.querySelector(".main input");
       if (field) { event.preventDefault(); field.focus(); } }
     const place = document.querySelector(`.bar nav a[data-key="${CSS.escape(event.key)}"]`);
     if (place) place.click();
@@ -58,7 +58,7 @@ def page(console: Console, screen: str, title: str = "") -> Iterator[None]:
     ui.add_head_html(str(_THEME))
     ui.colors(primary="var(--accent)", negative="var(--bad)", positive="var(--ok)")
     ui.html(str(_bar(console, screen)), sanitize=False)
-    with ui.element("main").props("id=main"):
+    with ui.element("div").props("id=main").classes("main"):
         alarm = Live()
         feed = console.cluster
 
@@ -100,7 +100,7 @@ def _bar(console: Console, screen: str) -> Html:
     )
 
 
-async def follow(feeds: Sequence[Feed[Any]], render: Callable[..., None]) -> None:
+async def follow(feeds: Sequence[Feed[Any]], render: Callable[..., Awaitable[None] | None]) -> None:
     """Calls `render` with the readings of the feeds, now and whenever one of them is new. The page comes with its first
     reading where that takes no longer than an eye notices."""
     for _ in range(int(_FIRST_SIGHT_S / 0.02)):
@@ -109,14 +109,16 @@ async def follow(feeds: Sequence[Feed[Any]], render: Callable[..., None]) -> Non
         await asyncio.sleep(0.02)
     seen: list[int] = []
 
-    def tick() -> None:
+    async def tick() -> None:
         readings: list[Reading[Any]] = [feed.want() for feed in feeds]
         versions = [reading.version for reading in readings]
         if versions != seen:
             seen[:] = versions
-            render(*readings)
+            drawn = render(*readings)
+            if drawn is not None:
+                await drawn
 
-    tick()
+    await tick()
     ui.timer(_TICK_S, tick)
 
 

@@ -17,6 +17,7 @@ from odradek.console.console import Console, Machine
 from odradek.console.feeds import Feeds
 from odradek.console.guard import Guard
 from odradek.console.options import ConsoleOptions
+from odradek.console.reassigner import Reassigner
 from odradek.console.screens import SCREENS
 
 CHANGES_FILE = "console-changes.jsonl"
@@ -37,7 +38,8 @@ def serve(options: ConsoleOptions, machine: Machine | None = None) -> None:
     guard = Guard(options, clock)
     log_file: Path | None = options.data / CHANGES_FILE if options.data is not None else None
     changes = Changes(options.bootstrap, clock, read_only=options.read_only, file=log_file)
-    console = Console(options, Feeds(options.bootstrap, clock), changes, guard, machine)
+    feeds, reassigner = Feeds(options.bootstrap, clock), Reassigner(options.bootstrap)
+    console = Console(options, feeds, changes, guard, reassigner, machine)
     for register in SCREENS:
         register(console)
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)

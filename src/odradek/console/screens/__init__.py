@@ -1,5 +1,7 @@
 """One module for each screen: what it follows, what it shows, what can be changed there."""
 
-from odradek.console.screens import cluster, groups, messages, topic, topics
+from odradek.console.screens import cluster, groups, history, lab, messages, pipelines, reassign, topic, topics
 
-SCREENS = (cluster.register, topics.register, topic.register, messages.register, groups.register)
+SCREENS = tuple(
+    screen.register for screen in (cluster, topics, topic, messages, groups, reassign, history, pipelines, lab)
+)

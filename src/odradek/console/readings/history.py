@@ -1,0 +1,210 @@
+"""The flight recorder's story: what the controllers saw and did, event by event, with what came of each.
+
+Reads the newest files of each broker's journal, again only when one has grown. Each file begins with the whole picture,
+so what came before is not needed.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from odradek.base.errors import FatalError
+from odradek.client.cluster_client import ClusterClient
+from odradek.recorder.entry import Entry, Kind
+from odradek.recorder.journals import find_journals, merged, parse_name, read_file
+from odradek.recorder.picture import PartitionPicture, Picture
+
+_FILES_OF_EACH = 2
+_MOMENTS_MAX = 2_000
+_CHAIN_MAX = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One event and what changed by it."""
+
+    time_ms: int
+    place: int
+    """Of its last entry in the story: the picture after it is that of the entries until there."""
+    title: str
+    tone: str
+    effects: tuple[str, ...]
+    chain: tuple[str, ...]
+    """What was done about it, in order."""
+    touched: frozenset[str]
+    """The partitions that it changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryState:
+    entries: tuple[Entry, ...]
+    moments: tuple[Moment, ...]
+    marks: tuple[tuple[str, int], ...]
+    """The files and their sizes, to see whether there is more."""
+
+
+class HistoryReader:
+    def __init__(self, places: Sequence[Path]) -> None:
+        self._places = places
+
+    def read(self, client: ClusterClient, before: HistoryState | None) -> HistoryState:
+        if not self._places:
+            raise FatalError("no journal is known here: start the console with --data or --journal DIR")
+        files = newest(find_journals(*[place for place in self._places if place.exists()]))
+        marks = tuple((str(path), _size(path)) for path in files)
+        if before is not None and before.marks == marks:
+            return before
+        entries = tuple(merged(entry for path in files for entry in read_file(path)))
+        return HistoryState(entries, tuple(moments(entries)[-_MOMENTS_MAX:]), marks)
+
+
+def newest(paths: Sequence[Path]) -> list[Path]:
+    by_broker: dict[int, list[Path]] = defaultdict(list)
+    for path in paths:
+        by_broker[(parse_name(path.name) or (-1, 0))[0]].append(path)
+    return [path for files in by_broker.values() for path in files[-_FILES_OF_EACH:]]
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def moments(entries: Sequence[Entry]) -> list[Moment]:
+    """The story as the events that changed something, oldest first."""
+    causes = {(entry.broker, entry.seq): entry for entry in entries}
+    drafts: dict[tuple[int, int], _Draft] = {}
+    picture = Picture()
+    for place, entry in enumerate(entries):
+        before_brokers, before_controller = set(picture.brokers), picture.controller
+        tp = entry.topic_partition
+        before = picture.partitions.get(tp) if tp is not None else None
+        picture.apply(entry)
+        if entry.kind == Kind.PICTURE:
+            continue
+        effects = _effects(entry, before_brokers, before_controller, before, picture)
+        key = (entry.broker, entry.cause if entry.cause is not None else entry.seq)
+        draft = drafts.get(key)
+        if draft is None:
+            if not effects and entry.kind != Kind.LIFE and entry.kind != Kind.SESSION:
+                draft_needed = entry.kind == Kind.EVENT
+                if draft_needed:
+                    drafts[key] = _Draft(causes.get(key, entry))
+                continue
+            draft = drafts[key] = _Draft(causes.get(key, entry))
+        draft.add(entry, place, effects)
+    told = [draft.moment() for draft in drafts.values() if draft.effects]
+    return sorted(told, key=lambda moment: moment.place)
+
+
+class _Draft:
+    def __init__(self, cause: Entry) -> None:
+        self.cause = cause
+        self.place = 0
+        self.time_ms = cause.time_ms
+        self.effects: list[str] = []
+        self.chain: list[str] = []
+        self.touched: set[str] = set()
+        self.is_bad = False
+
+    def add(self, entry: Entry, place: int, effects: list[str]) -> None:
+        if effects:
+            self.place = place
+        self.effects += effects
+        if effects and entry.topic_partition is not None:
+            self.touched.add(str(entry.topic_partition))
+        self.is_bad |= any(
+            word in effect for effect in effects for word in (" left", "no leader", "shrank", "stopped", "lost")
+        )
+        if entry.kind in (Kind.MOVE, Kind.SEND, Kind.WRITE, Kind.REPORT) and len(self.chain) < _CHAIN_MAX:
+            self.chain.append(_link(entry))
+
+    def moment(self) -> Moment:
+        return Moment(
+            self.time_ms,
+            self.place,
+            _title(self.cause),
+            "bad" if self.is_bad else "",
+            tuple(self.effects),
+            tuple(self.chain),
+            frozenset(self.touched),
+        )
+
+
+def _effects(
+    entry: Entry, brokers: set[int], controller: int, before: PartitionPicture | None, picture: Picture
+) -> list[str]:
+    if entry.kind == Kind.LIFE:
+        return [f"broker {entry.broker} {entry.what.lower()}"]
+    if entry.kind == Kind.SESSION:
+        return [f"broker {entry.broker}: session with ZooKeeper {entry.text or entry.what}"]
+    told: list[str] = []
+    if picture.controller != controller and picture.controller >= 0:
+        told.append(f"broker {picture.controller} is controller, epoch {picture.controller_epoch}")
+    told += [f"broker {broker} left" for broker in sorted(brokers - set(picture.brokers))]
+    told += [f"broker {broker} joined" for broker in sorted(set(picture.brokers) - brokers)]
+    tp = entry.topic_partition
+    after = picture.partitions.get(tp) if tp is not None else None
+    if tp is not None and after is not None and entry.what == "PartitionState":
+        told += _partition_effects(str(tp), before, after)
+    return told
+
+
+def _partition_effects(name: str, before: PartitionPicture | None, after: PartitionPicture) -> list[str]:
+    if before is None or before.leader_epoch < 0:
+        return [f"{name}: broker {after.leader} leads" if after.leader >= 0 else f"{name}: no leader"]
+    told: list[str] = []
+    if before.leader != after.leader:
+        to = f"broker {after.leader}" if after.leader >= 0 else "no leader"
+        told.append(
+            f"{name}: leader {before.leader if before.leader >= 0 else 'none'} → {to}, epoch {after.leader_epoch}"
+        )
+    if set(before.isr) != set(after.isr):
+        word = "shrank" if len(after.isr) < len(before.isr) else "grew"
+        told.append(f"{name}: ISR {word} {list(before.isr)} → {list(after.isr)}")
+    return told
+
+
+_TITLES = {
+    "BrokersChanged": "The brokers changed",
+    "TopicsChanged": "Topics changed",
+    "ControllerElected": "A controller was elected",
+    "IsrChangeWanted": "A leader asked for another ISR",
+    "AlterPartitionAsked": "A leader asked for another ISR",
+    "RebalanceDue": "Leaders were checked against their preferred ones",
+    "ElectionAsked": "An election was asked for",
+    "ReassignmentAsked": "A reassignment was asked for",
+    "TopicsToDeleteChanged": "Topics are to be deleted",
+    "BrokerLeaves": "A broker asked to leave",
+    "Started": "A broker started",
+    "Stopped": "A broker stopped",
+}
+
+
+def _title(entry: Entry) -> str:
+    known = _TITLES.get(entry.what)
+    if known is None:
+        words = "".join(f" {c.lower()}" if c.isupper() else c for c in entry.what).strip()
+        known = words[:1].upper() + words[1:]
+    return f"{known} ({entry.text})" if entry.text and entry.kind == Kind.EVENT else known
+
+
+def _link(entry: Entry) -> str:
+    match entry.kind:
+        case Kind.SEND:
+            about = f" about {plural_partitions(entry)}" if entry.count or entry.partitions else ""
+            return f"told broker {entry.peer}: {entry.what}{about}"
+        case Kind.WRITE:
+            where = f" of {entry.topic_partition}" if entry.topic_partition is not None else ""
+            version = f" if version is {entry.version - 1}" if entry.version else ""
+            return f"wrote {entry.what}{where}{version}"
+    return entry.text or entry.what
+
+
+def plural_partitions(entry: Entry) -> str:
+    number = entry.count if entry.count is not None else len(entry.partitions or ())
+    shown = ", ".join((entry.partitions or ())[:3])
+    return f"{shown}{' and others' if number > 3 else ''}" or f"{number} partitions"

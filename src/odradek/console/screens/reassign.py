@@ -1,0 +1,187 @@
+"""Reassign: from a goal to a plan and a forecast, run it, watch it, cancel or undo it."""
+
+from functools import partial
+
+from nicegui import ui
+
+from odradek.base.errors import FatalError, KafkaError
+from odradek.console.changes import NotDone
+from odradek.console.console import Console
+from odradek.console.dialogs import ChangeDialog
+from odradek.console.feeds import Reading, plainly
+from odradek.console.live import Act, Live
+from odradek.console.markup import Html, tag
+from odradek.console.page import follow, off_loop, page, perform, told
+from odradek.console.reassigner import Draft, RunsState
+from odradek.console.views.reassign import draft_html, run_sentence, runs_html
+from odradek.network.broker_client import ConnectionFailed
+from odradek.reassign.goal import Balance, Goal
+from odradek.reassign.plan import Plan, PlanError
+
+_GOALS = {
+    "drain": "Empty these brokers",
+    "spread": "Spread evenly over these brokers",
+    "factor": "Change the number of replicas",
+    "leaders": "Balance preferred leaders",
+    "disks": "Balance disks",
+    "racks": "Respect racks",
+    "json": "A plan in Kafka's JSON",
+}
+_NEEDS_BROKERS = ("drain", "spread")
+_BALANCES = {"leaders": Balance.LEADERS, "disks": Balance.DISKS, "racks": Balance.RACKS}
+_THROTTLE = "50"
+
+
+def register(console: Console) -> None:
+    @ui.page("/reassign")
+    async def reassign_page() -> None:
+        with page(console, "Reassign"):
+            await _Planner(console).show()
+
+
+def parse_goal(kind: str, brokers: str, factor: str, topics: str, text: str) -> Goal | Plan:
+    """What was asked for; ValueError says what is missing."""
+    chosen = frozenset(name.strip() for name in topics.split(",") if name.strip()) or None
+    if kind == "json":
+        return Plan.from_text(text)
+    numbers: frozenset[int] = frozenset()
+    if kind in _NEEDS_BROKERS:
+        items = [item.strip() for item in brokers.split(",") if item.strip()]
+        if not items or not all(item.isdecimal() for item in items):
+            raise ValueError("name brokers by their numbers, like 0, 2")
+        numbers = frozenset(map(int, items))
+    match kind:
+        case "drain":
+            return Goal(drain=numbers, topics=chosen)
+        case "spread":
+            return Goal(brokers=numbers, balance=frozenset({Balance.REPLICAS, Balance.LEADERS}), topics=chosen)
+        case "factor":
+            if not factor.isdecimal() or not 0 < int(factor) < 100:
+                raise ValueError("how many replicas shall each partition have?")
+            return Goal(replication_factor=int(factor), topics=chosen)
+    return Goal(balance=frozenset({_BALANCES[kind]}), topics=chosen)
+
+
+class _Planner:
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._draft: Draft | None = None
+        self._page = 1
+        ui.html("<div class='top'><h1>Reassign</h1></div>", sanitize=False)
+        with ui.element("div").classes("card row-of").style("margin-bottom: 16px"):
+            self._goal = ui.select(_GOALS, label="Goal", value="drain", on_change=self._shape).style("min-width: 250px")
+            self._brokers = ui.input("Brokers: 0, 2").style("width: 150px")
+            self._factor = ui.input("Replicas").style("width: 90px")
+            self._topics = ui.input("Topics (empty: all)").style("width: 220px")
+            self._throttle = ui.input("Throttle, MB/s (empty: none)", value=_THROTTLE).style("width: 190px")
+            self._json = ui.textarea("Plan").style("width: 100%")
+            for field in (self._goal, self._brokers, self._factor, self._topics, self._throttle, self._json):
+                field.props("outlined dense hide-bottom-space")
+            ui.button("Plan", on_click=self._plan).props("unelevated no-caps")
+        self._shown = Live(on_act=self._act)
+        self._runs = Live(on_act=self._act)
+
+    async def show(self) -> None:
+        self._shape()
+
+        def render(runs: Reading[RunsState]) -> None:
+            if runs.value is not None:
+                self._runs.show(runs_html(runs.value, read_only=self._console.changes.read_only))
+            elif runs.problem:
+                self._runs.show(tag("div", runs.problem, cls="card empty"))
+
+        await follow([self._console.runs], render)
+
+    def _shape(self) -> None:
+        self._brokers.set_visibility(self._goal.value in _NEEDS_BROKERS)
+        self._factor.set_visibility(self._goal.value == "factor")
+        self._topics.set_visibility(self._goal.value != "json")
+        self._json.set_visibility(self._goal.value == "json")
+
+    def _throttle_bytes(self) -> int | None:
+        text = (self._throttle.value or "").strip()
+        if not text:
+            return None
+        try:
+            value = float(text)
+        except ValueError:
+            value = 0
+        if not 0 < value <= 100_000:
+            raise ValueError("the throttle is a number of MB/s, or nothing")
+        return int(value * 1024 * 1024)
+
+    async def _plan(self) -> None:
+        try:
+            values = [
+                field.value or "" for field in (self._goal, self._brokers, self._factor, self._topics, self._json)
+            ]
+            goal = parse_goal(*values)
+            make = goal if isinstance(goal, Goal) else lambda client: goal
+            await self._show_draft(partial(self._console.reassigner.draft, make, self._throttle_bytes()))
+        except (ValueError, PlanError) as error:
+            self._fault(error)
+
+    async def _show_draft(self, draw_up: object) -> None:
+        try:
+            self._draft = await off_loop(draw_up)  # type: ignore[arg-type]
+        except (PlanError, KafkaError, ConnectionFailed, FatalError, ValueError) as error:
+            self._fault(error)
+            return
+        self._page = 1
+        self._redraw()
+
+    def _fault(self, error: Exception) -> None:
+        self._draft = None
+        self._shown.show(tag("div", plainly(error), cls="card empty bad", role="alert"))
+
+    def _redraw(self) -> None:
+        html = Html("")
+        if self._draft is not None:
+            html = draft_html(self._draft, self._page, read_only=self._console.changes.read_only)
+        self._shown.show(html)
+
+    async def _act(self, act: Act) -> None:
+        match act["act"]:
+            case "page":
+                self._page = int(act["to"])
+                self._redraw()
+            case "discard":
+                self._draft = None
+                self._redraw()
+            case "run" if self._draft is not None:
+                await self._run(self._draft)
+            case "undo":
+                reassigner = self._console.reassigner
+                await self._show_draft(partial(reassigner.undo_draft, act["id"], self._throttle_bytes()))
+            case "cancel":
+                await self._cancel(act["id"])
+
+    async def _run(self, draft: Draft) -> None:
+        dialog = ChangeDialog("Run the plan", "Run")
+        dialog.says(lambda: run_sentence(draft))
+
+        async def work() -> str:
+            what = f"reassign {len(draft.plan.targets)} partitions"
+            await perform(self._console, what, lambda client: self._console.reassigner.start(draft))
+            return "The moves have begun."
+
+        if await dialog.run(work):
+            self._draft = None
+            self._redraw()
+
+    async def _cancel(self, run_id: str) -> None:
+        dialog = ChangeDialog("Cancel the run", "Cancel the run", danger=True)
+        dialog.says(lambda: "Stops moving: what is under way goes back to where it was, what is done stays done.")
+
+        async def work() -> str:
+            await perform(
+                self._console,
+                f"cancel reassignment {run_id}",
+                lambda client: self._console.reassigner.cancel(client, run_id),
+            )
+            return "The run will stop."
+
+        try:
+            await dialog.run(work)
+        except NotDone as error:
+            told(str(error), bad=True)

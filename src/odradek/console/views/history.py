@@ -1,0 +1,155 @@
+"""The flight recorder drawn: a timeline, the cluster as it was at a moment, and why each thing happened."""
+
+from collections.abc import Sequence
+
+from odradek.console.markup import Html, tag, together
+from odradek.console.readings.history import Moment
+from odradek.console.views.figures import clock_time, moment, plural
+from odradek.console.views.parts import Column, chip, paged, pager, replica_marks, table
+from odradek.recorder.picture import Picture
+
+_EFFECTS_SHOWN = 6
+_AROUND = 12
+
+
+def timeline(moments: Sequence[Moment], at: int) -> Html:
+    """Every moment as a tick, by time; the chosen one stands out."""
+    if not moments:
+        return Html("")
+    first, last = moments[0].time_ms, moments[-1].time_ms
+    span = max(last - first, 1)
+    ticks = []
+    for place, item in enumerate(moments):
+        x = 6 + (item.time_ms - first) / span * 988
+        tall = 24 if place == at else 10 + min(10, len(item.effects))
+        colour = "var(--ink)" if place == at else "var(--bad)" if item.tone == "bad" else "var(--accent)"
+        ticks.append(
+            tag(
+                "line",
+                x1=f"{x:.1f}",
+                x2=f"{x:.1f}",
+                y1=34 - tall,
+                y2=34,
+                stroke=colour,
+                stroke_width=3 if place == at else 1.5,
+            )
+        )
+    return tag(
+        "div",
+        tag(
+            "svg",
+            tag("line", x1=0, x2=1000, y1=35, y2=35, stroke="var(--line)"),
+            ticks,
+            viewBox="0 0 1000 40",
+            preserveAspectRatio="none",
+            aria_hidden="true",
+        ),
+        tag(
+            "div",
+            tag("span", moment(first)[:19]),
+            tag("span", moment(last)[:19]),
+            cls="note",
+            style="display:flex;justify-content:space-between",
+        ),
+        cls="timeline-box",
+    )
+
+
+def heading(item: Moment, place: int, total: int) -> Html:
+    return tag(
+        "div",
+        tag("b", moment(item.time_ms), cls="mono"),
+        tag("span", f"moment {place + 1} of {total}", cls="soft"),
+        tag("b", item.title),
+        cls="row-of",
+        style="align-items:baseline;gap:16px",
+    )
+
+
+def picture_html(picture: Picture, known: Sequence[int], item: Moment, text: str, number: int) -> Html:
+    """The cluster as the controller knew it then."""
+    boxes = [_broker_box(picture, broker) for broker in known]
+    words = text.lower().split()
+    found = [(tp, p) for tp, p in sorted(picture.partitions.items()) if all(word in str(tp).lower() for word in words)]
+    found.sort(key=lambda pair: str(pair[0]) not in item.touched)
+    page = paged(len(found), number)
+    dead = frozenset(known) - frozenset(picture.brokers)
+    rows = [
+        (
+            tag("b" if str(tp) in item.touched else "span", str(tp)),
+            "none" if p.leader < 0 else p.leader,
+            p.leader_epoch,
+            replica_marks(p.replicas or p.isr, p.leader, p.isr, dead, p.adding),
+            chip("changed just now", "accent") if str(tp) in item.touched else "",
+        )
+        for tp, p in found[page.window]
+    ]
+    columns = [
+        Column("Partition"),
+        Column("Leader", numeric=True),
+        Column("Epoch", numeric=True),
+        Column("Replicas"),
+        Column(""),
+    ]
+    return together(
+        tag("div", boxes, cls="brokers"),
+        tag("h2", "Partitions then"),
+        table(columns, rows, empty="There was no partition yet."),
+        pager(page),
+    )
+
+
+def _broker_box(picture: Picture, broker: int) -> Html:
+    live = broker in picture.brokers
+    leads = sum(p.leader == broker for p in picture.partitions.values())
+    in_sync = sum(broker in p.isr for p in picture.partitions.values())
+    held = sum(broker in (p.replicas or p.isr) for p in picture.partitions.values())
+    role = chip(f"controller, epoch {picture.controller_epoch}", "accent") if picture.controller == broker else None
+    return tag(
+        "div",
+        tag("div", f"Broker {broker}", role if live else chip("gone", "bad"), cls="name"),
+        tag("div", f"leads {leads}, in sync in {in_sync} of {held}", cls="note"),
+        cls=f"card brokerbox {'live' if live else 'dead'}",
+        data_broker=broker,
+        data_leads=leads,
+    )
+
+
+def moments_html(moments: Sequence[Moment], at: int) -> Html:
+    """Those around the chosen one, youngest first; each with its chain of causes."""
+    low, high = max(0, at - _AROUND), min(len(moments), at + _AROUND + 1)
+    return tag("div", [_moment_html(moments[i], i, at) for i in reversed(range(low, high))], cls="card table")
+
+
+def _moment_html(item: Moment, place: int, at: int) -> Html:
+    shown = [tag("div", effect) for effect in item.effects[:_EFFECTS_SHOWN]]
+    more = len(item.effects) - _EFFECTS_SHOWN
+    if more > 0:
+        shown.append(tag("div", f"and {more} more", cls="faint"))
+    chain = None
+    if item.chain:
+        links = [tag("div", f"→ {link}") for link in item.chain]
+        chain = tag(
+            "details",
+            tag("summary", f"what was done about it: {plural(len(item.chain), 'step')}"),
+            links,
+            cls="chain mono",
+        )
+    return tag(
+        "div",
+        tag(
+            "button",
+            clock_time(item.time_ms),
+            cls="sort mono",
+            data_act="at",
+            data_to=place,
+            aria_current="true" if place == at else None,
+        ),
+        tag(
+            "div",
+            tag("div", tag("b", item.title), chip("here", "accent") if place == at else None, cls="row-of"),
+            shown,
+            chain,
+        ),
+        cls=f"moment {'future' if place > at else ''}".strip(),
+    )
