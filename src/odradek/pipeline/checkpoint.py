@@ -1,0 +1,120 @@
+"""Where a pipeline stands, and whose it is: the directory that holds the checkpoints of its queries.
+
+    DIR/identity.json           whose this is: pipeline, cluster, topics that are read, targets; the generation
+    DIR/g1/QUERY/               Spark's checkpoint of one query, in generation 1
+    DIR/g1/QUERY.intent.json    what a topic's writer was about to do (`topic_output`)
+
+A replay begins a new generation, with state that is empty and offsets that were asked for. A checkpoint that belongs to
+another pipeline, cluster or input is refused: Spark would go on with its numbers, and mean something else by them.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from odradek.base.errors import FatalError
+
+_IDENTITY = "identity.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    pipeline: str
+    cluster: str
+    reads: Mapping[str, list[str]]  # the topics of each source
+    writes: Mapping[str, str]  # the target of each query
+    generation: int = 1
+    starting: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+
+class Checkpoint:
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def claim(self, wanted: Identity) -> Identity:
+        """The identity as it is kept from now on, with the generation that was reached. FatalError if it's another's."""
+        kept = self.identity()
+        if kept is None:
+            self._refuse_strangers()
+            self._write(wanted)
+            return wanted
+        self._compare(kept, wanted)
+        merged = replace(kept, reads={**kept.reads, **wanted.reads}, writes={**kept.writes, **wanted.writes})
+        self._write(merged)
+        return merged
+
+    def identity(self) -> Identity | None:
+        try:
+            return Identity(**json.loads((self.directory / _IDENTITY).read_text()))
+        except FileNotFoundError:
+            return None
+        except (ValueError, TypeError) as error:
+            raise FatalError(f"{self.directory / _IDENTITY} can't be read: {error}") from None
+
+    def next_generation(self, starting: Mapping[str, Mapping[str, int]]) -> Identity:
+        kept = self.identity()
+        if kept is None:
+            raise FatalError(f"there is nothing to replay: no run has left a checkpoint in {self.directory}")
+        following = replace(kept, generation=kept.generation + 1, starting=starting)
+        self._write(following)
+        return following
+
+    def query(self, generation: int, name: str) -> Path:
+        return self.directory / f"g{generation}" / name
+
+    def _refuse_strangers(self) -> None:
+        if any((self.directory / name).exists() for name in ("offsets", "commits", "metadata")):
+            raise FatalError(
+                f"{self.directory} is the checkpoint of a Spark query that is none of this pipeline: choose another "
+                "directory with checkpoint = \"…\""
+            )
+
+    def _compare(self, kept: Identity, wanted: Identity) -> None:
+        where = f"the checkpoint in {self.directory}"
+        way_out = "choose another directory with checkpoint = \"…\", or start over by removing this one"
+        if kept.pipeline != wanted.pipeline:
+            raise FatalError(f"{where} belongs to pipeline {kept.pipeline!r}, not {wanted.pipeline!r}: {way_out}")
+        if kept.cluster != wanted.cluster:
+            raise FatalError(f"{where} belongs to cluster {kept.cluster}, and this one is {wanted.cluster}: {way_out}")
+        for name, topics in wanted.reads.items():
+            if lost := set(kept.reads.get(name, topics)) - set(topics):
+                raise FatalError(f"{where} has [sources.{name}] reading {', '.join(sorted(lost))} too: {way_out}")
+        for name, written in wanted.writes.items():
+            before = kept.writes.get(name, written)
+            if before != written:
+                raise FatalError(f"{where} has {name} writing to {before}, and now to {written}: {way_out}")
+
+    def _write(self, identity: Identity) -> None:
+        self.directory.mkdir(parents=True, exist_ok=True)
+        write_durably(self.directory / _IDENTITY, asdict(identity))
+
+
+def batch_offsets(checkpoint: Path, batch: int) -> list[Any]:
+    """The end of a batch for each source of its query, as Spark's offset log has it; the start is the end before."""
+    try:
+        lines = (checkpoint / "offsets" / str(batch)).read_text().splitlines()
+    except FileNotFoundError:
+        return []
+    return [json.loads(line) for line in lines[2:] if line != "-"]
+
+
+def write_durably(path: Path, content: object) -> None:
+    """Replaces the file: after a crash it is the old one or the new one, whole."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    with temporary.open("w") as file:
+        json.dump(content, file, indent=1)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+    sync_directory(path.parent)
+
+
+def sync_directory(directory: Path) -> None:
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

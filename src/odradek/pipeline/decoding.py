@@ -1,0 +1,154 @@
+"""The bytes of a record's value as columns, and columns as a value. What can't be decoded is told, never thrown.
+
+JSON and CSV are Spark's own. Avro and Protobuf come without a jar: a Python worker decodes them with fastavro or
+protobuf into JSON, which then takes the way of JSON; without the package they are refused by name.
+"""
+
+import io
+import json
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from odradek.base.errors import FatalError
+from odradek.pipeline.spec import Decoding, Encoding
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+    from pyspark.sql.types import StructType
+
+UNDECODABLE = "_undecodable"
+_PACKAGES = {Encoding.AVRO: "fastavro", Encoding.PROTOBUF: "google.protobuf"}
+_INSTALL = {Encoding.AVRO: "fastavro", Encoding.PROTOBUF: "protobuf"}
+
+
+def check_package(encoding: Encoding) -> None:
+    """FatalError where the encoding needs a package that isn't there."""
+    package = _PACKAGES.get(encoding)
+    if package is None:
+        return
+    try:
+        found = find_spec(package) is not None
+    except ModuleNotFoundError:
+        found = False
+    if not found:
+        raise FatalError(f"format = {encoding.value!r} needs a package: pip install {_INSTALL[encoding]}")
+
+
+def columns_of(decoding: Decoding) -> "StructType":
+    """The declared schema, as Spark's type. Needs a session, since Spark reads its own language."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql.types import StructType
+
+    try:
+        return StructType.fromDDL(decoding.schema)
+    except PySparkException as error:
+        raise FatalError(f"schema {decoding.schema!r} is none: {str(error).splitlines()[0]}") from None
+
+
+def decoded(value: "Column", decoding: Decoding) -> "Column":
+    """A struct of the declared columns and `_undecodable`, which holds what didn't fit. Null for no value at all."""
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    check_package(decoding.encoding)
+    # nothing is required at this place: what is missing is told by a rule, with its name
+    nullable = [StructField(field.name, field.dataType) for field in columns_of(decoding).fields]
+    schema = StructType([*nullable, StructField(UNDECODABLE, StringType())])
+    options = {"mode": "PERMISSIVE", **(decoding.options or {}), "columnNameOfCorruptRecord": UNDECODABLE}
+    text = value.cast("string")
+    match decoding.encoding:
+        case Encoding.TEXT:
+            return F.struct(text.alias(nullable[0].name), F.lit(None).cast("string").alias(UNDECODABLE))
+        case Encoding.CSV:
+            ddl = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in schema.fields)
+            return F.from_csv(text, ddl, options)
+        case Encoding.JSON:
+            return F.from_json(text, schema, options)
+        case _:
+            return F.from_json(_as_json(decoding)(value), schema, options)
+
+
+def is_text(encoding: Encoding) -> bool:
+    return encoding in (Encoding.JSON, Encoding.CSV, Encoding.TEXT)
+
+
+def _as_json(decoding: Decoding) -> "Callable[[Column], Column]":
+    """A function of Spark's: bytes to JSON. What can't be decoded becomes text that is no JSON."""
+    import pyarrow as pa
+    from pyspark.sql.functions import arrow_udf
+
+    content = decoding.file.read_bytes() if decoding.file else b""
+    is_avro, message = decoding.encoding is Encoding.AVRO, decoding.message
+
+    def as_json(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
+        read = _avro_reader(content) if is_avro else _protobuf_reader(content, message)
+        for values in batches:
+            yield pa.array([_json_or_reason(read, value.as_py()) for value in values], pa.string())
+
+    return arrow_udf(as_json, "string")  # type: ignore[no-any-return,call-overload]
+
+
+def _json_or_reason(read: Callable[[bytes], str], value: bytes | None) -> str | None:
+    if value is None:
+        return None
+    try:
+        return read(value)
+    except Exception as error:  # whatever a foreign decoder throws at bytes that nobody has checked
+        return f"not decoded: {type(error).__name__}: {error}"
+
+
+@cache
+def _avro_reader(schema: bytes) -> Callable[[bytes], str]:
+    import fastavro
+
+    parsed = fastavro.parse_schema(json.loads(schema))
+
+    def read(value: bytes) -> str:
+        stream = io.BytesIO(value)
+        record = fastavro.schemaless_reader(stream, parsed, None)
+        if stream.read(1):
+            raise ValueError("bytes follow the record")
+        return json.dumps(record, default=_json_value)
+
+    return read
+
+
+@cache
+def _protobuf_reader(descriptors: bytes, name: str) -> Callable[[bytes], str]:
+    message = _message_class(descriptors, name)
+    from google.protobuf.json_format import MessageToJson
+
+    def read(value: bytes) -> str:
+        return str(MessageToJson(message.FromString(value), preserving_proto_field_name=True, indent=None))
+
+    return read
+
+
+def _message_class(descriptors: bytes, name: str) -> Any:
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+    pool = descriptor_pool.DescriptorPool()
+    for file in descriptor_pb2.FileDescriptorSet.FromString(descriptors).file:
+        pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName(name))
+
+
+def check_schema_file(decoding: Decoding, path: Path) -> None:
+    """The file is what it should be; told before any record comes."""
+    try:
+        if decoding.encoding is Encoding.AVRO:
+            _avro_reader(path.read_bytes())
+        else:
+            _message_class(path.read_bytes(), decoding.message)
+    except Exception as error:  # parsers of two packages, each with its own errors
+        raise FatalError(f"{path} can't be used as schema: {type(error).__name__}: {error}") from None
+
+
+def _json_value(value: Any) -> str:
+    """What JSON has no word for: times, decimals, bytes."""
+    if isinstance(value, bytes):
+        return value.decode("latin-1")
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)

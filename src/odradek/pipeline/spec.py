@@ -1,0 +1,150 @@
+"""What a pipeline is: the values that `pipeline.toml` declares, checked against each other, without Spark."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+
+class Encoding(StrEnum):
+    """How the bytes of a record's value hold its columns."""
+
+    JSON = "json"
+    CSV = "csv"
+    TEXT = "text"
+    AVRO = "avro"
+    PROTOBUF = "protobuf"
+
+
+class TableFormat(StrEnum):
+    PARQUET = "parquet"
+    DELTA = "delta"
+    ICEBERG = "iceberg"
+
+
+class Mode(StrEnum):
+    """When a row of an aggregate is written: once it is final, or each time it changes."""
+
+    APPEND = "append"
+    UPDATE = "update"
+
+
+@dataclass(frozen=True, slots=True)
+class Decoding:
+    """How a topic's values become columns: `schema` is Spark's DDL, `file` an Avro schema or a set of descriptors."""
+
+    encoding: Encoding
+    schema: str
+    file: Path | None = None
+    message: str = ""
+    options: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Watermark:
+    column: str
+    delay: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A stream of records. What breaks a rule, or can't be decoded, is a dead letter."""
+
+    name: str
+    topics: tuple[str, ...]
+    decoding: Decoding
+    start: str
+    rules: Mapping[str, str]
+    watermark: Watermark | None
+    late_after: str | None
+    dedupe: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """A compacted topic as a table: the last value of each key, read anew for every batch."""
+
+    name: str
+    topic: str
+    decoding: Decoding
+
+
+@dataclass(frozen=True, slots=True)
+class SqlTransform:
+    name: str
+    file: Path
+
+
+@dataclass(frozen=True, slots=True)
+class PythonTransform:
+    """A function that gets the DataFrames that its parameters name."""
+
+    name: str
+    file: Path
+    function: str
+
+
+Transform = SqlTransform | PythonTransform
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSink:
+    name: str
+    view: str
+    mode: Mode
+    topic: str
+    key: tuple[str, ...]
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TableSink:
+    name: str
+    view: str
+    mode: Mode
+    path: Path
+    format: TableFormat
+    partition_by: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleSink:
+    name: str
+    view: str
+    mode: Mode
+    rows: int
+
+
+Sink = TopicSink | TableSink | ConsoleSink
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    name: str
+    directory: Path
+    bootstrap: str
+    trigger: str
+    records_per_batch_max: int
+    dead_letters: str
+    checkpoint: Path
+    metrics_port: int | None
+    spark: Mapping[str, str]
+    sources: Mapping[str, Source]
+    dimensions: Mapping[str, Dimension]
+    transforms: Mapping[str, Transform]
+    sinks: Mapping[str, Sink]
+
+    @property
+    def state_directory(self) -> Path:
+        """What runs leave for other commands, and for the next run."""
+        return self.directory / ".odradek"
+
+    @property
+    def input_topics(self) -> tuple[str, ...]:
+        topics = [topic for source in self.sources.values() for topic in source.topics]
+        return tuple(dict.fromkeys([*topics, *(dimension.topic for dimension in self.dimensions.values())]))
+
+    @property
+    def output_topics(self) -> tuple[str, ...]:
+        sinks = [sink.topic for sink in self.sinks.values() if isinstance(sink, TopicSink)]
+        return tuple(dict.fromkeys([*sinks, self.dead_letters]))

@@ -1,0 +1,102 @@
+"""A Parquet table that has every batch exactly once.
+
+    TABLE/batch=g1-000000012/part-….parquet     batch 12 of generation 1, whole
+    TABLE/batch=g1-000000012/_odradek.json      which records of which topics it was made of
+    TABLE/_odradek.json                         whose table this is
+
+A batch is written beside the table and moved into it by one rename. So a reader, whoever it is, sees whole batches only;
+and a batch that Spark gives a second time, after a crash between the rename and its own commit, is there already and is
+left alone.
+"""
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from odradek.base.errors import FatalError
+from odradek.pipeline.checkpoint import batch_offsets, sync_directory, write_durably
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+MANIFEST = "_odradek.json"
+
+
+@dataclass(frozen=True, slots=True)
+class TableOutput:
+    """Called by Spark with each batch of the query whose checkpoint is given."""
+
+    table: Path
+    partition_by: tuple[str, ...]
+    generation: int
+    checkpoint: Path
+
+    def __call__(self, batch: "DataFrame", number: int) -> None:
+        target = self.table / batch_name(self.generation, number)
+        if target.exists():
+            return
+        staging = self._staging() / target.name
+        shutil.rmtree(staging, ignore_errors=True)
+        writer = batch.write.partitionBy(*self.partition_by) if self.partition_by else batch.write
+        writer.parquet(str(staging))
+        rows = sum(_rows(file) for file in staging.rglob("*.parquet"))
+        if rows:
+            start, end = batch_offsets(self.checkpoint, number - 1), batch_offsets(self.checkpoint, number)
+            write_durably(staging / MANIFEST, {"rows": rows, "start": start, "end": end})
+            staging.rename(target)
+            sync_directory(self.table)
+        else:
+            shutil.rmtree(staging)
+
+    def _staging(self) -> Path:
+        return self.table.parent / f".{self.table.name}.staging"
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenBatch:
+    path: Path
+    generation: int
+    number: int
+    rows: int
+    start: list[Any]
+    end: list[Any]
+
+
+def batch_name(generation: int, number: int) -> str:
+    return f"batch=g{generation}-{number:09d}"
+
+
+def written_batches(table: Path) -> Iterator[WrittenBatch]:
+    """In the order in which they were written."""
+    for path in sorted(table.glob("batch=g*-*"), key=_generation_and_number):
+        manifest = json.loads((path / MANIFEST).read_text())
+        yield WrittenBatch(path, *_generation_and_number(path), manifest["rows"], manifest["start"], manifest["end"])
+
+
+def claim_table(table: Path, pipeline: str, sink: str) -> None:
+    """Makes it the table of this sink; FatalError if it is another's, or a directory with something else in it."""
+    owner = {"pipeline": pipeline, "sink": sink}
+    manifest = table / MANIFEST
+    if manifest.exists():
+        kept = json.loads(manifest.read_text())
+        if kept != owner:
+            raise FatalError(f"{table} is the table of [sinks.{kept['sink']}] of pipeline {kept['pipeline']!r}")
+        return
+    if table.exists() and any(table.iterdir()):
+        raise FatalError(f"{table} is not empty, and no table of this pipeline: choose another directory")
+    table.mkdir(parents=True, exist_ok=True)
+    write_durably(manifest, owner)
+
+
+def _generation_and_number(path: Path) -> tuple[int, int]:
+    generation, _, number = path.name.removeprefix("batch=g").partition("-")
+    return int(generation), int(number)
+
+
+def _rows(file: Path) -> int:
+    import pyarrow.parquet as pq
+
+    return int(pq.read_metadata(file).num_rows)
