@@ -6,9 +6,9 @@ import subprocess
 import time
 from pathlib import Path
 
+from odradek.base.java import find_java
 from odradek.base.owned_process import OwnedProcess
 from odradek.cli.cluster_processes import serves
-from odradek.zk.java import find_java
 from odradek.zk.server import EmbeddedZooKeeper, free_port
 
 _ROOT = Path(__file__).parent.parent

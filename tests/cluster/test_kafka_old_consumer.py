@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
+from odradek.base.java import find_java
 from odradek.legacy.consumer import ZooKeeperConsumer
 from odradek.legacy.leader_reader import SMALLEST
 from odradek.legacy.member import MemberSettings
 from odradek.testing import OdradekCluster
-from odradek.zk.java import find_java
 
 from .own_broker import eventually
 

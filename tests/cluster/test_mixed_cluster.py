@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from odradek.base.java import find_java
 from odradek.lab.chaos.clients import await_condition
 from odradek.lab.chaos.cluster import ChaosCluster
 from odradek.lab.chaos.operations import elect_preferred, reassign, reassigning
 from odradek.lab.chaos.story import Story
-from odradek.zk.java import find_java
 
 pytestmark = pytest.mark.timeout(600)
 NEWCOMER = 2

@@ -14,8 +14,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from apache_kafka import KafkaPeer
 from odradek.base.errors import FatalError
+from odradek.base.java import find_java
 from odradek.model.topology import Broker, Endpoint, TopicPartition
-from odradek.zk.java import find_java, zookeeper_classpath
+from odradek.zk.java import zookeeper_classpath
 from odradek.zk.registration import BrokerRegistrar, ensure_roots
 from odradek.zk.server import EmbeddedZooKeeper
 from odradek.zk.session import ZkSession
@@ -112,6 +113,7 @@ def test_java_is_looked_for_in_three_places(monkeypatch: pytest.MonkeyPatch, tmp
     old.chmod(0o755)
     assert find_java() == wheel, "a Java that is too old is passed over"
     assert [Path(jar).name.startswith("zookeeper-3") for jar in zookeeper_classpath().split(":")].count(True) == 1
+    monkeypatch.setattr("odradek.base.java.find_spec", lambda name: None)
     monkeypatch.setattr("odradek.zk.java.find_spec", lambda name: None)
     with pytest.raises(FatalError, match=r"pip install 'odradek\[spark\]'"):
         find_java()

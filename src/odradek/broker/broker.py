@@ -25,13 +25,13 @@ from odradek.base.config.live_config import LiveConfig
 from odradek.base.errors import ConfigError, FatalError
 from odradek.base.logs import get_logger
 from odradek.base.metrics import Registry
+from odradek.base.metrics_endpoint import MetricsEndpoint
 from odradek.base.scheduler import Scheduler
 from odradek.broker.broker_metrics import register_broker_metrics, register_cleaner_metrics
 from odradek.broker.config_application import ConfigApplication
 from odradek.broker.controller_link import ControllerLink
 from odradek.broker.directory_failures import DirectoryFailures
 from odradek.broker.membership import Membership, asks_controller, take_leave
-from odradek.broker.metrics_endpoint import MetricsEndpoint
 from odradek.broker.recording import recording_isr_changes, recording_session, start_recorder
 from odradek.controller.controller import Controller
 from odradek.controller.producer_ids import ProducerIds

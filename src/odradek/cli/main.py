@@ -44,6 +44,7 @@ COMMANDS = {
     "perf": Command("odradek.cli.perf", "app", "measure producing and consuming"),
     "recorder": Command("odradek.cli.recorder", "app", "what brokers saw and decided, and why"),
     "console": Command("odradek.cli.console", "app", "see the cluster in the browser, and run it from there"),
+    "pipeline": Command("odradek.cli.pipeline", "app", "data pipelines on Spark: from topics to tables and back"),
     "lab": Command("odradek.lab.command", "app", "experiments: rebalances, elections, and the benchmark"),
     "demo": Command("odradek.cli.demo", "app", "a broker, a topic and 100,000 records, in seconds"),
 }

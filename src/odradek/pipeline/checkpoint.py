@@ -35,7 +35,7 @@ class Checkpoint:
         self.directory = directory
 
     def claim(self, wanted: Identity) -> Identity:
-        """The identity as it is kept from now on, with the generation that was reached. FatalError if it's another's."""
+        """The identity as it is kept from now on, generation included. FatalError if it's another's."""
         kept = self.identity()
         if kept is None:
             self._refuse_strangers()
@@ -69,12 +69,12 @@ class Checkpoint:
         if any((self.directory / name).exists() for name in ("offsets", "commits", "metadata")):
             raise FatalError(
                 f"{self.directory} is the checkpoint of a Spark query that is none of this pipeline: choose another "
-                "directory with checkpoint = \"…\""
+                'directory with checkpoint = "…"'
             )
 
     def _compare(self, kept: Identity, wanted: Identity) -> None:
         where = f"the checkpoint in {self.directory}"
-        way_out = "choose another directory with checkpoint = \"…\", or start over by removing this one"
+        way_out = 'choose another directory with checkpoint = "…", or start over by removing this one'
         if kept.pipeline != wanted.pipeline:
             raise FatalError(f"{where} belongs to pipeline {kept.pipeline!r}, not {wanted.pipeline!r}: {way_out}")
         if kept.cluster != wanted.cluster:

@@ -110,7 +110,7 @@ def _source(name: str, section: Section, directory: Path) -> Source:
         raise section.wrong(f"start is earliest or latest, not {source.start!r}; for another place: pipeline replay")
     if watermark is None and (source.dedupe or source.late_after):
         what = "dedupe" if source.dedupe else "late_after"
-        raise section.wrong(f"{what} needs watermark = {{ column = \"…\", delay = \"…\" }}")
+        raise section.wrong(f'{what} needs watermark = {{ column = "…", delay = "…" }}')
     return source
 
 
@@ -153,7 +153,7 @@ def _sink(name: str, section: Section, directory: Path) -> Sink:
     if kinds == ["console"]:
         return ConsoleSink(name, view, mode, section.whole("console", _CONSOLE_ROWS))
     if mode is Mode.UPDATE:
-        raise section.wrong("a table takes rows once they are final: mode = \"append\"")
+        raise section.wrong('a table takes rows once they are final: mode = "append"')
     return TableSink(
         name,
         view,

@@ -6,7 +6,7 @@ protobuf into JSON, which then takes the way of JSON; without the package they a
 
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -43,9 +43,12 @@ def columns_of(decoding: Decoding) -> "StructType":
     from pyspark.sql.types import StructType
 
     try:
-        return StructType.fromDDL(decoding.schema)
+        schema = StructType.fromDDL(decoding.schema)
     except PySparkException as error:
         raise FatalError(f"schema {decoding.schema!r} is none: {str(error).splitlines()[0]}") from None
+    if not isinstance(schema, StructType):
+        raise FatalError(f"schema {decoding.schema!r} has no columns: NAME TYPE, NAME TYPE, …")
+    return schema
 
 
 def decoded(value: "Column", decoding: Decoding) -> "Column":
@@ -77,25 +80,23 @@ def is_text(encoding: Encoding) -> bool:
 
 def _as_json(decoding: Decoding) -> "Callable[[Column], Column]":
     """A function of Spark's: bytes to JSON. What can't be decoded becomes text that is no JSON."""
-    import pyarrow as pa
-    from pyspark.sql.functions import arrow_udf
+    from pyspark.sql.functions import udf
 
     content = decoding.file.read_bytes() if decoding.file else b""
     is_avro, message = decoding.encoding is Encoding.AVRO, decoding.message
 
-    def as_json(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
+    def as_json(value: bytes | None) -> str | None:
         read = _avro_reader(content) if is_avro else _protobuf_reader(content, message)
-        for values in batches:
-            yield pa.array([_json_or_reason(read, value.as_py()) for value in values], pa.string())
+        return _json_or_reason(read, value)
 
-    return arrow_udf(as_json, "string")  # type: ignore[no-any-return,call-overload]
+    return udf(as_json, "string")
 
 
 def _json_or_reason(read: Callable[[bytes], str], value: bytes | None) -> str | None:
     if value is None:
         return None
     try:
-        return read(value)
+        return read(bytes(value))
     except Exception as error:  # whatever a foreign decoder throws at bytes that nobody has checked
         return f"not decoded: {type(error).__name__}: {error}"
 

@@ -1,7 +1,7 @@
 """Tables in Delta Lake or Apache Iceberg, where their packages are on Spark's class path.
 
-Delta remembers the last batch of each writer (`txnAppId`, `txnVersion`), so a batch that comes again is left out: exactly
-once. Iceberg has no such memory for appended batches: at least once.
+Delta remembers the last batch of each writer (`txnAppId`, `txnVersion`), so a batch that comes again is left out:
+exactly once. Iceberg has no such memory for appended batches: at least once.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,10 @@ from odradek.pipeline.spec import TableFormat
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_PACKAGES = {TableFormat.DELTA: "io.delta:delta-spark_2.13", TableFormat.ICEBERG: "org.apache.iceberg:iceberg-spark-runtime"}
+_PACKAGES = {
+    TableFormat.DELTA: "io.delta:delta-spark_2.13",
+    TableFormat.ICEBERG: "org.apache.iceberg:iceberg-spark-runtime",
+}
 
 
 @dataclass(frozen=True, slots=True)

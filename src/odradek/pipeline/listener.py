@@ -4,8 +4,8 @@ For any streaming query on topics, through `format("odradek")` or Spark's own co
 
     spark.streams.addListener(GroupListener("127.0.0.1:9092"))
 
-Then query `revenue` shows as group `spark-revenue`, with lag, in every tool. Spark's listener bus waits for nobody here:
-a report is put down and picked up by a thread of our own; of several that wait, only the last of a query counts.
+Then query `revenue` shows as group `spark-revenue`, with lag, in every tool. Spark's listener bus waits for nobody
+here: a report is put down and picked up by a thread of our own; of several that wait, only the last of a query counts.
 """
 
 import json
@@ -24,9 +24,9 @@ from pyspark.sql.streaming.listener import (
 from odradek.base.errors import KafkaError
 from odradek.base.logs import get_logger
 from odradek.client.cluster_client import ClusterClient
+from odradek.client.group_admin import commit_offsets
 from odradek.network.broker_client import ConnectionFailed, UnsupportedByBroker
-from odradek.pipeline.group_commits import commit_offsets
-from odradek.pipeline.progress import Board, Offsets, source_offsets
+from odradek.pipeline.progress import Board, Offsets, by_partition, source_offsets
 
 log = get_logger(__name__)
 
@@ -98,6 +98,6 @@ class Committer:
                     waiting, self._waiting = self._waiting, {}
                 for group, offsets in waiting.items():
                     try:
-                        commit_offsets(client, group, offsets)
+                        commit_offsets(client, group, by_partition(offsets))
                     except (KafkaError, ConnectionFailed, UnsupportedByBroker) as error:
                         log.warning("offsets of a query not committed", group=group, error=str(error))

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from odradek.model.topology import TopicPartition
+
 Offsets = Mapping[str, Mapping[str, int]]
 
 
@@ -89,6 +91,10 @@ def source_offsets(told: Mapping[str, Any]) -> Offsets:
         for topic, partitions in end.items():
             found.setdefault(topic, {}).update({partition: int(offset) for partition, offset in partitions.items()})
     return found
+
+
+def by_partition(offsets: Offsets) -> dict[TopicPartition, int]:
+    return {TopicPartition(t, int(p)): offset for t, partitions in offsets.items() for p, offset in partitions.items()}
 
 
 def _number(value: Any) -> float:

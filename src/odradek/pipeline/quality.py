@@ -46,7 +46,9 @@ def dead_letters(judgement: "DataFrame", name: str) -> "DataFrame":
         return F.struct(F.lit(key).alias("key"), value.cast("string").cast("binary").alias("value"))
 
     length = F.length(_VALUE)
-    cut = F.when(length > VALUE_BYTES_MAX, F.expr(f"substring({_VALUE}, 1, {VALUE_BYTES_MAX})")).otherwise(F.col(_VALUE))
+    cut = F.when(length > VALUE_BYTES_MAX, F.expr(f"substring({_VALUE}, 1, {VALUE_BYTES_MAX})")).otherwise(
+        F.col(_VALUE)
+    )
     headers = F.array(
         header("odradek.reason", F.col(REASON)),
         header("odradek.source", F.lit(name)),
@@ -84,8 +86,8 @@ def _broken_rules(decoding: Decoding, source: Source | None) -> "Column":
         required += source.dedupe
         if source.watermark and source.late_after:
             lived = F.col(f"{RECORD}.timestamp") - F.expr(f"INTERVAL {source.late_after}")
-            told = f"late: {source.watermark.column} is more than {source.late_after} before the record was written"
-            broken.append(F.when(F.col(source.watermark.column) < lived, told))
+            late = f"late: {source.watermark.column} is more than {source.late_after} before the record was written"
+            broken.append(F.when(F.col(source.watermark.column) < lived, late))
         broken += [
             F.when(~F.coalesce(F.expr(check).cast("boolean"), F.lit(False)), f"rule broken: {name}")
             for name, check in source.rules.items()

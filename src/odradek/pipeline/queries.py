@@ -1,4 +1,4 @@
-"""From the declaration to Spark's queries: one for each sink, and one for the dead letters of each topic that is read."""
+"""From the declaration to Spark's queries: one for each sink, one for the dead letters of each input."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from odradek.pipeline.views import Views
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
 EXACTLY_ONCE = "exactly once"
 AT_LEAST_ONCE = "at least once"
@@ -87,7 +87,12 @@ def build(pipeline: Pipeline, views: Views, checkpoint: Checkpoint, generation: 
             case TopicSink():
                 add(name, sink.mode, as_records(frame, sink.key, sink.columns), topic_output(name, sink.topic))
             case TableSink():
-                add(name, sink.mode, frame, _table_output(pipeline, sink, generation, checkpoint.query(generation, name)))
+                add(
+                    name,
+                    sink.mode,
+                    frame,
+                    _table_output(pipeline, sink, generation, checkpoint.query(generation, name)),
+                )
             case ConsoleSink():
                 add(name, sink.mode, frame, ConsoleOutput(name, sink.rows))
     for view, judgement in views.judgements().items():
@@ -112,7 +117,9 @@ def delivery(sink: Sink) -> str:
 
 def _checked(sink: Sink, frame: "DataFrame") -> "DataFrame":
     if not frame.isStreaming:
-        raise FatalError(f"[sinks.{sink.name}] reads from {sink.view!r}, which is no stream: nothing new would ever come")
+        raise FatalError(
+            f"[sinks.{sink.name}] reads from {sink.view!r}, which is no stream: nothing new would ever come"
+        )
     named = sink.partition_by if isinstance(sink, TableSink) else ()
     named += (*sink.key, *sink.columns) if isinstance(sink, TopicSink) else ()
     for column in named:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from odradek.base.errors import FatalError
-from odradek.zk.java import find_java
+from odradek.base.java import find_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -4,9 +4,9 @@
     TABLE/batch=g1-000000012/_odradek.json      which records of which topics it was made of
     TABLE/_odradek.json                         whose table this is
 
-A batch is written beside the table and moved into it by one rename. So a reader, whoever it is, sees whole batches only;
-and a batch that Spark gives a second time, after a crash between the rename and its own commit, is there already and is
-left alone.
+A batch is written beside the table and moved into it by one rename. So a reader, whoever it is, sees whole batches
+only; and a batch that Spark gives a second time, after a crash between the rename and its own commit, is there already
+and is left alone.
 """
 
 import json

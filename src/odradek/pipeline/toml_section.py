@@ -25,7 +25,7 @@ class Section:
     def text(self, key: str, default: str | None = None) -> str:
         value = self._left.pop(key, default)
         if value is None:
-            raise self.wrong(f"needs {key} = \"…\"")
+            raise self.wrong(f'needs {key} = "…"')
         if not isinstance(value, str) or not value.strip():
             raise self.wrong(f"{key} is a text, not {value!r}")
         return value

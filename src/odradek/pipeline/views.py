@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from odradek.base.errors import FatalError
-from odradek.pipeline.quality import RECORD, REASON, good, judged
+from odradek.pipeline.quality import REASON, RECORD, good, judged
 from odradek.pipeline.spec import Dimension, Pipeline, PythonTransform, Source, SqlTransform, Transform
 
 if TYPE_CHECKING:
@@ -60,7 +60,9 @@ class Views:
         return self._stream_of(source.topics, source.start)
 
     def _stream_of(self, topics: tuple[str, ...], start: str) -> "DataFrame":
-        reader = self._spark.readStream.format("odradek").options(**self._connection).option("subscribe", ",".join(topics))
+        reader = (
+            self._spark.readStream.format("odradek").options(**self._connection).option("subscribe", ",".join(topics))
+        )
         given = {topic: dict(self._starting[topic]) for topic in topics if topic in self._starting}
         if given:
             import json

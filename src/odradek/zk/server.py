@@ -10,8 +10,9 @@ import time
 from pathlib import Path
 
 from odradek.base.errors import FatalError
+from odradek.base.java import find_java
 from odradek.base.owned_process import OwnedProcess
-from odradek.zk.java import find_java, zookeeper_classpath
+from odradek.zk.java import zookeeper_classpath
 
 _MAIN_CLASS = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 _JVM_OPTIONS = (

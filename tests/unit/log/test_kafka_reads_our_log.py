@@ -6,10 +6,10 @@ from pathlib import Path
 
 from log_building import RULES, START_MS, TP, batch
 
+from odradek.base.java import find_java
 from odradek.log.config import LogConfig
 from odradek.log.partition_log import PartitionLog
 from odradek.protocol.compression import Codec
-from odradek.zk.java import find_java
 
 CONFIG = LogConfig(segment_bytes=9_000, index_interval_bytes=500)
 

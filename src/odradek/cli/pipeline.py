@@ -1,0 +1,209 @@
+"""`odradek pipeline`: data pipelines on Spark, from topics to tables and back."""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, TextIO
+
+import typer
+from rich.console import Console
+
+from odradek.base.errors import FatalError
+from odradek.cli.output import DEFAULT_BOOTSTRAP, Format, FormatOption, note, print_json, print_rows
+from odradek.cli.usage import WrongUsage, examples
+from odradek.pipeline.declaration import read_pipeline
+from odradek.pipeline.live_view import LiveView
+from odradek.pipeline.queries import plan
+from odradek.pipeline.runner import RunOptions, run, validate
+from odradek.pipeline.scaffold import init_project
+from odradek.pipeline.session import LOCAL, SparkTarget
+from odradek.pipeline.status import find_statuses, is_live, process_start, read_status
+
+app = typer.Typer(
+    add_completion=False, no_args_is_help=True, help="Data pipelines on Spark: from topics to tables and back."
+)
+
+_STOP_SECONDS_MAX = 60.0
+_STATUS_COLUMNS = (
+    "pipeline",
+    "state",
+    "query",
+    "to",
+    "promise",
+    "batch",
+    "rows_in",
+    "rows_per_second",
+    "late",
+    "lag",
+    "group",
+)
+
+ProjectArgument = Annotated[Path, typer.Argument(metavar="[PROJECT]", help="The directory with pipeline.toml.")]
+MasterOption = Annotated[str, typer.Option("--master", help="Spark's master: local[N], spark://…, yarn, k8s://…")]
+RemoteOption = Annotated[str | None, typer.Option("--remote", help="A Spark Connect server: sc://HOST:PORT.")]
+
+
+@app.command(epilog=examples("odradek pipeline init shop", "cd shop && odradek pipeline run"))
+def init(
+    name: Annotated[str, typer.Argument(help="Of the pipeline; its topics are named after it.")],
+    directory: Annotated[
+        Path | None, typer.Option("--directory", help="Where; by default a new one of that name.")
+    ] = None,
+    bootstrap_server: Annotated[str, typer.Option("--bootstrap-server", "-b")] = DEFAULT_BOOTSTRAP,
+) -> None:
+    """Write a small project that runs as it is."""
+    target = directory or Path(name)
+    for path in init_project(target, name, bootstrap_server):
+        note(f"wrote {target / path}")
+    note(f"next: read {target / 'README.md'}, or right away: odradek pipeline run {target}")
+
+
+@app.command("run", epilog=examples("odradek pipeline run", "odradek pipeline run shop --master spark://host:7077"))
+def run_command(
+    project: ProjectArgument = Path(),
+    master: MasterOption = LOCAL,
+    remote: RemoteOption = None,
+    once: Annotated[bool, typer.Option("--once", help="Read what is there, then end.")] = False,
+    metrics_port: Annotated[
+        int | None, typer.Option("--metrics-port", min=0, max=65535, help="Serve /metrics for Prometheus; 0: any port.")
+    ] = None,
+) -> None:
+    """Run the pipeline until it is stopped. It goes on where the last run ended."""
+    pipeline = read_pipeline(project)
+    for query in plan(pipeline):
+        note(f"{query.name} → {query.target}, {query.delivery}")
+    pipeline.state_directory.mkdir(parents=True, exist_ok=True)
+    with _spark_output_in(pipeline.state_directory / "spark.log") as terminal:
+        console = Console(file=terminal, highlight=False)
+        options = RunOptions(SparkTarget(master, remote), once, metrics_port)
+        with LiveView(console) as view:
+            run(pipeline, options, view.show, lambda text: console.print(text))
+
+
+@app.command("validate", epilog=examples("odradek pipeline validate", "odradek pipeline validate shop"))
+def validate_command(
+    project: ProjectArgument = Path(), master: MasterOption = LOCAL, remote: RemoteOption = None
+) -> None:
+    """Check the declaration, the schemas, the SQL and the functions, without reading a record."""
+    pipeline = read_pipeline(project)
+    pipeline.state_directory.mkdir(parents=True, exist_ok=True)
+    with _spark_output_in(pipeline.state_directory / "spark.log"):
+        queries = validate(pipeline, SparkTarget(master, remote))
+        shown = [(query.name, ", ".join(f"{n} {t}" for n, t in query.frame.dtypes)) for query in queries]
+    plans = {query.name: query for query in plan(pipeline)}
+    rows = [
+        {"query": name, "to": plans[name].target, "promise": plans[name].delivery, "columns": columns}
+        for name, columns in shown
+    ]
+    print_rows(rows, ("query", "to", "promise", "columns"), Format.TABLE)
+    note(f"pipeline {pipeline.name} is fine")
+
+
+@app.command(epilog=examples("odradek pipeline status", "odradek pipeline status ~/pipelines --format json"))
+def status(
+    directory: Annotated[Path, typer.Argument(help="A project, or a directory with projects below it.")] = Path(),
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Show the pipelines here and below, running or not, and how their queries get on."""
+    found = list(find_statuses(directory.absolute()))
+    if output is Format.JSON:
+        print_json(found)
+        return
+    rows = [
+        {
+            "pipeline": document["pipeline"],
+            "state": document["state"],
+            "query": query["name"],
+            "to": query["target"],
+            "promise": query["delivery"],
+            "batch": query["batch"],
+            "rows_in": query["input_rows_total"],
+            "rows_per_second": query["processed_rows_per_second"],
+            "late": query["late_rows_total"],
+            "lag": query["lag"],
+            "group": query["group"],
+        }
+        for document in found
+        for query in document["queries"]
+    ]
+    print_rows(rows, _STATUS_COLUMNS, output, empty=f"no pipeline has run in {directory.absolute()} or below")
+    for document in found:
+        if document["reason"]:
+            note(f"{document['pipeline']}: {document['reason']}")
+
+
+@app.command(epilog=examples("odradek pipeline stop", "odradek pipeline stop shop"))
+def stop(project: ProjectArgument = Path()) -> None:
+    """Stop a running pipeline, and wait until it has."""
+    document = read_status(project.absolute())
+    if document is None or not is_live(document):
+        raise FatalError(f"no pipeline runs in {project.absolute()}")
+    pid, started = document["pid"], document["process_start"]
+    os.kill(pid, signal.SIGTERM)
+    deadline = time.monotonic() + _STOP_SECONDS_MAX
+    while process_start(pid) == started:
+        if time.monotonic() > deadline:
+            raise FatalError(f"pipeline {document['pipeline']} (process {pid}) doesn't stop")
+        time.sleep(0.1)
+    note(f"pipeline {document['pipeline']} has stopped")
+
+
+@app.command(
+    epilog=examples(
+        "odradek pipeline replay --from-offset earliest",
+        "odradek pipeline replay --from-offset shop.orders:0:1200,shop.orders:1:1180",
+        "odradek pipeline replay --from-time 2026-01-31T12:00:00",
+    )
+)
+def replay(
+    project: ProjectArgument = Path(),
+    from_offset: Annotated[
+        str | None, typer.Option("--from-offset", help="earliest, N, or TOPIC:PARTITION:OFFSET,…")
+    ] = None,
+    from_time: Annotated[
+        str | None, typer.Option("--from-time", help="ISO time (UTC), or milliseconds since 1970.")
+    ] = None,
+) -> None:
+    """Go back: the next run computes again from there. Tables give up what comes after, topics get it again."""
+    from odradek.pipeline.replay import replay as prepare
+
+    if (from_offset is None) == (from_time is None):
+        raise WrongUsage("from where? Give one of --from-offset and --from-time")
+    pipeline = read_pipeline(project)
+    running = read_status(pipeline.directory)
+    if running is not None and is_live(running):
+        raise FatalError(f"pipeline {pipeline.name} runs; stop it first with: odradek pipeline stop {project}")
+    done = prepare(pipeline, from_offset=from_offset, from_time=from_time)
+    rows = [
+        {"topic": topic, "partition": int(partition), "from_offset": offset}
+        for topic, partitions in done.starting.items()
+        if topic not in {dimension.topic for dimension in pipeline.dimensions.values()}
+        for partition, offset in sorted(partitions.items(), key=lambda item: int(item[0]))
+    ]
+    print_rows(rows, ("topic", "partition", "from_offset"), Format.TABLE)
+    for name, batches in done.retired.items():
+        note(f"{name} gave up {batches} batches; they are computed again")
+    for name in done.kept_lake_tables:
+        note(f"{name} keeps its rows: take back yourself what would be there twice")
+    note("topics keep what was written, and get it again; windows and deduplication begin with empty state")
+    note(f"generation {done.generation} begins with the next: odradek pipeline run {project}")
+
+
+@contextmanager
+def _spark_output_in(log: Path) -> Iterator[TextIO]:
+    """What Spark's processes say goes to a file; the terminal is given to whoever shows something on it."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with log.open("ab") as file:
+        os.dup2(file.fileno(), 2)
+    try:
+        with os.fdopen(os.dup(kept), "w", buffering=1) as terminal:
+            yield terminal
+    finally:
+        sys.stderr.flush()
+        os.dup2(kept, 2)
+        os.close(kept)

@@ -1,0 +1,57 @@
+"""What a pipeline asks of its cluster before and beside Spark: who it is, its topics, where they end."""
+
+from odradek.base.errors import ErrorCode, FatalError, KafkaError
+from odradek.client.cluster_client import ClusterClient
+from odradek.client.group_lag import known_ends
+from odradek.client.topic_admin import create_topic
+from odradek.model.topology import TopicPartition
+from odradek.network.broker_client import ConnectionFailed
+from odradek.pipeline.progress import Offsets
+from odradek.pipeline.spec import Pipeline
+from odradek.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+
+_CLIENT_ID = "odradek-pipeline"
+
+
+def prepare_topics(pipeline: Pipeline) -> tuple[str, list[str]]:
+    """The cluster's id, and the topics that had to be created to write to. FatalError if one to read isn't there."""
+    with ClusterClient(pipeline.bootstrap, client_id=_CLIENT_ID) as client:
+        cluster = client.ask_any(DescribeClusterRequest(), DescribeClusterResponse)
+        present = client.topics([*pipeline.input_topics, *pipeline.output_topics])
+        if absent := [topic for topic in pipeline.input_topics if topic not in present]:
+            raise FatalError(
+                f"topic {', '.join(absent)} is to be read and does not exist: odradek topics create {absent[0]} "
+                f"--bootstrap-server {pipeline.bootstrap}"
+            )
+        created = [topic for topic in pipeline.output_topics if topic not in present]
+        for topic in created:
+            try:
+                create_topic(client, topic)
+            except KafkaError as error:
+                if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
+                    raise
+        return cluster.cluster_id, created
+
+
+class EndsWatch:
+    """Where the topics that are read end now, for the lag. Keeps its last knowledge when nobody answers."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._client = ClusterClient(pipeline.bootstrap, client_id=_CLIENT_ID, timeout_ms=5_000)
+        self._topics = pipeline.input_topics
+        self.ends: Offsets = {}
+
+    def refresh(self) -> Offsets:
+        try:
+            topics = self._client.topics(self._topics)
+            partitions = {TopicPartition(t.name, p.partition) for t in topics.values() for p in t.partitions}
+            found: dict[str, dict[str, int]] = {topic: dict(self.ends.get(topic, {})) for topic in topics}
+            for tp, offset in known_ends(self._client, partitions).items():
+                found[tp.topic][str(tp.partition)] = offset
+            self.ends = found
+        except (KafkaError, ConnectionFailed):
+            pass
+        return self.ends
+
+    def close(self) -> None:
+        self._client.close()

@@ -1,0 +1,171 @@
+"""`odradek pipeline replay`: go back in the input and compute again from there.
+
+A replay begins a new generation: empty state, offsets that were asked for. A table must not have anything twice, so it
+gives up the batches that were made of records from there on; since a batch is all or nothing, the replay begins where
+the first of those began, which may be a little before what was asked for. What was written to topics stays there, and
+is written again: a topic can't be taken back.
+"""
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from odradek.base.errors import FatalError
+from odradek.client.cluster_client import ClusterClient
+from odradek.client.partition_offsets import EARLIEST, LATEST, list_offsets
+from odradek.model.topology import TopicPartition
+from odradek.pipeline.checkpoint import Checkpoint
+from odradek.pipeline.spec import Pipeline, TableFormat, TableSink
+from odradek.pipeline.table_output import WrittenBatch, written_batches
+
+Positions = dict[str, dict[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    generation: int
+    starting: Positions
+    retired: Mapping[str, int]  # batches that each table gave up
+    kept_lake_tables: tuple[str, ...]  # tables whose batches can't be told apart here
+
+
+def parse_moment(text: str) -> int:
+    """Milliseconds since 1970, of such a number or of an ISO time; without zone it's UTC."""
+    if text.isdecimal():
+        return int(text)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise FatalError(f"--from-time {text!r} is no time: 2026-01-31T12:00:00 or milliseconds since 1970") from None
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def parse_offset(text: str) -> dict[TopicPartition | None, int]:
+    """`earliest`, a number for every partition, or TOPIC:PARTITION:OFFSET, several with commas."""
+    if text == "earliest":
+        return {None: 0}
+    if text.isdecimal():
+        return {None: int(text)}
+    found: dict[TopicPartition | None, int] = {}
+    for part in text.split(","):
+        topic, _, rest = part.partition(":")
+        partition, _, offset = rest.partition(":")
+        if not topic or not partition.isdecimal() or not offset.isdecimal():
+            raise FatalError(f"--from-offset {text!r}: earliest, a number, or TOPIC:PARTITION:OFFSET,…")
+        found[TopicPartition(topic, int(partition))] = int(offset)
+    return found
+
+
+def replay(pipeline: Pipeline, *, from_offset: str | None, from_time: str | None) -> Replay:
+    """Prepares it; the next `run` does it. The pipeline must not be running."""
+    checkpoint = Checkpoint(pipeline.checkpoint)
+    if checkpoint.identity() is None:
+        raise FatalError(f"there is nothing to replay: pipeline {pipeline.name} has not run yet")
+    wanted, first = _wanted(pipeline, from_offset, from_time)
+    tables = {
+        sink.name: list(written_batches(sink.path))
+        for sink in pipeline.sinks.values()
+        if isinstance(sink, TableSink) and sink.format is TableFormat.PARQUET
+    }
+    starting = _whole_batches(wanted, first, [batch for batches in tables.values() for batch in batches])
+    identity = checkpoint.next_generation(starting)
+    retired = {name: _retire(batches, starting) for name, batches in tables.items()}
+    others = tuple(
+        sink.name
+        for sink in pipeline.sinks.values()
+        if isinstance(sink, TableSink) and sink.format is not TableFormat.PARQUET
+    )
+    return Replay(identity.generation, starting, retired, others)
+
+
+def _wanted(pipeline: Pipeline, from_offset: str | None, from_time: str | None) -> tuple[Positions, Positions]:
+    """Where each partition that is read begins again, and what it still has at all. Dimensions were judged already."""
+    topics = [topic for source in pipeline.sources.values() for topic in source.topics]
+    with ClusterClient(pipeline.bootstrap, client_id="odradek-pipeline") as client:
+        partitions = _partitions(client, topics)
+        first = _offsets(client, partitions, EARLIEST)
+        last = _offsets(client, partitions, LATEST)
+        if from_time is not None:
+            found = list_offsets(client, dict.fromkeys(partitions, parse_moment(from_time)))
+            asked = {tp: last[tp] if answer.offset is None else answer.offset for tp, answer in found.items()}
+        else:
+            given = parse_offset(from_offset or "earliest")
+            if unknown := [tp for tp in given if tp is not None and tp not in partitions]:
+                raise FatalError(f"--from-offset: the pipeline doesn't read {unknown[0]}")
+            asked = {tp: given.get(tp, given.get(None, last[tp])) for tp in partitions}
+        judged = _partitions(client, [dimension.topic for dimension in pipeline.dimensions.values()])
+        done = _offsets(client, judged, LATEST)
+    wanted = {tp: min(max(offset, first[tp]), last[tp]) for tp, offset in asked.items()}
+    return _nested({**wanted, **done}), _nested({**first, **done})
+
+
+def _partitions(client: ClusterClient, topics: list[str]) -> list[TopicPartition]:
+    return [TopicPartition(name, p.partition) for name in topics for p in client.topic(name).partitions]
+
+
+def _offsets(client: ClusterClient, partitions: list[TopicPartition], time: int) -> dict[TopicPartition, int]:
+    found = list_offsets(client, dict.fromkeys(partitions, time)) if partitions else {}
+    return {tp: answer.offset or 0 for tp, answer in found.items()}
+
+
+def _nested(offsets: Mapping[TopicPartition, int]) -> Positions:
+    positions: Positions = {}
+    for tp, offset in offsets.items():
+        positions.setdefault(tp.topic, {})[str(tp.partition)] = offset
+    return positions
+
+
+def _whole_batches(wanted: Positions, first: Positions, batches: list[WrittenBatch]) -> Positions:
+    """The positions moved back until no batch has records on both sides of them, but not before what there is."""
+    positions = {topic: dict(partitions) for topic, partitions in wanted.items()}
+    moved = True
+    while moved:
+        moved = False
+        for batch in batches:
+            if not _reaches(batch, positions):
+                continue
+            # the first batch of a generation knows no start: it began where there was something to read
+            for topic, partition, offset in _spread(batch.start) or [(t, p, 0) for t, p, _ in _spread(batch.end)]:
+                kept = max(offset, first.get(topic, {}).get(partition, 0))
+                if topic in positions and kept < positions[topic].get(partition, 0):
+                    positions[topic][partition] = kept
+                    moved = True
+    return positions
+
+
+def _retire(batches: list[WrittenBatch], starting: Positions) -> int:
+    retired = [batch for batch in batches if _reaches(batch, starting)]
+    for batch in retired:
+        _remove_whole(batch.path)
+    return len(retired)
+
+
+def _remove_whole(path: Path) -> None:
+    """Out of the table by one rename, so that no reader sees half a batch; then away."""
+    aside = path.parent.parent / f".{path.parent.name}.staging" / f"retired-{path.name}"
+    aside.parent.mkdir(exist_ok=True)
+    shutil.rmtree(aside, ignore_errors=True)
+    path.rename(aside)
+    shutil.rmtree(aside)
+
+
+def _reaches(batch: WrittenBatch, positions: Positions) -> bool:
+    """Whether the batch has a record at or after the positions."""
+    begin = {(topic, partition): offset for topic, partition, offset in _spread(batch.start)}
+    return any(
+        end > max(begin.get((topic, partition), 0), positions[topic][partition])
+        for topic, partition, end in _spread(batch.end)
+        if topic in positions and partition in positions[topic]
+    )
+
+
+def _spread(offsets: list[dict[str, dict[str, int]]]) -> list[tuple[str, str, int]]:
+    """One triple for each partition of each of a query's sources."""
+    return [
+        (topic, partition, int(offset))
+        for source in offsets
+        for topic, partitions in source.items()
+        for partition, offset in partitions.items()
+    ]

@@ -1,0 +1,221 @@
+"""`odradek pipeline run`: from the project to running queries, until they are done or somebody says stop.
+
+One run per project at a time, kept by a lock that the system takes back when the process dies.
+"""
+
+import fcntl
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from odradek.base.errors import FatalError
+from odradek.base.metrics_endpoint import MetricsEndpoint
+from odradek.pipeline.checkpoint import Checkpoint, Identity
+from odradek.pipeline.cluster_side import EndsWatch, prepare_topics
+from odradek.pipeline.decoding import check_package, check_schema_file
+from odradek.pipeline.lake_output import check_format
+from odradek.pipeline.pipeline_metrics import pipeline_registry
+from odradek.pipeline.progress import Board
+from odradek.pipeline.queries import Query, build, group_of, plan
+from odradek.pipeline.session import SparkTarget, start_session
+from odradek.pipeline.spec import Pipeline, TableFormat, TableSink
+from odradek.pipeline.status import (
+    FAILED,
+    RUNNING,
+    STARTING,
+    STOPPED,
+    STOPPING,
+    RunFacts,
+    now,
+    read_status,
+    status_document,
+    write_status,
+)
+from odradek.pipeline.supervisor import Supervisor
+from odradek.pipeline.table_output import claim_table
+from odradek.pipeline.views import Views
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from odradek.pipeline.listener import GroupListener
+
+_TEND_SECONDS = 0.5
+Show = Callable[[dict[str, Any], float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    target: SparkTarget
+    once: bool = False
+    metrics_port: int | None = None
+
+
+def validate(pipeline: Pipeline, target: SparkTarget) -> list[Query]:
+    """Plans every query as a run would, and starts none. FatalError says what is wrong."""
+    _check_formats(pipeline)
+    spark = start_session(pipeline.name, target, pipeline.spark, pipeline.state_directory)
+    try:
+        return _planned(pipeline, spark, Checkpoint(pipeline.checkpoint), 1, {})
+    finally:
+        spark.stop()
+
+
+def run(pipeline: Pipeline, options: RunOptions, show: Show, note: Callable[[str], None]) -> None:
+    """Returns when it was told to stop, or with `once` when everything that was there has been read."""
+    with _locked(pipeline), stop_requested() as stopping:
+        _check_formats(pipeline)
+        cluster, created = prepare_topics(pipeline)
+        for topic in created:
+            note(f"created topic {topic}")
+        checkpoint = Checkpoint(pipeline.checkpoint)
+        identity = checkpoint.claim(_identity(pipeline, cluster))
+        for sink in pipeline.sinks.values():
+            if isinstance(sink, TableSink) and sink.format is TableFormat.PARQUET:
+                claim_table(sink.path, pipeline.name, sink.name)
+        Run(pipeline, options, checkpoint, identity, show).go(stopping)
+
+
+class Run:
+    def __init__(
+        self, pipeline: Pipeline, options: RunOptions, checkpoint: Checkpoint, identity: Identity, show: Show
+    ) -> None:
+        self._pipeline = pipeline
+        self._options = options
+        self._checkpoint = checkpoint
+        self._identity = identity
+        self._show = show
+        self._ends = EndsWatch(pipeline)
+        self._board = Board([query.name for query in plan(pipeline)])
+        self._metrics = self._metrics_endpoint()
+        self._facts = RunFacts(
+            spark=str(options.target),
+            started_at=now(),
+            generation=identity.generation,
+            metrics_port=self._metrics.port if self._metrics else None,
+            plans=plan(pipeline),
+        )
+
+    def go(self, stopping: Callable[[], bool]) -> None:
+        state, reason = STOPPED, None
+        try:
+            self._tell(STARTING)
+            self._with_spark(stopping)
+        except BaseException as error:
+            state, reason = FAILED, str(error) or type(error).__name__
+            raise
+        finally:
+            self._tell(state, reason)
+            self._ends.close()
+            if self._metrics:
+                self._metrics.stop()
+
+    def _with_spark(self, stopping: Callable[[], bool]) -> None:
+        pipeline = self._pipeline
+        spark = start_session(pipeline.name, self._options.target, pipeline.spark, pipeline.state_directory)
+        listener = self._listener()
+        try:
+            spark.streams.addListener(listener)
+            generation = self._identity.generation
+            queries = _planned(pipeline, spark, self._checkpoint, generation, self._identity.starting)
+            trigger = None if self._options.once else pipeline.trigger
+            supervisor = Supervisor(queries, self._checkpoint, generation, trigger, self._board)
+            try:
+                while not stopping() and supervisor.tend():
+                    self._tell(RUNNING)
+                    time.sleep(_TEND_SECONDS)
+                self._tell(STOPPING)
+            finally:
+                supervisor.stop()
+        finally:
+            listener.close()
+            spark.stop()
+
+    def _tell(self, state: str, reason: str | None = None) -> None:
+        ends = self._ends.refresh()
+        document = status_document(self._pipeline, self._facts, state, reason, self._board.queries(), ends)
+        write_status(self._pipeline, document)
+        self._show(document, time.monotonic())
+
+    def _listener(self) -> "GroupListener":
+        from odradek.pipeline.listener import GroupListener
+
+        return GroupListener(self._pipeline.bootstrap, lambda query: group_of(self._pipeline.name, query), self._board)
+
+    def _metrics_endpoint(self) -> MetricsEndpoint | None:
+        port = self._options.metrics_port if self._options.metrics_port is not None else self._pipeline.metrics_port
+        if port is None:
+            return None
+        registry = pipeline_registry(self._pipeline.name, self._board, lambda: self._ends.ends)
+        endpoint = MetricsEndpoint("127.0.0.1", port, registry)
+        endpoint.start()
+        return endpoint
+
+
+def _planned(
+    pipeline: Pipeline, spark: "SparkSession", checkpoint: Checkpoint, generation: int, starting: Any
+) -> list[Query]:
+    for sink in pipeline.sinks.values():
+        if isinstance(sink, TableSink) and sink.format is not TableFormat.PARQUET:
+            check_format(spark, sink.format)
+    return build(pipeline, Views(spark, pipeline, starting), checkpoint, generation)
+
+
+def _check_formats(pipeline: Pipeline) -> None:
+    decodings = [source.decoding for source in pipeline.sources.values()]
+    decodings += [dimension.decoding for dimension in pipeline.dimensions.values()]
+    for decoding in decodings:
+        check_package(decoding.encoding)
+        if decoding.file is not None:
+            check_schema_file(decoding, decoding.file)
+
+
+def _identity(pipeline: Pipeline, cluster: str) -> Identity:
+    return Identity(
+        pipeline=pipeline.name,
+        cluster=cluster,
+        reads={name: list(source.topics) for name, source in pipeline.sources.items()},
+        writes={query.name: query.target for query in plan(pipeline)},
+    )
+
+
+@contextmanager
+def _locked(pipeline: Pipeline) -> Iterator[None]:
+    pipeline.state_directory.mkdir(parents=True, exist_ok=True)
+    handle = os.open(pipeline.state_directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        other = read_status(pipeline.directory) or {}
+        raise FatalError(
+            f"pipeline {pipeline.name} runs already (process {other.get('pid', 'unknown')}); stop it with: "
+            f"odradek pipeline stop {pipeline.directory}"
+        ) from None
+    try:
+        yield
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def stop_requested() -> Iterator[Callable[[], bool]]:
+    """SIGTERM and Ctrl-C ask to stop: the batch that runs is given up, and comes again at the next start."""
+    asked: list[int] = []
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(number)
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield lambda: bool(asked)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
