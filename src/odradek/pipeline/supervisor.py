@@ -53,13 +53,15 @@ class Supervisor:
         for kept in self._kept:
             if kept.running is not None and not kept.running.isActive:
                 self._ended(kept)
-            if kept.running is None and not kept.done and time.monotonic() >= kept.again_at_s:
+            is_due = kept.running is None and not kept.done and time.monotonic() >= kept.again_at_s
+            if is_due and not any(_is_initializing(other) for other in self._kept):
                 kept.running = kept.query.start(self._checkpoint, self._generation, self._trigger)
         return not all(kept.done for kept in self._kept)
 
     def stop(self) -> None:
+        """The batch that runs is given up: it comes again at the next start."""
         for kept in self._kept:
-            if kept.running is not None:
+            if kept.running is not None and kept.running.isActive:
                 kept.running.stop()
 
     def _ended(self, kept: _Kept) -> None:
@@ -80,3 +82,9 @@ class Supervisor:
         kept.restarts += 1
         self._board.note(kept.query.name, restarts=kept.restarts, error=reason)
         log.warning("query failed, starts again", query=kept.query.name, pause_s=pause_s, error=reason)
+
+
+def _is_initializing(kept: _Kept) -> bool:
+    """Each source starts a Python process that must answer within Spark's ten seconds: one after the other they do."""
+    running = kept.running
+    return running is not None and running.isActive and running.status["message"].startswith("Initializing")

@@ -134,6 +134,6 @@ def load_function(path: Path, name: str) -> Callable[..., Any]:
 
 def told(error: Exception) -> str:
     """Spark's own sentence, without its plan and its trace."""
-    text = str(error).split("\n== ")[0].split("\nJVM stacktrace")[0]
+    text = str(error).split("\n== ")[0].split("\nJVM stacktrace")[0].split("\n=== Streaming Query")[0]
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.strip().startswith("'")]
     return " ".join(lines)[:600]
