@@ -35,7 +35,7 @@ lint: $(ENV)
 	$(BIN)/lint-imports
 
 test: setup lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses=3 --dist=loadfile
 
 soak: setup
 	$(BIN)/python -m pytest -m soak

@@ -8,6 +8,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Producer
 from confluent_kafka import TopicPartition as Position
 
+from odradek.base.errors import ErrorCode
 from odradek.lab.chaos.clients import await_condition
 from odradek.lab.chaos.cluster import ChaosCluster
 from odradek.lab.chaos.operations import ask_controller
@@ -27,8 +28,13 @@ RECORDS = 500
 def create(cluster: ChaosCluster, *replicas: int) -> None:
     assignment = CreatableReplicaAssignment(partition_index=0, broker_ids=list(replicas))
     topic = CreatableTopic(name=TP.topic, num_partitions=-1, replication_factor=-1, assignments=[assignment])
-    answer = ask_controller(cluster, CreateTopicsRequest(topics=[topic], timeout_ms=30_000))
-    assert answer.topics[0].error_code == 0, answer
+
+    def created() -> bool:
+        """Not before the controller has seen every broker of the assignment."""
+        answer = ask_controller(cluster, CreateTopicsRequest(topics=[topic], timeout_ms=30_000))
+        return answer.topics[0].error_code in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
+
+    assert await_condition(created, 60)
 
 
 def in_sync(cluster: ChaosCluster, leader: int, isr: set[int]) -> bool:
