@@ -23,6 +23,7 @@ from odradek.network.connection import Connection
 from odradek.network.request import InboundRequest
 from odradek.protocol.framing import FixedResponse, RequestHeader
 from odradek.protocol.schema import Response
+from odradek.quotas.client_quotas import ClientQuotas
 from odradek.replication.directory_moves import DirectoryMoves
 from odradek.replication.fetch_sessions import FetchSessions
 from odradek.replication.replica_manager import ReplicaManager
@@ -30,6 +31,9 @@ from odradek.replication.replica_manager import ReplicaManager
 log = get_logger(__name__)
 
 P = ParamSpec("P")
+
+ANONYMOUS = "ANONYMOUS"
+"""Who everybody is where nobody has to say who he is."""
 
 Answer: TypeAlias = Response | FixedResponse
 
@@ -52,6 +56,7 @@ class BrokerServices:
     producer_ids: ProducerIds
     fetch_sessions: FetchSessions
     groups: GroupCoordinator
+    quotas: ClientQuotas
     metrics: Registry
 
     @property
@@ -63,7 +68,18 @@ class BrokerServices:
 class RequestContext:
     """One request being served. The dispatcher makes it; the handler answers by returning, or later by `reply`."""
 
-    __slots__ = ("_send", "_timings", "broker", "handled_ns", "header", "replied_ns", "request", "started_ns")
+    __slots__ = (
+        "_send",
+        "_timings",
+        "broker",
+        "handled_ns",
+        "header",
+        "is_from_broker",
+        "replied_ns",
+        "request",
+        "started_ns",
+        "throttle_ms",
+    )
 
     def __init__(
         self,
@@ -78,12 +94,24 @@ class RequestContext:
         self.request = request
         self.started_ns = monotonic_ns()
         self.handled_ns = self.replied_ns = 0
+        self.is_from_broker = False
+        """Set by handlers of requests that followers send as well as clients."""
+        self.throttle_ms = 0
+        """How long the client has to wait after this request; handlers may raise it until they answer."""
         self._timings = timings
         self._send = send
 
     @property
     def version(self) -> int:
         return self.header.api_version
+
+    @property
+    def user(self) -> str:
+        return ANONYMOUS
+
+    @property
+    def client_id(self) -> str:
+        return self.header.client_id or ""
 
     @property
     def connection(self) -> Connection:

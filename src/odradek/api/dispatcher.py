@@ -17,6 +17,7 @@ from odradek.api.context import Answer, BrokerServices, RequestContext
 from odradek.api.handlers.api_versions import unsupported_version
 from odradek.api.registry import HANDLERS, LATER, NO_ANSWER, Handler, Outcome
 from odradek.api.request_metrics import RequestMetrics
+from odradek.api.throttling import throttled
 from odradek.base.logs import get_logger
 from odradek.network.request import InboundRequest
 from odradek.protocol.api_keys import ApiKey
@@ -136,5 +137,7 @@ def _is_served_from_the_start(request: InboundRequest) -> bool:
 
 def _send(ctx: RequestContext, response: Answer | None) -> None:
     header, request = ctx.header, ctx.request
+    if ctx.broker.quotas.is_limiting:
+        response = throttled(ctx, response)
     request.on_sent = ctx.sent
     request.reply(None if response is None else encode_response(header.correlation_id, response, header.api_version))

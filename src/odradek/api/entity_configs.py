@@ -1,4 +1,4 @@
-"""What is set for topics and brokers over their defaults: read and replaced in ZooKeeper, by any broker.
+"""What is set for topics, brokers and clients over their defaults: read and replaced in ZooKeeper, by any broker.
 
 Every broker learns of a change by the notice that is left with it; the one that makes it obeys before it answers.
 """
@@ -27,13 +27,10 @@ class EntityConfigs:
         """KafkaError UNKNOWN_TOPIC_OR_PARTITION for one that isn't there."""
         if topic not in self._metadata.image.topics:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
-        with _answered_in_time():
-            return self._store.load_config("topics", topic)
+        return self.load("topics", topic)
 
     def set_topic(self, topic: str, overrides: Mapping[str, str]) -> None:
-        with _answered_in_time():
-            self._store.set_config("topics", topic, overrides)
-        self._known.read_now("topics", topic)
+        self.replace("topics", topic, overrides)
 
     def effective(self, topic: str) -> TopicConfig:
         """What the topic's logs are run by, as far as this broker knows; it reads nothing."""
@@ -45,13 +42,24 @@ class EntityConfigs:
 
     def of_broker(self, name: str) -> dict[str, str]:
         """Of one broker, or with an empty name of all."""
-        with _answered_in_time():
-            return self._store.load_config("brokers", name or DEFAULT_ENTITY)
+        return self.load("brokers", name or DEFAULT_ENTITY)
 
     def set_broker(self, name: str, values: Mapping[str, str]) -> None:
+        self.replace("brokers", name or DEFAULT_ENTITY, values)
+
+    def load(self, entity_type: str, name: str) -> dict[str, str]:
+        """What is set for an entity, as /config calls it and its type."""
         with _answered_in_time():
-            self._store.set_config("brokers", name or DEFAULT_ENTITY, values)
-        self._known.read_now("brokers", name or DEFAULT_ENTITY)
+            return self._store.load_config(entity_type, name)
+
+    def load_all(self, entity_type: str) -> dict[str, dict[str, str]]:
+        with _answered_in_time():
+            return self._store.load_configs(entity_type)
+
+    def replace(self, entity_type: str, name: str, values: Mapping[str, str]) -> None:
+        with _answered_in_time():
+            self._store.set_config(entity_type, name, values)
+        self._known.read_now(entity_type, name)
 
 
 @contextmanager

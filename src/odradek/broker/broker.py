@@ -45,6 +45,7 @@ from odradek.model.topology import Broker, Endpoint
 from odradek.network.server import SocketServer
 from odradek.network.settings import ListenerSettings, ServerSettings
 from odradek.purgatory.reaper import ExpirationReaper
+from odradek.quotas.client_quotas import ClientQuotas
 from odradek.recorder.recorder import NOTHING_RECORDED, Records
 from odradek.replication.directory_moves import DirectoryMoves
 from odradek.replication.fetch_sessions import FetchSessions
@@ -161,7 +162,7 @@ class BrokerServer:
         replicas = self._start_replication(logs, metadata, store, reaper, gate, started)
         services = self._services(session, store, logs, metadata, reaper, gate, replicas, started)
         dispatcher = Dispatcher(services)
-        server = SocketServer(_server_settings(config), dispatcher)
+        server = SocketServer(_server_settings(config), dispatcher, services.quotas.addresses)
         started.callback(gate.stop)
         started.callback(server.stop)
         server.bind()
@@ -248,7 +249,10 @@ class BrokerServer:
         moves = DirectoryMoves(replicas, logs, config, clock)
         started.callback(moves.stop)
         replicas.on_host = moves.resume
-        application = ConfigApplication(self.id, self._live, known_configs, configs, replicas, moves, controller)
+        quotas = ClientQuotas(config, clock)
+        application = ConfigApplication(
+            self.id, self._live, known_configs, configs, replicas, moves, controller, quotas
+        )
         self._follow_configs(application, known_configs)
         started.callback(known_configs.stop)
         failures = DirectoryFailures(self.id, replicas, store)
@@ -271,6 +275,7 @@ class BrokerServer:
                 config.max_incremental_fetch_session_cache_slots, FETCH_SESSION_EVICTION_MS, clock
             ),
             groups=groups,
+            quotas=quotas,
             metrics=Registry(),
         )
 
@@ -288,6 +293,8 @@ class BrokerServer:
         self._on_session_event.append(session_changed)
         known.start()
         application.apply_to_broker()
+        application.apply_quotas()
+        application.apply_address_rates()
 
     def _enter(self, session: ZkSession, server: SocketServer, services: BrokerServices, started: ExitStack) -> Broker:
         membership = Membership(
@@ -414,4 +421,6 @@ def _server_settings(config: BrokerConfig) -> ServerSettings:
         max_connections_per_ip=config.max_connections_per_ip,
         max_connections_per_ip_overrides=config.max_connections_per_ip_overrides,
         max_connection_creation_rate=config.max_connection_creation_rate,
+        quota_windows=config.integer("quota.window.num"),
+        quota_window_ms=config.integer("quota.window.size.seconds") * 1000,
     )

@@ -32,6 +32,7 @@ def register_broker_metrics(services: BrokerServices, server: SocketServer) -> N
     registry.gauge("kafka_server_fetchsessioncache_numincrementalfetchsessions", lambda: len(services.fetch_sessions))
     registry.gauge("kafka_network_requestchannel_requestqueuesize", lambda: server.channel.size)
     registry.gauge("kafka_server_socketservermetrics_connection_count", lambda: server.connections)
+    registry.add(services.quotas.samples)
     registry.add(lambda: _traffic(services))
     registry.add(lambda: _logs(services))
 

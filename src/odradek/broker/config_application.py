@@ -3,11 +3,14 @@
 import threading
 
 from odradek.api.entity_configs import EntityConfigs
+from odradek.api.quota_entities import addresses_of, quotas_in
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.keys import DYNAMIC_ONLY_KEYS
 from odradek.base.config.live_config import LiveConfig
 from odradek.controller.controller import Controller
 from odradek.controller.events import TopicConfigsChanged
+from odradek.quotas.client_quotas import ClientQuotas
+from odradek.quotas.quota_table import desanitized, sanitized
 from odradek.replication.directory_moves import DirectoryMoves
 from odradek.replication.replica_manager import ReplicaManager
 from odradek.zk.known_configs import KnownConfigs
@@ -24,6 +27,7 @@ class ConfigApplication:
         replicas: ReplicaManager,
         moves: DirectoryMoves,
         controller: Controller,
+        quotas: ClientQuotas,
     ) -> None:
         self._broker_id = broker_id
         self._live = live
@@ -32,6 +36,7 @@ class ConfigApplication:
         self._replicas = replicas
         self._moves = moves
         self._controller = controller
+        self._quotas = quotas
         self._applying = threading.Lock()  # else an older state that was read first could be adopted last
         live.on_change.append(self._apply_defaults)
 
@@ -42,6 +47,27 @@ class ConfigApplication:
                 self._controller.submit(TopicConfigsChanged(frozenset({name})))
             case "brokers" if name in (str(self._broker_id), DEFAULT_ENTITY):
                 self.apply_to_broker()
+            case "users" | "clients":
+                self.apply_quotas()
+            case "ips":
+                self.apply_address_rates()
+
+    def apply_address_rates(self) -> None:
+        """Connections a second, of each address that is named and of the others."""
+        with self._applying:
+            rates = {
+                name: rate
+                for name, config in self._known.all("ips").items()
+                if (rate := quotas_in("ips", config).get("connection_creation_rate")) is not None
+            }
+            default = rates.pop(DEFAULT_ENTITY, None)
+            addresses = addresses_of(map(desanitized, rates))
+            limits = {address: rates[sanitized(name)] for name, found in addresses.items() for address in found}
+            self._quotas.addresses.set(limits, default)
+
+    def apply_quotas(self) -> None:
+        with self._applying:
+            self._quotas.set_limits(self._known.all("users"), self._known.all("clients"))
 
     def apply_to_broker(self) -> None:
         """What is set for it and for all brokers, as it is known now."""

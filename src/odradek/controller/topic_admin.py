@@ -47,8 +47,14 @@ AUTO_CREATIONS_MAX = 1000
 """How many topics may wait to be created by asking for them; beyond that the client is told to ask again."""
 
 Created: TypeAlias = CreatedTopic | KafkaError
+Permit: TypeAlias = Callable[[int], None]
+"""Asked before so many partitions are made or deleted; raises KafkaError if the client has to wait."""
 Refusals: TypeAlias = dict[str, KafkaError | None]
 """Per topic why it was refused; None if it wasn't."""
+
+
+def free(partitions: int) -> None:
+    """A permit for what costs nobody anything."""
 
 
 class TopicAdmin:
@@ -87,10 +93,11 @@ class TopicAdmin:
         *,
         validate_only: bool,
         timeout_ms: int,
+        permit: Permit,
         done: Callable[[list[Created]], None],
     ) -> None:
         """One answer per topic, in order; one that fails doesn't hinder the others."""
-        answers = self._create_all(topics, validate_only=validate_only)
+        answers = self._create_all(topics, permit, validate_only=validate_only)
         if validate_only:
             done(answers)
             return
@@ -104,12 +111,14 @@ class TopicAdmin:
 
         self.when_shown(missing, timeout_ms, answer)
 
-    def delete(self, names: Sequence[str], *, timeout_ms: int, done: Callable[[Refusals], None]) -> None:
+    def delete(
+        self, names: Sequence[str], *, timeout_ms: int, permit: Permit, done: Callable[[Refusals], None]
+    ) -> None:
         answers: Refusals = {}
         ids: dict[str, UUID] = {}
         for name in names:
             try:
-                ids[name] = self._mark_for_deletion(name)
+                ids[name] = self._mark_for_deletion(name, permit)
                 answers[name] = None
             except KafkaError as error:
                 answers[name] = error
@@ -125,13 +134,14 @@ class TopicAdmin:
         *,
         validate_only: bool,
         timeout_ms: int,
+        permit: Permit,
         done: Callable[[Refusals], None],
     ) -> None:
         answers: Refusals = {}
         grown: dict[str, TopicAssignment] = {}
         for topic in asked:
             try:
-                grown[topic.name] = self._add_partitions(topic, validate_only=validate_only)
+                grown[topic.name] = self._add_partitions(topic, permit, validate_only=validate_only)
                 answers[topic.name] = None
             except KafkaError as error:
                 answers[topic.name] = error
@@ -155,16 +165,18 @@ class TopicAdmin:
 
     # --- the steps -----------------------------------------------------------------------------------------------
 
-    def _create_all(self, topics: Sequence[NewTopic], *, validate_only: bool) -> list[Created]:
+    def _create_all(self, topics: Sequence[NewTopic], permit: Permit, *, validate_only: bool) -> list[Created]:
         with self._writing:
-            planned = self._plan(topics)
+            planned = self._plan(topics, free if validate_only else permit)
             valid = [plan for plan in planned if not isinstance(plan, KafkaError)]
             if validate_only or not valid:
                 return [plan if isinstance(plan, KafkaError) else plan[0] for plan in planned]
             refusals = iter(self._write([(assignment, created.overrides) for created, assignment in valid]))
             return [plan if isinstance(plan, KafkaError) else next(refusals) or plan[0] for plan in planned]
 
-    def _plan(self, topics: Sequence[NewTopic]) -> list[tuple[CreatedTopic, TopicAssignment] | KafkaError]:
+    def _plan(
+        self, topics: Sequence[NewTopic], permit: Permit
+    ) -> list[tuple[CreatedTopic, TopicAssignment] | KafkaError]:
         """What they will be, or why they can't: checked against the cluster, and against each other."""
         image = self._metadata.image
         names = set(image.topics)
@@ -182,6 +194,7 @@ class TopicAdmin:
                 overrides = overrides_of(topic)
                 placed = assignment_of(topic, image.brokers, self._random)
                 validate_topic_overrides(overrides, self._config.topic_defaults)
+                permit(len(placed))
             except KafkaError as error:
                 plans.append(error)
                 continue
@@ -201,16 +214,17 @@ class TopicAdmin:
                 log.info("topic created", topic=topic.topic, partitions=len(topic.partitions), config=config)
         return refusals
 
-    def _mark_for_deletion(self, name: str) -> UUID:
+    def _mark_for_deletion(self, name: str, permit: Permit) -> UUID:
         self._term()
         if not self._config.delete_topic_enable:
             raise KafkaError(ErrorCode.TOPIC_DELETION_DISABLED, "Topic deletion is disabled (delete.topic.enable).")
         topic_id = self._known(name)
+        permit(len(self._metadata.image.topics[name].partitions))
         _available(lambda: self._store.mark_for_deletion(name))
         log.info("topic is to be deleted", topic=name)
         return topic_id
 
-    def _add_partitions(self, asked: MorePartitions, *, validate_only: bool) -> TopicAssignment:
+    def _add_partitions(self, asked: MorePartitions, permit: Permit, *, validate_only: bool) -> TopicAssignment:
         term, name = self._term(), asked.name
         if name_fault(name):
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
@@ -223,6 +237,7 @@ class TopicAdmin:
             placed = added_partitions(held, asked.count, asked.assignments, self._metadata.image.brokers)
             if validate_only:
                 return held
+            permit(len(placed))
             added = {p: ReplicaAssignment(replicas) for p, replicas in placed.items()}
             log.info("partitions added", topic=name, partitions=asked.count)
             return _available(lambda: self._store.add_partitions(name, added, term))
@@ -234,7 +249,7 @@ class TopicAdmin:
             if not topics:
                 return
             if self._controller.is_active:
-                for topic, answer in zip(topics, self._create_all(topics, validate_only=False), strict=True):
+                for topic, answer in zip(topics, self._create_all(topics, free, validate_only=False), strict=True):
                     if isinstance(answer, KafkaError) and answer.code != ErrorCode.TOPIC_ALREADY_EXISTS:
                         log.warning("topic can't be created automatically", topic=topic.name, error=str(answer))
             else:

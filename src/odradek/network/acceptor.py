@@ -1,19 +1,26 @@
-"""One listening socket and the thread that empties it: each connection goes to the next processor in turn."""
+"""One listening socket and the thread that empties it: each connection goes to the next processor in turn.
+
+One that comes too often from its address is held, unread, until its time is over, and closed then: who is refused at
+once tries again at once.
+"""
 
 import socket
 import threading
 from collections.abc import Callable, Sequence
+from heapq import heappop, heappush
+from time import monotonic
 
 from odradek.base.errors import FatalError
 from odradek.base.logs import get_logger
 from odradek.network.connection import Accepted
-from odradek.network.connection_quotas import ConnectionQuotas, Stopped, TooManyConnections
+from odradek.network.connection_quotas import ComesTooOften, ConnectionQuotas, Stopped, TooManyConnections
 from odradek.network.processor import Processor
 from odradek.network.settings import ListenerSettings, ServerSettings
 
 log = get_logger(__name__)
 
 _PAUSE_AFTER_ERROR_S = 0.1
+_HELD_MAX = 1000
 
 
 class Acceptor:
@@ -33,6 +40,7 @@ class Acceptor:
         self._quotas = quotas
         self._make_room = make_room
         self._count = 0
+        self._held: list[tuple[float, int, socket.socket]] = []  # a heap: until when, then in turn
         self._stopping = threading.Event()
         self._socket = _listen(listener, settings)
         self._thread = threading.Thread(target=self._run, name=f"acceptor-{listener.name}", daemon=True)
@@ -52,12 +60,17 @@ class Acceptor:
             log.debug("listener was not connected", listener=self._listener.name)
         if self._thread.ident is not None:
             self._thread.join()
+        for _, _, held in self._held:
+            held.close()
         self._socket.close()
 
     def _run(self) -> None:
         while not self._stopping.is_set():
+            self._let_go()
             try:
                 connected, address = self._socket.accept()
+            except TimeoutError:
+                continue
             except OSError as error:
                 if self._stopping.is_set():
                     return
@@ -69,6 +82,8 @@ class Acceptor:
                 self._hand_over(connected, str(address[0]), int(address[1]))
             except Stopped:
                 connected.close()
+            except ComesTooOften as refusal:
+                self._hold(connected, refusal.wait_ms)
             except (OSError, TooManyConnections) as error:
                 log.warning("connection refused", listener=self._listener.name, detail=str(error))
                 connected.close()
@@ -90,6 +105,19 @@ class Acceptor:
         processors = self.processors
         processors[self._count % len(processors)].adopt(accepted)
         self._count += 1
+
+    def _hold(self, connected: socket.socket, ms: int) -> None:
+        heappush(self._held, (monotonic() + ms / 1000, self._count, connected))
+        self._count += 1
+        if len(self._held) > _HELD_MAX:
+            heappop(self._held)[2].close()
+
+    def _let_go(self) -> None:
+        """Close those whose time is over, and wait for the next connection no longer than until the next one's is."""
+        now = monotonic()
+        while self._held and self._held[0][0] <= now:
+            heappop(self._held)[2].close()
+        self._socket.settimeout(self._held[0][0] - now if self._held else None)
 
     def _tune(self, connected: socket.socket) -> None:
         connected.setblocking(False)

@@ -22,6 +22,8 @@ class ConnectionOwner(Protocol):
 
     def release(self, request: InboundRequest) -> None: ...
 
+    def mute(self, connection: "Connection", until_ns: int) -> None: ...
+
     def close(self, connection: "Connection", reason: str) -> None: ...
 
 
@@ -50,6 +52,7 @@ class Connection:
         "interest",
         "last_active_ns",
         "listener_name",
+        "muted_until_ns",
         "outbox",
         "owner",
         "principal",
@@ -93,6 +96,8 @@ class Connection:
         """The part of the request memory that is set aside for the unfinished frame."""
         self.reserved_ns = 0
         self.last_active_ns = now_ns
+        self.muted_until_ns = 0
+        """Not 0: its client has used more than it may, and is not read until then."""
         self.first_frame_began_ns: int | None = 0
         """0: nothing has come yet. None: the first frame is complete."""
 

@@ -1,15 +1,18 @@
 """How many connections there may be, and how fast new ones may come. Shared by acceptors and processors, one lock.
 
 At `max.connections` the acceptor waits with the connection in its hand until another one ends, so the rest queue in
-the kernel. A client address beyond its own limit is refused at once. The inter-broker listener, where it is not the
-only one, is exempt from `max.connections`: the cluster must not be locked out by its clients.
+the kernel. A client address beyond its own limit is refused at once, one that comes too often after a while. The
+inter-broker listener, where it is not the only one, is exempt from `max.connections`: the cluster must not be locked
+out by its clients.
 """
 
 import threading
 from collections import Counter
 from time import monotonic
 
+from odradek.network.address_rates import AddressRates
 from odradek.network.settings import UNLIMITED, ServerSettings
+from odradek.quotas.address_limits import AddressLimits
 
 _BURST_S = 1.0
 
@@ -18,16 +21,25 @@ class TooManyConnections(Exception):
     """From one client address."""
 
 
+class ComesTooOften(Exception):
+    """More connections a second than one client address may make: it is let go when this time is over."""
+
+    def __init__(self, host: str, wait_ms: int) -> None:
+        super().__init__(f"{host} connects too often")
+        self.wait_ms = wait_ms
+
+
 class Stopped(Exception):
     """The server stops; nobody is admitted any more."""
 
 
 class ConnectionQuotas:
-    def __init__(self, settings: ServerSettings) -> None:
+    def __init__(self, settings: ServerSettings, address_limits: AddressLimits) -> None:
         self._settings = settings
         self._changed = threading.Condition()
         self._per_host: Counter[str] = Counter()
         self._total = 0
+        self._address_rates = AddressRates(address_limits, settings.quota_window_ms, settings.quota_windows)
         self._paid_until_s = 0.0
         self._stopped = False
 
@@ -40,6 +52,8 @@ class ConnectionQuotas:
         with self._changed:
             if not self.is_protected(listener_name):
                 self._await_slot()
+            if wait_ms := self._address_rates.come(host, int(monotonic() * 1000)):
+                raise ComesTooOften(host, wait_ms)
             limit = self._settings.max_connections_per_ip_overrides.get(host, self._settings.max_connections_per_ip)
             if self._per_host[host] >= limit:
                 raise TooManyConnections(f"{host} has {limit} connections already")

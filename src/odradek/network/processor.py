@@ -6,6 +6,7 @@ a connection is changed by this thread alone; other threads post what they want 
 
 Reading stops, and with it the client, while
   - a handler thread has one of the connection's requests (or the handlers' queue is full),
+  - its client has used more than it may, and is muted,
   - too many of its requests wait for their answers, or too many bytes of answers wait to be sent,
   - its next frame is large and the memory for requests is used up.
 """
@@ -21,6 +22,7 @@ from odradek.base.logs import get_logger
 from odradek.network.connection import Accepted, Connection
 from odradek.network.frame_reader import EndOfStream, InvalidFrame, Scratch
 from odradek.network.mailbox import Mailbox
+from odradek.network.muted import NEVER_NS, Muted
 from odradek.network.outbox import Outbox, SliceTruncated
 from odradek.network.request import NO_FRAME, Application, Chunk, InboundRequest
 from odradek.network.request_channel import RequestChannel
@@ -31,7 +33,6 @@ log = get_logger(__name__)
 _SCRATCH_BYTES = 128 << 10
 _RETRY_S = 0.02
 _TURN_NS = 20_000_000
-_NEVER_NS = 1 << 62
 _MS = 1_000_000
 
 
@@ -75,7 +76,8 @@ class Processor:
         self._refused: deque[InboundRequest] = deque()  # wait for room in the handlers' queue
         self._starved: list[Connection] = []  # wait for room in the request memory
         self._now_ns = monotonic_ns()
-        self._next_sweep_ns = _NEVER_NS
+        self._next_sweep_ns = NEVER_NS
+        self._muted = Muted()
         self._drain_until_ns: int | None = None
 
         self._epoll = select.epoll()
@@ -119,6 +121,12 @@ class Processor:
         else:
             self._post(self._release, request)
 
+    def mute(self, connection: Connection, until_ns: int) -> None:
+        if threading.get_ident() == self._thread_ident:
+            self._muted.add(connection, until_ns)
+        else:
+            self._post(self._muted.add, connection, until_ns)
+
     def close(self, connection: Connection, reason: str) -> None:
         if threading.get_ident() == self._thread_ident:
             self._close(connection, reason)
@@ -145,6 +153,8 @@ class Processor:
                 self._flush_dirty()
             if self._resumable or self._starved:
                 self._resume()
+            if self._now_ns >= self._muted.next_end_ns:
+                self._unmute()
             if self._now_ns >= self._next_sweep_ns:
                 self._sweep()
         for connection in list(self._connections.values()):
@@ -164,9 +174,8 @@ class Processor:
     def _sleep_s(self, now_ns: int) -> float:
         if self._starved or self._drain_until_ns is not None:
             return _RETRY_S
-        if self._next_sweep_ns == _NEVER_NS:
-            return -1
-        return max(0, self._next_sweep_ns - now_ns) / 1e9
+        next_ns = min(self._next_sweep_ns, self._muted.next_end_ns)
+        return -1 if next_ns == NEVER_NS else max(0, next_ns - now_ns) / 1e9
 
     def _handle_event(self, fd: int, event: int) -> None:
         connection = self._connections.get(fd)
@@ -245,6 +254,7 @@ class Processor:
     def _may_begin(self, connection: Connection) -> bool:
         return (
             connection.delegated is None
+            and not connection.muted_until_ns
             and len(connection.unanswered) < self._max_unanswered
             and connection.outbox.unsent_bytes < self._max_unsent_bytes
         )
@@ -267,7 +277,7 @@ class Processor:
     def _begin_unread(self, connection: Connection) -> None:
         """A turn is bounded, so that one who sends many long requests at once doesn't hold up the others."""
         unread, unanswered = connection.unread, connection.unanswered
-        turn_ends_ns = monotonic_ns() + _TURN_NS if len(unread) > 1 else _NEVER_NS
+        turn_ends_ns = monotonic_ns() + _TURN_NS if len(unread) > 1 else NEVER_NS
         while unread and self._may_begin(connection) and not connection.closed:
             request = InboundRequest(connection, unread.popleft(), self._now_ns)
             unanswered.append(request)
@@ -301,6 +311,12 @@ class Processor:
             self._flush_dirty()
         for connection in starved:
             self._restore_reading(connection)
+
+    def _unmute(self) -> None:
+        for connection in self._muted.ended(self._now_ns):
+            self._go_on_reading(connection)
+        if self._resumable:
+            self._resume()
 
     def _restore_reading(self, connection: Connection) -> None:
         if not connection.closed and not connection.interest & select.EPOLLIN and self._may_read(connection):
@@ -405,7 +421,7 @@ class Processor:
 
     def _sweep(self) -> None:
         """Close those whose time is up, and find when the next one's will be."""
-        self._next_sweep_ns = _NEVER_NS
+        self._next_sweep_ns = NEVER_NS
         for connection in list(self._connections.values()):
             deadline_ns, reason = self._deadline(connection)
             if deadline_ns <= self._now_ns:
@@ -421,6 +437,8 @@ class Processor:
             return connection.reserved_ns + patience_ns, "its frame holds memory that others need, and doesn't end"
         if connection.first_frame_began_ns:
             return connection.first_frame_began_ns + patience_ns, "its first frame never ended"
+        if connection.muted_until_ns:
+            return connection.muted_until_ns + idle_ns, "idle"
         if connection.unanswered and not connection.unanswered[0].answered and not connection.outbox:
             return self._now_ns + idle_ns, ""  # it waits for us
         return connection.last_active_ns + idle_ns, "idle"

@@ -5,6 +5,7 @@ and answer it from any of them; what an answer changes is changed by that proces
 """
 
 from collections.abc import Callable, Sequence
+from time import monotonic_ns
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from odradek.base.file_slice import FileSlice
@@ -59,6 +60,10 @@ class InboundRequest:
         """Let go of the frame before the answer is known, so that a waiting request holds no memory. Any thread."""
         self.frame = NO_FRAME
         self.connection.owner.release(self)
+
+    def mute_connection(self, ms: int) -> None:
+        """Read nothing more from the client for so long; answers leave as ever. Any thread."""
+        self.connection.owner.mute(self.connection, monotonic_ns() + ms * 1_000_000)
 
     def close_connection(self, reason: str) -> None:
         """Give up on the client: nothing more is read from it or sent to it. Any thread."""

@@ -16,6 +16,7 @@ from odradek.network.processor import Processor
 from odradek.network.request import Application
 from odradek.network.request_channel import RequestChannel
 from odradek.network.settings import ServerSettings
+from odradek.quotas.address_limits import AddressLimits
 
 log = get_logger(__name__)
 
@@ -23,14 +24,16 @@ _SURPLUS_DRAIN_S = 2.0
 
 
 class SocketServer:
-    def __init__(self, settings: ServerSettings, application: Application) -> None:
+    def __init__(
+        self, settings: ServerSettings, application: Application, address_limits: AddressLimits | None = None
+    ) -> None:
         self.settings = settings
         self.channel = RequestChannel(
             application, capacity=settings.queued_max_requests, max_threads=settings.num_io_threads
         )
         self.processors: list[Processor] = []
         self._application = application
-        self._quotas = ConnectionQuotas(settings)
+        self._quotas = ConnectionQuotas(settings, address_limits or AddressLimits())
         self._unprotected: list[Processor] = []
         self._acceptors: dict[str, Acceptor] = {}
         self._resizing = threading.Lock()

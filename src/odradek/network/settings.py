@@ -38,6 +38,8 @@ class ServerSettings:
     max_connections_per_ip: int = UNLIMITED
     max_connections_per_ip_overrides: Mapping[str, int] = field(default_factory=dict)
     max_connection_creation_rate: int = UNLIMITED  # per second
+    quota_windows: int = 11
+    quota_window_ms: int = 1000
 
     max_unanswered_per_connection: int = 128
     max_unsent_bytes_per_connection: int = 64 << 20

@@ -99,6 +99,10 @@ class FixedResponse:
         self._response = response
         self._frames: dict[int, bytes] = {}
 
+    @property
+    def response(self) -> Response:
+        return self._response
+
     def frame(self, correlation_id: int, version: int) -> bytes:
         known = self._frames.get(version)
         if known is None:

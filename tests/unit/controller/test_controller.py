@@ -19,7 +19,7 @@ from odradek.controller import office
 from odradek.controller.controller import Controller
 from odradek.controller.events import BrokersChanged, ControllerElected, Event, ReassignmentsListed
 from odradek.controller.new_topics import MorePartitions, NewTopic
-from odradek.controller.topic_admin import TopicAdmin
+from odradek.controller.topic_admin import TopicAdmin, free
 from odradek.model.metadata_image import MetadataCache, MetadataImage, PartitionImage, TopicUpdate
 from odradek.model.topology import Broker, Endpoint, TopicPartition
 from odradek.protocol.messages.create_topics import CreateTopicsRequest
@@ -162,13 +162,13 @@ class Answers:
 
 def create(node: Node, *topics: NewTopic, timeout_ms: int = 60_000, validate_only: bool = False) -> Any:
     answers = Answers()
-    node.admin.create(topics, validate_only=validate_only, timeout_ms=timeout_ms, done=answers.done)
+    node.admin.create(topics, validate_only=validate_only, timeout_ms=timeout_ms, permit=free, done=answers.done)
     return answers.get()
 
 
 def delete(node: Node, name: str) -> KafkaError | None:
     answers = Answers()
-    node.admin.delete([name], timeout_ms=60_000, done=answers.done)
+    node.admin.delete([name], timeout_ms=60_000, permit=free, done=answers.done)
     refusal: KafkaError | None = answers.get()[name]
     return refusal
 
@@ -218,13 +218,13 @@ def test_topics_are_created_grow_and_go(open_node: OpenNode) -> None:
 
     answers = Answers()
     more = [MorePartitions("orders", 3), MorePartitions("nothing", 2)]
-    first.admin.add_partitions(more, validate_only=False, timeout_ms=60_000, done=answers.done)
+    first.admin.add_partitions(more, validate_only=False, timeout_ms=60_000, permit=free, done=answers.done)
     grown = answers.get()
     assert grown["orders"] is None
     assert grown["nothing"].code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert len(first.metadata.image.topics["orders"].partitions) == 3
 
-    first.admin.delete(["orders", "nothing"], timeout_ms=60_000, done=answers.done)
+    first.admin.delete(["orders", "nothing"], timeout_ms=60_000, permit=free, done=answers.done)
     gone = answers.get()
     assert gone["orders"] is None
     assert gone["nothing"].code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -1,11 +1,12 @@
 """CreatePartitions (key 37): more partitions for an existing topic. There is no way back to fewer.
 
-Versions 0-3. Not done: quotas on creation.
+Versions 0-3. v3 is refused with THROTTLING_QUOTA_EXCEEDED where the client makes too many. Not done: nothing.
 """
 
 from collections import Counter
 
 from odradek.api.context import RequestContext
+from odradek.api.mutation_permits import permit_for
 from odradek.api.registry import LATER, Outcome, handles
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.controller.new_topics import MorePartitions
@@ -40,6 +41,7 @@ def create_partitions(request: CreatePartitionsRequest, ctx: RequestContext) -> 
         asked,
         validate_only=request.validate_only,
         timeout_ms=request.timeout_ms,
+        permit=permit_for(ctx, strict_since=3),
         done=ctx.reply_with(response),
     )
     return LATER

@@ -1,12 +1,14 @@
 """CreateTopics (key 19): new topics, with a number of partitions or with an assignment of one's own.
 
 Versions 0-7. v1 can validate only; v4 takes -1 for the broker's defaults; v5 answers with the configuration, v7 with
-the topic's id. Not done: quotas on creation.
+the topic's id; v6+ is refused with THROTTLING_QUOTA_EXCEEDED where the client makes and deletes too many. Not done:
+nothing.
 """
 
 from collections import Counter
 
 from odradek.api.context import RequestContext
+from odradek.api.mutation_permits import permit_for
 from odradek.api.registry import LATER, Outcome, handles
 from odradek.base.config.describe import describe_topic
 from odradek.base.errors import ErrorCode, KafkaError
@@ -38,6 +40,7 @@ def create_topics(request: CreateTopicsRequest, ctx: RequestContext) -> Outcome:
         [_new_topic(topic, ctx) for topic in unique],
         validate_only=request.validate_only,
         timeout_ms=request.timeout_ms,
+        permit=permit_for(ctx, strict_since=6),
         done=ctx.reply_with(response),
     )
     return LATER

@@ -1,11 +1,12 @@
 """DeleteTopics (key 20): topics go, with their records, by name or by id.
 
-Versions 0-6. v5 adds messages to errors, v6 topic ids. Not done: quotas on deletion.
+Versions 0-6. v5 adds messages to errors and THROTTLING_QUOTA_EXCEEDED, v6 topic ids. Not done: nothing.
 """
 
 from uuid import UUID
 
 from odradek.api.context import RequestContext
+from odradek.api.mutation_permits import permit_for
 from odradek.api.registry import LATER, Outcome, handles
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.controller.topic_admin import Refusals
@@ -33,7 +34,8 @@ def delete_topics(request: DeleteTopicsRequest, ctx: RequestContext) -> Outcome:
         return DeleteTopicsResponse(responses=results)
 
     wanted = [result.name for result in results if result.name is not None and not result.error_code]
-    ctx.broker.topics.delete(wanted, timeout_ms=request.timeout_ms, done=ctx.reply_with(response))
+    permit = permit_for(ctx, strict_since=5)
+    ctx.broker.topics.delete(wanted, timeout_ms=request.timeout_ms, permit=permit, done=ctx.reply_with(response))
     return LATER
 
 

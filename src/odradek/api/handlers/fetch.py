@@ -54,6 +54,7 @@ CONVERTER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="down-conversio
 @handles(ApiKey.FETCH, versions="0-17", may_block=False)
 def fetch(request: FetchRequest, ctx: RequestContext) -> Response | Outcome:
     terms = _terms(request, ctx)
+    ctx.is_from_broker = terms.replica_id >= 0
     try:
         session, targets, full = _session(request, terms, ctx)
     except KafkaError as error:
@@ -76,6 +77,9 @@ def _terms(request: FetchRequest, ctx: RequestContext) -> FetchTerms:
     limit = ctx.broker.config.fetch_max_bytes
     max_bytes = min(request.max_bytes if ctx.version >= 3 else UNBOUNDED, limit)
     replica = request.replica_state or ReplicaState(replica_id=request.replica_id)
+    quotas = ctx.broker.quotas
+    if quotas.is_limiting and replica.replica_id < 0:
+        max_bytes = int(min(max_bytes, quotas.fetch.most_at_once(ctx.user, ctx.client_id)))
     return FetchTerms(
         max_wait_ms=request.max_wait_ms,
         min_bytes=min(request.min_bytes, max_bytes),
@@ -159,6 +163,8 @@ def _forgotten(request: FetchRequest, by_id: bool) -> Iterable[Hashable]:
 def _response(
     ctx: RequestContext, request: FetchRequest, session: FetchSession | None, full: bool, outcomes: list[FetchOutcome]
 ) -> FetchResponse:
+    if ctx.broker.quotas.is_limiting and not ctx.is_from_broker and _is_over_quota(ctx, outcomes):
+        return _nothing_for_now(ctx, session, full)
     by_id = ctx.version >= FIRST_WITH_TOPIC_IDS
     if session is not None:
         keyed = [
@@ -176,6 +182,27 @@ def _response(
     if ctx.version >= FIRST_WITH_LEADER and any(outcome.error in LEADERSHIP_ERRORS for outcome in outcomes):
         _tell_leaders(response, outcomes, ctx)
     return response
+
+
+def _is_over_quota(ctx: RequestContext, outcomes: list[FetchOutcome]) -> bool:
+    """Whether the client gets nothing now. Who was within its limit gets all that was found, and waits afterwards: so
+    even what is larger than the limit is read in the end."""
+    quota = ctx.broker.quotas.fetch
+    ctx.throttle_ms = quota.wait_ms(ctx.user, ctx.client_id)
+    if ctx.throttle_ms:
+        return True
+    size = sum(o.found.records.size for o in outcomes if o.found is not None and o.found.records is not None)
+    ctx.throttle_ms = quota.charge(ctx.user, ctx.client_id, size)
+    return False
+
+
+def _nothing_for_now(ctx: RequestContext, session: FetchSession | None, full: bool) -> FetchResponse:
+    """A client that would have been told of every partition begins its session anew."""
+    if session is None or full:
+        if session is not None:
+            ctx.broker.fetch_sessions.close(session.id)
+        return FetchResponse(session_id=SESSIONLESS)
+    return FetchResponse(session_id=session.id)
 
 
 def _tell_leaders(response: FetchResponse, outcomes: list[FetchOutcome], ctx: RequestContext) -> None:

@@ -64,6 +64,9 @@ def takes_long(request: ProduceRequest) -> bool:
 
 @handles(ApiKey.PRODUCE, versions="0-11", may_block=takes_long)
 def produce(request: ProduceRequest, ctx: RequestContext) -> ProduceResponse | Outcome:
+    quotas = ctx.broker.quotas
+    if quotas.is_limiting:
+        ctx.throttle_ms = quotas.produce.charge(ctx.user, ctx.client_id, len(ctx.request.frame))
     outcomes = ctx.broker.replicas.append(
         [
             (TopicPartition(topic.name, data.index), _checked_records(topic.name, data, request))

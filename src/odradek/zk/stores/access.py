@@ -72,7 +72,7 @@ class ZnodeAccess:
             return
 
     def _put(self, path: str, content: bytes) -> None:
-        """Writes the node, whether it exists or not."""
+        """Writes the node, whether it exists or not, and those above it where they are missing."""
         while True:
             try:
                 self._call(lambda zk: zk.set_async(path, content))
@@ -80,7 +80,7 @@ class ZnodeAccess:
             except NoNodeError:
                 pass
             try:
-                self._call(lambda zk: zk.create_async(path, content))
+                self._call(lambda zk: zk.create_async(path, content, makepath=True))
                 return
             except NodeExistsError:
                 continue  # somebody else's, or our own whose answer was lost

@@ -12,11 +12,19 @@ from odradek.zk.znodes import ConfigChanges, EntityConfig
 class ConfigNodes(ZnodeAccess):
     def load_configs(self, entity_type: str, names: Iterable[str] | None = None) -> dict[str, dict[str, str]]:
         """Of these entities, or of all, that have a node. One that can't be understood is reported and left out."""
-        wanted = self._children(EntityConfig.parent(entity_type)) if names is None else list(names)
+        wanted = self._config_names(entity_type) if names is None else list(names)
         found = self._read_all([EntityConfig.path(entity_type, name) for name in wanted])
         nodes = ((name, node) for name, node in zip(wanted, found, strict=True) if node is not None)
         configs = ((name, readable(EntityConfig.decode, entity_type, name, node[0])) for name, node in nodes)
         return {name: config for name, config in configs if config is not None}
+
+    def _config_names(self, entity_type: str) -> list[str]:
+        names = self._children(EntityConfig.parent(entity_type))
+        if entity_type != "users":
+            return names
+        clients = self._children_of_all([EntityConfig.clients_of(name) for name in names])
+        pairs = ((name, client) for name, theirs in zip(names, clients, strict=True) for client in theirs)
+        return names + [EntityConfig.user_and_client(name, client) for name, client in pairs]
 
     def load_config(self, entity_type: str, name: str) -> dict[str, str]:
         """Empty where nothing was set."""

@@ -11,7 +11,7 @@ DEFAULT_ENTITY = "<default>"
 
 
 class EntityConfig:
-    """What was set for one topic, or one broker (or `DEFAULT_ENTITY`), over the defaults."""
+    """What was set for one topic, broker, user, client or address (or `DEFAULT_ENTITY`) over the defaults."""
 
     @staticmethod
     def parent(entity_type: str) -> str:
@@ -20,6 +20,15 @@ class EntityConfig:
     @classmethod
     def path(cls, entity_type: str, name: str) -> str:
         return f"{cls.parent(entity_type)}/{name}"
+
+    @classmethod
+    def clients_of(cls, user: str) -> str:
+        return f"{cls.path('users', user)}/clients"
+
+    @staticmethod
+    def user_and_client(user: str, client_id: str) -> str:
+        """The name, among users, of one who is a user's client."""
+        return f"{user}/clients/{client_id}"
 
     @staticmethod
     def encode(config: Mapping[str, str]) -> bytes:

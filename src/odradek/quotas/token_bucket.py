@@ -1,0 +1,38 @@
+"""Changes that cost tokens: the bucket fills at a rate and holds so many seconds' worth. Pure.
+
+It may be overdrawn by one taker, who is let through while anything is left; then all wait until it is above zero again.
+So something larger than the bucket is possible, and paid for afterwards.
+"""
+
+
+class TokenBucket:
+    __slots__ = ("_filled_ms", "_holds_s", "_tokens", "rate")
+
+    def __init__(self, rate: float, holds_s: float, now_ms: int) -> None:
+        self.rate = rate
+        self._holds_s = holds_s
+        self._tokens = rate * holds_s
+        self._filled_ms = now_ms
+
+    def wait_ms(self, now_ms: int) -> int:
+        """Until nothing is owed any more."""
+        self._fill(now_ms)
+        if self._tokens >= 0:
+            return 0
+        return round(-self._tokens / self.rate * 1000) if self.rate > 0 else round(self._holds_s * 1000)
+
+    def take(self, count: float, now_ms: int) -> None:
+        self._fill(now_ms)
+        self._tokens -= count
+
+    def tokens(self, now_ms: int) -> float:
+        self._fill(now_ms)
+        return self._tokens
+
+    def is_idle(self, now_ms: int) -> bool:
+        return self.tokens(now_ms) >= self.rate * self._holds_s - 1e-6  # fractions don't come out even
+
+    def _fill(self, now_ms: int) -> None:
+        gained = (now_ms - self._filled_ms) / 1000 * self.rate
+        self._tokens = min(self._tokens + gained, self.rate * self._holds_s)
+        self._filled_ms = now_ms
