@@ -39,7 +39,7 @@ from odradek.reassign.journal import RunIsGoingOn, RunJournals, RunRecord, state
 from odradek.reassign.leftovers import Leftover, clear_leftovers, foreign_throttles
 from odradek.reassign.plan import Plan, PlanError
 from odradek.reassign.reading import cluster_id, read_view
-from odradek.reassign.run import Outcome, Progress, Run, RunOptions, ThrottleRefused
+from odradek.reassign.run import Outcome, Progress, Run, RunOptions, ThrottleRefused, cancel_moves
 from odradek.reassign.throttles import Settings
 
 AtOnceOption = Annotated[
@@ -154,8 +154,8 @@ def cancel_last_run(bootstrap_server: str, output: Format) -> None:
             note(f"run {record.id} is asked to stop; it cancels what is under way and clears its throttles")
             return
         under_way = sorted(admin.ongoing().keys() & record.plan.targets.keys())
-        refused = admin.alter(dict.fromkeys(under_way)) if under_way else {}
-        _clear_and_tell(journals, admin)
+        refused = cancel_moves(admin, {tp: record.before.targets[tp] for tp in under_way})
+        _clear_and_tell(journals, admin, "cancelled")
     rows = [{"topic": tp.topic, "partition": tp.partition, "outcome": refused.get(tp, "cancelled")} for tp in under_way]
     print_rows(rows, ("topic", "partition", "outcome"), output, empty="nothing of the last run is under way")
     if refused:
@@ -225,8 +225,8 @@ def _record(journals: RunJournals, run_id: str | None) -> RunRecord:
     return records[-1]
 
 
-def _clear_and_tell(journals: RunJournals, admin: WireAdmin) -> list[Leftover]:
-    left = clear_leftovers(journals, admin)
+def _clear_and_tell(journals: RunJournals, admin: WireAdmin, how: str = "killed") -> list[Leftover]:
+    left = clear_leftovers(journals, admin, how)
     for item in left:
         if item.cleared:
             note(f"run {item.record.id} had left throttles, cleared now: {_names(item.cleared)}")

@@ -29,8 +29,10 @@ class Leftover:
         return self.record.ended is None
 
 
-def clear_leftovers(journals: RunJournals, admin: Admin) -> list[Leftover]:
-    """Throttles stay as long as moves of their run are under way: without them the rest would be copied unthrottled."""
+def clear_leftovers(journals: RunJournals, admin: Admin, how: str = "killed") -> list[Leftover]:
+    """`how` is what they are said to have ended by. Throttles stay as long as moves of their run are under way:
+    without them the rest would be copied unthrottled.
+    """
     ongoing = admin.ongoing().keys()
     found: list[Leftover] = []
     for record in journals.all():
@@ -46,7 +48,7 @@ def clear_leftovers(journals: RunJournals, admin: Admin) -> list[Leftover]:
             if not under_way:
                 clear(journal, admin, patience_ms=_PATIENCE_MS)
                 if record.ended is None:
-                    journal.add("ended", how="killed")
+                    journal.add("ended", how=how)
             found.append(Leftover(record, before - record.uncleared, frozenset(record.uncleared), under_way))
         finally:
             journal.close()

@@ -10,7 +10,7 @@ A partition that can't move on, since a broker that shall get it is dead or it h
 """
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from odradek.base.clock import SYSTEM_CLOCK, Clock
@@ -22,6 +22,8 @@ from odradek.reassign.plan import Plan
 from odradek.reassign.throttles import Entity, Settings, throttles_for
 
 POLL_SECONDS = 1.0
+SETTLING_SECONDS = 1.0
+"""Brokers learn of settings by a notice in ZooKeeper; what is begun before they have would be copied unthrottled."""
 CLEARING_MS_MAX = 30_000
 UNREACHABLE_MS_MAX = 120_000
 """How long nobody may answer before a run is given up."""
@@ -122,9 +124,11 @@ class Run:
         return self._conduct(journal, throttles, on_progress)
 
     def go_on(self, journal: RunJournal, on_progress: Callable[[Progress], None] = lambda progress: None) -> Outcome:
-        """Finishes a run that was killed: the moves are what is left of it."""
+        """Finishes a run that was killed: the moves are what is left of it, and its throttle may be another now."""
         throttles: Settings = {}
-        if self._options.throttle_bytes is not None:
+        if self._options.throttle_bytes is None:
+            self._clear(journal)
+        else:
             throttles = throttles_for(self._waiting, self._options.throttle_bytes)
         return self._conduct(
             journal, {e: v for e, v in throttles.items() if e in journal.record.uncleared}, on_progress
@@ -141,6 +145,8 @@ class Run:
             if refused:
                 entity, why = next(iter(refused.items()))
                 raise ThrottleRefused(f"{entity} could not be throttled: {why}")
+            if throttles:
+                self._sleep(SETTLING_SECONDS)
             how = self._move_all(journal, on_progress)
         except KeyboardInterrupt:
             how = "stopped"
@@ -183,10 +189,10 @@ class Run:
         if not batch:
             return
         journal.add("begins", partitions=[move.partition for move in batch])
-        refused = self._admin.alter({move.partition: move.after for move in batch})
         del self._waiting[: len(batch)]
         for move in batch:
-            self._moving[move.partition] = _Moving(move)
+            self._moving[move.partition] = _Moving(move)  # also if the answer is lost: it may have begun
+        refused = self._admin.alter({move.partition: move.after for move in batch})
         for tp, why in refused.items():
             del self._moving[tp]
             journal.given_up({tp}, why)
@@ -258,8 +264,7 @@ class Run:
             try:
                 self._admin.live_brokers()  # the controller may be another one now
                 under_way = set(self._admin.ongoing()) & tps
-                if under_way:
-                    self._admin.alter(dict.fromkeys(under_way))
+                cancel_moves(self._admin, {tp: self._all[tp].before for tp in under_way})
                 now = self._admin.assignments({tp.topic for tp in tps})
                 done = {tp for tp in tps - under_way if now.get(tp) == self._all[tp].after}
                 break
@@ -303,13 +308,33 @@ class Run:
             copied_bytes=copied,
             total_bytes=total,
             bytes_per_second=rate,
-            eta_seconds=remaining / rate if rate > 0 else None,
+            eta_seconds=self._eta_seconds(remaining, rate),
             note=self._note,
         )
+
+    def _eta_seconds(self, remaining: int, rate: float) -> float | None:
+        """By what was seen; before anything was, by what the throttle allows one broker."""
+        if rate > 0:
+            return remaining / rate
+        throttle = self._options.throttle_bytes
+        return None if throttle is None else remaining / throttle
 
 
 class ThrottleRefused(Exception):
     pass
+
+
+def cancel_moves(admin: Admin, before: Mapping[TopicPartition, tuple[int, ...]]) -> dict[TopicPartition, str]:
+    """Those that were refused, and why.
+
+    Cancelling brings the replicas back, but not their order, and so another preferred leader. The order is asked for
+    afterwards, which copies nothing; only of those that were cancelled, since the others may have arrived.
+    """
+    if not before:
+        return {}
+    refused = admin.alter(dict.fromkeys(before))
+    back = {tp: replicas for tp, replicas in before.items() if tp not in refused}
+    return refused | (admin.alter(back) if back else {})
 
 
 def clear(

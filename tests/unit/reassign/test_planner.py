@@ -3,7 +3,7 @@
 from collections import Counter
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from planned_clusters import MB, a_view, views, views_and_goals
 
 from odradek.model.topology import TopicPartition
@@ -35,6 +35,7 @@ def copies(view: ClusterView, plan: Plan) -> int:
 # --- whatever the goal -------------------------------------------------------------------------------------------
 
 
+@settings(max_examples=60)
 @given(views_and_goals())
 def test_every_plan_reaches_its_goal_and_can_be_begun(case: tuple[ClusterView, Goal]) -> None:
     view, goal = case
@@ -56,6 +57,7 @@ def test_every_plan_reaches_its_goal_and_can_be_begun(case: tuple[ClusterView, G
     assert all(replicas != view.partitions[tp].replicas for tp, replicas in plan.targets.items())
 
 
+@settings(max_examples=60)
 @given(views_and_goals())
 def test_a_goal_is_refused_only_where_too_few_brokers_are_left(case: tuple[ClusterView, Goal]) -> None:
     view, goal = case
@@ -69,6 +71,7 @@ def test_a_goal_is_refused_only_where_too_few_brokers_are_left(case: tuple[Clust
             make_plan(view, goal)
 
 
+@settings(max_examples=60)
 @given(views_and_goals())
 def test_a_plan_that_was_carried_out_leaves_nothing_to_do(case: tuple[ClusterView, Goal]) -> None:
     view, goal = case
@@ -87,6 +90,7 @@ def test_a_plan_that_was_carried_out_leaves_nothing_to_do(case: tuple[ClusterVie
     assert copies(reached, make_plan(reached, goal)) == 0
 
 
+@settings(max_examples=60)
 @given(views_and_goals())
 def test_no_newcomer_shares_a_rack_while_another_is_free(case: tuple[ClusterView, Goal]) -> None:
     view, goal = case

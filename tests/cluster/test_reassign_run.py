@@ -1,0 +1,177 @@
+"""A loaded cluster is rearranged while a broker and the command itself are killed: nothing is lost, nothing is left.
+
+Kafka's own tools are the judges of what is left. Rows G3 and G2.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from kafka_tools import KafkaTools
+from odradek.model.topology import ReplicaAssignment, TopicPartition
+
+from .own_broker import eventually
+from .own_cluster import PATIENCE_S, OwnCluster, running_cluster
+from .test_cluster import Writer, read_all
+
+pytestmark = pytest.mark.timeout(400)
+
+SLOW = "100KB"
+"""With four megabytes in each partition, nothing is done before somebody dies."""
+
+
+class Desk:
+    """Where somebody types `odradek …`."""
+
+    def __init__(self, cluster: OwnCluster, directory: Path) -> None:
+        self._environment = {
+            **os.environ,
+            "ODRADEK_BOOTSTRAP_SERVER": cluster.bootstrap,
+            "ODRADEK_STATE_DIR": str(directory / "state"),
+        }
+
+    def begin(self, *arguments: object) -> "subprocess.Popen[str]":
+        command = [sys.executable, "-m", "odradek", *map(str, arguments)]
+        pipe = subprocess.PIPE
+        return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=self._environment)
+
+    def run(self, *arguments: object, code: int = 0) -> str:
+        process = self.begin(*arguments)
+        printed, told = process.communicate(timeout=3 * PATIENCE_S)
+        assert process.returncode == code, printed + told
+        return printed + told
+
+
+@contextmanager
+def writing(writer: Writer) -> Iterator[None]:
+    enough = threading.Event()
+    thread = threading.Thread(target=writer.write_slowly_until, args=(enough,))
+    thread.start()
+    try:
+        yield
+    finally:
+        enough.set()
+        thread.join()
+
+
+def test_brokers_and_commands_die_in_the_middle(tmp_path: Path, zookeeper: str, kafka_lib: Path) -> None:
+    plan_file = tmp_path / "plan.json"
+    with running_cluster(tmp_path, zookeeper) as cluster, KafkaTools(kafka_lib, tmp_path / "tools") as tools:
+        desk = Desk(cluster, tmp_path)
+        cluster.create_topic("orders", (0, 1), (1, 0), (0, 1))
+        fill(cluster, "orders")
+        writer = Writer(cluster, "numbers")
+        cluster.create_topic("numbers", (0, 1))
+        with writing(writer):
+            desk.run("reassign", "plan", "--brokers", "0,1,2", "--topics", "orders", "--out", plan_file)
+            wanted = planned(plan_file)
+            assert any(2 in replicas for replicas in wanted.values())
+
+            # the broker that gets the replicas dies
+            run = desk.begin("reassign", "run", plan_file, "--throttle", SLOW, "--dead-broker-seconds", 1)
+            await_moves(cluster)
+            assert "throttled.rate" in throttles(tools, cluster)
+            cluster.kill(2)
+            printed, told = run.communicate(timeout=3 * PATIENCE_S)
+            assert run.returncode == 1, printed + told
+            assert "broker 2 is dead" in printed
+            assert assignment(cluster)[TopicPartition("orders", 0)].adding == ()
+            cluster.restart(2)
+            eventually(lambda: len(cluster.store.load_brokers()) == 3, PATIENCE_S)
+            desk.run("reassign", "status")
+            assert_nothing_is_left(tools, cluster)
+
+            # the command dies, and another one finishes its work
+            run = desk.begin("reassign", "run", plan_file, "--throttle", SLOW)
+            await_moves(cluster)
+            run.send_signal(signal.SIGKILL)
+            run.communicate()
+            assert "still under way" in desk.run("reassign", "status")
+            assert "was interrupted" in desk.run("reassign", "run", plan_file, code=1)
+            desk.run("reassign", "run", "--throttle", "none")
+            assert_nothing_is_left(tools, cluster)
+            verified = tools.run(
+                "kafka-reassign-partitions",
+                *("--bootstrap-server", cluster.brokers[0].bootstrap, "--verify", "--preserve-throttles"),
+                *("--reassignment-json-file", plan_file),
+            )
+            assert verified.text.count("is completed") == len(wanted), verified
+
+            # somebody thinks better of it: what Ctrl-C stops goes back, and so does what was done before
+            run = desk.begin("reassign", "undo", "--throttle", SLOW)
+            await_moves(cluster)
+            run.send_signal(signal.SIGINT)
+            run.communicate(timeout=3 * PATIENCE_S)
+            assert run.returncode == 130
+            assert_nothing_is_left(tools, cluster)
+            eventually(lambda: {tp: assignment(cluster)[tp].replicas for tp in wanted} == wanted, PATIENCE_S)
+        assert read_all(cluster, "numbers") == writer.acknowledged
+        assert writer.refused == []
+
+
+def test_the_recorder_tells_why_the_leader_changed(tmp_path: Path, zookeeper: str) -> None:
+    with running_cluster(tmp_path, zookeeper) as cluster:
+        desk = Desk(cluster, tmp_path)
+        first = (cluster.controller() + 1) % 3
+        second = (first + 1) % 3
+        cluster.create_topic("orders", (first, second))
+        cluster.await_isr("orders", (first, second))
+        cluster.kill(first)
+        cluster.await_leader_other_than(first, "orders")
+        data = ("--data", tmp_path, "--format", "json")
+        eventually(lambda: len(json.loads(desk.run("recorder", "why", "orders-0", *data))) == 2, PATIENCE_S)
+        begun, died = json.loads(desk.run("recorder", "why", "orders-0", *data))
+        assert (begun["leader"], died["leader_before"], died["leader"]) == (first, first, second)
+        assert died["cause"] == "BrokersChanged"
+        assert any(f"went: [{first}]" in entry.get("text", "") for entry in died["chain"])
+        assert {entry["what"] for entry in died["chain"] if entry["kind"] == "send"} >= {"LeaderAndIsr"}
+        before = json.loads(desk.run("recorder", "replay", "--at", died["time_ms"] - 1, *data))
+        after = json.loads(desk.run("recorder", "replay", *data))
+        assert [p["leader"] for p in before["partitions"] if p["topic"] == "orders"] == [first]
+        assert [p["leader"] for p in after["partitions"] if p["topic"] == "orders"] == [second]
+        assert after["controller"] == cluster.controller()
+
+
+def fill(cluster: OwnCluster, topic: str) -> None:
+    command = ("perf", "produce", "--topic", topic, "--num-records", "3000", "--record-size", "4000")
+    subprocess.run(
+        [sys.executable, "-m", "odradek", *command, "--bootstrap-server", cluster.bootstrap],
+        check=True,
+        capture_output=True,
+        timeout=PATIENCE_S,
+    )
+
+
+def planned(plan_file: Path) -> dict[TopicPartition, tuple[int, ...]]:
+    entries = json.loads(plan_file.read_text())["partitions"]
+    return {TopicPartition(e["topic"], e["partition"]): tuple(e["replicas"]) for e in entries}
+
+
+def assignment(cluster: OwnCluster) -> dict[TopicPartition, ReplicaAssignment]:
+    partitions = cluster.store.load_topics()["orders"].partitions
+    return {TopicPartition("orders", number): replicas for number, replicas in partitions.items()}
+
+
+def await_moves(cluster: OwnCluster) -> None:
+    eventually(lambda: any(replicas.is_reassigning for replicas in assignment(cluster).values()), PATIENCE_S)
+
+
+def throttles(tools: KafkaTools, cluster: OwnCluster) -> str:
+    """What Kafka's own tool finds set on any broker, and on the topic."""
+    bootstrap = ("--bootstrap-server", cluster.brokers[0].bootstrap)
+    found = tools.run("kafka-configs", *bootstrap, "--describe", "--entity-type", "brokers").text
+    return found + tools.run("kafka-configs", *bootstrap, "--describe", "--topic", "orders").text
+
+
+def assert_nothing_is_left(tools: KafkaTools, cluster: OwnCluster) -> None:
+    assert "throttled" not in throttles(tools, cluster)
+    bootstrap = ("--bootstrap-server", cluster.brokers[0].bootstrap)
+    assert "No partition reassignments found." in tools.run("kafka-reassign-partitions", *bootstrap, "--list").text
