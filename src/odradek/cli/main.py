@@ -46,7 +46,9 @@ COMMANDS = {
     "console": Command("odradek.cli.console", "app", "see the cluster in the browser, and run it from there"),
     "pipeline": Command("odradek.cli.pipeline", "app", "data pipelines on Spark: from topics to tables and back"),
     "lab": Command("odradek.lab.command", "app", "experiments: rebalances, elections, and the benchmark"),
-    "demo": Command("odradek.cli.demo", "app", "a broker, a topic and 100,000 records, in seconds"),
+    "demo": Command(
+        "odradek.demo.command", "app", "a cluster, a shop and a pipeline; a broker dies; the books are checked"
+    ),
 }
 _BROKER_USAGE = "usage: odradek broker SERVER.PROPERTIES [--override KEY=VALUE ...]"
 

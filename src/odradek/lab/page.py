@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from math import log10
 
-COLOURS = ("#c2410c", "#1d4ed8", "#15803d", "#7e22ce")
+COLOURS = ("#c2410c", "#1d4ed8", "#15803d", "#7e22ce", "#b45309", "#0e7490")
 _STYLE = """\
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem; color: #1f2328 }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 13px }
@@ -85,6 +85,40 @@ def line_plot(title: str, series: Mapping[str, Sequence[tuple[int, float | None]
     return _figure(title, _WIDTH, _HEIGHT, parts)
 
 
+def time_plot(
+    title: str,
+    lines: Mapping[str, Sequence[tuple[float, float]]],
+    colours: Sequence[str],
+    marks: Sequence[float],
+    width: int = _WIDTH,
+) -> str:
+    """One line per name over seconds, in the colours' order; marks are moments."""
+    points = [point for line in lines.values() for point in line]
+    end, top = max((at for at, _ in points), default=1.0) or 1.0, _round_up(max((v for _, v in points), default=0.0))
+
+    def x(at: float) -> float:
+        return _LEFT + 4 + at / end * (width - _LEFT - 12)
+
+    def y(value: float) -> float:
+        return _HEIGHT - _BOTTOM - value / top * (_HEIGHT - _BOTTOM - 12)
+
+    parts = [_axis(y(tick), _number(tick), width) for tick in (0.0, top / 2, top)]
+    parts += [
+        f'<line x1="{x(at):.1f}" x2="{x(at):.1f}" y1="8" y2="{_HEIGHT - _BOTTOM}" stroke="#57606a" '
+        'stroke-dasharray="3 3"/>'
+        for at in marks
+        if at <= end
+    ]
+    parts.append(f'<text x="{width - 4}" y="{_HEIGHT - 6}" text-anchor="end">{end:.0f} s</text>')
+    for (name, line), colour in zip(lines.items(), colours, strict=False):
+        path = " ".join(f"{x(at):.1f},{y(value):.1f}" for at, value in line)
+        parts.append(
+            f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"><title>{escape(name)}</title>'
+            "</polyline>"
+        )
+    return _figure(title, width, _HEIGHT, parts)
+
+
 def strips(
     title: str,
     rows: Mapping[str, Sequence[tuple[float, float, str]]],
@@ -118,8 +152,8 @@ def _figure(title: str, width: int, height: int, parts: Sequence[str]) -> str:
     return f"<figure><figcaption>{escape(title)}</figcaption>{drawing}</figure>"
 
 
-def _axis(y: float, label: str) -> str:
-    rule = f'<line x1="{_LEFT}" x2="{_WIDTH}" y1="{y:.1f}" y2="{y:.1f}" stroke="#d0d7de"/>'
+def _axis(y: float, label: str, width: int = _WIDTH) -> str:
+    rule = f'<line x1="{_LEFT}" x2="{width}" y1="{y:.1f}" y2="{y:.1f}" stroke="#d0d7de"/>'
     return rule + f'<text x="{_LEFT - 5}" y="{y + 4:.1f}" text-anchor="end">{label}</text>'
 
 

@@ -74,7 +74,7 @@ def run(pipeline: Pipeline, options: RunOptions, show: Show, note: Callable[[str
         for topic in created:
             note(f"created topic {topic}")
         checkpoint = Checkpoint(pipeline.checkpoint)
-        identity = checkpoint.claim(_identity(pipeline, cluster))
+        identity = checkpoint.claim(identity_of(pipeline, cluster))
         for sink in pipeline.sinks.values():
             if isinstance(sink, TableSink) and sink.format is TableFormat.PARQUET:
                 claim_table(sink.path, pipeline.name, sink.name)
@@ -175,7 +175,7 @@ def _check_formats(pipeline: Pipeline) -> None:
             check_schema_file(decoding, decoding.file)
 
 
-def _identity(pipeline: Pipeline, cluster: str) -> Identity:
+def identity_of(pipeline: Pipeline, cluster: str) -> Identity:
     return Identity(
         pipeline=pipeline.name,
         cluster=cluster,

@@ -1,4 +1,4 @@
-"""`odradek demo`: a broker that starts, takes a hundred thousand records, gives them back, and stops. In seconds.
+"""`odradek demo --quick`: a broker that starts, takes a hundred thousand records, gives them back, and stops: seconds.
 
 Everything lives in a temporary directory and on free ports, so it disturbs nothing and leaves nothing.
 """
@@ -14,9 +14,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Annotated
-
-import typer
 
 from odradek.base.errors import FatalError
 from odradek.cli.cluster_processes import LocalCluster
@@ -28,8 +25,6 @@ from odradek.client.record_sender import NewRecord, RecordSender
 from odradek.client.topic_admin import create_topic
 from odradek.model.topology import TopicPartition
 from odradek.zk.server import free_port
-
-app = typer.Typer(add_completion=False)
 
 _TOPIC = "demo"
 _PARTITIONS = 3
@@ -44,15 +39,12 @@ class Timing:
     read_seconds: float
 
 
-@app.command()
-def demo(
-    records: Annotated[int, typer.Option("--records", min=1, help="How many to write and read.")] = 100_000,
-) -> None:
+def quick_demo(records: int) -> None:
     """Start a broker, write and read records, check every one, show what happened, and stop."""
     console = data_console()
     with tempfile.TemporaryDirectory(prefix="odradek-demo-") as directory:
         cluster = LocalCluster(Path(directory))
-        with _stopped_at_the_end(cluster):
+        with stopped_at_the_end(cluster):
             began = time.monotonic()
             with note_console().status("starting ZooKeeper and a broker"):
                 cluster.start(zookeeper=None, port=free_port(), settings={})
@@ -70,7 +62,7 @@ def demo(
             _show_figures(cluster, records, Timing(start_seconds, write_seconds, read_seconds))
     console.print("The broker has stopped and its files are gone. To go on, type:\n")
     for command in (
-        *_activation(),
+        *activation(),
         "odradek up --data my-cluster --detach",
         "odradek topics create orders --partitions 3",
         "echo 'hello' | odradek produce --topic orders",
@@ -82,7 +74,7 @@ def demo(
     console.print("\nAny Kafka client works too: bootstrap.servers=127.0.0.1:9092")
 
 
-def _activation() -> list[str]:
+def activation() -> list[str]:
     """How to get `odradek` on the path, where the virtual environment that runs this isn't active."""
     activate = Path(sys.prefix) / "bin" / "activate"
     return [] if shutil.which("odradek") or not activate.exists() else [f"source {os.path.relpath(activate)}"]
@@ -176,7 +168,7 @@ def _resident(pid: int | None) -> str:
 
 
 @contextmanager
-def _stopped_at_the_end(cluster: LocalCluster) -> Iterator[None]:
+def stopped_at_the_end(cluster: LocalCluster) -> Iterator[None]:
     """Whatever happens, Ctrl-C and SIGTERM included, no process stays behind."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:

@@ -1,0 +1,7 @@
+"""`odradek demo`: a cluster, a shop and a pipeline, alive; a broker dies; the books are checked.
+
+command   the command line          stage     brokers, topics and the project, in a temporary directory
+traffic   the shop, selling         story     what happens when, and what was seen
+view      the terminal              proof     what was sent against what came out
+report    the page with the plots   quick     one broker and 100,000 records, without Spark
+"""

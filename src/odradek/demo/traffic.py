@@ -1,0 +1,43 @@
+"""The shop of the demo, selling in a thread of its own."""
+
+import threading
+
+from odradek.demo.stage import CATEGORIES, ORDERS
+from odradek.pipeline.sample_orders import CATEGORIES as CATEGORY_NAMES
+from odradek.pipeline.sample_orders import OrderMaker, Sent, Shop
+
+_FOREVER_S = 3600.0
+
+
+class Traffic:
+    def __init__(self, bootstrap: str, rate: int, seed: int = 1) -> None:
+        self._bootstrap = bootstrap
+        self._rate = rate
+        self._maker = OrderMaker(seed)
+        self._enough = threading.Event()
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="shop", daemon=True)
+        self.sent = Sent()
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> Sent:
+        """Ends the sale; everything that was sent is acknowledged then, or this raises why not."""
+        self._enough.set()
+        self._thread.join()
+        if self._failure is not None:
+            raise self._failure
+        return self.sent
+
+    def _run(self) -> None:
+        try:
+            with Shop(self._bootstrap, orders=ORDERS, categories=CATEGORIES) as shop:
+                shop.describe(CATEGORY_NAMES)
+                shop.sell(self._maker, self._rate, _FOREVER_S, self._told)
+        except BaseException as failure:
+            self._failure = failure
+
+    def _told(self, sent: Sent) -> bool:
+        self.sent = sent
+        return not self._enough.is_set()

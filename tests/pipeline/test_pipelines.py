@@ -1,0 +1,231 @@
+"""Pipelines from topics to tables and topics, restarted, disturbed, and read by others."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow.dataset
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+from pyspark.sql import DataFrame, SparkSession
+
+from odradek.base.errors import FatalError
+from odradek.client.cluster_client import ClusterClient
+from odradek.client.topic_admin import add_partitions
+from odradek.demo.proof import last_windows, topic_records
+from odradek.pipeline.listener import GroupListener
+from odradek.pipeline.queries import Query
+from odradek.pipeline.replay import replay
+from odradek.pipeline.spec import Pipeline
+from odradek.pipeline.topic_output import BATCH_HEADER
+from odradek.pipeline.views import Views
+
+from .conftest import TopicFiller, TopicMaker
+from .pipeline_stage import dead_letters, declare, header, run_once
+
+PROJECT = """
+[pipeline]
+name = "p-{orders}"
+bootstrap = "{bootstrap}"
+records_per_batch_max = 1000
+[sources.orders]
+topic = "{orders}"
+schema = "id STRING NOT NULL, kind INT, amount DOUBLE, at TIMESTAMP"
+watermark = {{ column = "at", delay = "10 minutes" }}
+dedupe = ["id"]
+[sources.orders.rules]
+"dear" = "amount > 0"
+[dimensions.kinds]
+topic = "{kinds}"
+schema = "kind INT, name STRING"
+[transforms.named]
+sql = "named.sql"
+[transforms.sums]
+python = "sums.py:sums"
+[sinks.table]
+from = "named"
+table = "table"
+[sinks.sums_topic]
+from = "sums"
+topic = "{orders}.sums"
+key = ["name", "window_start"]
+mode = "update"
+"""
+FILES = {
+    "named.sql": "SELECT o.id, o.amount, o.at, coalesce(k.name, '?') AS name FROM orders o LEFT JOIN kinds k ON o.kind = k.kind",
+    "sums.py": """
+from pyspark.sql import functions as F
+
+def sums(named):
+    spans = named.groupBy(F.window("at", "1 hour").alias("span"), F.col("name"))
+    sums = spans.agg(F.count("*").alias("orders"), F.sum("amount").alias("revenue"))
+    return sums.select(F.col("span.start").cast("string").alias("window_start"), F.col("name").alias("category"), "name", "orders", "revenue")
+""",
+}
+NOON = datetime(2026, 1, 1, 12, 10, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Play:
+    spark: SparkSession
+    pipeline: Pipeline
+    orders: str
+    kinds: str
+    fill: TopicFiller
+
+    def order(self, *numbers: int, partition: int = 0, **fields: Any) -> None:
+        self.fill(self.orders, [(None, order(n, **fields)) for n in numbers], partition)
+
+    def table(self) -> list[str]:
+        path = self.pipeline.directory / "table"
+        found = pyarrow.dataset.dataset(path, format="parquet").to_table(["id"])["id"].to_pylist()
+        return sorted(str(item) for item in found)
+
+    def sums(self) -> dict[str, int]:
+        records = topic_records(self.pipeline.bootstrap, f"{self.orders}.sums")
+        return {category: orders for (category, _), (orders, _) in last_windows(records).items()}
+
+
+def order(number: int, **fields: Any) -> bytes:
+    at = (NOON + timedelta(seconds=number % 60)).isoformat()
+    return json.dumps({"id": f"o{number:05d}", "kind": 1, "amount": 1.0, "at": at, **fields}).encode()
+
+
+def ids(*numbers: int) -> list[str]:
+    return [f"o{number:05d}" for number in numbers]
+
+
+@pytest.fixture
+def play(
+    spark: SparkSession, bootstrap: str, new_topic: TopicMaker, fill: TopicFiller, tmp_path: Path
+) -> Iterator[Play]:
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    orders, kinds = new_topic(2), new_topic(1, cleanup_policy="compact")
+    fill(kinds, [(b"1", b'{"kind": 1, "name": "old"}'), (b"1", b'{"kind": 1, "name": "book"}'), (b"2", b"{nonsense")])
+    text = PROJECT.format(orders=orders, kinds=kinds, bootstrap=bootstrap)
+    yield Play(spark, declare(tmp_path / "project", text, FILES), orders, kinds, fill)
+    spark.conf.unset("spark.sql.ansi.enabled")
+
+
+def test_from_topics_to_a_table_and_a_topic(play: Play, bootstrap: str) -> None:
+    """Joined, deduplicated, summed; what is bad put aside; then on from there; a dimension that changed; lag."""
+    groups = GroupListener(bootstrap, lambda query: f"{play.orders}-{query}")
+    play.spark.streams.addListener(groups)
+    try:
+        play.order(1, 2, 2, 3)
+        play.order(2, 4, partition=1)
+        play.order(90, amount=-1)
+        play.order(91, partition=1, amount="much")
+        run_once(play.spark, play.pipeline)
+        assert play.table() == ids(1, 2, 3, 4)
+        assert play.sums() == {"book": 4}
+        letters = dead_letters(bootstrap, play.pipeline.dead_letters)
+        assert letters == {
+            (0, 4): "rule broken: dear",
+            (1, 2): "not json of the declared schema",
+            (0, 2): "not json of the declared schema",  # of the dimension
+        }
+
+        play.fill(play.kinds, [(b"1", None), (b"3", b'{"kind": 3, "name": "toy"}')])
+        play.order(5)
+        play.order(6, kind=3)
+        with ClusterClient(bootstrap) as client:
+            add_partitions(client, play.orders, 3)
+        play.order(7, partition=2)
+        run_once(play.spark, play.pipeline)
+        assert play.table() == ids(1, 2, 3, 4, 5, 6, 7), "a partition that came later is read from its beginning"
+        assert play.sums() == {"book": 4, "?": 2, "toy": 1}, "a tombstone took the name of kind 1 away"
+        assert dead_letters(bootstrap, play.pipeline.dead_letters) == letters
+    finally:
+        play.spark.streams.removeListener(groups)
+        groups.close()
+    asked = Consumer({"bootstrap.servers": bootstrap, "group.id": f"{play.orders}-table"})
+    committed = asked.committed([TopicPartition(play.orders, partition) for partition in range(3)], timeout=30)
+    asked.close()
+    assert [found.offset for found in committed] == [7, 3, 1], "any client sees where the query stands"
+
+
+class DriverDied(Exception):
+    """Stands for kill -9: whatever was to come after it didn't."""
+
+
+def test_a_batch_that_comes_again_is_written_once(play: Play, bootstrap: str) -> None:
+    """The driver dies after its batch was written and before Spark noted so; of the topic's batch it wrote a part."""
+    play.order(*range(10))
+
+    def dies_after(query: Query) -> Query:
+        written = query.output
+
+        def output(batch: DataFrame, number: int) -> None:
+            if query.name == "dead_letters_orders":
+                batch = batch.limit(3)  # the rest was still in the producer
+            written(batch, number)
+            raise DriverDied
+
+        return replace(query, output=output)
+
+    play.order(*range(100, 108), amount=-1)
+    for name in ("table", "dead_letters_orders"):
+        with pytest.raises(FatalError, match="DriverDied"):
+            run_once(play.spark, play.pipeline, dies_after, only=name)
+    records = topic_records(bootstrap, play.pipeline.dead_letters)
+    assert len(records) == 3, "five attempts, and each found what the first had written"
+    run_once(play.spark, play.pipeline)
+    assert play.table() == ids(*range(10))
+    assert sorted(offset for _, offset in dead_letters(bootstrap, play.pipeline.dead_letters)) == [2, *range(10, 18)]
+    tags = {header(record, BATCH_HEADER) for record in topic_records(bootstrap, play.pipeline.dead_letters)}
+    assert f"{play.pipeline.name}/dead_letters_orders/g1/0" in tags
+
+
+def test_a_replay_computes_again_and_has_nothing_twice(play: Play) -> None:
+    with pytest.raises(FatalError, match="has not run yet"):
+        replay(play.pipeline, from_offset="0", from_time=None)
+    play.order(1, 2)
+    run_once(play.spark, play.pipeline, only="table")
+    play.order(3, 4)
+    run_once(play.spark, play.pipeline, only="table")
+    done = replay(play.pipeline, from_offset=f"{play.orders}:0:3", from_time=None)
+    assert done.starting[play.orders]["0"] == 2, "where the batch began that has offset 3"
+    assert done.retired == {"table": 1}
+    assert play.table() == ids(1, 2)
+    play.order(5)
+    run_once(play.spark, play.pipeline, only="table")
+    assert play.table() == ids(1, 2, 3, 4, 5)
+
+
+def test_a_schema_may_grow(play: Play) -> None:
+    """A column more in the records harms nobody; declared, it is there from then on, and null before."""
+    play.order(1, colour="red")
+    run_once(play.spark, play.pipeline, only="table")
+    text = (play.pipeline.directory / "pipeline.toml").read_text()
+    files = {"named.sql": "SELECT id, colour FROM orders"}
+    grown = declare(
+        play.pipeline.directory, text.replace("kind INT, amount", "kind INT, colour STRING, amount", 1), files
+    )
+    play.order(2, colour="blue")
+    play.order(3)
+    run_once(play.spark, grown, only="table")
+    rows = play.spark.read.option("mergeSchema", "true").parquet(str(grown.directory / "table"))
+    assert {row["id"]: row["colour"] for row in rows.collect()} == dict(
+        zip(ids(1, 2, 3), (None, "blue", None), strict=True)
+    )
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "told"),
+    [
+        ("named.sql", "SELECT nothing FROM orders", "nothing"),
+        ("named.sql", "SELEKT", "Syntax error"),
+        ("sums.py", "def sums(nobody): pass", "wants 'nobody'; declared before it are"),
+        ("sums.py", "def sums(named): return 3", "which is no DataFrame"),
+        ("sums.py", "import nowhere", "can't be imported"),
+        ("sums.py", "x = 1", "has no function sums"),
+    ],
+)
+def test_a_transform_that_makes_no_sense_is_told(play: Play, file: str, content: str, told: str) -> None:
+    (play.pipeline.directory / file).write_text(content)
+    with pytest.raises(FatalError, match=told):
+        Views(play.spark, play.pipeline).build()
