@@ -55,14 +55,17 @@ key = ["name", "window_start"]
 mode = "update"
 """
 FILES = {
-    "named.sql": "SELECT o.id, o.amount, o.at, coalesce(k.name, '?') AS name FROM orders o LEFT JOIN kinds k ON o.kind = k.kind",
+    "named.sql": """
+SELECT o.id, o.amount, o.at, coalesce(k.name, '?') AS name FROM orders o LEFT JOIN kinds k ON o.kind = k.kind
+""",
     "sums.py": """
 from pyspark.sql import functions as F
 
 def sums(named):
     spans = named.groupBy(F.window("at", "1 hour").alias("span"), F.col("name"))
     sums = spans.agg(F.count("*").alias("orders"), F.sum("amount").alias("revenue"))
-    return sums.select(F.col("span.start").cast("string").alias("window_start"), F.col("name").alias("category"), "name", "orders", "revenue")
+    start = F.col("span.start").cast("string").alias("window_start")
+    return sums.select(start, F.col("name").alias("category"), "name", "orders", "revenue")
 """,
 }
 NOON = datetime(2026, 1, 1, 12, 10, tzinfo=UTC)

@@ -89,7 +89,7 @@ def _as_json(decoding: Decoding) -> "Callable[[Column], Column]":
         read = _avro_reader(content) if is_avro else _protobuf_reader(content, message)
         return _json_or_reason(read, value)
 
-    return udf(as_json, "string")
+    return udf(as_json, "string", useArrow=False)
 
 
 def _json_or_reason(read: Callable[[bytes], str], value: bytes | None) -> str | None:
