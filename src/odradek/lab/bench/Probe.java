@@ -5,9 +5,11 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.LongAdder;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.TopicPartition;
@@ -20,6 +22,8 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  *   single  BOOTSTRAP TOPIC PRODUCERS IN_FLIGHT SECONDS ACKS   one record per request, each producer on its own partition
  *   latency BOOTSTRAP TOPIC RECORDS ACKS                  send, acknowledged, received: warm, one at a time
  *   consume BOOTSTRAP TOPIC RECORDS FROM_OFFSET           all partitions assigned, no group
+ *   join    BOOTSTRAP TOPIC CONSUMERS GROUP               a group from its first poll until each has as many partitions
+ *   commit  BOOTSTRAP TOPIC CONSUMERS SECONDS             commitSync of one position, again and again, each in its own group
  */
 public class Probe {
     private static final int RECORD_BYTES = 100;
@@ -32,6 +36,8 @@ public class Probe {
             case "single" -> single(bootstrap, topic, Integer.parseInt(args[3]), Integer.parseInt(args[4]), Integer.parseInt(args[5]), args[6]);
             case "latency" -> latency(bootstrap, topic, Integer.parseInt(args[3]), args[4]);
             case "consume" -> consume(bootstrap, topic, Long.parseLong(args[3]), Long.parseLong(args[4]));
+            case "join" -> join(bootstrap, topic, Integer.parseInt(args[3]), args[4]);
+            case "commit" -> commit(bootstrap, topic, Integer.parseInt(args[3]), Integer.parseInt(args[4]));
             default -> throw new IllegalArgumentException("no mode " + args[0]);
         }
     }
@@ -121,6 +127,85 @@ public class Probe {
         }
     }
 
+    /** Members notice a rebalance by their heartbeats, so those are frequent: the broker's part is what is timed. */
+    private static void join(String bootstrap, String topic, int consumers, String group) throws Exception {
+        List<KafkaConsumer<byte[], byte[]>> members = new ArrayList<>();
+        for (int i = 0; i < consumers; i++) {
+            members.add(consumer(bootstrap, Map.of("group.id", group, "heartbeat.interval.ms", 100, "fetch.max.wait.ms", 100)));
+        }
+        int partitions = partitionsOf(members.get(0), topic).size();
+        int[] generations = new int[consumers];
+        int[] parts = new int[consumers];
+        CountDownLatch ready = new CountDownLatch(1);
+        List<Thread> threads = new ArrayList<>();
+        for (int i = 0; i < consumers; i++) {
+            int number = i;
+            threads.add(new Thread(() -> {
+                try (var member = members.get(number)) {
+                    member.subscribe(List.of(topic));
+                    ready.await();
+                    while (!over) {
+                        member.poll(Duration.ofMillis(20));
+                        synchronized (parts) {
+                            generations[number] = member.groupMetadata().generationId();
+                            parts[number] = member.assignment().size();
+                        }
+                    }
+                } catch (InterruptedException stopped) {
+                    Thread.currentThread().interrupt();
+                }
+            }));
+        }
+        threads.forEach(Thread::start);
+        long start = System.nanoTime();
+        ready.countDown();
+        while (!stable(generations, parts, partitions / consumers)) {
+            if (System.nanoTime() - start > 120_000_000_000L) throw new IllegalStateException("not stable after 120 s");
+            Thread.sleep(2);
+        }
+        double seconds = (System.nanoTime() - start) / 1e9;
+        over = true;
+        for (Thread thread : threads) thread.join();
+        print("{\"stable_s\": %.4f}", seconds);
+    }
+
+    private static boolean stable(int[] generations, int[] parts, int each) {
+        synchronized (parts) {
+            return Arrays.stream(parts).allMatch(part -> part == each) && Arrays.stream(generations).distinct().count() == 1;
+        }
+    }
+
+    private static void commit(String bootstrap, String topic, int consumers, int seconds) throws Exception {
+        LongAdder committed = new LongAdder();
+        TopicPartition partition = new TopicPartition(topic, 0);
+        List<Thread> committers = new ArrayList<>();
+        for (int i = 0; i < consumers; i++) {
+            String group = "committer-" + i;
+            committers.add(new Thread(() -> {
+                try (var consumer = consumer(bootstrap, Map.of("group.id", group, "enable.auto.commit", false))) {
+                    consumer.assign(List.of(partition));
+                    for (long offset = 0; !over; offset++) {
+                        consumer.commitSync(Map.of(partition, new OffsetAndMetadata(offset)));
+                        committed.increment();
+                    }
+                }
+            }));
+        }
+        committers.forEach(Thread::start);
+        while (committed.sum() < 500L * consumers) {
+            if (committers.stream().noneMatch(Thread::isAlive)) throw new IllegalStateException("no commit succeeds");
+            Thread.sleep(10);
+        }
+        Thread.sleep(2000);
+        long before = committed.sum();
+        long start = System.nanoTime();
+        Thread.sleep(seconds * 1000L);
+        double rate = (committed.sum() - before) / ((System.nanoTime() - start) / 1e9);
+        over = true;
+        for (Thread committer : committers) committer.join();
+        print("{\"commits_per_s\": %.0f}", rate);
+    }
+
     private static List<TopicPartition> partitionsOf(KafkaConsumer<byte[], byte[]> consumer, String topic) {
         return consumer.partitionsFor(topic).stream().map(info -> new TopicPartition(topic, info.partition())).toList();
     }
@@ -132,7 +217,13 @@ public class Probe {
     }
 
     private static KafkaConsumer<byte[], byte[]> consumer(String bootstrap) {
-        return new KafkaConsumer<>(Map.of("bootstrap.servers", bootstrap), new ByteArrayDeserializer(), new ByteArrayDeserializer());
+        return consumer(bootstrap, Map.of());
+    }
+
+    private static KafkaConsumer<byte[], byte[]> consumer(String bootstrap, Map<String, Object> settings) {
+        Map<String, Object> all = new HashMap<>(settings);
+        all.put("bootstrap.servers", bootstrap);
+        return new KafkaConsumer<>(all, new ByteArrayDeserializer(), new ByteArrayDeserializer());
     }
 
     private static void print(String format, Object... values) {

@@ -15,6 +15,7 @@ from typing import Any
 from odradek.lab.bench.clients import Clients, Metrics, Records, has_kcat, topic
 from odradek.lab.bench.cluster_figures import cluster_figures
 from odradek.lab.bench.figures import LARGE_BATCHES, PARTITIONS, Figure, Work, new_topic_name, one_broker_figures
+from odradek.lab.bench.group_figures import group_figures
 from odradek.lab.bench.process_stats import metered
 from odradek.lab.bench.report import Result, as_json, machine_facts, markdown, rows_of
 from odradek.lab.bench.systems import BenchError, Kafka, Odradek, System
@@ -55,7 +56,7 @@ def parse_options() -> argparse.Namespace:
 
 
 def all_figures() -> list[Figure]:
-    return [*one_broker_figures(), *cluster_figures()]
+    return [*one_broker_figures(), *cluster_figures(), *group_figures()]
 
 
 def run(options: argparse.Namespace, directory: Path, kafka_lib: Path) -> int:

@@ -34,7 +34,12 @@ UNITS = {
     "read_cpu": "× CPU to read",
     "extra_s": "s more than without it",
     "created_s": "s until all have leaders",
-    "outage_s": "s until every partition takes writes",
+    "outage_s": "s until writes are taken again",
+    "stable_s": "s until all have their parts",
+    "commits_per_s": "commits/s",
+    "heartbeats_per_s": "heartbeats/s",
+    "left_s": "s until all have left",
+    "listed_s": "s to list them all",
     "moved_s": "s until every partition has a leader",
 }
 
