@@ -4,19 +4,21 @@ PYTHON    ?= python3
 BIN       := .venv/bin
 ENV       := .venv/.complete
 KAFKA_LIB := $(or $(ODRADEK_KAFKA_LIB),.tools/kafka-lib)
+KAFKAJS   := $(or $(ODRADEK_KAFKAJS),.tools/kafkajs)
 BENCH     ?=
 export ODRADEK_KAFKA_LIB := $(abspath $(KAFKA_LIB))
+export ODRADEK_KAFKAJS   := $(abspath $(KAFKAJS))
 
-.PHONY: setup demo test lint bench soak clean kcat kafka-jars
+.PHONY: setup demo test lint bench soak clean kcat kafka-jars kafkajs
 
-setup: $(ENV) kcat kafka-jars
+setup: $(ENV) kcat kafka-jars kafkajs
 
 $(ENV): pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --editable '.[dev]'
 	touch $@
 
-# The two foreign tools, as far as the machine allows: a test that lacks its tool is skipped and says so.
+# The foreign tools, as far as the machine allows: a test that lacks its tool is skipped and says so.
 kcat:
 	@command -v kcat >/dev/null || { [ "$$(id -u)" = 0 ] && { apt-get update -qq && apt-get install -qq -y kcat; } >/dev/null 2>&1; } \
 		|| echo "kcat is absent: its tests and figures are skipped (apt-get install kcat)"
@@ -24,6 +26,10 @@ kcat:
 kafka-jars:
 	@[ -d $(KAFKA_LIB) ] || mvn -q -B -f tests/kafka/pom.xml dependency:copy-dependencies -DoutputDirectory=$(abspath $(KAFKA_LIB)) \
 		|| { rm -rf $(KAFKA_LIB); echo "Kafka's jars are absent: its Java tools are not tested (needs Maven)"; }
+
+kafkajs:
+	@[ -d $(KAFKAJS) ] || npm install --silent --no-audit --no-fund --prefix $(KAFKAJS) kafkajs@2.2.4 >/dev/null 2>&1 \
+		|| { rm -rf $(KAFKAJS); echo "kafkajs is absent: its groups are not tested (needs node and npm)"; }
 
 demo: $(ENV)
 	$(BIN)/odradek demo
