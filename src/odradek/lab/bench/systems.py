@@ -167,7 +167,8 @@ class System(ABC):
             f"log.dirs={self.directory}/data-{broker_id}\n"
             f"zookeeper.connect=127.0.0.1:{self.zookeeper_port}\nzookeeper.session.timeout.ms={SESSION_TIMEOUT_MS}\n"
             f"offsets.topic.replication.factor={self.size}\noffsets.topic.num.partitions=1\n"
-            "group.initial.rebalance.delay.ms=0\nmax.connections.per.ip=10000\nlog.segment.delete.delay.ms=1000\nauto.leader.rebalance.enable=false\n"
+            "group.initial.rebalance.delay.ms=0\nmax.connections.per.ip=10000\n"
+            "log.segment.delete.delay.ms=1000\nauto.leader.rebalance.enable=false\n"
         )
 
 
