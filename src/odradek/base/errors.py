@@ -179,12 +179,16 @@ RETRIABLE = frozenset(
 
 
 class KafkaError(Exception):
-    """A request, or one part of it, that can't be served. The message is for the person who sent it."""
+    """A request, or one part of it, that can't be served. The message is for the person who sent it.
 
-    def __init__(self, code: ErrorCode, message: str = "") -> None:
+    Where a tool says more than the cluster did, `reason` is what the cluster said.
+    """
+
+    def __init__(self, code: ErrorCode, message: str = "", reason: str | None = None) -> None:
         super().__init__(message or code.name)
         self.code = code
         self.message = message
+        self.reason = message if reason is None else reason
 
 
 class ConfigError(ValueError):

@@ -90,6 +90,8 @@ def _dispatch(arguments: Sequence[str]) -> int:
     if name == "--version":
         print(f"odradek {__version__}")
         return 0
+    if name.startswith("kafka-"):
+        return _run_kafka_tool(name, rest)
     if name not in COMMANDS:
         raise UsageError(f"there is no command {name!r}; `odradek --help` lists them")
     return _run_command(name, rest)
@@ -112,6 +114,14 @@ def _run_command(name: str, arguments: Sequence[str]) -> int:
             raise
         code = error.exit_code
     return code if isinstance(code, int) else 0
+
+
+def _run_kafka_tool(name: str, arguments: Sequence[str]) -> int:
+    from odradek.cli.kafka.tool import TOOLS, run_tool
+
+    if name not in TOOLS:
+        raise UsageError(f"there is no {name}; there are {', '.join(TOOLS)}")
+    return run_tool(name, arguments)
 
 
 def _run_broker(arguments: Sequence[str]) -> int:
@@ -156,6 +166,7 @@ def _help() -> str:
         "",
         *(f"  {name:<10}{command.help}" for name, command in COMMANDS.items()),
         f"  {'broker':<10}run one broker from a server.properties file",
+        f"  {'kafka-…':<10}Kafka's own command lines: kafka-topics, kafka-configs, kafka-consumer-groups and others",
         "",
         "`odradek COMMAND --help` tells more of each; `odradek --version` shows the version.",
     ]

@@ -150,6 +150,10 @@ class ClusterClient:
         """The highest version of a request that both sides have."""
         return self._connection(self.address(broker_id)).best_version(api_key)
 
+    def versions_of(self, broker_id: int) -> dict[int, range]:
+        """The versions that the broker has, by API key."""
+        return dict(self._connection(self.address(broker_id)).versions)
+
     def address(self, broker_id: int) -> tuple[str, int]:
         if broker_id not in self._addresses:
             self.metadata([])

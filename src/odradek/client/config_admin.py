@@ -167,4 +167,4 @@ def _raise_for(resource: Resource, code: int, message: str | None) -> None:
     if error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         raise unknown_topic(resource.name)
     if error is not ErrorCode.NONE:
-        raise KafkaError(error, f"{resource}: {message or error.name}")
+        raise KafkaError(error, f"{resource}: {message or error.name}", message)

@@ -88,4 +88,4 @@ def _alter(client: ClusterClient, entity: Entity, request: AlterClientQuotasRequ
 def _raise_for(entity: Entity, code: int, message: str | None) -> None:
     if code:
         error = ErrorCode(code)
-        raise KafkaError(error, f"{entity_as_text(entity) or 'quotas'}: {message or error.name}")
+        raise KafkaError(error, f"{entity_as_text(entity) or 'quotas'}: {message or error.name}", message)

@@ -86,20 +86,20 @@ def topic_configs(client: ClusterClient, names: Sequence[str]) -> dict[str, dict
     """What was set on each topic itself."""
     return {
         name: {config.name: config.value for config in configs if config.config_source == _SET_ON_THE_TOPIC}
-        for name, configs in _describe_configs(client, names, None).items()
+        for name, configs in describe_topic_configs(client, names).items()
     }
 
 
 def min_isr(client: ClusterClient, names: Sequence[str]) -> dict[str, int]:
     """How many replicas of each topic must be in sync for acks=all."""
-    found = _describe_configs(client, names, [_MIN_ISR])
+    found = describe_topic_configs(client, names, [_MIN_ISR])
     return {name: int(next((config.value or "1" for config in configs), "1")) for name, configs in found.items()}
 
 
-def _describe_configs(
-    client: ClusterClient, names: Sequence[str], keys: list[str] | None
+def describe_topic_configs(
+    client: ClusterClient, names: Sequence[str], keys: list[str] | None = None
 ) -> dict[str, list[DescribeConfigsResourceResult]]:
-    """A topic that went while it was asked for has nothing."""
+    """All that holds for each topic, or these keys of it. A topic that went while it was asked for has nothing."""
     found: dict[str, list[DescribeConfigsResourceResult]] = {name: [] for name in names}
     if not names:
         return found
@@ -132,6 +132,6 @@ def _delete(client: ClusterClient, request: DeleteTopicsRequest) -> None:
 def _raise_for(topic: str, code: int, message: str | None) -> None:
     error = ErrorCode(code)
     if error is ErrorCode.TOPIC_ALREADY_EXISTS:
-        raise KafkaError(error, f"topic '{topic}' exists already; --if-not-exists makes that no error")
+        raise KafkaError(error, f"topic '{topic}' exists already; --if-not-exists makes that no error", message)
     if error is not ErrorCode.NONE:
-        raise KafkaError(error, f"topic '{topic}': {message or error.name}")
+        raise KafkaError(error, f"topic '{topic}': {message or error.name}", message)
