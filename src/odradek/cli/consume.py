@@ -1,15 +1,12 @@
-"""`odradek consume`: prints the records of a topic as they come (kafka-console-consumer, kcat -C).
+"""`odradek consume`: prints the records of topics as they come (kafka-console-consumer, kcat -C).
 
-It reads partitions by itself, without a group, so nothing is committed and others are not disturbed.
+Without --group it reads partitions by itself, so nothing is committed and others are not disturbed.
 """
 
 import csv
 import io
 import json
 import sys
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated
@@ -17,6 +14,7 @@ from typing import Annotated
 import typer
 
 from odradek.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption, bytes_as_text, note
+from odradek.cli.record_printing import Limits, Printer, Printing
 from odradek.cli.record_text import (
     FORMAT_TOKENS,
     ConsumedRecord,
@@ -25,16 +23,16 @@ from odradek.cli.record_text import (
     headers_as_bytes,
     parse_name_value_pairs,
 )
-from odradek.cli.topic_selection import parse_numbers
+from odradek.cli.topic_selection import parse_numbers, select_topics
 from odradek.cli.usage import WrongUsage, examples
 from odradek.client.cluster_client import ClusterClient, TopicState, unknown_partition
+from odradek.client.group_reader import GroupReader
 from odradek.client.partition_offsets import EARLIEST, LATEST, list_offsets
-from odradek.client.record_reader import DEFAULT_MAX_WAIT_MS, Fetched, RecordReader, records_in
+from odradek.client.record_reader import DEFAULT_MAX_WAIT_MS, RecordReader
 from odradek.model.topology import TopicPartition
 
 app = typer.Typer(add_completion=False)
 
-Printer = Callable[[ConsumedRecord], bytes]
 _COLUMNS = ("topic", "partition", "offset", "timestamp_ms", "key", "value", "headers")
 _TABLE_LINE = "{:>9}  {:>12}  {:<23}  {:<20}  {}\n"
 _TOKENS_HELP = ", ".join(f"%{token} {meaning}" for token, meaning in FORMAT_TOKENS.items())
@@ -59,11 +57,20 @@ class RecordFormat(StrEnum):
     epilog=examples(
         "odradek consume --topic orders --from-beginning",
         "odradek consume --topic orders --partition 0 --offset -10 --exit-at-end",
-        r"odradek consume --topic orders --format-string '%p/%o %T %k=%s\n' --max-messages 5",
+        r"odradek consume --topic 'orders.*' -f '%t-%p/%o %T %k=%s\n' --max-messages 5",
+        "odradek consume --topic orders --group shop --from-beginning",
     )
 )
 def consume(
-    topic: Annotated[str, typer.Option("--topic", help="The topic to read.")],
+    topic: Annotated[
+        str, typer.Option("--topic", "--include", help="A topic, several with commas, or a regular expression.")
+    ],
+    group: Annotated[
+        str | None,
+        typer.Option(
+            "--group", "-g", help="Share the partitions with this group's members, and commit.", show_default=False
+        ),
+    ] = None,
     from_beginning: Annotated[bool, typer.Option("--from-beginning", help="The same as --offset earliest.")] = False,
     offset: Annotated[
         str | None,
@@ -97,7 +104,7 @@ def consume(
         typer.Option("--property", metavar="KEY=VALUE", help=f"As Kafka's tool: {', '.join(_PROPERTIES)}."),
     ] = None,
     format_string: Annotated[
-        str | None, typer.Option("--format-string", help=f"{_TOKENS_HELP}; escapes as \\n.")
+        str | None, typer.Option("--format-string", "-f", help=f"{_TOKENS_HELP}; escapes as \\n.")
     ] = None,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: Annotated[
@@ -110,76 +117,43 @@ def consume(
     start = _parse_start(offset, from_beginning)
     wanted = parse_numbers(partition, "--partition")
     limits = Limits(max_messages, timeout_ms)
+    wait_ms = min(DEFAULT_MAX_WAIT_MS, timeout_ms or DEFAULT_MAX_WAIT_MS)
+    if group is not None:
+        _check_group_options(offset, wanted, exit_at_end)
     with ClusterClient(bootstrap_server) as client:
-        asked = _partitions(client.topic(topic), wanted)
+        topics = select_topics(client.topics(), topic)
+        _print_header(output)
+        if group is not None:
+            begin_at = EARLIEST if start == "earliest" else LATEST
+            members = GroupReader(
+                client, group, [state.name for state in topics], begin_at=begin_at, max_wait_ms=wait_ms
+            )
+            printing = Printing(members, printer, limits)
+            try:
+                _run(printing)
+            finally:
+                members.close(printing.consumed)
+            return
+        asked = [tp for state in topics for tp in _partitions(state, wanted)]
         positions = _positions(client, asked, start)
         ends = _offsets_at(client, asked, LATEST) if exit_at_end else {}
-        _print_header(output)
-        wait_ms = min(DEFAULT_MAX_WAIT_MS, timeout_ms or DEFAULT_MAX_WAIT_MS)
-        printing = _Printing(RecordReader(client, positions, max_wait_ms=wait_ms), printer, limits, ends)
-        try:
-            printing.run()
-        except KeyboardInterrupt:
-            note("")  # the terminal shows ^C on a line of its own
-        note(f"{printing.printed} records read")
+        unread = {tp: position for tp, position in positions.items() if position < ends.get(tp, position + 1)}
+        _run(Printing(RecordReader(client, unread, max_wait_ms=wait_ms), printer, limits, ends))
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    messages: int | None
-    silence_ms: int | None
+def _check_group_options(offset: str | None, partitions: set[int], exit_at_end: bool) -> None:
+    if partitions or offset is not None:
+        raise WrongUsage("a group decides about partitions and offsets; leave --partition and --offset out")
+    if exit_at_end:
+        raise WrongUsage("a group has no end; use --timeout-ms or --max-messages instead of --exit-at-end")
 
 
-class _Printing:
-    """The loop: polls, prints, and knows when it's enough."""
-
-    def __init__(self, reader: RecordReader, printer: Printer, limits: Limits, ends: dict[TopicPartition, int]) -> None:
-        self.printed = 0
-        self._reader = reader
-        self._printer = printer
-        self._limits = limits
-        self._ends = ends
-        self._last_record_at = time.monotonic()
-
-    def run(self) -> None:
-        self._drop_finished()
-        while self._reader.positions and not self._enough():
-            for fetched in self._reader.poll():
-                self._print(fetched)
-            sys.stdout.buffer.flush()
-            self._drop_finished()
-
-    def _print(self, fetched: Fetched) -> None:
-        end = self._ends.get(fetched.tp)
-        for record in records_in(fetched):
-            if self.printed == self._limits.messages or (end is not None and record.offset >= end):
-                break
-            sys.stdout.buffer.write(
-                self._printer(
-                    ConsumedRecord(
-                        fetched.tp.topic,
-                        fetched.tp.partition,
-                        record.offset,
-                        record.timestamp,
-                        record.key,
-                        record.value,
-                        tuple(record.headers),
-                    )
-                )
-            )
-            self.printed += 1
-        self._last_record_at = time.monotonic()
-
-    def _drop_finished(self) -> None:
-        for tp, end in self._ends.items():
-            if self._reader.positions.get(tp, -1) >= end:
-                self._reader.stop(tp)
-
-    def _enough(self) -> bool:
-        if self.printed == self._limits.messages:
-            return True
-        silence_ms = (time.monotonic() - self._last_record_at) * 1000
-        return self._limits.silence_ms is not None and silence_ms >= self._limits.silence_ms
+def _run(printing: Printing) -> None:
+    try:
+        printing.run()
+    except KeyboardInterrupt:
+        note("")  # the terminal shows ^C on a line of its own
+    note(f"{printing.printed} records read")
 
 
 def _parse_start(offset: str | None, from_beginning: bool) -> int | str:

@@ -79,6 +79,11 @@ def dump_log(
         typer.echo(f"{len(paths)} files, no problems found")
 
 
+def dump_as_text(path: Path, options: ReadOptions, *, is_quiet: bool = False) -> bool:
+    """In the lines of Kafka's tool, or problems only; whether there were none."""
+    return _dump(path, options, None if is_quiet else DumpFormat.TEXT)
+
+
 def _expand(paths: list[Path]) -> list[Path]:
     if not paths:
         raise WrongUsage("name at least one file, or a partition's directory")

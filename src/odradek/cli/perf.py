@@ -18,7 +18,7 @@ from odradek.cli.output import (
     warn,
 )
 from odradek.cli.perf_producer import PerfProducer, ProduceLoad
-from odradek.cli.perf_stats import latencies, producer_line, throughput, window_line
+from odradek.cli.perf_stats import Windows, latencies, producer_line, throughput
 from odradek.cli.produce import Acks, AcksOption, Compression, CompressionOption
 from odradek.cli.usage import WrongUsage, examples
 from odradek.client.cluster_client import ClusterClient
@@ -37,8 +37,6 @@ app = typer.Typer(
         "odradek perf consume --topic t --messages 1000000",
     ),
 )
-
-_WINDOW_SECONDS = 5.0
 
 
 @app.command()
@@ -73,7 +71,7 @@ def produce(
     )
     with ClusterClient(bootstrap_server) as client, progress("writing", num_records) as bar:
         producer = PerfProducer(client, load)
-        seconds = producer.run(_window_reports(producer, record_size, bar))
+        seconds = producer.run(_report(Windows(producer.samples, record_size, note), bar))
     figures = throughput(producer.acknowledged, producer.acknowledged * record_size, seconds)
     figures |= latencies(producer.samples)
     if output is Format.TABLE:
@@ -82,19 +80,12 @@ def produce(
         print_fields(figures, output)
 
 
-def _window_reports(producer: PerfProducer, record_size: int, bar: Progress) -> Callable[[int], None]:
+def _report(windows: Windows, bar: Progress) -> Callable[[int], None]:
     """Moves the bar, or tells a line every five seconds where there's no terminal to draw on."""
-    began, records_then, samples_then = time.monotonic(), 0, 0
 
     def report(acknowledged: int) -> None:
-        nonlocal began, records_then, samples_then
         bar.update(bar.task_ids[0], completed=acknowledged)
-        seconds = time.monotonic() - began
-        if seconds < _WINDOW_SECONDS:
-            return
-        records = acknowledged - records_then
-        note(window_line(records, records * record_size, seconds, producer.samples[samples_then:]))
-        began, records_then, samples_then = time.monotonic(), acknowledged, len(producer.samples)
+        windows(acknowledged)
 
     return report
 

@@ -1,10 +1,12 @@
 """Figures of a perf run: how many, how fast, how late."""
 
 import math
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 MEGABYTE = 1024 * 1024
+_WINDOW_SECONDS = 5.0
 _PERCENTILES = {"p50_ms": 0.50, "p95_ms": 0.95, "p99_ms": 0.99, "p999_ms": 0.999}
 
 
@@ -57,6 +59,38 @@ def _percentile(ordered: Sequence[Sample], rank: int) -> float:
 def window_line(records: int, record_bytes: int, seconds: float, samples: Sequence[Sample]) -> str:
     """What kafka-producer-perf-test prints every five seconds."""
     return producer_line({**throughput(records, record_bytes, seconds), **latencies(samples)}, with_percentiles=False)
+
+
+def kafka_line(figures: dict[str, object]) -> str:
+    """The last line of kafka-producer-perf-test, to the letter: whole milliseconds for percentiles."""
+    known = {name: 0.0 if value is None else float(str(value)) for name, value in figures.items()}
+    percentiles = ", ".join(
+        f"{known[name]:.0f} ms {rank}th"
+        for name, rank in (("p50_ms", "50"), ("p95_ms", "95"), ("p99_ms", "99"), ("p999_ms", "99.9"))
+    )
+    return (
+        f"{known['records']:.0f} records sent, {known['records_per_second']:.1f} records/sec "
+        f"({known['mb_per_second']:.2f} MB/sec), {known['latency_avg_ms']:.2f} ms avg latency, "
+        f"{known['latency_max_ms']:.2f} ms max latency, {percentiles}."
+    )
+
+
+class Windows:
+    """Tells a line about every five seconds of a producer's work."""
+
+    def __init__(self, samples: Sequence[Sample], record_size: int, tell: Callable[[str], None]) -> None:
+        self._samples = samples
+        self._record_size = record_size
+        self._tell = tell
+        self._began, self._records, self._seen = time.monotonic(), 0, 0
+
+    def __call__(self, acknowledged: int) -> None:
+        seconds = time.monotonic() - self._began
+        if seconds < _WINDOW_SECONDS:
+            return
+        records = acknowledged - self._records
+        self._tell(window_line(records, records * self._record_size, seconds, self._samples[self._seen :]))
+        self._began, self._records, self._seen = time.monotonic(), acknowledged, len(self._samples)
 
 
 def producer_line(figures: dict[str, object], *, with_percentiles: bool = True) -> str:

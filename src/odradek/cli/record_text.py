@@ -33,6 +33,7 @@ class ConsumedRecord:
     key: bytes | None
     value: bytes | None
     headers: Headers
+    is_append_time: bool = False  # the timestamp is the broker's, not the producer's
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,10 @@ class LineRules:
     with_headers: bool = False  # the line opens with "name:value,name:value" and a tab
     null_marker: bytes | None = None  # a key or value that is exactly this becomes null
     fixed_headers: Headers = ()
+    headers_delimiter: bytes = b"\t"  # after all headers
+    headers_separator: bytes = b","  # between two
+    headers_key_separator: bytes = b":"  # between a header's name and value
+    ignores_errors: bool = False  # what a line lacks is null
 
 
 class LineError(ValueError):
@@ -53,25 +58,31 @@ def parse_line(line: bytes, rules: LineRules) -> tuple[bytes | None, bytes | Non
     """The key, the value and the headers in a line, which comes without its line end."""
     headers = rules.fixed_headers
     if rules.with_headers:
-        head, tab, line = line.partition(b"\t")
-        if not tab:
-            raise LineError("no tab after the headers; a line looks like name:value,name:value<TAB>record")
-        headers += _parse_headers(head, rules.null_marker)
+        head, found, rest = line.partition(rules.headers_delimiter)
+        if found:
+            headers += _parse_headers(head, rules)
+            line = rest
+        elif not rules.ignores_errors:
+            raise LineError(
+                "no headers delimiter in the line; by default it looks like name:value,name:value<TAB>record"
+            )
     key: bytes | None = None
     if rules.key_separator is not None:
-        key, found, line = line.partition(rules.key_separator)
-        if not found:
+        before, found, rest = line.partition(rules.key_separator)
+        if found:
+            key, line = before, rest
+        elif not rules.ignores_errors:
             raise LineError(f"no key separator {rules.key_separator.decode(errors='backslashreplace')!r} in the line")
     return _null_or(key, rules.null_marker), _null_or(line, rules.null_marker), headers
 
 
-def _parse_headers(text: bytes, null_marker: bytes | None) -> Headers:
+def _parse_headers(text: bytes, rules: LineRules) -> Headers:
     headers: list[tuple[str, bytes | None]] = []
-    for item in text.split(b",") if text else ():
-        name, colon, value = item.partition(b":")
-        if not colon:
+    for item in text.split(rules.headers_separator) if text and text != rules.null_marker else ():
+        name, colon, value = item.partition(rules.headers_key_separator)
+        if not colon and not rules.ignores_errors:
             raise LineError(f"header {item.decode(errors='backslashreplace')!r} is not of the form name:value")
-        headers.append((name.decode("utf-8", errors="replace"), _null_or(value, null_marker)))
+        headers.append((name.decode("utf-8", errors="replace"), _null_or(value, rules.null_marker) if colon else None))
     return tuple(headers)
 
 

@@ -100,6 +100,17 @@ class ClusterClient:
             raise unknown_topic(name)
         return topic
 
+    def topic_made_if_absent(self, name: str) -> TopicState:
+        """The topic with leaders; the cluster makes it where it is configured to."""
+        self.metadata([name], allow_creation=True)
+
+        def with_leaders() -> TopicState:
+            state = self.topic(name)
+            self.leaders(TopicPartition(name, partition.partition) for partition in state.partitions)
+            return state
+
+        return self.retrying(with_leaders)
+
     def leaders(self, partitions: Iterable[TopicPartition]) -> dict[int, list[TopicPartition]]:
         """The partitions by the broker that leads them now; LEADER_NOT_AVAILABLE where one has none."""
         wanted = list(partitions)
@@ -179,10 +190,11 @@ class ClusterClient:
             backoff_ms = min(backoff_ms * 2, _MAX_BACKOFF_MS)
             self._controller_id = -1
 
-    def metadata(self, names: list[str] | None) -> MetadataResponse:
+    def metadata(self, names: list[str] | None, *, allow_creation: bool = False) -> MetadataResponse:
         """Of the named topics, or of all (None); the brokers and the controller come with it."""
         topics = None if names is None else [MetadataRequestTopic(name=name) for name in names]
-        response = self.ask_any(MetadataRequest(topics=topics, allow_auto_topic_creation=False), MetadataResponse)
+        request = MetadataRequest(topics=topics, allow_auto_topic_creation=allow_creation)
+        response = self.ask_any(request, MetadataResponse)
         self._addresses = {broker.node_id: (broker.host, broker.port) for broker in response.brokers}
         self._controller_id = response.controller_id
         return response

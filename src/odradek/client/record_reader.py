@@ -36,13 +36,18 @@ class Fetched:
 
 def records_in(fetched: Fetched) -> Iterator[Record]:
     """The records that someone asked for, each batch checked against its CRC; control records are left out."""
+    return (record for _, record in records_with_batches(fetched))
+
+
+def records_with_batches(fetched: Fetched) -> Iterator[tuple[BatchHeader, Record]]:
+    """The same, each with the header of its batch."""
     for position, header in fetched.batches:
         if header.is_control:
             continue
         check_crc(fetched.data, position, header)
         for record in read_records(fetched.data, position, header):
             if record.offset >= fetched.from_offset:
-                yield record
+                yield header, record
 
 
 class RecordReader:
@@ -70,6 +75,11 @@ class RecordReader:
             self.positions[item.tp] = item.next_offset
         self._rotate()
         return fetched
+
+    @property
+    def is_finished(self) -> bool:
+        """Every partition has been stopped."""
+        return not self.positions
 
     def stop(self, tp: TopicPartition) -> None:
         """No more of this partition."""
