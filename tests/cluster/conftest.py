@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any, Protocol
@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
+from kafka_tools import KafkaTools
 from odradek.cli import main
 
 COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -59,6 +60,13 @@ def new_topic(admin: AdminClient) -> TopicMaker:
         return name
 
     return create
+
+
+@pytest.fixture(scope="session")
+def kafka_tools(kafka_lib: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaTools]:
+    """Kafka's own tools in one JVM."""
+    with KafkaTools(kafka_lib, tmp_path_factory.mktemp("kafka-tools")) as tools:
+        yield tools
 
 
 @pytest.fixture(scope="session")

@@ -28,6 +28,7 @@ _BATCH_COLUMNS = (
     "compresscodec",
     "isvalid",
 )
+_HORIZON = "deleteHorizonMs"
 
 
 class DumpFormat(StrEnum):
@@ -80,8 +81,8 @@ def dump_log(
 
 
 def dump_as_text(path: Path, options: ReadOptions, *, is_quiet: bool = False) -> bool:
-    """In the lines of Kafka's tool, or problems only; whether there were none."""
-    return _dump(path, options, None if is_quiet else DumpFormat.TEXT)
+    """In the lines of Kafka's tool, which shows no values of headers; or problems only. Whether there were none."""
+    return _dump(path, options, None if is_quiet else DumpFormat.TEXT, hidden="headers")
 
 
 def _expand(paths: list[Path]) -> list[Path]:
@@ -109,7 +110,7 @@ def _is_readable(path: Path) -> bool:
     return True
 
 
-def _dump(path: Path, options: ReadOptions, output: DumpFormat | None) -> bool:
+def _dump(path: Path, options: ReadOptions, output: DumpFormat | None, *, hidden: str = "") -> bool:
     """Shows one file, unless `output` is None; tells problems on standard error; whether there were none."""
     reader = reader_for(path)
     console = note_console()
@@ -117,13 +118,17 @@ def _dump(path: Path, options: ReadOptions, output: DumpFormat | None) -> bool:
     healthy = True
     if output is DumpFormat.TEXT:
         typer.echo(f"Dumping {path}")
+        if path.suffix == ".log" and path.stem.isdecimal():
+            typer.echo(f"Log starting offset: {int(path.stem)}")
+        if path.suffix == ".index" and not path.stat().st_size:
+            typer.echo(f"{path} is empty.")
     for item in reader(path, options):
         match item:
             case Problem(position, what):
                 healthy = False
                 console.print(Text.assemble(("problem: ", "red"), f"{path} at byte {position}: {what}"))
             case Entry() if output is DumpFormat.TEXT:
-                _print_text(item)
+                _print_text(item, hidden)
             case Entry() if output is DumpFormat.JSON:
                 typer.echo(json.dumps({"file": str(path), **_jsonable(item)}, ensure_ascii=False))
             case Entry() if output is not None:
@@ -133,14 +138,21 @@ def _dump(path: Path, options: ReadOptions, output: DumpFormat | None) -> bool:
     return healthy
 
 
-def _print_text(entry: Entry) -> None:
+def _print_text(entry: Entry, hidden: str) -> None:
     typer.echo(_line(entry.fields))
     for record in entry.records:
-        typer.echo("| " + _line(record))
+        typer.echo("| " + _line({name: value for name, value in record.items() if name != hidden}))
 
 
 def _line(fields: dict[str, object]) -> str:
-    return " ".join(f"{name}: {_word(value)}" for name, value in fields.items())
+    return " ".join(
+        f"{name}: {_horizon(value) if name == _HORIZON else _word(value)}" for name, value in fields.items()
+    )
+
+
+def _horizon(value: object) -> str:
+    """As Kafka prints a number that may be absent."""
+    return "OptionalLong.empty" if value is None else f"OptionalLong[{value}]"
 
 
 def _word(value: object) -> str:

@@ -6,6 +6,26 @@ from odradek.protocol.api_keys import APIS
 from odradek.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 
 TABLE = OptionTable("This tool helps to retrieve broker version information.", BOOTSTRAP, COMMAND_CONFIG, *EVERY_TOOL)
+# what Kafka 3.9's clients know, and brokers in ZooKeeper mode don't have
+_OTHERS = {
+    55: "DescribeQuorum",
+    64: "UnregisterBroker",
+    71: "GetTelemetrySubscriptions",
+    72: "PushTelemetry",
+    74: "ListClientMetricsResources",
+    75: "DescribeTopicPartitions",
+    76: "ShareGroupHeartbeat",
+    77: "ShareGroupDescribe",
+    78: "ShareFetch",
+    79: "ShareAcknowledge",
+    80: "AddRaftVoter",
+    81: "RemoveRaftVoter",
+    83: "InitializeShareGroupState",
+    84: "ReadShareGroupState",
+    85: "WriteShareGroupState",
+    86: "DeleteShareGroupState",
+    87: "ReadShareGroupStateSummary",
+}
 
 
 def run(given: Given) -> int:
@@ -14,14 +34,17 @@ def run(given: Given) -> int:
         cluster = client.ask_any(DescribeClusterRequest(), DescribeClusterResponse)
         for broker in sorted(cluster.brokers, key=lambda broker: broker.broker_id):
             rack = broker.rack or "null"
-            lines = [_line(key, offered) for key, offered in sorted(client.versions_of(broker.broker_id).items())]
+            versions = client.versions_of(broker.broker_id)
+            lines = [_line(key, versions.get(key)) for key in sorted({*versions, *APIS, *_OTHERS})]
             print(f"{broker.host}:{broker.port} (id: {broker.broker_id} rack: {rack}) -> (")
             print(",\n".join(lines))
             print(")")
     return 0
 
 
-def _line(key: int, offered: range) -> str:
+def _line(key: int, offered: range | None) -> str:
+    if offered is None:
+        return f"\t{APIS[key].name if key in APIS else _OTHERS[key]}({key}): UNSUPPORTED"
     low, high = offered[0], offered[-1]
     versions = f"{low}" if low == high else f"{low} to {high}"
     if key not in APIS:

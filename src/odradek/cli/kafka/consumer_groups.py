@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.cli.kafka.exceptions import exception_text
 from odradek.cli.kafka.options import BOOTSTRAP, COMMAND_CONFIG, EVERY_TOOL, Given, Option, OptionTable, WrongOptions
 from odradek.cli.kafka.tool import connect, in_kafkas_words
 from odradek.cli.partition_files import read_plan
@@ -92,6 +93,7 @@ _GOALS = (
     "from-file",
 )
 _MISSING = "-"
+_EXECUTION = "java.util.concurrent.ExecutionException"
 
 
 def run(given: Given) -> int:
@@ -269,7 +271,7 @@ def _delete(client: ClusterClient, given: Given) -> None:
         return
     _error("Deletion of some consumer groups failed:")
     for name, reason in failed.items():
-        print(f"* Group '{name}' could not be deleted due to: {reason.code.name}: {reason.message}")
+        print(f"* Group '{name}' could not be deleted due to: {_EXECUTION}: {exception_text(reason.code)}")
     if done:
         print(f"\nThese consumer groups were deleted successfully: '{', '.join(done)}'")
 

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from odradek.base.errors import KafkaError
+from odradek.cli.kafka.exceptions import exception_text
 from odradek.cli.kafka.options import BOOTSTRAP, COMMAND_CONFIG, EVERY_TOOL, Given, Option, OptionTable
 from odradek.cli.kafka.tool import ToolError, connect
 from odradek.client.record_deletion import delete_records
@@ -31,7 +32,7 @@ def run(given: Given) -> int:
     print("Records delete operation completed:")
     for tp, result in results.items():
         if isinstance(result, KafkaError):
-            print(f"partition: {tp}\terror: {result.reason}")
+            print(f"partition: {tp}\terror: {exception_text(result.code)}")
         else:
             print(f"partition: {tp}\tlow_watermark: {result}")
     return 0

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.cli.kafka.exceptions import exception_text
 from odradek.cli.kafka.options import BOOTSTRAP, EVERY_TOOL, Given, Option, OptionTable
 from odradek.cli.kafka.tool import ToolError, connect, in_kafkas_words
 from odradek.client.elections import ElectionType, elect_leaders
@@ -22,11 +23,6 @@ TABLE = OptionTable(
     Option("election-type", "preferred or unclean", "TYPE"),
     *EVERY_TOOL,
 )
-_EXCEPTIONS = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "UnknownTopicOrPartitionException",
-    ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE: "PreferredLeaderNotAvailableException",
-    ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE: "EligibleLeadersNotAvailableException",
-}
 
 
 def run(given: Given) -> int:
@@ -85,8 +81,7 @@ def _report(election_type: ElectionType, outcomes: dict[TopicPartition, tuple[Er
     if not_needed:
         print(f"Valid replica already elected for partitions {_joined(not_needed)}")
     for tp, (code, message) in failed.items():
-        exception = f"org.apache.kafka.common.errors.{_EXCEPTIONS.get(code, code.name)}"
-        print(f"Error completing leader election ({name}) for partition: {tp}: {exception}: {message or code.name}")
+        print(f"Error completing leader election ({name}) for partition: {tp}: {exception_text(code, message)}")
     if failed:
         raise ToolError(f"{len(failed)} replica(s) could not be elected")
     return 0

@@ -2,7 +2,7 @@
 
 import json
 
-from odradek.base.errors import ErrorCode
+from odradek.cli.kafka.exceptions import exception_name
 from odradek.cli.kafka.options import BOOTSTRAP, COMMAND_CONFIG, EVERY_TOOL, Given, Option, OptionTable, WrongOptions
 from odradek.cli.kafka.tool import ToolError, connect
 from odradek.client.log_dir_admin import LogDir, describe_log_dirs
@@ -56,17 +56,9 @@ def _directory(log_dir: LogDir, topics: set[str]) -> dict[str, object]:
             for replica in sorted(log_dir.replicas, key=lambda replica: replica.tp)
             if not topics or replica.tp.topic in topics
         ],
-        "error": _exception(log_dir.error),
+        "error": exception_name(log_dir.error) if log_dir.error else None,
         "logDir": log_dir.path,
     }
-
-
-def _exception(error: ErrorCode) -> str | None:
-    if error is ErrorCode.NONE:
-        return None
-    if error is ErrorCode.KAFKA_STORAGE_ERROR:
-        return "org.apache.kafka.common.errors.KafkaStorageException"
-    return error.name
 
 
 def _joined(brokers: set[int]) -> str:
