@@ -44,7 +44,7 @@ def test_headers_come_first_and_follow_the_fixed_ones() -> None:
     ("line", "rules", "complaint"),
     [
         (b"no separator", LineRules(key_separator=b":"), "no key separator ':'"),
-        (b"a:1 no tab", LineRules(with_headers=True), "no tab after the headers"),
+        (b"a:1 no tab", LineRules(with_headers=True), "no headers delimiter in the line"),
         (b"broken\tvalue", LineRules(with_headers=True), "'broken' is not of the form name:value"),
     ],
 )
