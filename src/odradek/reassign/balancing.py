@@ -1,7 +1,9 @@
 """Making brokers more equal, one move at a time; each move is a step towards it, so that few are needed. Pure."""
 
+import heapq
 from collections import deque
 from collections.abc import Iterator
+from math import ceil, floor
 
 from odradek.model.topology import TopicPartition
 from odradek.reassign.layout import Layout
@@ -12,29 +14,35 @@ DISK_TOLERANCE = 0.1
 
 def balance_replicas(layout: Layout) -> None:
     """Until no broker holds two replicas more than another that could take one of them."""
-    while (step := _next_replica(layout)) is not None:
-        layout.move(*step)
+    while steps := _next_replicas(layout):
+        for step in steps:
+            layout.move(*step)
 
 
-def _next_replica(layout: Layout) -> tuple[TopicPartition, int, int] | None:
-    """From the fullest to the emptiest broker that allow it. Of a topic that is crowded there, and small rather than
-    large."""
+def _next_replicas(layout: Layout) -> list[tuple[TopicPartition, int, int]]:
+    """From the fullest to the emptiest broker that allow it, as many as neither has to give back."""
+    mean = sum(layout.counts[broker] for broker in layout.may_receive) / max(1, len(layout.may_receive))
     for source, target in _pairs(layout, layout.counts):
-        if layout.counts[source] - layout.counts[target] < 2:
+        more, fewer = layout.counts[source], layout.counts[target]
+        if more - fewer < 2:
             continue
-        candidates = _movable(layout, source, target)
-        best = min(
-            candidates,
-            key=lambda tp: (
-                layout.of_topic[target, tp.topic] - layout.of_topic[source, tp.topic],
-                layout.sizes[tp],
-                tp,
-            ),
-            default=None,
-        )
-        if best is not None:
-            return best, source, target
-    return None
+        count = max(1, min(more - ceil(mean), floor(mean) - fewer))
+        chosen = heapq.nsmallest(count, _by_crowdedness(layout, source, target))
+        if chosen:
+            return [(tp, source, target) for _, _, tp in chosen]
+    return []
+
+
+def _by_crowdedness(layout: Layout, source: int, target: int) -> Iterator[tuple[int, int, TopicPartition]]:
+    """First of a topic that has many replicas there and few here, counting those that go before; and small rather
+    than large."""
+    by_topic: dict[str, list[tuple[int, TopicPartition]]] = {}
+    for tp in _movable(layout, source, target):
+        by_topic.setdefault(tp.topic, []).append((layout.sizes[tp], tp))
+    for topic, candidates in by_topic.items():
+        crowded = layout.of_topic[target, topic] - layout.of_topic[source, topic]
+        for gone, (size, tp) in enumerate(sorted(candidates)):
+            yield crowded + 2 * gone, size, tp
 
 
 def balance_disks(layout: Layout) -> None:
@@ -54,9 +62,12 @@ def _next_bytes(layout: Layout) -> tuple[TopicPartition, int, int] | None:
         gap = layout.bytes[source] - layout.bytes[target]
         if gap <= DISK_TOLERANCE * mean:
             return None
-        fitting = [tp for tp in _movable(layout, source, target) if 0 < layout.sizes[tp] < gap]
-        if fitting:
-            return min(fitting, key=lambda tp: (abs(layout.sizes[tp] - gap / 2), tp)), source, target
+        fitting = [(abs(size - gap / 2), tp) for tp in layout.held_by[source] if 0 < (size := layout.sizes[tp]) < gap]
+        heapq.heapify(fitting)
+        while fitting:
+            _, tp = heapq.heappop(fitting)
+            if _may_move(layout, tp, source, target):
+                return tp, source, target
     return None
 
 
@@ -68,12 +79,12 @@ def _pairs(layout: Layout, load: dict[int, int]) -> Iterator[tuple[int, int]]:
         yield source, target
 
 
-def _movable(layout: Layout, source: int, target: int) -> list[TopicPartition]:
-    return [
-        tp
-        for tp, held in layout.replicas.items()
-        if source in held and target not in held and layout.keeps_racks(tp, source, target)
-    ]
+def _movable(layout: Layout, source: int, target: int) -> Iterator[TopicPartition]:
+    return (tp for tp in layout.held_by[source] if _may_move(layout, tp, source, target))
+
+
+def _may_move(layout: Layout, tp: TopicPartition, source: int, target: int) -> bool:
+    return target not in layout.replicas[tp] and layout.keeps_racks(tp, source, target)
 
 
 # --- leaders -----------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Replicas on brokers while a plan is being made: who holds what, how loaded each is, which racks are used. Pure."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 
 from odradek.model.topology import TopicPartition
@@ -19,6 +19,8 @@ class Layout:
         self.may_receive = may_receive
         self.replicas: dict[TopicPartition, tuple[int, ...]] = {tp: p.replicas for tp, p in selected.items()}
         """Of the selected partitions; those that stay in their order, newcomers behind them."""
+        self.held_by: dict[int, set[TopicPartition]] = defaultdict(set)
+        """Which of the selected partitions each broker holds."""
         self.sizes = {tp: partition.size_bytes for tp, partition in view.partitions.items()}
         self.counts: Counter[int] = Counter()
         """Replicas on each broker, those of partitions that aren't selected too."""
@@ -129,3 +131,5 @@ class Layout:
         self.counts[broker] += change
         self.bytes[broker] += change * self.sizes[tp]
         self.of_topic[broker, tp.topic] += change
+        if tp in self.replicas:
+            (self.held_by[broker].add if change > 0 else self.held_by[broker].discard)(tp)
