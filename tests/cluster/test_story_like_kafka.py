@@ -172,10 +172,20 @@ def consume(teller: Teller) -> None:
     limits = ("--from-beginning", "--max-messages", "30", "--timeout-ms", "60000")
     teller.tool("kafka-console-consumer", "--topic", "orders", *group, *limits, in_any_order=True)
     teller.tool("kafka-consumer-groups", "--list")
-    for view in ((), ("--members", "--verbose")):
+    teller.tool("kafka-consumer-groups", "--list", "--state", "--type")
+    teller.tool("kafka-consumer-groups", "--list", "--state", "stable")
+    for view in ((), ("--members", "--verbose"), ("--state",)):
         teller.tool("kafka-consumer-groups", "--describe", *group, *view)
-    reset = ("--reset-offsets", *group, "--topic", "orders", "--to-earliest", "--execute")
-    teller.tool("kafka-consumer-groups", *reset)
+    orders = ("--reset-offsets", *group, "--topic", "orders")
+    teller.tool("kafka-consumer-groups", *orders, "--shift-by", "-1", "--dry-run")
+    teller.tool("kafka-consumer-groups", *orders, "--to-datetime", "2000-01-01T00:00:00.000", "--dry-run")
+    teller.tool("kafka-consumer-groups", *orders, "--to-offset", "1000000", "--dry-run")
+    teller.tool("kafka-consumer-groups", *orders, "--to-earliest", "--execute")
+    teller.tool("kafka-consumer-groups", "--describe", *group, "--offsets")
+    teller.tool("kafka-consumer-groups", "--delete-offsets", *group, "--topic", "orders:1")
+    teller.tool("kafka-consumer-groups", "--delete-offsets", *group, "--topic", "absent")
+    teller.tool("kafka-consumer-groups", "--describe", *group)
+    teller.tool("kafka-consumer-groups", "--delete", *group)
     teller.tool("kafka-consumer-groups", "--delete", *group)
     teller.tool("kafka-consumer-groups", "--describe", *group)
 

@@ -6,6 +6,7 @@ from group_play import REBALANCE_MS, SESSION_MS, Play
 from odradek.base.errors import ErrorCode
 from odradek.coordinator import membership, rebalance
 from odradek.coordinator.group import GroupState
+from odradek.coordinator.group_requests import SyncAnswer
 
 
 @pytest.fixture
@@ -216,3 +217,35 @@ def test_commits_of_the_former_generation_count_until_the_next_begins() -> None:
     play.join("b")
     assert commits("b", 1) is ErrorCode.ILLEGAL_GENERATION
     assert commits("b", 2) is ErrorCode.REBALANCE_IN_PROGRESS
+
+
+def test_a_member_joins_while_others_wait_for_their_parts() -> None:
+    """They are sent back to join; nobody gets a part of the generation that is over, not even from a late leader."""
+    play = Play()
+    play.enter("a", "b")
+    play.passes(6_000)
+    play.sync("b")
+    play.enter("c")
+    assert play.synced["b"].error is ErrorCode.REBALANCE_IN_PROGRESS
+    late = play.sync("a", {"a": b"one", "b": b"two"})
+    assert late is not None
+    assert late.error is ErrorCode.REBALANCE_IN_PROGRESS
+    play.join("a")
+    play.join("b")
+    assert {play.joined[name].generation for name in "abc"} == {2}
+    assert play.sync("b", generation=1) == SyncAnswer(ErrorCode.ILLEGAL_GENERATION)
+    play.sync("a", {"a": b"1", "b": b"2", "c": b"3"})
+    parts = [play.sync(name) for name in "abc"]
+    assert [part.assignment for part in parts if part is not None] == [b"1", b"2", b"3"]
+
+
+def test_a_member_that_leaves_twice_disturbs_nobody() -> None:
+    play = Play()
+    play.becomes_stable("a", "b")
+    assert play.leave("b") is ErrorCode.NONE
+    play.join("a")
+    play.sync("a", {"a": b"all"})
+    generation = play.group.generation
+    assert play.leave("b") is ErrorCode.UNKNOWN_MEMBER_ID
+    assert (play.group.state, play.group.generation) == (GroupState.STABLE, generation)
+    assert play.heartbeat("a") is ErrorCode.NONE
