@@ -13,8 +13,11 @@ from typing import Any, Protocol
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
+from apache_kafka import KafkaPeer
 from kafka_tools import KafkaTools
 from odradek.cli import main
+
+from .kafka_pair import KafkaPair, connected_pair
 
 COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
 JAVA_LIMIT_S = 60
@@ -60,6 +63,12 @@ def new_topic(admin: AdminClient) -> TopicMaker:
         return name
 
     return create
+
+
+@pytest.fixture(scope="module")
+def pair(odradek_cluster: Cluster, kafka_peer: KafkaPeer) -> Iterator[KafkaPair]:
+    with connected_pair(odradek_cluster.bootstrap_servers, kafka_peer.bootstrap_servers, unused_name()) as pair:
+        yield pair
 
 
 @pytest.fixture(scope="session")

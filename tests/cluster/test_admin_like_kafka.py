@@ -11,7 +11,6 @@ import pytest
 from confluent_kafka import Producer
 
 from apache_kafka import KafkaPeer
-from odradek.base.errors import ErrorCode
 from odradek.network.broker_client import BrokerClient
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages import alter_client_quotas as alter
@@ -22,13 +21,13 @@ from odradek.protocol.messages import describe_log_dirs as log_dirs
 from odradek.protocol.messages import describe_producers as producers
 from odradek.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from odradek.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from odradek.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from odradek.protocol.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequest, UserName
 from odradek.protocol.messages.list_groups import ListGroupsRequest
 from odradek.protocol.messages.list_transactions import ListTransactionsRequest
 from odradek.protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 
-from .conftest import Cluster, unused_name
+from .conftest import Cluster
+from .kafka_pair import KafkaPair
 
 # Not there: security, transactions, and what only a cluster on its way to KRaft uses.
 LEFT_OUT = {
@@ -40,30 +39,7 @@ LEFT_OUT = {
 }  # fmt: skip
 
 
-class Pair:
-    def __init__(self, ours: BrokerClient, theirs: BrokerClient) -> None:
-        self.ours, self.theirs = ours, theirs
-        self.topic = unused_name()
-        created = CreatableTopic(name=self.topic, num_partitions=2, replication_factor=1)
-        for answer in self.ask(CreateTopicsRequest(topics=[created], timeout_ms=30_000)):
-            assert answer.topics[0].error_code == ErrorCode.NONE
-
-    def ask(self, request: Any, version: int | None = None) -> tuple[Any, Any]:
-        return self.ours.send(request, version), self.theirs.send(request, version)
-
-
-def _client(bootstrap_servers: str) -> BrokerClient:
-    host, _, port = bootstrap_servers.rpartition(":")
-    return BrokerClient(host, int(port))
-
-
-@pytest.fixture(scope="module")
-def pair(odradek_cluster: Cluster, kafka_peer: KafkaPeer) -> Iterator[Pair]:
-    with _client(odradek_cluster.bootstrap_servers) as ours, _client(kafka_peer.bootstrap_servers) as theirs:
-        yield Pair(ours, theirs)
-
-
-def test_the_same_requests_are_understood_at_the_same_versions(pair: Pair) -> None:
+def test_the_same_requests_are_understood_at_the_same_versions(pair: KafkaPair) -> None:
     assert {ApiKey(key) for key in pair.theirs.versions.keys() - pair.ours.versions.keys()} == LEFT_OUT
     assert {key: pair.theirs.versions[key] for key in pair.ours.versions} == pair.ours.versions
 
@@ -143,7 +119,7 @@ def quotas_of(client: BrokerClient, components: list[tuple[str, int, str | None]
 
 
 @pytest.fixture(scope="module")
-def with_quotas(pair: Pair) -> Iterator[Pair]:
+def with_quotas(pair: KafkaPair) -> Iterator[KafkaPair]:
     """Both have been told the same story."""
     try:
         for entity, quotas in QUOTAS:
@@ -164,7 +140,7 @@ def with_quotas(pair: Pair) -> Iterator[Pair]:
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("components", FILTERS, ids=str)
 def test_quotas_are_set_and_told_alike(
-    with_quotas: Pair, components: list[tuple[str, int, str | None]], strict: bool
+    with_quotas: KafkaPair, components: list[tuple[str, int, str | None]], strict: bool
 ) -> None:
     pair = with_quotas
     assert quotas_of(pair.ours, components, strict) == quotas_of(pair.theirs, components, strict)
@@ -173,7 +149,7 @@ def test_quotas_are_set_and_told_alike(
 # ---- the rest
 
 
-def test_producers_of_partitions(pair: Pair, odradek_cluster: Cluster, kafka_peer: KafkaPeer) -> None:
+def test_producers_of_partitions(pair: KafkaPair, odradek_cluster: Cluster, kafka_peer: KafkaPeer) -> None:
     for cluster in (odradek_cluster, kafka_peer):
         settings = {"bootstrap.servers": cluster.bootstrap_servers, "enable.idempotence": True, "log_level": 0}
         producer = Producer(settings)
@@ -199,7 +175,7 @@ def test_producers_of_partitions(pair: Pair, odradek_cluster: Cluster, kafka_pee
 @pytest.mark.parametrize("version", [0, 1])
 @pytest.mark.parametrize("level", [0, 5])
 @pytest.mark.parametrize("feature", ["metadata.version", ""])
-def test_features(pair: Pair, feature: str, level: int, version: int) -> None:
+def test_features(pair: KafkaPair, feature: str, level: int, version: int) -> None:
     update = FeatureUpdateKey(feature=feature, max_version_level=level)
     ours, theirs = pair.ask(UpdateFeaturesRequest(feature_updates=[update]), version)
     assert ours.error_code == theirs.error_code
@@ -219,12 +195,12 @@ def test_features(pair: Pair, feature: str, level: int, version: int) -> None:
     ],
     ids=lambda request: type(request).__name__,
 )
-def test_what_neither_has(pair: Pair, request_: Any) -> None:
+def test_what_neither_has(pair: KafkaPair, request_: Any) -> None:
     ours, theirs = pair.ask(request_)
     assert ours == theirs
 
 
-def test_credentials_of_nobody(pair: Pair) -> None:
+def test_credentials_of_nobody(pair: KafkaPair) -> None:
     users = [UserName(name="nobody"), UserName(name="twice"), UserName(name="twice")]
     told = [
         [(result.user, result.error_code) for result in answer.results]
@@ -234,7 +210,7 @@ def test_credentials_of_nobody(pair: Pair) -> None:
 
 
 @pytest.mark.parametrize("version", range(5))
-def test_directories(pair: Pair, version: int) -> None:
+def test_directories(pair: KafkaPair, version: int) -> None:
     asked = log_dirs.DescribableLogDirTopic(topic=pair.topic, partitions=[0, 1, 9])
     ours, theirs = pair.ask(log_dirs.DescribeLogDirsRequest(topics=[asked]), version)
     for answer in (ours, theirs):
@@ -250,7 +226,7 @@ def test_directories(pair: Pair, version: int) -> None:
 
 
 @pytest.mark.parametrize("path", ["/no/such/directory", "relative"])
-def test_moves_to_nowhere(pair: Pair, path: str) -> None:
+def test_moves_to_nowhere(pair: KafkaPair, path: str) -> None:
     topics = [
         move.AlterReplicaLogDirTopic(name=pair.topic, partitions=[0, 9]),
         move.AlterReplicaLogDirTopic(name="no-such-topic", partitions=[0]),
@@ -265,7 +241,7 @@ def test_moves_to_nowhere(pair: Pair, path: str) -> None:
 
 @pytest.mark.parametrize("offset", [-2, 0, 1, 1000, -1])
 @pytest.mark.parametrize("version", range(3))
-def test_deleted_records(pair: Pair, offset: int, version: int) -> None:
+def test_deleted_records(pair: KafkaPair, offset: int, version: int) -> None:
     def topic(name: str, *indexes: int) -> delete.DeleteRecordsTopic:
         partitions = [delete.DeleteRecordsPartition(partition_index=index, offset=offset) for index in indexes]
         return delete.DeleteRecordsTopic(name=name, partitions=partitions)

@@ -4,12 +4,10 @@ The answers must be the same in everything but words: error messages are our own
 """
 
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from apache_kafka import KafkaPeer
 from odradek.base.config.definition import ConfigSource
 from odradek.base.config.deviations import DEVIATIONS
 from odradek.base.errors import ErrorCode
@@ -17,7 +15,6 @@ from odradek.network.broker_client import BrokerClient
 from odradek.protocol.messages.alter_configs import AlterableConfig as Setting
 from odradek.protocol.messages.alter_configs import AlterConfigsRequest
 from odradek.protocol.messages.alter_configs import AlterConfigsResource as Replaced
-from odradek.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from odradek.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -27,7 +24,7 @@ from odradek.protocol.messages.incremental_alter_configs import AlterableConfig 
 from odradek.protocol.messages.incremental_alter_configs import AlterConfigsResource as Changed
 from odradek.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 
-from .conftest import Cluster, unused_name
+from .kafka_pair import KafkaPair
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, NO_SUCH_TYPE = 2, 4, 8, 16, 32, 77
 SET, DELETE, APPEND, SUBTRACT, NO_SUCH_OPERATION = 0, 1, 2, 3, 9
@@ -41,41 +38,14 @@ SET_BY_SOMEBODY = {
 }  # fmt: skip
 
 
-class Pair:
-    """The same request to both brokers, and a topic that both have."""
-
-    def __init__(self, ours: BrokerClient, theirs: BrokerClient) -> None:
-        self.ours, self.theirs = ours, theirs
-        self.topic = unused_name()
-        for client in (ours, theirs):
-            created = client.send(
-                CreateTopicsRequest(topics=[CreatableTopic(name=self.topic, num_partitions=1, replication_factor=1)])
-            )
-            assert created.topics[0].error_code == ErrorCode.NONE
-
-    def ask(self, request: Any, version: int | None = None) -> tuple[Any, Any]:
-        return self.ours.send(request, version), self.theirs.send(request, version)
-
-    def overrides(self) -> tuple[dict[str, str | None], dict[str, str | None]]:
-        """What was set for the topic, on each side."""
-        request = DescribeConfigsRequest(resources=[described(TOPIC, self.topic)])
-        ours, theirs = self.ask(request)
-        return _overridden(ours.results[0]), _overridden(theirs.results[0])
+def overrides(pair: KafkaPair) -> tuple[dict[str, str | None], dict[str, str | None]]:
+    """What was set for the topic, on each side."""
+    ours, theirs = pair.ask(DescribeConfigsRequest(resources=[described(TOPIC, pair.topic)]))
+    return _overridden(ours.results[0]), _overridden(theirs.results[0])
 
 
 def _overridden(result: DescribeConfigsResult) -> dict[str, str | None]:
     return {entry.name: entry.value for entry in result.configs if entry.config_source == ConfigSource.TOPIC}
-
-
-def _client(bootstrap_servers: str) -> BrokerClient:
-    host, _, port = bootstrap_servers.rpartition(":")
-    return BrokerClient(host, int(port))
-
-
-@pytest.fixture(scope="module")
-def pair(odradek_cluster: Cluster, kafka_peer: KafkaPeer) -> Iterator[Pair]:
-    with _client(odradek_cluster.bootstrap_servers) as ours, _client(kafka_peer.bootstrap_servers) as theirs:
-        yield Pair(ours, theirs)
 
 
 def described(kind: int, name: str, keys: list[str] | None = None) -> DescribeConfigsResource:
@@ -88,7 +58,7 @@ def entries(result: DescribeConfigsResult) -> dict[str, Any]:
 
 @pytest.mark.parametrize("version", range(5))
 @pytest.mark.parametrize("kind", [TOPIC, BROKER])
-def test_every_key_is_described_alike(pair: Pair, kind: int, version: int) -> None:
+def test_every_key_is_described_alike(pair: KafkaPair, kind: int, version: int) -> None:
     request = DescribeConfigsRequest(resources=[described(kind, pair.topic if kind == TOPIC else "0")])
     request.include_synonyms = version >= 1
     request.include_documentation = version >= 3
@@ -128,12 +98,12 @@ def test_every_key_is_described_alike(pair: Pair, kind: int, version: int) -> No
         (NO_SUCH_TYPE, "any"),
     ],
 )
-def test_what_cannot_be_described(pair: Pair, kind: int, name: str) -> None:
+def test_what_cannot_be_described(pair: KafkaPair, kind: int, name: str) -> None:
     ours, theirs = pair.ask(DescribeConfigsRequest(resources=[described(kind, name)]))
     assert _codes(ours.results) == _codes(theirs.results)
 
 
-def test_one_unknown_kind_spoils_the_whole_request(pair: Pair) -> None:
+def test_one_unknown_kind_spoils_the_whole_request(pair: KafkaPair) -> None:
     resources = [described(TOPIC, pair.topic), described(NO_SUCH_TYPE, "any")]
     ours, theirs = pair.ask(DescribeConfigsRequest(resources=resources))
     assert sorted(_codes(ours.results)) == sorted(_codes(theirs.results))
@@ -144,7 +114,7 @@ def _codes(results: list[Any]) -> list[tuple[int, str, int]]:
 
 
 @pytest.mark.parametrize("keys", [["retention.ms"], ["retention.ms", "retention.ms", "nope"], []])
-def test_only_what_was_asked_for(pair: Pair, keys: list[str]) -> None:
+def test_only_what_was_asked_for(pair: KafkaPair, keys: list[str]) -> None:
     ours, theirs = pair.ask(DescribeConfigsRequest(resources=[described(TOPIC, pair.topic, keys)]))
     assert set(entries(ours.results[0])) == set(entries(theirs.results[0]))
     assert len(ours.results[0].configs) == len(theirs.results[0].configs)
@@ -185,26 +155,26 @@ STORY: list[list[Change]] = [
 
 @pytest.mark.parametrize("version", [0, 1])
 @pytest.mark.parametrize("validate_only", [True, False])
-def test_a_story_of_changes_ends_alike(pair: Pair, version: int, validate_only: bool) -> None:
+def test_a_story_of_changes_ends_alike(pair: KafkaPair, version: int, validate_only: bool) -> None:
     for changes in STORY:
         resource = Changed(resource_type=TOPIC, resource_name=pair.topic, configs=changes)
         request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=validate_only)
         ours, theirs = pair.ask(request, version)
         assert _codes(ours.responses) == _codes(theirs.responses), changes
         assert (ours.responses[0].error_message is None) == (theirs.responses[0].error_message is None), changes
-        our_overrides, their_overrides = pair.overrides()
+        our_overrides, their_overrides = overrides(pair)
         assert our_overrides == their_overrides, changes
 
 
 @pytest.mark.parametrize("version", range(3))
-def test_replacing_everything_ends_alike(pair: Pair, version: int) -> None:
+def test_replacing_everything_ends_alike(pair: KafkaPair, version: int) -> None:
     for settings in ({"flush.ms": "7"}, {"segment.ms": "x"}, {"nope": "1"}, {"segment.ms": None}, {}):
         for validate_only in (True, False):
             configs = [Setting(name=name, value=value) for name, value in settings.items()]
             resource = Replaced(resource_type=TOPIC, resource_name=pair.topic, configs=configs)
             ours, theirs = pair.ask(AlterConfigsRequest(resources=[resource], validate_only=validate_only), version)
             assert _codes(ours.responses) == _codes(theirs.responses), settings
-            our_overrides, their_overrides = pair.overrides()
+            our_overrides, their_overrides = overrides(pair)
             assert our_overrides == their_overrides, settings
 
 
@@ -223,7 +193,7 @@ def test_replacing_everything_ends_alike(pair: Pair, version: int) -> None:
         (NO_SUCH_TYPE, "any"),
     ],
 )
-def test_what_cannot_be_altered(pair: Pair, kind: int, name: str) -> None:
+def test_what_cannot_be_altered(pair: KafkaPair, kind: int, name: str) -> None:
     changed = Changed(resource_type=kind, resource_name=name, configs=[change("flush.ms", "1")])
     ours, theirs = pair.ask(IncrementalAlterConfigsRequest(resources=[changed]))
     assert _codes(ours.responses) == _codes(theirs.responses)
@@ -232,7 +202,7 @@ def test_what_cannot_be_altered(pair: Pair, kind: int, name: str) -> None:
     assert _codes(ours.responses) == _codes(theirs.responses)
 
 
-def test_a_key_that_a_running_broker_cannot_change(pair: Pair) -> None:
+def test_a_key_that_a_running_broker_cannot_change(pair: KafkaPair) -> None:
     changed = Changed(resource_type=BROKER, resource_name="0", configs=[change("broker.id", "1")])
     ours, theirs = pair.ask(IncrementalAlterConfigsRequest(resources=[changed]))
     assert ours.responses == theirs.responses
@@ -272,7 +242,7 @@ BROKER_STORY: list[tuple[str, list[Change]]] = [
 ]
 
 
-def test_settings_of_brokers_change_alike(pair: Pair) -> None:
+def test_settings_of_brokers_change_alike(pair: KafkaPair) -> None:
     try:
         for name, changes in BROKER_STORY:
             resource = Changed(resource_type=BROKER, resource_name=name, configs=changes)
@@ -325,7 +295,7 @@ LOGGERS = [
 
 
 @pytest.mark.parametrize(("level", "code"), LOGGERS)
-def test_levels_of_loggers_are_set_alike(pair: Pair, level: Change, code: ErrorCode) -> None:
+def test_levels_of_loggers_are_set_alike(pair: KafkaPair, level: Change, code: ErrorCode) -> None:
     changed = Changed(resource_type=BROKER_LOGGER, resource_name="0", configs=[level])
     ours, theirs = pair.ask(IncrementalAlterConfigsRequest(resources=[changed]))
     assert _codes(ours.responses) == _codes(theirs.responses) == [(BROKER_LOGGER, "0", code)]
@@ -334,18 +304,18 @@ def test_levels_of_loggers_are_set_alike(pair: Pair, level: Change, code: ErrorC
     assert (our.value, our.config_source, our.read_only) == (their.value, their.config_source, their.read_only)
 
 
-def test_a_resource_named_twice_is_not_altered(pair: Pair) -> None:
+def test_a_resource_named_twice_is_not_altered(pair: KafkaPair) -> None:
     resources = [
         Changed(resource_type=TOPIC, resource_name=pair.topic, configs=[change("flush.ms", "1")]),
         Changed(resource_type=TOPIC, resource_name=pair.topic, configs=[change("flush.ms", "2")]),
     ]
-    before = pair.overrides()
+    before = overrides(pair)
     ours = pair.ours.send(IncrementalAlterConfigsRequest(resources=resources))
     assert [answer.error_code for answer in ours.responses] == [ErrorCode.INVALID_REQUEST] * 2
-    assert pair.overrides() == before
+    assert overrides(pair) == before
 
 
-def test_an_unknown_operation_is_refused(pair: Pair) -> None:
+def test_an_unknown_operation_is_refused(pair: KafkaPair) -> None:
     changed = Changed(
         resource_type=TOPIC, resource_name=pair.topic, configs=[change("flush.ms", "1", NO_SUCH_OPERATION)]
     )
