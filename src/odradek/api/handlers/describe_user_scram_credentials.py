@@ -34,7 +34,7 @@ def describe_user_scram_credentials(
         return DescribeUserScramCredentialsResponse(error_code=error.code, error_message=error.message or None)
     times_named = Counter(user.name for user in request.users or ())
     results = [_result(user, times, known) for user, times in (times_named or dict.fromkeys(sorted(known), 1)).items()]
-    return DescribeUserScramCredentialsResponse(error_message=None, results=results)
+    return DescribeUserScramCredentialsResponse(error_message="", results=results)
 
 
 def _credentials(users: Mapping[str, Mapping[str, str]]) -> dict[str, list[CredentialInfo]]:
