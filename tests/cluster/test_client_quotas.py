@@ -7,7 +7,6 @@ import re
 import socket
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer
@@ -42,12 +41,6 @@ def broker(zookeeper: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield broker
     finally:
         broker.stop()
-
-
-@pytest.fixture(scope="module")
-def tools(kafka_lib: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaTools]:
-    with KafkaTools(kafka_lib, tmp_path_factory.mktemp("tools")) as tools:
-        yield tools
 
 
 def client_of(broker: OwnBroker, client_id: str) -> BrokerClient:
@@ -155,9 +148,9 @@ def test_an_address_connects_so_often(broker: OwnBroker) -> None:
     set_quota(broker, {"ip": "127.0.0.3"}, connection_creation_rate=None)
 
 
-def test_kafka_s_tool_sets_and_shows_quotas(broker: OwnBroker, tools: KafkaTools) -> None:
+def test_kafka_s_tool_sets_and_shows_quotas(broker: OwnBroker, kafka_tools: KafkaTools) -> None:
     def configs(*arguments: str) -> str:
-        printed = tools.run("kafka-configs", "--bootstrap-server", broker.bootstrap, *arguments)
+        printed = kafka_tools.run("kafka-configs", "--bootstrap-server", broker.bootstrap, *arguments)
         assert printed.status == 0, printed.text
         return printed.text
 
@@ -180,13 +173,13 @@ def test_kafka_s_tool_sets_and_shows_quotas(broker: OwnBroker, tools: KafkaTools
         assert quota not in configs("--describe", *entity)
 
 
-def test_a_real_producer_is_held_to_its_rate(broker: OwnBroker, tools: KafkaTools) -> None:
+def test_a_real_producer_is_held_to_its_rate(broker: OwnBroker, kafka_tools: KafkaTools) -> None:
     """ProducerPerformance, with as much as it would send in a blink: at 400 KB a second it takes seconds."""
     set_quota(broker, {"client-id": "perf"}, producer_byte_rate=400_000)
     arguments = ["--topic", "limited", "--num-records", "2000", "--record-size", "1000", "--throughput", "-1"]
     props = [f"bootstrap.servers={broker.bootstrap}", "client.id=perf", "acks=1", "batch.size=64000"]
     began = time.monotonic()
-    printed = tools.run("kafka-producer-perf-test", *arguments, "--producer-props", *props)
+    printed = kafka_tools.run("kafka-producer-perf-test", *arguments, "--producer-props", *props)
     took_s = time.monotonic() - began
     assert "2000 records sent" in printed.text
     # 2 MB at 400 KB/s, less what may be used at once
