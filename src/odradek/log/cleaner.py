@@ -21,10 +21,10 @@ from odradek.log.dirtiness import Dirtiness, group_segments
 from odradek.log.key_map import KeyMap
 from odradek.log.partition_log import PartitionLog
 from odradek.log.recovery import CLEANED_SUFFIX
-from odradek.log.scan import batch_info, header_at
+from odradek.log.scan import header_at
 from odradek.log.segment import Segment
 from odradek.log.swap import remove_cleaned
-from odradek.log.validation import BatchInfo
+from odradek.log.validation import BatchInfo, batch_info
 from odradek.protocol.record_batch import HEADER_SIZE, LENGTH_AT, LOG_OVERHEAD, MAGIC, BatchHeader, Buffer
 from odradek.protocol.records import DEFAULT_MAX_DECOMPRESSED, plain_payload
 
@@ -197,7 +197,7 @@ class Cleaner:
             stats.bytes_read += header.size
             if data is None:
                 continue
-            info = batch_info(header, len(pending))
+            info = batch_info(header, header.base_offset, len(pending))
             infos.append(info._replace(size=len(data), max_timestamp=max_timestamp))
             pending += data
             if len(pending) >= self._buffer_bytes:

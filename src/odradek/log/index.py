@@ -93,7 +93,7 @@ class _SparseIndex:
             os.close(fd)
 
     def _append(self, key: int, value: int) -> None:
-        tail = self._loaded()
+        tail = self._tail or self._loaded()
         tail.values.append(value)
         tail.keys.append(key)
         if len(tail.keys) >= _ENTRIES_IN_MEMORY:
@@ -218,8 +218,7 @@ class OffsetIndex(_SparseIndex):
     _row = Struct(">ii")
     _key_base, _value_base = 1, 0
 
-    def append(self, offset: int, position: int) -> None:
-        self._append(offset, position)
+    append = _SparseIndex._append
 
     def room(self, max_bytes: int) -> int:
         """How many entries more it may have."""
@@ -259,8 +258,13 @@ class TimeIndex(_SparseIndex):
 
     def maybe_append(self, timestamp: int, offset: int) -> None:
         """Only a timestamp above all before it is worth an entry."""
-        last = self.last()
-        if timestamp > (last[0] if last else -1):
+        tail = self._tail
+        if tail is not None and tail.keys:
+            newest = tail.keys[-1]
+        else:
+            last = self.last()
+            newest = last[0] if last else -1
+        if timestamp > newest:
             self._append(timestamp, offset)
 
     def room(self, max_bytes: int) -> int:

@@ -103,7 +103,7 @@ class ProducerStates:
             if producer_id < 0:
                 continue
             entry = entries.get(producer_id) or self.entries.get(producer_id) or ProducerEntry(producer_id)
-            if origin is not None:
+            if origin is not None and batch.producer_epoch != entry.epoch:
                 _check_epoch(entry, batch)
             if batch.is_control:
                 entry, done = _end_transaction(entry, batch, data, origin)

@@ -23,7 +23,7 @@ from odradek.log.index import CorruptIndex
 from odradek.log.leader_epochs import LeaderEpochCache
 from odradek.log.producer_snapshot import ProducerSnapshots
 from odradek.log.producer_state import CompletedTransaction, ProducerStates
-from odradek.log.scan import batch_info, checked_batches, headers
+from odradek.log.scan import checked_batches, headers
 from odradek.log.segment import (
     DELETED_SUFFIX,
     LOG_SUFFIX,
@@ -33,6 +33,7 @@ from odradek.log.segment import (
     TimestampOffset,
 )
 from odradek.log.transaction_index import AbortedTransaction
+from odradek.log.validation import batch_info
 from odradek.protocol.record_batch import NO_TIMESTAMP, BatchHeader
 
 CLEANED_SUFFIX = ".cleaned"
@@ -125,7 +126,7 @@ def _replay(states: ProducerStates, segment: Segment, header: BatchHeader, fd: i
     if header.producer_id < 0:
         return
     data = os.pread(fd, header.size, position) if header.is_control else b""
-    staged = states.stage((batch_info(header, 0),), data, None)
+    staged = states.stage((batch_info(header, header.base_offset, 0),), data, None)
     states.commit(staged, header.next_offset)
     for transaction in staged.completed:
         finish_transaction(states, segment, transaction)

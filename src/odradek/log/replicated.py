@@ -11,10 +11,8 @@ from typing import NamedTuple
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.log.segment import MAX_RELATIVE_OFFSET
-from odradek.log.validation import BatchInfo
-from odradek.protocol.record_batch import CONTROL_BIT, LOG_OVERHEAD, TRANSACTIONAL_BIT, batches, check_crc
-
-_MAX_SEQUENCE = 2**31 - 1
+from odradek.log.validation import BatchInfo, batch_info
+from odradek.protocol.record_batch import LOG_OVERHEAD, batches, check_crc
 
 
 class Run(NamedTuple):
@@ -35,7 +33,7 @@ def split_into_runs(records: memoryview, next_offset: int, segment_bytes: int) -
     newest = last_epoch = -1
     for position, header in batches(records, partial_tail=True):
         check_crc(records, position, header)
-        base, length, epoch, _, _, attributes, delta, _, timestamp, producer_id, producer_epoch, sequence, _ = header
+        base, length, epoch, _, _, _, delta, _, timestamp, _, _, _, _ = header
         last_offset = base + delta
         if base < next_offset or delta < 0:
             raise _cannot_follow(base, last_offset, next_offset)
@@ -49,21 +47,7 @@ def split_into_runs(records: memoryview, next_offset: int, segment_bytes: int) -
             epochs.append((epoch, base))
             last_epoch = epoch
         newest = max(newest, timestamp)
-        infos.append(
-            BatchInfo(
-                base,
-                last_offset,
-                timestamp,
-                position - start,
-                length + LOG_OVERHEAD,
-                producer_id,
-                producer_epoch,
-                sequence,
-                sequence if sequence < 0 else (sequence + delta) & _MAX_SEQUENCE,
-                attributes & TRANSACTIONAL_BIT != 0,
-                attributes & CONTROL_BIT != 0,
-            )
-        )
+        infos.append(batch_info(header, base, position - start))
     if infos:
         runs.append(Run(records[start:end], infos, epochs, newest))
     return runs

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from struct import Struct
 
 from odradek.base.errors import ErrorCode, KafkaError
-from odradek.log.validation import BatchInfo
 from odradek.protocol.record_batch import (
     HEADER_SIZE,
     LOG_OVERHEAD,
@@ -50,23 +49,6 @@ def verify(buf: Buffer, pos: int, header: BatchHeader) -> None:
             raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"Batch has last offset delta {header.last_offset_delta}")
     elif zlib.crc32(memoryview(buf)[pos + MAGIC_AT : pos + header.size]) != header.crc:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, "Message of an old format with a wrong checksum")
-
-
-def batch_info(header: BatchHeader, position: int) -> BatchInfo:
-    """What the log keeps of a batch that has its offsets already."""
-    return BatchInfo(
-        header.base_offset,
-        header.last_offset,
-        header.max_timestamp,
-        position,
-        header.size,
-        header.producer_id,
-        header.producer_epoch,
-        header.base_sequence,
-        header.last_sequence,
-        header.is_transactional,
-        header.is_control,
-    )
 
 
 def headers(fd: int, position: int, end: int) -> Iterator[tuple[int, BatchHeader]]:

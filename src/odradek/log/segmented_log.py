@@ -81,15 +81,11 @@ class SegmentedLog:
             return True
         if not segment.size:
             return False
-        return (
-            segment.size + size > config.segment_bytes
-            or segment.index_room <= 0
-            or self._waited_for_roll(segment, max_timestamp) > config.segment_ms - segment.jitter_ms
-        )
-
-    def _waited_for_roll(self, segment: Segment, max_timestamp: int) -> int:
+        if segment.size + size > config.segment_bytes or segment.index_room <= 0:
+            return True
         first = segment.first_timestamp
-        return max_timestamp - first if first >= 0 else self._clock.now_ms() - segment.created_ms
+        waited_ms = max_timestamp - first if first >= 0 else self._clock.now_ms() - segment.created_ms
+        return waited_ms > config.segment_ms - segment.jitter_ms
 
     def roll(self, base_offset: int | None = None) -> None:
         """A new active segment from the offset on (the log's end unless told). The old one goes to disk later."""

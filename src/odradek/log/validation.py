@@ -13,7 +13,7 @@ How far records are looked into:
   and `message.timestamp.before.max.ms` the oldest timestamp.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -28,16 +28,17 @@ from odradek.protocol.record_batch import (
     LOG_OVERHEAD,
     MAGIC,
     MAGIC_AT,
+    MAX_SEQUENCE,
     NO_TIMESTAMP,
     TRANSACTIONAL_BIT,
     BatchHeader,
     TimestampType,
     assign,
+    batch_size,
     batches,
     build_batch,
     check_crc,
     pack_batch,
-    payload,
     read_header,
     set_max_timestamp,
 )
@@ -79,13 +80,12 @@ class BatchRules:
     origin: Origin = Origin.CLIENT
     verify_records: RecordCheck = RecordCheck.LENGTHS
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED
+    asks_about_records: bool = field(init=False)
+    """Whether the fields of single records matter."""
 
-    @property
-    def asks_about_records(self) -> bool:
-        """Whether the fields of single records matter."""
-        return (
-            self.compacted or self.timestamp_before_max_ms != NO_LIMIT_MS or self.verify_records is RecordCheck.FIELDS
-        )
+    def __post_init__(self) -> None:
+        asks = self.compacted or self.timestamp_before_max_ms != NO_LIMIT_MS or self.verify_records is RecordCheck.FIELDS
+        object.__setattr__(self, "asks_about_records", asks)
 
 
 class BatchInfo(NamedTuple):
@@ -138,12 +138,12 @@ def check_produce_records(records: memoryview, api_version: int) -> None:
         raise _invalid(f"Produce requests with version {api_version} must have at least one record batch per partition")
     if records[MAGIC_AT] != MAGIC:
         raise _invalid(f"Produce requests with version {api_version} may only have record batches of magic {MAGIC}")
-    header = read_header(records)
-    if api_version < _FIRST_PRODUCE_VERSION_OF_ZSTD and header.attributes & CODEC_MASK == Codec.ZSTD:
+    size = batch_size(records)
+    if api_version < _FIRST_PRODUCE_VERSION_OF_ZSTD and read_header(records).attributes & CODEC_MASK == Codec.ZSTD:
         raise KafkaError(
             ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"Produce requests with version {api_version} may not use zstd"
         )
-    if header.length + LOG_OVERHEAD < len(records):
+    if size < len(records):
         raise _invalid(f"Produce requests with version {api_version} must have exactly one record batch per partition")
 
 
@@ -153,34 +153,49 @@ def check_records(records: memoryview, *, rules: BatchRules, now_ms: int) -> Che
         raise _invalid(f"Records of {len(records)} bytes have no batch")
     if records[MAGIC_AT] < MAGIC:
         return CheckedRecords([_convert(records, rules, now_ms)], rules, now_ms)
-    if rules.origin is Origin.COORDINATOR and (own := _maybe_own_batch(records, rules, now_ms)) is not None:
-        return CheckedRecords([own], rules, now_ms)
+    header = read_header(records)
+    if header.length + LOG_OVERHEAD == len(records) and header.magic == MAGIC:  # as it nearly always is
+        is_own = rules.origin is Origin.COORDINATOR and rules.compression_type is None
+        check = _own_batch if is_own else _check_batch
+        return CheckedRecords([check(records, header, rules, now_ms)], rules, now_ms)
     checked: list[CheckedBatch] = []
     for pos, header in batches(records):
         if pos and rules.origin is Origin.CLIENT:
             raise _invalid("More than one record batch")
-        _check_batch(records, pos, header, rules)
-        recompresses = _needs_another_codec(header, rules)
-        span = _check_records(records, pos, header, rules, every_record=recompresses or rules.asks_about_records)
-        newest = _check_timestamps(header, span, rules, now_ms)
-        part = records[pos : pos + header.length + LOG_OVERHEAD]
-        if recompresses:
-            part = _recompress(part, header, rules)
-            header = read_header(part)
-        checked.append(CheckedBatch(part, header, newest))
+        checked.append(_check_batch(records[pos : pos + header.length + LOG_OVERHEAD], header, rules, now_ms))
     return CheckedRecords(checked, rules, now_ms)
 
 
-def _maybe_own_batch(records: memoryview, rules: BatchRules, now_ms: int) -> CheckedBatch | None:
-    """A batch that this broker has just made: sound, and only perhaps too large. None: it takes a closer look."""
-    header = read_header(records)
-    size = header.length + LOG_OVERHEAD
-    if size != len(records) or rules.compression_type is not None:
-        return None
-    if size > rules.max_message_bytes:
-        raise _too_large(size, rules)
+def _own_batch(batch: memoryview, header: BatchHeader, rules: BatchRules, now_ms: int) -> CheckedBatch:
+    """A batch that this broker has just made: sound, and only perhaps too large."""
+    if len(batch) > rules.max_message_bytes:
+        raise _too_large(len(batch), rules)
     stamps = rules.timestamp_type is TimestampType.LOG_APPEND_TIME
-    return CheckedBatch(records, header, now_ms if stamps else header.max_timestamp)
+    return CheckedBatch(batch, header, now_ms if stamps else header.max_timestamp)
+
+
+def _check_batch(batch: memoryview, header: BatchHeader, rules: BatchRules, now_ms: int) -> CheckedBatch:
+    """One batch, from the first byte to the last."""
+    _check_header(batch, header, rules)
+    recompresses = rules.compression_type is not None and _needs_another_codec(header, rules)
+    newest = oldest = header.max_timestamp
+    stamped = header.attributes & LOG_APPEND_TIME_BIT != 0
+    if recompresses or rules.asks_about_records:
+        span = _walk(batch, header, rules)
+        if not stamped:
+            newest = header.base_timestamp + span.max_timestamp_delta
+            oldest = header.base_timestamp + span.min_timestamp_delta
+    elif header.attributes & CODEC_MASK:
+        _count_compressed(batch, header, rules)
+    else:
+        count_records(batch[HEADER_SIZE:], header.record_count)
+    _check_time_range(oldest, newest, stamped, rules, now_ms)
+    if rules.timestamp_type is TimestampType.LOG_APPEND_TIME:
+        newest = now_ms
+    if recompresses:
+        batch = _recompress(batch, header, rules)
+        header = read_header(batch)
+    return CheckedBatch(batch, header, newest)
 
 
 def assign_offsets(checked: CheckedRecords, *, next_offset: int, leader_epoch: int) -> ValidatedBatches:
@@ -188,69 +203,90 @@ def assign_offsets(checked: CheckedRecords, *, next_offset: int, leader_epoch: i
     rules = checked.rules
     infos: list[BatchInfo] = []
     offset, position = next_offset, 0
-    for part, header, newest in checked.batches:
-        assign(part, 0, offset, leader_epoch)
-        header = set_max_timestamp(part, 0, header, rules.timestamp_type, newest)
-        infos.append(_info(header, offset, position, len(part)))
-        offset += header.last_offset_delta + 1
-        position += len(part)
-    data = checked.batches[0].data
+    stamps = rules.timestamp_type is TimestampType.LOG_APPEND_TIME
+    for batch, header, newest in checked.batches:
+        assign(batch, 0, offset, leader_epoch)
+        if stamps or newest != header.max_timestamp or header.attributes & LOG_APPEND_TIME_BIT:
+            header = set_max_timestamp(batch, 0, header, rules.timestamp_type, newest)
+        info = batch_info(header, offset, position)
+        infos.append(info)
+        offset = info.last_offset + 1
+        position += info.size
+    data, newest_info = checked.batches[0].data, infos[0]
     if len(infos) > 1:
         data = memoryview(b"".join(batch.data for batch in checked.batches))
-    return _result(data, infos, rules, checked.now_ms)
+        newest_info = max(infos, key=lambda info: info.max_timestamp)
+    return ValidatedBatches(
+        data,
+        infos,
+        next_offset,
+        offset - 1,
+        newest_info.max_timestamp,
+        newest_info.last_offset,
+        checked.now_ms if stamps else NO_TIMESTAMP,
+    )
 
 
-def _check_batch(records: memoryview, pos: int, header: BatchHeader, rules: BatchRules) -> None:
+def batch_info(header: BatchHeader, base_offset: int, position: int) -> BatchInfo:
+    """What the log has to know of the batch with this header, once it has its offsets."""
+    _, length, _, _, _, attributes, delta, _, max_timestamp, producer_id, producer_epoch, sequence, _ = header
+    # tuple.__new__ skips the Python-level constructor of NamedTuple: one is made per batch that is written anywhere.
+    info: BatchInfo = tuple.__new__(
+        BatchInfo,
+        (
+            base_offset,
+            base_offset + delta,
+            max_timestamp,
+            position,
+            length + LOG_OVERHEAD,
+            producer_id,
+            producer_epoch,
+            sequence,
+            sequence if sequence < 0 else (sequence + delta) & MAX_SEQUENCE,
+            attributes & TRANSACTIONAL_BIT != 0,
+            attributes & CONTROL_BIT != 0,
+        ),
+    )
+    return info
+
+
+def _check_header(batch: memoryview, header: BatchHeader, rules: BatchRules) -> None:
     """What the header alone and the checksum can tell."""
-    size = header.length + LOG_OVERHEAD
+    base_offset, length, _, _, _, attributes, delta, _, _, producer_id, _, sequence, count = header
+    size = length + LOG_OVERHEAD
     if size > rules.max_message_bytes:
         raise _too_large(size, rules)
-    check_crc(records, pos, header)
+    check_crc(batch, 0, header)
     if rules.origin is Origin.CLIENT:
-        if header.base_offset != 0:
-            raise _invalid(f"The base offset of a produced batch is {header.base_offset}, not 0")
-        if header.attributes & CONTROL_BIT:
+        if base_offset != 0:
+            raise _invalid(f"The base offset of a produced batch is {base_offset}, not 0")
+        if attributes & CONTROL_BIT:
             raise _invalid("Clients are not allowed to write control records")
-        if header.producer_id >= 0 and header.base_sequence < 0:
-            raise _invalid(f"Sequence {header.base_sequence} in a batch of producer {header.producer_id}")
-    count = header.record_count
-    if count <= 0 or count != header.last_offset_delta + 1:
-        raise _invalid(f"{count} records and a last offset delta of {header.last_offset_delta} don't agree")
-    if not header.attributes & CODEC_MASK and count * MIN_RECORD_SIZE > size - HEADER_SIZE:
+        if producer_id >= 0 and sequence < 0:
+            raise _invalid(f"Sequence {sequence} in a batch of producer {producer_id}")
+    if count <= 0 or count != delta + 1:
+        raise _invalid(f"{count} records and a last offset delta of {delta} don't agree")
+    if count * MIN_RECORD_SIZE > size - HEADER_SIZE and not attributes & CODEC_MASK:
         raise _invalid(f"{count} records don't fit into {size - HEADER_SIZE} bytes")
 
 
-def _check_records(
-    records: memoryview, pos: int, header: BatchHeader, rules: BatchRules, *, every_record: bool
-) -> RecordSpan | None:
-    """Looks into the records as far as it must; the span is there when every record was seen."""
-    if every_record:
-        data = plain_payload(records, pos, header, max_decompressed=rules.max_decompressed_bytes)
-        span = walk_records(data, header.record_count)
-        if rules.compacted and span.keyless and not header.attributes & CONTROL_BIT:
-            raise _invalid("Compacted topic cannot accept message without key")
-        return span
-    if not header.attributes & CODEC_MASK:
-        count_records(payload(records, pos, header), header.record_count)
-    elif rules.verify_records is not RecordCheck.HEADER:
-        data = plain_payload(records, pos, header, max_decompressed=rules.max_decompressed_bytes)
+def _walk(batch: memoryview, header: BatchHeader, rules: BatchRules) -> RecordSpan:
+    """Every field of every record."""
+    data = plain_payload(batch, 0, header, max_decompressed=rules.max_decompressed_bytes)
+    span = walk_records(data, header.record_count)
+    if rules.compacted and span.keyless and not header.attributes & CONTROL_BIT:
+        raise _invalid("Compacted topic cannot accept message without key")
+    return span
+
+
+def _count_compressed(batch: memoryview, header: BatchHeader, rules: BatchRules) -> None:
+    if rules.verify_records is not RecordCheck.HEADER:
+        data = plain_payload(batch, 0, header, max_decompressed=rules.max_decompressed_bytes)
         count_records(data, header.record_count)
     elif header.attributes & CODEC_MASK > Codec.ZSTD:
         raise KafkaError(
             ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"Unknown compression codec {header.attributes & CODEC_MASK}"
         )
-    return None
-
-
-def _check_timestamps(header: BatchHeader, span: RecordSpan | None, rules: BatchRules, now_ms: int) -> int:
-    """The batch's largest timestamp in the log: the broker's time, or the producer's, put right if it was seen."""
-    newest = oldest = header.max_timestamp
-    stamped = bool(header.attributes & LOG_APPEND_TIME_BIT)
-    if span is not None and not stamped:
-        newest = header.base_timestamp + span.max_timestamp_delta
-        oldest = header.base_timestamp + span.min_timestamp_delta
-    _check_time_range(oldest, newest, stamped, rules, now_ms)
-    return now_ms if rules.timestamp_type is TimestampType.LOG_APPEND_TIME else newest
 
 
 def _check_time_range(oldest: int, newest: int, log_append_time: bool, rules: BatchRules, now_ms: int) -> None:
@@ -269,7 +305,7 @@ def _check_time_range(oldest: int, newest: int, log_append_time: bool, rules: Ba
 
 
 def _needs_another_codec(header: BatchHeader, rules: BatchRules) -> bool:
-    if rules.compression_type is None or header.attributes & CODEC_MASK == rules.compression_type:
+    if header.attributes & CODEC_MASK == rules.compression_type:
         return False
     # Control records are written plain, and stay so.
     return bool(header.attributes & CODEC_MASK) or not header.attributes & CONTROL_BIT
@@ -305,38 +341,6 @@ def _convert(records: memoryview, rules: BatchRules, now_ms: int) -> CheckedBatc
         raise _too_large(len(batch), rules)
     header = read_header(batch)
     return CheckedBatch(memoryview(bytearray(batch)), header, header.max_timestamp)
-
-
-def _info(header: BatchHeader, base_offset: int, position: int, size: int) -> BatchInfo:
-    attributes = header.attributes
-    return BatchInfo(
-        base_offset,
-        base_offset + header.last_offset_delta,
-        header.max_timestamp,
-        position,
-        size,
-        header.producer_id,
-        header.producer_epoch,
-        header.base_sequence,
-        header.last_sequence,
-        attributes & TRANSACTIONAL_BIT != 0,
-        attributes & CONTROL_BIT != 0,
-    )
-
-
-def _result(data: memoryview, infos: list[BatchInfo], rules: BatchRules, now_ms: int) -> ValidatedBatches:
-    newest = infos[0]
-    if len(infos) > 1:
-        newest = max(infos, key=lambda info: info.max_timestamp)
-    return ValidatedBatches(
-        data,
-        infos,
-        infos[0].base_offset,
-        infos[-1].last_offset,
-        newest.max_timestamp,
-        newest.last_offset,
-        now_ms if rules.timestamp_type is TimestampType.LOG_APPEND_TIME else NO_TIMESTAMP,
-    )
 
 
 def _too_large(size: int, rules: BatchRules) -> KafkaError:

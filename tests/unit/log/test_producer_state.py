@@ -9,8 +9,7 @@ from crc32c import crc32c
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.log.producer_snapshot import CorruptSnapshot, ProducerSnapshots, read_snapshot, write_snapshot
 from odradek.log.producer_state import MAX_PRODUCERS, AppendedBatch, ProducerEntry, ProducerStates
-from odradek.log.scan import batch_info
-from odradek.log.validation import BatchInfo, Origin
+from odradek.log.validation import BatchInfo, Origin, batch_info
 from odradek.protocol.record_batch import build_batch, read_header
 from odradek.protocol.records import ControlType, Record, control_key
 
@@ -41,7 +40,7 @@ def marker(offset: int, kind: ControlType, *, pid: int = 1, coordinator_epoch: i
     data = build_batch(
         [record], base_offset=offset, producer_id=pid, producer_epoch=0, transactional=True, control=True
     )
-    return batch_info(read_header(data), 0), data
+    return batch_info(read_header(data), offset, 0), data
 
 
 def test_sequences_must_follow_each_other() -> None:
