@@ -84,7 +84,9 @@ class BatchRules:
     """Whether the fields of single records matter."""
 
     def __post_init__(self) -> None:
-        asks = self.compacted or self.timestamp_before_max_ms != NO_LIMIT_MS or self.verify_records is RecordCheck.FIELDS
+        asks = (
+            self.compacted or self.timestamp_before_max_ms != NO_LIMIT_MS or self.verify_records is RecordCheck.FIELDS
+        )
         object.__setattr__(self, "asks_about_records", asks)
 
 

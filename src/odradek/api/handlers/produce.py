@@ -20,7 +20,6 @@ from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.produce import (
     LeaderIdAndEpoch,
     NodeEndpoint,
-    PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
@@ -35,10 +34,11 @@ from odradek.protocol.record_batch import (
     RECORD_COUNT_AT,
 )
 from odradek.replication.delayed_produce import AppendOutcome
+from odradek.replication.serving import Batch
 
 log = get_logger(__name__)
 
-_RECORD_COUNT = Struct(">i")
+_MAGIC_TO_COUNT = Struct(f">b4xh{RECORD_COUNT_AT - ATTRIBUTES_AT - 2}xi")
 
 FIRST_WITH_LEADER = 10
 VALID_ACKS = frozenset({-1, 0, 1})
@@ -55,10 +55,12 @@ def takes_long(request: ProduceRequest) -> bool:
             batch = data.records
             if not isinstance(batch, memoryview) or len(batch) < HEADER_SIZE:
                 continue
-            if batch[MAGIC_AT] != MAGIC:
+            magic, attributes, count = _MAGIC_TO_COUNT.unpack_from(batch, MAGIC_AT)
+            if magic != MAGIC:
                 return True
-            records += _RECORD_COUNT.unpack_from(batch, RECORD_COUNT_AT)[0]
-            compressed += batch[ATTRIBUTES_AT + 1] & CODEC_MASK != 0
+            records += count
+            if attributes & CODEC_MASK:
+                compressed += 1
     return records > QUICK_RECORDS_MAX or compressed > QUICK_COMPRESSED_MAX
 
 
@@ -68,11 +70,7 @@ def produce(request: ProduceRequest, ctx: RequestContext) -> ProduceResponse | O
     if quotas.is_limiting:
         ctx.throttle_ms = quotas.produce.charge(ctx.user, ctx.client_id, len(ctx.request.frame))
     outcomes = ctx.broker.replicas.append(
-        [
-            (TopicPartition(topic.name, data.index), _checked_records(topic.name, data, request))
-            for topic in request.topic_data
-            for data in topic.partition_data
-        ],
+        _batches(request),
         acks=request.acks,
         timeout_ms=request.timeout_ms,
         api_version=ctx.version,
@@ -130,16 +128,32 @@ def _tell_leaders(
     ]
 
 
-def _checked_records(topic: str, data: PartitionProduceData, request: ProduceRequest) -> memoryview | KafkaError:
+def _batches(request: ProduceRequest) -> list[Batch]:
+    batches: list[Batch] = []
+    for topic in request.topic_data:
+        name = topic.name
+        refused = _refused(name, request)
+        for data in topic.partition_data:
+            records = data.records
+            if refused is not None:
+                batches.append((TopicPartition(name, data.index), refused))
+            elif isinstance(records, memoryview):
+                batches.append((TopicPartition(name, data.index), records))
+            else:
+                why = "The request has no records for this partition."
+                batches.append((TopicPartition(name, data.index), KafkaError(ErrorCode.INVALID_RECORD, why)))
+    return batches
+
+
+def _refused(topic: str, request: ProduceRequest) -> KafkaError | None:
+    """Why nothing of the request may be written to the topic."""
     if request.acks not in VALID_ACKS:
         return KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
     if request.transactional_id is not None:
         return KafkaError(ErrorCode.INVALID_TXN_STATE, "This broker has no transactions yet.")
     if is_internal(topic):
         return KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {topic}")
-    if not isinstance(data.records, memoryview):
-        return KafkaError(ErrorCode.INVALID_RECORD, "The request has no records for this partition.")
-    return data.records
+    return None
 
 
 def _refusal(topic: str, index: int, error: KafkaError) -> PartitionProduceResponse:
