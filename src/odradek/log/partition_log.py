@@ -108,20 +108,18 @@ class PartitionLog(ReadableLog):
     def append_checked(self, checked: CheckedRecords, *, leader_epoch: int) -> AppendResult:
         """A batch that its producer sent before is not written again: the answer is where it is."""
         self._check_writable()
-        validated = assign_offsets(checked, next_offset=self.log_end_offset, leader_epoch=leader_epoch)
-        infos = validated.batches
+        first_offset = self.log_end_offset
+        data, infos, max_timestamp, log_append_time = assign_offsets(
+            checked, next_offset=first_offset, leader_epoch=leader_epoch
+        )
         if infos[0].producer_id >= 0 and (duplicate := self.producers.find_duplicate(infos[0])):
-            return self._duplicate(duplicate, validated.log_append_time)
-        staged = self.producers.stage(infos, validated.data, checked.rules.origin)
+            return self._duplicate(duplicate, log_append_time)
+        staged = self.producers.stage(infos, data, checked.rules.origin)
         if leader_epoch > self.epochs.latest_epoch:
             self.begin_epoch(leader_epoch)
-        self._write(validated.data, infos, validated.max_timestamp, staged)
+        self._write(data, infos, max_timestamp, staged)
         return AppendResult(
-            validated.first_offset,
-            validated.last_offset,
-            validated.max_timestamp,
-            validated.log_append_time,
-            self.log_start_offset,
+            first_offset, self.log_end_offset - 1, max_timestamp, log_append_time, self.log_start_offset
         )
 
     def append_as_follower(self, records: memoryview) -> AppendResult:

@@ -53,7 +53,7 @@ class ProducerEntry(NamedTuple):
         if batch.producer_epoch == self.epoch:
             last_sequence = batch.last_sequence
             for kept in self.batches:
-                if kept.last_sequence == last_sequence and kept.first_sequence == batch.base_sequence:
+                if kept[0] == last_sequence and kept.first_sequence == batch.base_sequence:
                     return kept
         return None
 
@@ -196,7 +196,10 @@ def _check_epoch(entry: ProducerEntry, batch: BatchInfo) -> None:
 def _check_sequence(entry: ProducerEntry, batch: BatchInfo) -> None:
     if entry.epoch == NO_PRODUCER_EPOCH:
         return  # all it wrote may have been deleted, so any sequence can be the next
-    expected = (entry.last_sequence + 1) % _SEQUENCES if batch.producer_epoch == entry.epoch else 0
+    expected = 0
+    if batch.producer_epoch == entry.epoch:
+        last_sequence = entry.batches[-1].last_sequence if entry.batches else NO_SEQUENCE
+        expected = (last_sequence + 1) % _SEQUENCES
     if batch.base_sequence != expected:
         raise KafkaError(
             ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,

@@ -125,10 +125,7 @@ class ValidatedBatches(NamedTuple):
 
     data: memoryview
     batches: list[BatchInfo]
-    first_offset: int
-    last_offset: int
     max_timestamp: int
-    offset_of_max_timestamp: int  # the last offset of the batch that has it, as the time index wants it
     log_append_time: int  # -1 when records keep their producer's time
 
 
@@ -214,19 +211,11 @@ def assign_offsets(checked: CheckedRecords, *, next_offset: int, leader_epoch: i
         infos.append(info)
         offset = info.last_offset + 1
         position += info.size
-    data, newest_info = checked.batches[0].data, infos[0]
+    data, max_timestamp = checked.batches[0].data, infos[0].max_timestamp
     if len(infos) > 1:
         data = memoryview(b"".join(batch.data for batch in checked.batches))
-        newest_info = max(infos, key=lambda info: info.max_timestamp)
-    return ValidatedBatches(
-        data,
-        infos,
-        next_offset,
-        offset - 1,
-        newest_info.max_timestamp,
-        newest_info.last_offset,
-        checked.now_ms if stamps else NO_TIMESTAMP,
-    )
+        max_timestamp = max(info.max_timestamp for info in infos)
+    return ValidatedBatches(data, infos, max_timestamp, checked.now_ms if stamps else NO_TIMESTAMP)
 
 
 def batch_info(header: BatchHeader, base_offset: int, position: int) -> BatchInfo:

@@ -18,7 +18,7 @@ MIN_RECORD_SIZE: Final = 7
 
 # A column is taken over this many records first, and over more and more while they go on being alike: so a batch made
 # to have rows that break at once costs no more than one without.
-_FIRST_ROW: Final = 16
+_FIRST_ROW: Final = 64
 _MAX_VARINT_BYTES: Final = 10
 _MIN_LENGTH_BYTE: Final = (MIN_RECORD_SIZE - 1) << 1
 # Single bytes of `bytes` are read twice as fast as those of a view; below this record size a copy pays.
@@ -40,7 +40,7 @@ def count_records(data: Buffer, expected: int) -> None:
     if expected * _WORTH_A_COPY > len(data):
         data = bytes(data)
     at, end, count = 0, len(data), 0
-    last_size, row = 0, _FIRST_ROW
+    last_size, row = end // max(expected, 1), _FIRST_ROW  # a guess, and right where all are alike
     try:
         # No more than it says: what a batch hides beyond that costs nothing.
         while count < expected:
@@ -60,7 +60,7 @@ def count_records(data: Buffer, expected: int) -> None:
                 raise invalid("a record of negative length")
             at += size
             count += 1
-            if size == last_size:
+            if size == last_size and count < expected:
                 alike = _row_length(data, at, size, row)
                 at += alike * size
                 count += alike

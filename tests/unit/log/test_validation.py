@@ -88,8 +88,8 @@ def test_a_batch_is_patched_where_it_lies(codec: Codec, depth: RecordCheck) -> N
     assert result.data.obj is buffer
     assert buffer[16:] == batch[16:]
     assert logged(result) == moved(RECORDS)
-    assert (result.first_offset, result.last_offset) == (1000, 1039)
-    assert (result.max_timestamp, result.offset_of_max_timestamp, result.log_append_time) == (NOW - 11, 1039, -1)
+    assert (result.batches[0].base_offset, result.batches[-1].last_offset) == (1000, 1039)
+    assert (result.max_timestamp, result.log_append_time) == (NOW - 11, -1)
 
 
 @pytest.mark.parametrize("codec", list(Codec))
@@ -244,7 +244,7 @@ def test_clients_send_one_batch_and_the_broker_itself_may_send_more() -> None:
     assert refused(both) is ErrorCode.INVALID_RECORD
     result = validate(both, BatchRules(origin=Origin.COORDINATOR, compacted=True, compression_type=Codec.GZIP))
     assert [info.base_offset for info in result.batches] == [1000, 1040]
-    assert (result.last_offset, result.max_timestamp, result.offset_of_max_timestamp) == (1040, NOW, 1040)
+    assert (result.batches[-1].last_offset, result.max_timestamp) == (1040, NOW)
     assert len(logged(result)) == 41
     assert read_header(result.data, result.batches[1].position).compression is Codec.NONE
 
@@ -309,4 +309,4 @@ def test_damaged_batches_with_a_right_checksum_get_an_answer(
         # The length and the checksum are made right, so that what follows them is what gets judged.
         result = validate(bytes(pack_batch(header, batch[61:])), rules)
         assert result.batches[0].size == len(result.data)
-        assert result.last_offset >= result.first_offset == 1000
+        assert result.batches[-1].last_offset >= result.batches[0].base_offset == 1000
