@@ -54,9 +54,7 @@ class EncoderWriter(SourceWriter):
         if field.default is FRESH:
             if field.kind == "array":
                 return f"{value} is None or len({value})"
-            # Field by field: an object to compare with would cost more than all the rest.
-            parts = [self.differs(f"{value}.{name}", inner) for name, inner in field.struct.FIELDS.items()]
-            return " or ".join([f"{value} is None", *parts] if field.nullable else parts)
+            return f"{value} != {self.bind(field.struct.__name__, field.struct)}()"
         if field.kind == "uuid":
             return f"{value} != {self.bind('uuid', field.default)}"
         return f"{value} != {field.default!r}"
