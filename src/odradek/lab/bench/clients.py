@@ -1,5 +1,6 @@
 """Runs the foreign clients (Kafka's Java tools, kcat, the Java probe beside this file) and reads their figures."""
 
+import itertools
 import json
 import random
 import re
@@ -162,15 +163,17 @@ def has_kcat() -> bool:
 @contextmanager
 def topic(system: System, name: str, partitions: int, config: Mapping[str, str] | None = None) -> Iterator[str]:
     """A topic for the length of a block, on every broker. Made by librdkafka's admin client: no start of a JVM."""
+    from confluent_kafka import KafkaError
     from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
 
     new = NewTopic(name, partitions, system.size, config=dict(config or {}))
     patience_s = max(ADMIN_REQUEST_S, partitions / 20)
-    administer(system, lambda admin: admin.create_topics([new], request_timeout=patience_s)[name])
+    made, gone = KafkaError.TOPIC_ALREADY_EXISTS, KafkaError.UNKNOWN_TOPIC_OR_PART
+    administer(system, lambda admin: admin.create_topics([new], request_timeout=patience_s)[name], made)
     try:
         yield name
     finally:
-        administer(system, lambda admin: admin.delete_topics([name], request_timeout=patience_s)[name])
+        administer(system, lambda admin: admin.delete_topics([name], request_timeout=patience_s)[name], gone)
 
 
 def alter_topic(system: System, name: str, key: str, value: str) -> None:
@@ -181,21 +184,24 @@ def alter_topic(system: System, name: str, key: str, value: str) -> None:
     administer(system, lambda admin: admin.incremental_alter_configs([resource])[resource])
 
 
-def administer(system: System, request: Callable[[Any], Future[Any]]) -> None:
+def administer(system: System, request: Callable[[Any], Future[Any]], done: int | None = None) -> None:
     """A broker that has just started answers before it knows its controller and topics.
 
-    A client that asked too early keeps that answer, so each attempt is a new client's.
+    A client that asked too early keeps that answer, so each attempt is a new client's. `done` is the error that a second
+    attempt gets when the first one, given up, has succeeded after all.
     """
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import AdminClient
 
     end = time.monotonic() + ADMIN_LIMIT_S
-    while True:
+    for attempt in itertools.count():
         admin = AdminClient({"bootstrap.servers": system.bootstrap, "log_level": 0})
         try:
             request(admin).result()
             return
         except KafkaException as error:
+            if attempt and error.args[0].code() == done:
+                return
             if time.monotonic() > end:
                 raise BenchError(str(error)) from error
             time.sleep(0.2)
