@@ -17,7 +17,7 @@ from odradek.lab.bench.cluster_figures import cluster_figures
 from odradek.lab.bench.figures import LARGE_BATCHES, PARTITIONS, Figure, Work, new_topic_name, one_broker_figures
 from odradek.lab.bench.group_figures import group_figures
 from odradek.lab.bench.process_stats import metered
-from odradek.lab.bench.report import Result, as_json, machine_facts, markdown, rows_of
+from odradek.lab.bench.report import Result, as_json, machine_facts, markdown, rows_of, summary
 from odradek.lab.bench.systems import BenchError, Kafka, Odradek, System
 
 DEFAULT_KAFKA_LIB = ".tools/kafka-lib"
@@ -87,6 +87,7 @@ def run(options: argparse.Namespace, directory: Path, kafka_lib: Path) -> int:
                 tell(results[-1], peer.name, ours.name)
                 save(options.out, results, facts, peer.name, ours.name)
     print("\n" + markdown(results, facts, peer_name, our_name))
+    print(summary(results, peer_name, our_name))
     return 0
 
 
@@ -146,7 +147,7 @@ def save(out: Path | None, results: list[Result], facts: dict[str, Any], peer: s
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(json.dumps(as_json(results, facts, peer, ours), indent=1, ensure_ascii=False) + "\n")
-        out.with_suffix(".md").write_text(markdown(results, facts, peer, ours))
+        out.with_suffix(".md").write_text(f"{markdown(results, facts, peer, ours)}\n{summary(results, peer, ours)}")
 
 
 if __name__ == "__main__":

@@ -187,8 +187,8 @@ def alter_topic(system: System, name: str, key: str, value: str) -> None:
 def administer(system: System, request: Callable[[Any], Future[Any]], done: int | None = None) -> None:
     """A broker that has just started answers before it knows its controller and topics.
 
-    A client that asked too early keeps that answer, so each attempt is a new client's. `done` is the error that a second
-    attempt gets when the first one, given up, has succeeded after all.
+    A client that asked too early keeps that answer, so each attempt is a new client's. `done` is the error that the
+    next attempt gets when one that was given up has succeeded after all.
     """
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import AdminClient

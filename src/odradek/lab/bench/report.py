@@ -100,8 +100,28 @@ def _value(metrics: Metrics, metric: str) -> float:
     return max(value, LEAST_MS) if metric in ("p50_ms", "p99_ms") and value == 0 else value
 
 
+def summary(results: Sequence[Result], peer: str, ours: str) -> str:
+    """A line per figure, for the README: ratios, bold where the aim is reached."""
+    lines = [f"| | {ours} ÷ {peer} (aim) |", "|---|---|"]
+    memory: list[Row] = []
+    for result in results:
+        rows = rows_of(result, peer, ours)
+        memory += [row for row in rows if row.metric == "rss_mb_max"]
+        told = "; ".join(_ratio(row) for row in rows if row.metric != "rss_mb_max")
+        lines.append(f"| {result.figure.title} | {told or result.skipped.replace('|', '/')} |")
+    if memory:
+        lines.append(f"| memory under load, the greatest of all | {_ratio(max(memory, key=lambda row: row.ratio))} |")
+    return "\n".join(lines) + "\n"
+
+
+def _ratio(row: Row) -> str:
+    value = _number(row.ours) if row.target.endswith(ITSELF) else f"{row.ratio:.2f}"
+    marked = f"**{value}**" if row.reached else value
+    return f"{UNITS[row.metric].replace(',', '')} {marked} ({row.target})"
+
+
 def markdown(results: Sequence[Result], facts: dict[str, Any], peer: str, ours: str) -> str:
-    """The table of the README."""
+    """Every metric with both systems' figures."""
     lines = [
         f"| figure | unit | {peer} | {ours} | {ours} ÷ {peer} | target | |",
         "|---|---|--:|--:|--:|---|---|",
