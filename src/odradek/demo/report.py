@@ -47,7 +47,7 @@ def _brokers(telling: "Telling") -> str:
             else:
                 bars.append((before.at_s, after.at_s, colour))
     end = samples[-1].at_s if samples else 0.0
-    marks = [(at, text.split(":")[0].split(" (")[0]) for at, text in telling.marks if text.startswith("broker")]
+    marks = [(at, "dead" if "is dead" in text else "back") for at, text in telling.marks if text.startswith("broker")]
     return colour_key(["alive", "dead"], [_ALIVE, _DEAD]) + strips("Brokers", rows, marks, end)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from math import log10
 
-COLOURS = ("#c2410c", "#1d4ed8", "#15803d", "#7e22ce", "#b45309", "#0e7490")
+COLOURS = ("#c2410c", "#1d4ed8", "#15803d", "#7e22ce", "#be185d", "#0e7490")
 _STYLE = """\
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem; color: #1f2328 }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 13px }
@@ -102,7 +102,7 @@ def time_plot(
     def y(value: float) -> float:
         return _HEIGHT - _BOTTOM - value / top * (_HEIGHT - _BOTTOM - 12)
 
-    parts = [_axis(y(tick), _number(tick), width) for tick in (0.0, top / 2, top)]
+    parts = [_axis(y(tick), _short_number(tick), width) for tick in (0.0, top / 2, top)]
     parts += [
         f'<line x1="{x(at):.1f}" x2="{x(at):.1f}" y1="8" y2="{_HEIGHT - _BOTTOM}" stroke="#57606a" '
         'stroke-dasharray="3 3"/>'
@@ -163,6 +163,10 @@ def _round_up(value: float) -> float:
         return 1.0
     power = 10.0 ** int(log10(value) - (1 if value < 1 else 0))
     return next(step * power for step in (1, 2, 5, 10, 20) if step * power >= value)
+
+
+def _short_number(value: float) -> str:
+    return f"{_number(value / 1000)}k" if value >= 10_000 else _number(value)
 
 
 def _number(value: float) -> str:

@@ -101,6 +101,16 @@ def batch_offsets(checkpoint: Path, batch: int) -> list[Any]:
     return [json.loads(line) for line in lines[2:] if line != "-"]
 
 
+def committed_offsets(checkpoint: Path) -> dict[str, dict[str, int]]:
+    """Where a query stands by its checkpoint, before it has done anything in this run."""
+    numbers = [int(path.name) for path in (checkpoint / "commits").glob("[0-9]*") if path.name.isdecimal()]
+    found: dict[str, dict[str, int]] = {}
+    for source in batch_offsets(checkpoint, max(numbers)) if numbers else []:
+        for topic, partitions in source.items():
+            found.setdefault(topic, {}).update(partitions)
+    return found
+
+
 def write_durably(path: Path, content: object) -> None:
     """Replaces the file: after a crash it is the old one or the new one, whole."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")

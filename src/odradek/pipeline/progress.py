@@ -67,6 +67,11 @@ class Board:
             if name in self._queries:
                 self._queries[name] = self._queries[name].after(told)
 
+    def resume(self, name: str, offsets: Offsets) -> None:
+        """Where the query stood before its first report, which comes only with something to read."""
+        with self._lock:
+            self._queries[name] = replace(self._queries[name], offsets=offsets)
+
     def note(self, name: str, *, restarts: int, error: str | None) -> None:
         with self._lock:
             self._queries[name] = replace(self._queries[name], restarts=restarts, error=error)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from odradek.base.errors import FatalError
 from odradek.base.metrics_endpoint import MetricsEndpoint
-from odradek.pipeline.checkpoint import Checkpoint, Identity
+from odradek.pipeline.checkpoint import Checkpoint, Identity, committed_offsets
 from odradek.pipeline.cluster_side import EndsWatch, prepare_topics
 from odradek.pipeline.decoding import check_package, check_schema_file
 from odradek.pipeline.lake_output import check_format
@@ -123,6 +123,8 @@ class Run:
             spark.streams.addListener(listener)
             generation = self._identity.generation
             queries = _planned(pipeline, spark, self._checkpoint, generation, self._identity.starting)
+            for query in queries:
+                self._board.resume(query.name, committed_offsets(self._checkpoint.query(generation, query.name)))
             trigger = None if self._options.once else pipeline.trigger
             supervisor = Supervisor(queries, self._checkpoint, generation, trigger, self._board)
             try:

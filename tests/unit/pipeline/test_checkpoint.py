@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from odradek.base.errors import FatalError
-from odradek.pipeline.checkpoint import Checkpoint, Identity, batch_offsets
+from odradek.pipeline.checkpoint import Checkpoint, Identity, batch_offsets, committed_offsets
 
 MINE = Identity(pipeline="p", cluster="c", reads={"s": ["a", "b"]}, writes={"q": "topic t"})
 
@@ -59,3 +59,7 @@ def test_offsets_are_read_from_sparks_log(tmp_path: Path) -> None:
     (tmp_path / "offsets" / "3").write_text('v1\n{"batchWatermarkMs":0}\n{"a":{"0":5}}\n-')
     assert batch_offsets(tmp_path, 3) == [{"a": {"0": 5}}]
     assert batch_offsets(tmp_path, 2) == []
+    assert committed_offsets(tmp_path) == {}
+    (tmp_path / "commits").mkdir()
+    (tmp_path / "commits" / "3").touch()
+    assert committed_offsets(tmp_path) == {"a": {"0": 5}}
