@@ -18,6 +18,7 @@ from odradek.lab.bench.figures import LARGE_BATCHES, PARTITIONS, Figure, Work, n
 from odradek.lab.bench.group_figures import group_figures
 from odradek.lab.bench.process_stats import metered
 from odradek.lab.bench.report import Result, as_json, machine_facts, markdown, rows_of, summary
+from odradek.lab.bench.scale_figures import scale_figures
 from odradek.lab.bench.systems import BenchError, Kafka, Odradek, System
 
 DEFAULT_KAFKA_LIB = ".tools/kafka-lib"
@@ -56,7 +57,7 @@ def parse_options() -> argparse.Namespace:
 
 
 def all_figures() -> list[Figure]:
-    return [*one_broker_figures(), *cluster_figures(), *group_figures()]
+    return [*one_broker_figures(), *cluster_figures(), *scale_figures(), *group_figures()]
 
 
 def run(options: argparse.Namespace, directory: Path, kafka_lib: Path) -> int:

@@ -89,9 +89,9 @@ def outage(work: Work, system: System) -> Iterator[Callable[[], Metrics]]:
     with topic(system, new_topic_name(), PARTITIONS) as name:
 
         def measure() -> Metrics:
-            _await_all_in_sync(system, name)
+            await_all_in_sync(system, name)
             _elect_preferred(system)
-            victim = _metadata(system).controller_id
+            victim = controller_of(system)
             producer = Producer(
                 {
                     "bootstrap.servers": system.bootstrap,
@@ -110,7 +110,7 @@ def outage(work: Work, system: System) -> Iterator[Callable[[], Metrics]]:
             _write_everywhere(producer, name)
             outage_s = time.monotonic() - start
             system.start_broker(victim)
-            _await_all_in_sync(system, name)
+            await_all_in_sync(system, name)
             return {"outage_s": outage_s}
 
         yield measure
@@ -139,15 +139,15 @@ def takeover(partitions: int, work: Work, system: System) -> Iterator[Callable[[
     with topic(system, new_topic_name(), count) as name:
 
         def measure() -> Metrics:
-            _await_all_in_sync(system, name)
+            await_all_in_sync(system, name)
             _elect_preferred(system)
-            victim = _metadata(system).controller_id
+            victim = controller_of(system)
             system.kill_broker(victim)
             start = time.monotonic()
-            _await(lambda: _led_by_others(system, name, victim) == count, "not every partition got a new leader")
+            await_led_by_others(system, name, victim, count)
             moved_s = time.monotonic() - start
             system.start_broker(victim)
-            _await_all_in_sync(system, name)
+            await_all_in_sync(system, name)
             return {"moved_s": moved_s}
 
         yield measure
@@ -175,11 +175,19 @@ def _led(system: System, names: list[str]) -> int:
     return sum(partition.leader >= 0 for partition in _partitions(system, names))
 
 
-def _led_by_others(system: System, name: str, victim: int) -> int:
-    return sum(partition.leader not in (-1, victim) for partition in _partitions(system, [name]))
+def controller_of(system: System) -> int:
+    found: int = _metadata(system).controller_id
+    return found
 
 
-def _await_all_in_sync(system: System, name: str) -> None:
+def await_led_by_others(system: System, name: str, victim: int, count: int) -> None:
+    def led_by_others() -> int:
+        return sum(partition.leader not in (-1, victim) for partition in _partitions(system, [name]))
+
+    _await(lambda: led_by_others() == count, "not every partition got a new leader")
+
+
+def await_all_in_sync(system: System, name: str) -> None:
     def holds() -> bool:
         found = _partitions(system, [name])
         return bool(found) and all(len(partition.isrs) == BROKERS and partition.leader >= 0 for partition in found)
