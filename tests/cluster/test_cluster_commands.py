@@ -41,7 +41,7 @@ class Tool:
 def test_a_cluster_is_started_moved_about_and_stopped(data: Path, tmp_path: Path) -> None:
     port = _three_ports()
     by_hand = ("--set", "auto.leader.rebalance.enable=false")
-    up = run_odradek("up", "--brokers", 3, "--data", data, "--port", port, "--detach", *by_hand)
+    up = run_odradek("up", "--brokers", 3, "--data", data, "--port", port, "--detach", "--no-console", *by_hand)
     assert up.stdout == f"bootstrap.servers={','.join(f'127.0.0.1:{port + i}' for i in range(3))}\n", up.stderr
     assert "offsets.topic.replication.factor=3\n" in (data / "broker-2" / "server.properties").read_text()
     tool = Tool(up.stdout.partition("=")[2].strip())
@@ -67,7 +67,7 @@ def test_a_cluster_is_started_moved_about_and_stopped(data: Path, tmp_path: Path
     assert [row["outcome"] for row in tool.json("elections", "--all-topic-partitions")] == ["elected"]
     eventually(lambda: tool.partition()["leader"] == 2, PATIENCE_S)
 
-    again = run_odradek("up", "--brokers", 3, "--data", data, "--port", port, "--detach")
+    again = run_odradek("up", "--brokers", 3, "--data", data, "--port", port, "--detach", "--no-console")
     assert again.returncode == 0, "what runs already is as it was asked for"
     assert run_odradek("down", "--data", data).returncode == 0
     assert not LocalCluster(data).running

@@ -29,7 +29,9 @@ def data(tmp_path: Path) -> Iterator[Path]:
 
 def test_up_and_down_and_up_again(data: Path) -> None:
     port = free_port()
-    up = _odradek("up", "--data", str(data), "--port", str(port), "--detach", "--set", "num.network.threads=2")
+    up = _odradek(
+        "up", "--data", str(data), "--port", str(port), "--detach", "--no-console", "--set", "num.network.threads=2"
+    )
     assert (up.returncode, up.stdout) == (0, f"bootstrap.servers=127.0.0.1:{port}\n"), up.stderr
     assert serves(("127.0.0.1", port))
     assert {path.name for path in data.iterdir()} == {"zookeeper", "broker-0"}
@@ -39,7 +41,7 @@ def test_up_and_down_and_up_again(data: Path) -> None:
     assert "[KafkaServer id=0] started" in (data / "broker-0" / "broker.log").read_text()
     zookeeper = LocalCluster(data).zookeeper.connect
 
-    other_port = _odradek("up", "--data", str(data), "--port", "1234", "--detach")
+    other_port = _odradek("up", "--data", str(data), "--port", "1234", "--detach", "--no-console")
     assert other_port.returncode == 1
     assert "broker 0 of" in other_port.stderr
     assert serves(("127.0.0.1", port)), "what ran before goes on"
@@ -48,7 +50,7 @@ def test_up_and_down_and_up_again(data: Path) -> None:
     assert not LocalCluster(data).running
     assert not serves(("127.0.0.1", port))
 
-    again = _odradek("up", "--data", str(data), "--detach")
+    again = _odradek("up", "--data", str(data), "--detach", "--no-console")
     assert again.stdout == f"bootstrap.servers=127.0.0.1:{port}\n", again.stderr
     assert LocalCluster(data).zookeeper.connect == zookeeper
     assert "num.network.threads=2\n" in (data / "broker-0" / "server.properties").read_text()
@@ -56,7 +58,7 @@ def test_up_and_down_and_up_again(data: Path) -> None:
 
 def test_a_killed_broker_is_told_of_and_started_again(data: Path) -> None:
     port = free_port()
-    command = [sys.executable, "-m", "odradek", "up", "--data", str(data), "--port", str(port)]
+    command = [sys.executable, "-m", "odradek", "up", "--data", str(data), "--port", str(port), "--no-console"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as up:
         assert up.stdout is not None
         assert up.stdout.readline() == f"bootstrap.servers=127.0.0.1:{port}\n"
@@ -83,7 +85,7 @@ def test_a_port_that_is_taken(data: Path) -> None:
         other.bind(("127.0.0.1", free_port()))
         other.listen()
         port = other.getsockname()[1]
-        up = _odradek("up", "--data", str(data), "--port", str(port), "--detach")
+        up = _odradek("up", "--data", str(data), "--port", str(port), "--detach", "--no-console")
     assert up.returncode == 1
     assert up.stderr == (
         f"error: port {port} of broker 0 is taken by another process: stop that process, "
@@ -93,7 +95,17 @@ def test_a_port_that_is_taken(data: Path) -> None:
 
 
 def test_a_setting_that_the_broker_refuses(data: Path) -> None:
-    up = _odradek("up", "--data", str(data), "--port", str(free_port()), "--detach", "--set", "num.io.threads=none")
+    up = _odradek(
+        "up",
+        "--data",
+        str(data),
+        "--port",
+        str(free_port()),
+        "--detach",
+        "--no-console",
+        "--set",
+        "num.io.threads=none",
+    )
     assert up.returncode == 1
     assert up.stderr.startswith("error: broker 0 did not start: ")
     assert "num.io.threads" in up.stderr

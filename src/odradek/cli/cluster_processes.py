@@ -4,6 +4,7 @@
     DIR/broker-N/server.properties     what the broker was started with; edits survive the next `up`
     DIR/broker-N/logs/                 its data
     DIR/broker-N/broker.log, .pid      its output and its process
+    DIR/console.log, .pid              the web console
 
 Everything is found again through the directory, so any later command may stop, crash or restart a part of it. Used by
 the lifecycle commands and by the pytest plugin.
@@ -19,6 +20,7 @@ from pathlib import Path
 from odradek.base.config.properties import format_properties, parse_properties
 from odradek.base.errors import FatalError
 from odradek.base.owned_process import OwnedProcess
+from odradek.cli.console_process import LocalConsole
 from odradek.zk.server import EmbeddedZooKeeper, port_is_taken
 
 _START_SECONDS_MAX = 60.0
@@ -26,6 +28,8 @@ _STOP_SECONDS_MAX = 60.0
 _PORT_SECONDS_MAX = 1.0
 _INTERNAL_REPLICAS_MAX = 3
 _DEFAULT_PORT = 9092
+_METRICS_PORTS_AFTER = 100
+_PORT_MAX = 65_535
 
 
 def _local_settings(brokers: int) -> dict[str, str]:
@@ -38,6 +42,10 @@ def _local_settings(brokers: int) -> dict[str, str]:
         "transaction.state.log.replication.factor": str(replicas),
         "transaction.state.log.min.isr": str(min(2, replicas)),
     }
+
+
+def _metrics_settings(port: int) -> dict[str, str]:
+    return {} if port > _PORT_MAX or port_is_taken(port) else {"odradek.metrics.port": str(port)}
 
 
 def _freed(port: int) -> bool:
@@ -141,6 +149,7 @@ class LocalCluster:
     def __init__(self, data: Path) -> None:
         self.data = data.absolute()
         self.zookeeper = EmbeddedZooKeeper(self.data / "zookeeper")
+        self.console = LocalConsole(self.data)
 
     @property
     def brokers(self) -> list[LocalBroker]:
@@ -164,11 +173,18 @@ class LocalCluster:
         return self._broker(broker_id)
 
     def start(
-        self, zookeeper: str | None, port: int | None, settings: Mapping[str, str], brokers: int | None = None
+        self,
+        zookeeper: str | None,
+        port: int | None,
+        settings: Mapping[str, str],
+        brokers: int | None = None,
+        *,
+        metrics: bool = False,
     ) -> None:
         """ZooKeeper, unless one is given, then the brokers, on consecutive ports; returns when all of them serve.
 
-        Without a number: as many as there were. Those that run already stay as they are.
+        Without a number: as many as there were. Those that run already stay as they are. `metrics`: new ones serve
+        them, at their port + 100.
         """
         known = {broker.id for broker in self.brokers}
         count = max(brokers or 1, len(known))
@@ -187,7 +203,10 @@ class LocalCluster:
             zookeeper = self.zookeeper.connect
         for broker in resting:
             given_port = ports[broker.id] if port is not None or broker.id not in known else None
-            broker.configure(zookeeper or "", given_port, _local_settings(count), settings)
+            defaults = _local_settings(count)
+            if metrics and broker.id not in known:
+                defaults |= _metrics_settings((given_port or _DEFAULT_PORT + broker.id) + _METRICS_PORTS_AFTER)
+            broker.configure(zookeeper or "", given_port, defaults, settings)
             broker.start()
         for broker in wanted:
             broker.await_serving()
@@ -206,8 +225,9 @@ class LocalCluster:
         return broker
 
     def stop(self) -> bool:
-        """Brokers first, one after the other: each hands its partitions to those that are left. Whether anything had
-        been running."""
+        """Brokers before ZooKeeper, one after the other: each hands its partitions to those that are left. Whether
+        anything had been running."""
+        self.console.stop()
         stopped = [broker.stop() for broker in self.brokers]
         return self.zookeeper.stop() or any(stopped)
 

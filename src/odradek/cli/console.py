@@ -8,12 +8,12 @@ import typer
 
 from odradek.base.errors import FatalError
 from odradek.base.logs import configure
+from odradek.cli.console_process import DEFAULT_PORT
 from odradek.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption
 from odradek.cli.usage import WrongUsage, examples
 
 app = typer.Typer(add_completion=False)
 
-DEFAULT_PORT = 8080
 MISSING = "the web console needs NiceGUI: pip install 'odradek[console]'"
 
 

@@ -31,7 +31,7 @@ DEFAULT_DATA = Path("odradek-data")
 @up.command(
     epilog=examples(
         "odradek up",
-        "odradek up --brokers 3",
+        "odradek up --brokers 3 --lab",
         "odradek up --port 19092 --data /tmp/trial --detach",
         "odradek up --set log.retention.hours=1",
     )
@@ -51,9 +51,15 @@ def up_command(
         typer.Option("--zookeeper", metavar="HOST:PORT,…", help="An ensemble to use.", show_default="an embedded one"),
     ] = None,
     console: Annotated[
-        int | None, typer.Option("--console", metavar="PORT", help="The web console's port (not in this version).")
+        int | None,
+        typer.Option(
+            "--console", metavar="PORT", min=1, max=65535, help="The web console's port.", show_default="8080"
+        ),
     ] = None,
     no_console: Annotated[bool, typer.Option("--no-console", help="Without the web console.")] = False,
+    lab: Annotated[
+        bool, typer.Option("--lab", help="With the laboratory in the console: crash brokers by a button.")
+    ] = False,
     detach: Annotated[bool, typer.Option("--detach", help="Leave it running and return.")] = False,
     settings: Annotated[
         list[str] | None,
@@ -61,13 +67,15 @@ def up_command(
     ] = None,
 ) -> None:
     """Start ZooKeeper and brokers, or resume what the directory holds; Ctrl-C stops it cleanly."""
-    if console is not None and not no_console:
-        raise WrongUsage("the web console comes with a later version; leave --console out")
+    if console is not None and no_console:
+        raise WrongUsage("--console and --no-console exclude each other", "--console")
     overrides = _parse_settings(settings or [])
     cluster = LocalCluster(data)
     with _stopped_by_signals(cluster):
-        cluster.start(zookeeper, port, overrides, brokers)
+        cluster.start(zookeeper, port, overrides, brokers, metrics=not no_console)
         print(f"bootstrap.servers={cluster.bootstrap_servers}", flush=True)
+        if not no_console:
+            print(cluster.console.start(cluster.bootstrap_servers, console, lab=lab), file=sys.stderr)
         if detach:
             print(f"running in the background; stop it with: odradek down --data {data}", file=sys.stderr)
             return

@@ -51,7 +51,7 @@ def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
         (["broker", "a", "b"], "unexpected argument 'b'"),
         (["broker", "a", "--override", "x"], "--override takes KEY=VALUE, not 'x'"),
         (["broker", "a", "--override"], "--override takes KEY=VALUE"),
-        (["up", "--console", "8080"], "the web console comes with a later version"),
+        (["up", "--console", "8080", "--no-console"], "--console and --no-console exclude each other"),
         (["up", "--set", "x"], "'x' is not KEY=VALUE"),
         (["up", "--nosuch"], "No such option: --nosuch"),
     ],

@@ -5,10 +5,10 @@ from nicegui import ui
 from odradek.console.console import Console
 from odradek.console.feeds import Reading
 from odradek.console.live import Act, Live
-from odradek.console.markup import Html, tag
+from odradek.console.markup import tag
 from odradek.console.page import follow, off_loop, page
 from odradek.console.readings.history import HistoryState
-from odradek.console.views.history import heading, moments_html, picture_html, timeline
+from odradek.console.views.history import brokers_html, heading, moments_html, partitions_html, timeline
 from odradek.recorder.picture import Picture
 
 
@@ -50,9 +50,11 @@ class _Replay:
                 self._button("›", 1, "Later")
                 ui.button("Now", on_click=self._now).props("flat dense no-caps")
         ui.html("<h2>The cluster at that moment</h2>", sanitize=False)
-        self._picture = Live(on_act=self._turn)
+        self._brokers = Live()
         ui.html("<h2>What happened, and why</h2>", sanitize=False)
         self._moments = Live(on_act=self._choose)
+        ui.html("<h2>Partitions then</h2>", sanitize=False)
+        self._partitions = Live(on_act=self._turn)
 
     def _button(self, text: str, step: int, label: str) -> None:
         ui.button(text, on_click=lambda: self._go(self._at + step)).props(f'flat dense aria-label="{label}"')
@@ -61,7 +63,7 @@ class _Replay:
         async def render(reading: Reading[HistoryState]) -> None:
             if reading.value is None or not reading.value.moments:
                 said = reading.problem or "Nothing is recorded yet."
-                self._picture.show(tag("div", said, cls="card empty"))
+                self._brokers.show(tag("div", said, cls="card empty"))
                 return
             self._state = reading.value
             last = len(reading.value.moments) - 1
@@ -104,16 +106,12 @@ class _Replay:
             return
         item = state.moments[at]
         known = sorted({entry.broker for entry in state.entries})
-        html = await off_loop(lambda: _picture(state, at, known, self._text, self._page))
+        picture = await off_loop(lambda: Picture.at(state.entries[: item.place + 1]))
         if at != self._at:
             return  # somebody slid on meanwhile
         self._heading.show(heading(item, at, len(state.moments)))
         self._timeline.show(timeline(state.moments, at))
-        self._picture.show(html)
+        brokers = sorted({*known, *picture.brokers})
+        self._brokers.show(brokers_html(picture, brokers))
         self._moments.show(moments_html(state.moments, at))
-
-
-def _picture(state: HistoryState, at: int, known: list[int], text: str, number: int) -> Html:
-    item = state.moments[at]
-    picture = Picture.at(state.entries[: item.place + 1])
-    return picture_html(picture, sorted({*known, *picture.brokers}), item, text, number)
+        self._partitions.show(partitions_html(picture, brokers, item, self._text, self._page))

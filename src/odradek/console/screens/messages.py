@@ -52,7 +52,7 @@ class _Browser:
             self._at = ui.input("Offset", value=offset).style("width: 190px")
             self._part = ui.select(_PARTS, label="Filter", value="any", on_change=self._shape)
             self._name = ui.input("Name").style("width: 130px")
-            self._equals = ui.select({"has": "has", "is": "is"}, value="has").style("width: 70px")
+            self._equals = ui.select({"has": "has", "is": "is"}, value="has").style("width: 88px")
             self._text = ui.input("Text").style("width: 170px")
             for field in (
                 self._topic,

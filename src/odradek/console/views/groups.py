@@ -105,7 +105,7 @@ def lags_table(detail: GroupDetail, number: int) -> Html:
             count(lag.end),
             tag("span", count(lag.lag), cls="warn" if lag.lag else ""),
             meter((lag.lag or 0) / top if top else 0),
-            duration(detail.ages_ms.get(lag.tp, 0 if lag.lag == 0 else None)) if lag.tp else "",
+            duration(detail.ages_ms.get(lag.tp)) if lag.tp else "",
             tag("span", lag.member.client_id if lag.member else "nobody", cls="" if lag.member else "faint"),
         )
         for lag in lags[page.window]

@@ -6,6 +6,7 @@ from odradek.console.markup import Html, tag, together
 from odradek.console.readings.history import Moment
 from odradek.console.views.figures import clock_time, moment, plural
 from odradek.console.views.parts import Column, chip, paged, pager, replica_marks, table
+from odradek.model.topic_names import is_internal
 from odradek.recorder.picture import Picture
 
 _EFFECTS_SHOWN = 6
@@ -61,17 +62,28 @@ def heading(item: Moment, place: int, total: int) -> Html:
         tag("b", moment(item.time_ms), cls="mono"),
         tag("span", f"moment {place + 1} of {total}", cls="soft"),
         tag("b", item.title),
+        tag("span", summary(item), cls="bad" if item.tone else "soft"),
         cls="row-of",
         style="align-items:baseline;gap:16px",
     )
 
 
-def picture_html(picture: Picture, known: Sequence[int], item: Moment, text: str, number: int) -> Html:
-    """The cluster as the controller knew it then."""
-    boxes = [_broker_box(picture, broker) for broker in known]
+def summary(item: Moment) -> str:
+    """The effects in a line: all of them where they are few."""
+    shown = "; ".join(item.effects[:2])
+    return f"{shown}; and {len(item.effects) - 2} more" if len(item.effects) > 2 else shown
+
+
+def brokers_html(picture: Picture, known: Sequence[int]) -> Html:
+    """The brokers as the controller knew them then."""
+    return tag("div", [_broker_box(picture, broker) for broker in known], cls="brokers")
+
+
+def partitions_html(picture: Picture, known: Sequence[int], item: Moment, text: str, number: int) -> Html:
+    """Those that changed at that moment first, internal topics last."""
     words = text.lower().split()
     found = [(tp, p) for tp, p in sorted(picture.partitions.items()) if all(word in str(tp).lower() for word in words)]
-    found.sort(key=lambda pair: str(pair[0]) not in item.touched)
+    found.sort(key=lambda pair: (str(pair[0]) not in item.touched, is_internal(pair[0].topic)))
     page = paged(len(found), number)
     dead = frozenset(known) - frozenset(picture.brokers)
     rows = [
@@ -89,14 +101,9 @@ def picture_html(picture: Picture, known: Sequence[int], item: Moment, text: str
         Column("Leader", numeric=True),
         Column("Epoch", numeric=True),
         Column("Replicas"),
-        Column(""),
+        Column("", small=False),
     ]
-    return together(
-        tag("div", boxes, cls="brokers"),
-        tag("h2", "Partitions then"),
-        table(columns, rows, empty="There was no partition yet."),
-        pager(page),
-    )
+    return together(table(columns, rows, empty="There was no such partition."), pager(page))
 
 
 def _broker_box(picture: Picture, broker: int) -> Html:
@@ -104,7 +111,7 @@ def _broker_box(picture: Picture, broker: int) -> Html:
     leads = sum(p.leader == broker for p in picture.partitions.values())
     in_sync = sum(broker in p.isr for p in picture.partitions.values())
     held = sum(broker in (p.replicas or p.isr) for p in picture.partitions.values())
-    role = chip(f"controller, epoch {picture.controller_epoch}", "accent") if picture.controller == broker else None
+    role = chip(f"controller · {picture.controller_epoch}", "accent") if picture.controller == broker else None
     return tag(
         "div",
         tag("div", f"Broker {broker}", role if live else chip("gone", "bad"), cls="name"),
@@ -118,7 +125,7 @@ def _broker_box(picture: Picture, broker: int) -> Html:
 def moments_html(moments: Sequence[Moment], at: int) -> Html:
     """Those around the chosen one, youngest first; each with its chain of causes."""
     low, high = max(0, at - _AROUND), min(len(moments), at + _AROUND + 1)
-    return tag("div", [_moment_html(moments[i], i, at) for i in reversed(range(low, high))], cls="card table")
+    return tag("div", [_moment_html(moments[i], i, at) for i in reversed(range(low, high))], cls="card table moments")
 
 
 def _moment_html(item: Moment, place: int, at: int) -> Html:

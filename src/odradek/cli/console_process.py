@@ -1,0 +1,37 @@
+"""The web console that `odradek up` starts beside the brokers, and finds again through their directory.
+
+DIR/console.log, .pid     its output and its process
+"""
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from odradek.base.owned_process import OwnedProcess
+from odradek.zk.server import port_is_taken
+
+DEFAULT_PORT = 8080
+_STOP_SECONDS_MAX = 5.0
+
+
+class LocalConsole:
+    def __init__(self, data: Path) -> None:
+        self._data = data
+        self._process = OwnedProcess(data / "console.pid", data)
+
+    def start(self, bootstrap: str, port: int | None, *, lab: bool) -> str:
+        """Starts it, or says why not; one line for the person who started the cluster. It never fails a cluster."""
+        if self._process.pid() is not None:
+            return "the web console runs already"
+        if find_spec("nicegui") is None:
+            return "no web console: it needs NiceGUI, pip install 'odradek[console]'"
+        wanted = DEFAULT_PORT if port is None else port
+        if port_is_taken(wanted):
+            return f"no web console: port {wanted} is taken; choose another with --console PORT"
+        command = [sys.executable, "-m", "odradek", "console", "--bootstrap-server", bootstrap, "--port", str(wanted)]
+        command += ["--data", str(self._data), *(["--lab"] if lab else [])]
+        self._process.spawn(command, self._data / "console.log")
+        return f"console: http://127.0.0.1:{wanted}/"
+
+    def stop(self) -> bool:
+        return self._process.stop(_STOP_SECONDS_MAX)
