@@ -29,7 +29,7 @@ class ChangeDialog:
         with ui.dialog().props("persistent") as self._dialog, ui.card().classes("roomy" if roomy else ""):
             ui.label(title).classes("dialog-title").props("role=heading")
             self.form = ui.element("div").classes("form")
-            self.below = ui.element("div").classes("w-full")
+            self.below = ui.element("div").classes("below")
             self._sentence = ui.label("").classes("will danger" if danger else "will")
             self._fault = ui.label("").classes("fault").props("role=alert")
             with ui.element("div").classes("dialog-acts"):
@@ -45,7 +45,7 @@ class ChangeDialog:
         make = ui.textarea if area else ui.input
         with self.form:
             field = make(label, value=value, validation=check, on_change=self._say).props(
-                "outlined dense no-error-icon"
+                "outlined dense no-error-icon hide-bottom-space"
             )
         if full or area:
             field.classes("full")

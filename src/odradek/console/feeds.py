@@ -57,12 +57,15 @@ class Feed(Generic[T]):
         self._thread: threading.Thread | None = None
         self._hurry = threading.Event()
         self.reading: Reading[T] = Reading()
+        self.is_fresh = False
+        """Whether it was read since somebody began to look, this time."""
 
     def want(self) -> Reading[T]:
         """The last reading; keeps the feed alive for a few seconds more."""
         with self._lock:
             self._wanted_until_ms = self._clock.monotonic_ms() + LEASE_MS
             if self._thread is None:
+                self.is_fresh = False
                 self._thread = threading.Thread(target=self._run, name=f"feed {self.name}", daemon=True)
                 self._thread.start()
         return self.reading
@@ -86,6 +89,7 @@ class Feed(Generic[T]):
                         return
                 began = self._clock.monotonic_ms()
                 self._take(client)
+                self.is_fresh = True
                 took = self._clock.monotonic_ms() - began
                 self._hurry.wait(max(self._interval_ms, took * _SHARE_OF_TIME) / 1000)
                 self._hurry.clear()

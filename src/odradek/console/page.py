@@ -101,12 +101,8 @@ def _bar(console: Console, screen: str) -> Html:
 
 
 async def follow(feeds: Sequence[Feed[Any]], render: Callable[..., Awaitable[None] | None]) -> None:
-    """Calls `render` with the readings of the feeds, now and whenever one of them is new. The page comes with its first
-    reading where that takes no longer than an eye notices."""
-    for _ in range(int(_FIRST_SIGHT_S / 0.02)):
-        if all(feed.want().version for feed in feeds):
-            break
-        await asyncio.sleep(0.02)
+    """Calls `render` with the readings of the feeds, now and whenever one of them is new."""
+    await first_sight(*feeds)
     seen: list[int] = []
 
     async def tick() -> None:
@@ -120,6 +116,16 @@ async def follow(feeds: Sequence[Feed[Any]], render: Callable[..., Awaitable[Non
 
     await tick()
     ui.timer(_TICK_S, tick)
+
+
+async def first_sight(*feeds: Feed[Any]) -> None:
+    """The page comes with its first reading, where that takes no longer than an eye notices."""
+    for _ in range(int(_FIRST_SIGHT_S / 0.02)):
+        for feed in feeds:
+            feed.want()
+        if all(feed.is_fresh for feed in feeds):
+            return
+        await asyncio.sleep(0.02)
 
 
 async def off_loop(work: Callable[[], T]) -> T:

@@ -5,7 +5,7 @@ so what came before is not needed.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,8 @@ from odradek.recorder.picture import PartitionPicture, Picture
 
 _FILES_OF_EACH = 2
 _MOMENTS_MAX = 2_000
-_CHAIN_MAX = 40
+_LINKS_OF_A_KIND = 8
+_TELLING = frozenset({Kind.MOVE, Kind.SEND, Kind.WRITE, Kind.REPORT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +88,8 @@ def moments(entries: Sequence[Entry]) -> list[Moment]:
             continue
         effects = _effects(entry, before_brokers, before_controller, before, picture)
         key = (entry.broker, entry.cause if entry.cause is not None else entry.seq)
-        draft = drafts.get(key)
-        if draft is None:
-            if not effects and entry.kind != Kind.LIFE and entry.kind != Kind.SESSION:
-                draft_needed = entry.kind == Kind.EVENT
-                if draft_needed:
-                    drafts[key] = _Draft(causes.get(key, entry))
-                continue
-            draft = drafts[key] = _Draft(causes.get(key, entry))
-        draft.add(entry, place, effects)
+        if effects or entry.kind == Kind.EVENT or key in drafts:
+            drafts.setdefault(key, _Draft(causes.get(key, entry))).add(entry, place, effects)
     told = [draft.moment() for draft in drafts.values() if draft.effects]
     return sorted(told, key=lambda moment: moment.place)
 
@@ -106,7 +100,7 @@ class _Draft:
         self.place = 0
         self.time_ms = cause.time_ms
         self.effects: list[str] = []
-        self.chain: list[str] = []
+        self.links: dict[tuple[str, str], list[str]] = defaultdict(list)
         self.touched: set[str] = set()
         self.is_bad = False
 
@@ -119,8 +113,17 @@ class _Draft:
         self.is_bad |= any(
             word in effect for effect in effects for word in (" left", "no leader", "shrank", "stopped", "lost")
         )
-        if entry.kind in (Kind.MOVE, Kind.SEND, Kind.WRITE, Kind.REPORT) and len(self.chain) < _CHAIN_MAX:
-            self.chain.append(_link(entry))
+        if entry.kind in _TELLING:
+            of_kind = self.links[entry.kind, entry.what]
+            of_kind.append(_link(entry))
+
+    def _chain(self) -> Iterator[str]:
+        """Of each kind of step the first few: a broker's death moves thousands of partitions."""
+        for (kind, what), links in self.links.items():
+            yield from links[:_LINKS_OF_A_KIND]
+            more = len(links) - _LINKS_OF_A_KIND
+            if more > 0:
+                yield f"… and {more:,} more: {kind} {what}"
 
     def moment(self) -> Moment:
         return Moment(
@@ -128,8 +131,8 @@ class _Draft:
             self.place,
             _title(self.cause),
             "bad" if self.is_bad else "",
-            tuple(self.effects),
-            tuple(self.chain),
+            tuple(sorted(self.effects, key=lambda effect: effect.startswith("__"))),
+            tuple(self._chain()),
             frozenset(self.touched),
         )
 

@@ -10,7 +10,7 @@ from odradek.console.dialogs import ChangeDialog
 from odradek.console.experiment import Experiment
 from odradek.console.feeds import Reading
 from odradek.console.live import Act, Live
-from odradek.console.page import follow, page, perform, told
+from odradek.console.page import first_sight, follow, page, perform, told
 from odradek.console.readings.cluster import ClusterState
 from odradek.console.readings.coordination import CoordinationState
 from odradek.console.readings.topic import TopicDetail
@@ -46,6 +46,7 @@ async def _show(console: Console, machine: Machine, experiment: Experiment, topi
     )
     brokers = Live(on_act=act)
     ui.html("<h2>Watched topic</h2>", sanitize=False)
+    await first_sight(console.cluster)
     reading = console.cluster.want()
     names = [name for name, state in reading.value.topics.items() if not state.is_internal] if reading.value else []
     chosen = topic if topic in names else next(iter(sorted(names)), "")

@@ -14,7 +14,7 @@ from odradek.console.dialogs import ChangeDialog
 from odradek.console.feeds import plainly
 from odradek.console.live import Live
 from odradek.console.markup import Html, tag
-from odradek.console.page import off_loop, page, perform
+from odradek.console.page import first_sight, off_loop, page, perform
 from odradek.console.readings.records import Filter, From, Part, Query, browse
 from odradek.console.views.records import parse_headers, parse_value, parse_when, records_html
 from odradek.network.broker_client import ConnectionFailed
@@ -28,6 +28,7 @@ def register(console: Console) -> None:
     @ui.page("/messages")
     async def messages_page(topic: str = "", partition: str = "", offset: str = "") -> None:
         with page(console, "Messages"):
+            await first_sight(console.cluster)
             await _Browser(console, topic, partition, offset).show()
 
 

@@ -26,7 +26,7 @@ def draft_html(draft: Draft, page_number: int, *, read_only: bool) -> Html:
         for risk in forecast.risks
     ]
     problems = [tag("div", tag("b", "impossible"), tag("span", text), cls="banner bad") for text in draft.problems]
-    run = None if read_only else button("Run this plan", "run", cls="btn main", disabled=bool(draft.problems))
+    run = None if read_only else button("Run this plan", "run", cls="btn primary", disabled=bool(draft.problems))
     return together(
         tag(
             "div",

@@ -1,0 +1,116 @@
+"""A real cluster of three brokers, a console process before it, and Chromium to look at it."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.error import URLError
+from urllib.parse import urlsplit
+from urllib.request import urlopen
+
+import pytest
+
+from odradek.testing import OdradekCluster
+from odradek.zk.server import free_port
+
+PATIENCE_S = 60
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+@dataclass
+class ConsoleProcess:
+    url: str
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def stop(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+def start_console(directory: Path, *arguments: str, **environment: str) -> ConsoleProcess:
+    port = free_port()
+    log = directory / f"console-{port}.log"
+    command = [sys.executable, "-m", "odradek", "console", "--port", str(port), *arguments]
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command,
+            stdout=output,
+            stderr=output,
+            env={**os.environ, "ODRADEK_STATE_DIR": str(directory), **environment},
+        )
+    console = ConsoleProcess(f"http://127.0.0.1:{port}", process, log)
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            urlopen(console.url, timeout=5).close()
+            return console
+        except (URLError, OSError):
+            if process.poll() is not None or time.monotonic() > deadline:
+                console.stop()
+                pytest.fail(f"the console did not start: {log.read_text()}")
+            time.sleep(0.1)
+
+
+@pytest.fixture(scope="session")
+def three_brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OdradekCluster]:
+    pytest.importorskip("nicegui", reason="the console needs odradek[console]")
+    cluster = OdradekCluster(tmp_path_factory.mktemp("console-cluster"), brokers=3)
+    try:
+        cluster.start_all()
+        yield cluster
+    finally:
+        cluster.stop_all()
+
+
+@pytest.fixture(scope="session")
+def console(three_brokers: OdradekCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsoleProcess]:
+    arguments = ["--bootstrap-server", three_brokers.bootstrap_servers, "--data", str(three_brokers.data_dir), "--lab"]
+    process = start_console(tmp_path_factory.mktemp("console"), *arguments)
+    yield process
+    process.stop()
+
+
+@dataclass
+class Seen:
+    """What a page did that it should not have done."""
+
+    hosts: set[str] = field(default_factory=set)
+    faults: list[str] = field(default_factory=list)
+
+
+@pytest.fixture(scope="session")
+def chromium():  # type: ignore[no-untyped-def]
+    playwright = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright")
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium on this machine (apt-get install chromium)")
+    with playwright.sync_playwright() as engine:
+        browser = engine.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(chromium, console):  # type: ignore[no-untyped-def]
+    """A fresh browser on the console. Whatever the test does, the page asks no other host and runs nothing foreign."""
+    context = chromium.new_context(base_url=console.url, viewport={"width": 1280, "height": 860})
+    context.set_default_timeout(PATIENCE_S * 1000)
+    page = context.new_page()
+    seen = Seen()
+    page.on("request", lambda request: seen.hosts.add(urlsplit(request.url).netloc))
+    page.on("websocket", lambda socket: seen.hosts.add(urlsplit(socket.url).netloc))
+    page.on("pageerror", lambda error: seen.faults.append(str(error)))
+    page.on("dialog", lambda dialog: (seen.faults.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+    yield page
+    assert seen.hosts - {""} == {urlsplit(console.url).netloc}
+    assert not seen.faults
+    context.close()

@@ -1,0 +1,223 @@
+"""Every screen, clicked through in a real browser against a real cluster, in the order of a day's work."""
+
+import json
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+
+from odradek.testing import OdradekCluster
+
+PATIENCE_S = 60
+
+expect = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright").expect
+expect.set_options(timeout=PATIENCE_S * 1000)
+
+
+@pytest.fixture(scope="module")
+def admin(three_brokers: OdradekCluster) -> AdminClient:
+    return AdminClient({"bootstrap.servers": three_brokers.bootstrap_servers, "log_level": 0})
+
+
+def _create(admin: AdminClient, name: str, partitions: int = 3, replicas: int = 3) -> None:
+    admin.create_topics([NewTopic(name, partitions, replicas)])[name].result(30)
+
+
+def _button(page: Any, name: str) -> Any:
+    return page.get_by_role("button", name=name, exact=True)
+
+
+def _confirm(page: Any, name: str) -> None:
+    page.get_by_role("dialog").get_by_role("button", name=name, exact=True).click()
+
+
+def test_a_topic_is_created_and_a_record_written_and_found(page: Any) -> None:
+    page.goto("/topics")
+    _button(page, "Create topic").click()
+    page.get_by_label("Name").fill("no such / name")
+    _confirm(page, "Create")
+    expect(page.get_by_text("contains one or more characters other than")).to_be_visible()
+    page.get_by_label("Name").fill("letters")
+    expect(page.get_by_text("Creates topic letters: 3 partitions × 3 replicas = 9 logs")).to_be_visible()
+    _confirm(page, "Create")
+    page.get_by_role("link", name="letters").click()
+    expect(page.locator(".strip")).to_have_count(3)
+
+    page.goto("/messages?topic=letters")
+    expect(page.get_by_text("No record was found.")).to_be_visible()
+    _button(page, "Produce").click()
+    page.get_by_label("Key (empty: none)").fill("milena")
+    page.get_by_label("Value", exact=True).fill('{"from": "Praha"}')
+    page.get_by_label("Headers, one on a line: name: value").fill("post: morning")
+    _confirm(page, "Produce")
+    record = page.locator("details.record")
+    expect(record).to_have_count(1)
+    record.locator("summary").click()
+    expect(record.locator("pre").first).to_have_text(re.compile(r'\{\s+"from": "Praha"\s+\}'))
+    expect(record).to_contain_text("post: morning")
+
+    page.goto("/")
+    expect(page.get_by_text("create topic letters with 3 partitions × 3 replicas").first).to_be_visible()
+
+
+def test_a_setting_is_changed_and_told_where_it_comes_from(page: Any, admin: AdminClient) -> None:
+    _create(admin, "kept")
+    page.goto("/topics/kept")
+    page.get_by_text("only what is set on the topic").click()
+    row = page.get_by_role("row", name=re.compile("^retention.ms"))
+    expect(row).to_contain_text("default")
+    row.get_by_text("Change").click()
+    page.get_by_label("Value (empty: back to what it is otherwise)").fill("60000")
+    _confirm(page, "Change")
+    expect(row).to_contain_text("60000")
+    expect(row).to_contain_text("topic")
+
+
+def test_records_are_hostile_and_stay_text(page: Any, admin: AdminClient, three_brokers: OdradekCluster) -> None:
+    _create(admin, "hostile", 1)
+    script = "<script>document.title='run'</script><img src=x onerror=alert(1)>"
+    producer = Producer({"bootstrap.servers": three_brokers.bootstrap_servers, "log_level": 0})
+    producer.produce("hostile", key=script, value=script, headers={"<svg onload=alert(2)>": script.encode()})
+    producer.produce("hostile", key=b"\xff\x00\xfe", value=bytes(range(256)))
+    producer.produce("hostile", key="large", value="x" * 900_000)
+    assert producer.flush(30) == 0
+    group = "<b onmouseover=alert(3)>group</b>"
+    consumer = Consumer({"bootstrap.servers": three_brokers.bootstrap_servers, "group.id": group, "log_level": 0})
+    consumer.commit(offsets=[TopicPartition("hostile", 0, 1)], asynchronous=False)
+    consumer.close()
+
+    page.goto("/messages?topic=hostile")
+    records = page.locator("details.record")
+    expect(records).to_have_count(3)
+    for number in range(3):
+        records.nth(number).locator("summary").click()
+    expect(page.locator("body")).to_contain_text(script)
+    expect(page.locator("body")).to_contain_text("00000010  10 11 12")
+    expect(page.locator("body")).to_contain_text("more")
+    page.goto("/groups")
+    page.get_by_role("link", name=group).click()
+    expect(page.locator("h1")).to_have_text(group)
+    page.goto(
+        "/messages?topic=%3Cimg%20src%3Dx%20onerror%3Dalert(4)%3E&partition=%22%3E%3Cscript%3Ealert(5)%3C/script%3E"
+    )
+    expect(page.get_by_role("alert").first).to_be_visible()
+    assert page.title() == "Messages · Odradek"
+    assert page.locator("main img, main svg[onload], main script").count() == 0
+
+
+def test_a_group_shows_its_lag_and_is_reset(page: Any, admin: AdminClient, three_brokers: OdradekCluster) -> None:
+    _create(admin, "parcels", 2)
+    producer = Producer({"bootstrap.servers": three_brokers.bootstrap_servers, "log_level": 0})
+    for number in range(200):
+        producer.produce("parcels", json.dumps({"n": number}), partition=number % 2)
+    assert producer.flush(30) == 0
+    consumer = Consumer({"bootstrap.servers": three_brokers.bootstrap_servers, "group.id": "post", "log_level": 0})
+    consumer.commit(offsets=[TopicPartition("parcels", 0, 30), TopicPartition("parcels", 1, 100)], asynchronous=False)
+    consumer.close()
+
+    page.goto("/groups/post")
+    row = page.locator(".main tr", has_text="parcels-0")
+    expect(row).to_contain_text("70")
+    producer.produce("parcels", "one more", partition=0)
+    assert producer.flush(30) == 0
+    expect(row).to_contain_text("71")
+
+    _button(page, "Reset offsets").click()
+    _button(page, "Preview").click()
+    expect(page.get_by_role("dialog").locator("tr", has_text="parcels-0")).to_contain_text("101")
+    _confirm(page, "Reset")
+    expect(row).to_contain_text("101")
+
+
+def test_a_plan_is_run_and_undone(page: Any, admin: AdminClient) -> None:
+    _create(admin, "movable", 2)
+    page.goto("/reassign")
+    page.get_by_label("Goal").click()
+    page.get_by_role("option", name="Change the number of replicas").click()
+    page.get_by_label("Replicas").fill("2")
+    page.get_by_label("Topics (empty: all)").fill("movable")
+    _button(page, "Plan").click()
+    expect(page.locator("tr", has_text="movable-1")).to_be_visible()
+    page.get_by_text("Run this plan").click()
+    expect(page.get_by_text("Moves replicas of 2 partitions")).to_be_visible()
+    _confirm(page, "Run")
+    completed = page.locator("tr", has_text="completed")
+    expect(completed).to_have_count(1)
+    assert _replicas(admin, "movable") == [2, 2]
+
+    completed.get_by_text("Undo").click()
+    page.get_by_text("Run this plan").click()
+    _confirm(page, "Run")
+    expect(completed).to_have_count(2)
+    assert _replicas(admin, "movable") == [3, 3]
+
+
+def _replicas(admin: AdminClient, topic: str) -> list[int]:
+    return [len(p.replicas) for p in admin.list_topics(topic, 30).topics[topic].partitions.values()]
+
+
+def test_a_broker_is_killed_and_it_can_be_seen_and_replayed(
+    page: Any, admin: AdminClient, three_brokers: OdradekCluster
+) -> None:
+    _create(admin, "watched", 3)
+    page.goto("/lab?topic=watched")
+    strip = page.locator(".strip[data-isr*='2'][data-leader='2']")
+    expect(strip).to_have_count(1)
+    number = strip.get_attribute("data-partition")
+    moved = page.locator(f".strip[data-partition='{number}']")
+    page.locator("[data-broker='2'] button", has_text="Kill").click()
+    _confirm(page, "Kill")
+    expect(moved).not_to_have_attribute("data-leader", "2")
+    expect(moved).not_to_have_attribute("data-isr", re.compile("2"))
+    expect(page.get_by_role("alert").first).to_contain_text("1 broker missing: 2.")
+
+    page.goto("/")
+    expect(page.get_by_role("status")).to_contain_text("Broker 2 gone")
+
+    page.goto("/history")
+    expect(page.locator(".moment", has_text="broker 2 left").first).to_be_visible()
+    here = page.locator(".moment", has_text=f"watched-{number}: leader 2 →").first
+    here.locator("button").click()
+    expect(page.locator(".brokerbox[data-broker='2']")).to_contain_text("gone")
+    here.locator("summary").click()
+    expect(here).to_contain_text("LeaderAndIsr")
+    _step_back_until(page, lambda: "gone" not in page.locator(".brokerbox[data-broker='2']").inner_text())
+
+    page.goto("/lab?topic=watched")
+    page.locator("[data-broker='2'] button", has_text="Start").click()
+    _confirm(page, "Start")
+    expect(moved).to_have_attribute("data-isr", re.compile("2"))
+    page.goto("/topics/watched")
+    _elect_until(page, moved, "2")
+
+
+def _step_back_until(page: Any, is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not is_so():
+        assert time.monotonic() < deadline
+        page.get_by_label("Earlier").click()
+        time.sleep(0.5)
+
+
+def _elect_until(page: Any, strip: Any, leader: str) -> None:
+    """An election finds the replica in sync only when the controller knows it too."""
+    deadline = time.monotonic() + PATIENCE_S
+    while strip.get_attribute("data-leader") != leader:
+        assert time.monotonic() < deadline
+        _button(page, "Elect preferred").click()
+        _confirm(page, "Elect")
+        page.get_by_role("dialog").wait_for(state="detached")
+        time.sleep(1)
+
+
+def test_what_is_not_there_is_said(page: Any) -> None:
+    page.goto("/topics/nowhere")
+    expect(page.get_by_text("topic 'nowhere' does not exist").first).to_be_visible()
+    page.goto("/pipelines")
+    expect(page.get_by_text("no project is known here")).to_be_visible()
+    page.goto("/messages?topic=letters&offset=soon")
+    expect(page.get_by_text("'soon' is not an offset")).to_be_visible()
