@@ -9,9 +9,9 @@ BENCH     ?=
 export ODRADEK_KAFKA_LIB := $(abspath $(KAFKA_LIB))
 export ODRADEK_KAFKAJS   := $(abspath $(KAFKAJS))
 
-.PHONY: setup demo test lint bench soak clean kcat kafka-jars kafkajs
+.PHONY: setup demo test lint bench soak clean kcat chromium kafka-jars kafkajs
 
-setup: $(ENV) kcat kafka-jars kafkajs
+setup: $(ENV) kcat chromium kafka-jars kafkajs
 
 $(ENV): pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -22,6 +22,10 @@ $(ENV): pyproject.toml
 kcat:
 	@command -v kcat >/dev/null || { [ "$$(id -u)" = 0 ] && { apt-get update -qq && apt-get install -qq -y kcat; } >/dev/null 2>&1; } \
 		|| echo "kcat is absent: its tests and figures are skipped (apt-get install kcat)"
+
+chromium:
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && { apt-get update -qq && apt-get install -qq -y chromium; } >/dev/null 2>&1; } \
+		|| echo "chromium is absent: the console's browser tests are skipped (apt-get install chromium)"
 
 kafka-jars:
 	@[ -d $(KAFKA_LIB) ] || mvn -q -B -f tests/kafka/pom.xml dependency:copy-dependencies -DoutputDirectory=$(abspath $(KAFKA_LIB)) \

@@ -1,0 +1,83 @@
+"""The story of a broker's death, from entries as brokers record them."""
+
+import pytest
+
+pytest.importorskip("nicegui", reason="the console needs odradek[console]")
+
+from odradek.client.group_admin import Group, Member
+from odradek.console.readings.group_changes import changed
+from odradek.console.readings.history import moments
+from odradek.console.readings.scrape import Counters, parse
+from odradek.console.views.history import brokers_html, partitions_html
+from odradek.model.topology import TopicPartition
+from odradek.recorder.entry import Entry, Kind
+from odradek.recorder.picture import Picture
+
+BOTH = ({"id": 0}, {"id": 1})
+
+
+def _state(seq: int, cause: int, leader: int, epoch: int, isr: tuple[int, ...]) -> Entry:
+    return Entry(seq, 0, seq, Kind.WRITE, "PartitionState", cause, 1, topic="orders", partition=0, leader=leader,
+                 leader_epoch=epoch, isr=isr, version=epoch)  # fmt: skip
+
+
+STORY = [
+    Entry(1, 0, 1, Kind.TENURE, "Elected", None, 1),
+    Entry(2, 0, 2, Kind.EVENT, "ControllerElected", None, 1),
+    Entry(3, 0, 3, Kind.READ, "Brokers", 2, 1, members=BOTH),
+    Entry(4, 0, 4, Kind.READ, "Assignment", 2, 1, topic="orders", partition=0, replicas=(1, 0)),
+    _state(5, 2, 1, 0, (1, 0)),
+    Entry(6, 0, 6, Kind.EVENT, "BrokersChanged", None, 1),
+    Entry(7, 0, 7, Kind.READ, "Brokers", 6, 1, members=BOTH[:1]),
+    Entry(8, 0, 8, Kind.MOVE, "Moved", 6, 1, text="partition orders-0  ONLINE → OFFLINE", topic="orders", partition=0),
+    _state(9, 6, 0, 1, (0,)),
+    Entry(10, 0, 10, Kind.SEND, "LeaderAndIsr", 6, 1, peer=0, partitions=("orders-0",), count=1),
+]
+
+
+def test_each_event_with_what_came_of_it_and_what_was_done() -> None:
+    told = moments(STORY)
+    assert told[-1].title == "The brokers changed"
+    assert told[-1].effects == (
+        "broker 1 left",
+        "orders-0: leader 1 → broker 0, epoch 1",
+        "orders-0: ISR shrank [1, 0] → [0]",
+    )
+    assert told[-1].tone == "bad"
+    assert told[-1].touched == {"orders-0"}
+    assert told[-1].chain == (
+        "partition orders-0  ONLINE → OFFLINE",
+        "wrote PartitionState of orders-0 if version is 0",
+        "told broker 0: LeaderAndIsr about orders-0",
+    )
+
+
+def test_the_cluster_is_drawn_as_it_was() -> None:
+    before, after = moments(STORY)[-2:]
+    for item, leads, gone in ((before, 1, 0), (after, 0, 1)):
+        picture = Picture.at(STORY[: item.place + 1])
+        html = brokers_html(picture, [0, 1])
+        assert f'data-broker="1" data-leads="{leads}"' in html
+        assert html.count("gone") == gone
+    assert "changed just now" in partitions_html(Picture.at(STORY), [0, 1], after, "", 1)
+
+
+def test_a_group_is_told_of_by_what_changed_between_two_looks() -> None:
+    tp = TopicPartition("orders", 0)
+    karl, ottla = Member("m1", None, "karl", "/10.0.0.1", (tp,)), Member("m2", None, "ottla", "/10.0.0.2", (tp,))
+    before = Group("g", "Stable", "range", 0, ("h", 1), (karl,))
+    now = Group("g", "Stable", "range", 2, ("h", 1), (ottla,))
+    assert [seen.what for seen in changed(before, now, 5)] == [
+        "karl/10.0.0.1 left",
+        "ottla/10.0.0.2 joined",
+        "its coordinator moved from broker 0 to 2",
+        "1 partitions changed hands, 0 are newly read",
+    ]
+    assert changed(None, now, 5) == []
+
+
+def test_only_the_brokers_own_counters_are_taken_from_its_metrics() -> None:
+    name = "kafka_server_brokertopicmetrics_"
+    text = f'{name}bytesin_total 7.0\n{name}bytesin_total{{topic="a"}} 3.0\n{name}bytesout_total 9.0\n'
+    assert parse(text) == Counters(7.0, 9.0)
+    assert parse("nothing of ours 1\n") is None
