@@ -10,6 +10,7 @@ from odradek.console.dialogs import ChangeDialog
 from odradek.console.experiment import Experiment
 from odradek.console.feeds import Reading
 from odradek.console.live import Act, Live
+from odradek.console.markup import link
 from odradek.console.page import first_sight, follow, page, perform, told
 from odradek.console.readings.cluster import ClusterState
 from odradek.console.readings.coordination import CoordinationState
@@ -49,10 +50,12 @@ async def _show(console: Console, machine: Machine, experiment: Experiment, topi
     await first_sight(console.cluster)
     reading = console.cluster.want()
     names = [name for name, state in reading.value.topics.items() if not state.is_internal] if reading.value else []
-    chosen = topic if topic in names else next(iter(sorted(names)), "")
-    ui.select(sorted(names), value=chosen or None, on_change=lambda e: ui.navigate.to(f"/lab?topic={e.value}")).props(
-        'outlined dense aria-label="Watched topic"'
-    ).style("max-width: 300px; margin-bottom: 12px")
+    chosen = topic or next(iter(sorted(names)), "")
+    ui.select(
+        sorted({*names, *filter(None, [topic])}),
+        value=chosen or None,
+        on_change=lambda e: ui.navigate.to(link("lab", topic=e.value)),
+    ).props('outlined dense aria-label="Watched topic"').style("max-width: 300px; margin-bottom: 12px")
     strips = Live()
     ui.html(
         "<h2>Rebalances in three designs</h2><p class='note'>Every member decides, in ZooKeeper; one coordinates, in "
