@@ -32,6 +32,7 @@ class Asking:
             metadata=stage.metadata,
             config=stage.config,
             fetch_sessions=FetchSessions(10, 100_000, stage.clock),
+            quotas=SimpleNamespace(is_limiting=False),
         )
 
     def context(self, version: int, answered: list[Any]) -> RequestContext:
