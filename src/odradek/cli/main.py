@@ -46,6 +46,7 @@ COMMANDS = {
     "console": Command("odradek.cli.console", "app", "see the cluster in the browser, and run it from there"),
     "pipeline": Command("odradek.cli.pipeline", "app", "data pipelines on Spark: from topics to tables and back"),
     "lab": Command("odradek.lab.command", "app", "experiments: rebalances, elections, and the benchmark"),
+    "completion": Command("odradek.cli.completion", "app", "print the script that makes a shell complete our commands"),
     "demo": Command(
         "odradek.demo.command", "app", "a cluster, a shop and a pipeline; a broker dies; the books are checked"
     ),

@@ -19,12 +19,20 @@ from odradek.cli.output import (
     print_rows,
 )
 from odradek.cli.record_text import parse_name_value_pairs
-from odradek.cli.topic_selection import parse_replica_assignment, select_topics
+from odradek.cli.topic_selection import parse_numbers, parse_replica_assignment, partitions_of, select_topics
 from odradek.cli.usage import WrongUsage, examples
 from odradek.cli.verbs import VerbGroup
 from odradek.cli.watch import watchable
 from odradek.client.cluster_client import ClusterClient, TopicState
-from odradek.client.topic_admin import CLUSTER_DEFAULT, add_partitions, create_topic, delete_topic, topic_configs
+from odradek.client.record_deletion import HIGH_WATERMARK, delete_records
+from odradek.client.topic_admin import (
+    CLUSTER_DEFAULT,
+    add_partitions,
+    create_topic,
+    delete_topic,
+    min_isr,
+    topic_configs,
+)
 
 app = typer.Typer(
     cls=VerbGroup,
@@ -34,6 +42,7 @@ app = typer.Typer(
     epilog=examples(
         "odradek topics create orders --partitions 3 --config retention.ms=3600000",
         "odradek topics describe orders",
+        "odradek topics delete-records orders --before 1000",
         "odradek topics --list --exclude-internal --format json",
     ),
 )
@@ -98,6 +107,12 @@ def describe(
     unavailable_partitions: Annotated[
         bool, typer.Option("--unavailable-partitions", help="Only partitions without a leader.")
     ] = False,
+    under_min_isr_partitions: Annotated[
+        bool, typer.Option("--under-min-isr-partitions", help="Only partitions with too few replicas in sync.")
+    ] = False,
+    at_min_isr_partitions: Annotated[
+        bool, typer.Option("--at-min-isr-partitions", help="Only partitions with just enough replicas in sync.")
+    ] = False,
     topics_with_overrides: Annotated[
         bool, typer.Option("--topics-with-overrides", help="Only topics with configs of their own, without partitions.")
     ] = False,
@@ -110,15 +125,22 @@ def describe(
     with ClusterClient(bootstrap_server) as client:
         topics = _existing(client, _one_of(name, topic), if_exists, exclude_internal)
         configs = topic_configs(client, [state.name for state in topics])
-    described = [_described(state, configs[state.name]) for state in topics]
+        needed = min_isr(client, [state.name for state in topics])
+    described = [_described(state, configs[state.name], needed[state.name]) for state in topics]
     if topics_with_overrides:
         described = [row for row in described if row["configs"]]
         print_rows(described, ("topic", "configs"), output, empty="no topic has configs of its own")
         return
-    if under_replicated_partitions or unavailable_partitions:
-        flag = "under_replicated" if under_replicated_partitions else "unavailable"
-        rows = [row for item in described for row in _partition_rows(item) if row[flag]]
-        print_rows(rows, _PARTITION_COLUMNS, output, empty=f"no partition is {flag.replace('_', '-')}")
+    reports = {
+        "under_replicated": under_replicated_partitions,
+        "unavailable": unavailable_partitions,
+        "under_min_isr": under_min_isr_partitions,
+        "at_min_isr": at_min_isr_partitions,
+    }
+    if flags := [name for name, is_wanted in reports.items() if is_wanted]:
+        rows = [row for item in described for row in _partition_rows(item) if any(row[flag] for flag in flags)]
+        told = " or ".join(flag.replace("_", " ") for flag in flags)
+        print_rows(rows, _PARTITION_COLUMNS, output, empty=f"no partition is {told}")
         return
     _print_described(described, output)
 
@@ -213,6 +235,41 @@ def delete(
             _tell(output, state.name, "deleted", _shape(state))
 
 
+@app.command("delete-records")
+def delete_old_records(
+    before: Annotated[
+        str, typer.Option("--before", metavar="OFFSET|latest", help="Delete what is older; latest: everything.")
+    ],
+    name: Name = None,
+    topic: PatternOption = None,
+    partitions: Annotated[
+        str, typer.Option("--partitions", metavar="N,…", help="Only in these.", show_default="all")
+    ] = "",
+    bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Delete the oldest records of a topic, for good."""
+    wanted = _required(_one_of(name, topic))
+    if before != "latest" and not before.isdecimal():
+        raise WrongUsage(f"'{before}' is neither an offset nor latest", "--before")
+    numbers = parse_numbers(partitions, "--partitions")
+    with ClusterClient(bootstrap_server) as client:
+        chosen = partitions_of(client.topics(), [f"{wanted}:{number}" for number in sorted(numbers)] or [wanted])
+        results = delete_records(client, dict.fromkeys(chosen, HIGH_WATERMARK if before == "latest" else int(before)))
+    rows = [
+        {
+            "topic": tp.topic,
+            "partition": tp.partition,
+            "first_offset": result if isinstance(result, int) else None,
+            "result": "deleted" if isinstance(result, int) else result.message,
+        }
+        for tp, result in sorted(results.items())
+    ]
+    print_rows(rows, ("topic", "partition", "first_offset", "result"), output)
+    if any(row["first_offset"] is None for row in rows):
+        raise typer.Exit(1)
+
+
 def _existing(
     client: ClusterClient, wanted: str | None, if_exists: bool, exclude_internal: bool = False
 ) -> list[TopicState]:
@@ -224,7 +281,7 @@ def _existing(
         raise
 
 
-def _described(state: TopicState, configs: dict[str, str | None]) -> dict[str, object]:
+def _described(state: TopicState, configs: dict[str, str | None], min_isr: int) -> dict[str, object]:
     return {
         "topic": state.name,
         "topic_id": str(state.topic_id),
@@ -241,6 +298,8 @@ def _described(state: TopicState, configs: dict[str, str | None]) -> dict[str, o
                 "offline_replicas": list(partition.offline_replicas),
                 "under_replicated": partition.is_under_replicated,
                 "unavailable": not partition.is_available,
+                "under_min_isr": len(partition.isr) < min_isr,
+                "at_min_isr": len(partition.isr) == min_isr,
             }
             for partition in state.partitions
         ],

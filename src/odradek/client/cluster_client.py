@@ -19,6 +19,7 @@ from odradek.protocol.messages.metadata import MetadataRequest, MetadataRequestT
 from odradek.protocol.schema import Request, Response
 
 DEFAULT_TIMEOUT_MS = 30_000
+_CONNECT_TIMEOUT_MS = 5_000  # three brokers that are gone are told of within the timeout
 _FIRST_BACKOFF_MS = 50
 _MAX_BACKOFF_MS = 1_000
 # A change that was refused with one of these has not been made, so it can be asked for again.
@@ -212,7 +213,12 @@ class ClusterClient:
     def _connection(self, address: tuple[str, int]) -> BrokerClient:
         connection = self._connections.get(address)
         if connection is None:
-            connection = BrokerClient(*address, client_id=self.client_id, timeout_ms=self.timeout_ms)
+            connection = BrokerClient(
+                *address,
+                client_id=self.client_id,
+                timeout_ms=self.timeout_ms,
+                connect_timeout_ms=min(self.timeout_ms, _CONNECT_TIMEOUT_MS),
+            )
             self._connections[address] = connection
         return connection
 

@@ -33,14 +33,22 @@ class UnsupportedByBroker(Exception):
 
 
 class BrokerClient:
-    def __init__(self, host: str, port: int, client_id: str | None = "odradek", timeout_ms: int = 30_000) -> None:
-        """Connects and asks for the broker's versions."""
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        client_id: str | None = "odradek",
+        timeout_ms: int = 30_000,
+        connect_timeout_ms: int | None = None,
+    ) -> None:
+        """Connects and asks for the broker's versions. Connecting may take as long as anything else, unless told."""
         self.address = f"{host}:{port}"
         self._client_id = client_id
         self._timeout_ms = timeout_ms
         self._correlation_id = 0
         try:
-            self._socket = socket.create_connection((host, port), timeout_ms / 1000)
+            self._socket = socket.create_connection((host, port), (connect_timeout_ms or timeout_ms) / 1000)
+            self._socket.settimeout(timeout_ms / 1000)
         except OSError as error:
             detail = "the connection timed out" if isinstance(error, TimeoutError) else error.strerror or str(error)
             raise ConnectionFailed(f"no broker answers at {self.address}: {detail}") from error

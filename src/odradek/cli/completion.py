@@ -1,0 +1,149 @@
+"""`odradek completion bash|zsh|fish`: what a shell needs to complete commands, options, topics and groups.
+
+The shell's script asks `odradek completion words -- WORDS…` at every tab. Commands and options come from their own
+declarations, so there is nothing to keep in step; names of topics and groups from the cluster, if it answers at once.
+"""
+
+import os
+from enum import Enum
+from importlib import import_module
+from inspect import unwrap
+from typing import Annotated, Any, get_args, get_type_hints
+
+import typer
+from typer.main import get_command
+
+from odradek.base.errors import KafkaError
+from odradek.cli.main import COMMANDS
+from odradek.cli.output import DEFAULT_BOOTSTRAP
+from odradek.cli.usage import WrongUsage, examples
+from odradek.client.cluster_client import ClusterClient
+from odradek.client.group_admin import list_groups
+from odradek.network.broker_client import ConnectionFailed, UnsupportedByBroker
+
+app = typer.Typer(add_completion=False)
+
+_PATIENCE_MS = 1_000
+_SCRIPTS = {
+    "bash": """\
+_odradek() {
+  local IFS=$'\\n'
+  COMPREPLY=($(odradek completion words -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
+}
+complete -o default -F _odradek odradek""",
+    "zsh": """\
+#compdef odradek
+_odradek() {
+  local -a found
+  found=("${(@f)$(odradek completion words -- "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  if [[ -n "$found" ]]; then compadd -a found; else _files; fi
+}
+compdef _odradek odradek""",
+    "fish": """\
+function __odradek
+  set -l words (commandline -opc) (commandline -ct)
+  odradek completion words -- $words[2..-1] 2>/dev/null
+end
+complete -c odradek -a '(__odradek)'""",
+}
+
+
+@app.command(
+    epilog=examples(
+        "odradek completion bash > ~/.local/share/bash-completion/completions/odradek",
+        'odradek completion zsh > "${fpath[1]}/_odradek"',
+        "odradek completion fish > ~/.config/fish/completions/odradek.fish",
+    )
+)
+def completion(
+    shell: Annotated[str, typer.Argument(metavar="bash|zsh|fish", help="The shell to print a script for.")],
+    words: Annotated[list[str] | None, typer.Argument(hidden=True)] = None,
+) -> None:
+    """Print the script that makes a shell complete our commands."""
+    if shell == "words":
+        print("\n".join(suggestions(words or [""])))
+    elif shell in _SCRIPTS:
+        print(_SCRIPTS[shell])
+    else:
+        raise WrongUsage(f"'{shell}' is not one of {', '.join(_SCRIPTS)}")
+
+
+def suggestions(words: list[str]) -> list[str]:
+    """What may stand for the last word, which is what has been typed of it."""
+    *before, begun = words
+    return sorted({word for word in _candidates(before, begun) if word.startswith(begun)})
+
+
+def _candidates(before: list[str], begun: str) -> list[str]:
+    if not before:
+        from odradek.cli.kafka.tool import TOOLS
+
+        return [*COMMANDS, *TOOLS, "broker", "--help", "--version"]
+    name, *rest = before
+    if name.startswith("kafka-"):
+        return _kafka_candidates(name, rest)
+    if name not in COMMANDS:
+        return []
+    found = COMMANDS[name]
+    command: Any = get_command(getattr(import_module(found.module), found.attribute))
+    verbs = getattr(command, "commands", {})
+    if verbs:
+        verb = next((word for word in rest if word in verbs), None)
+        if verb is None:
+            return [*verbs, "--help"]
+        command = verbs[verb]
+    return _option_candidates(command, rest, begun)
+
+
+def _option_candidates(command: Any, before: list[str], begun: str) -> list[str]:
+    last = before[-1] if before else ""
+    option = next((p for p in command.params if last in p.opts and not getattr(p, "is_flag", False)), None)
+    if option is not None:
+        return _choices(command, option.name) or _names(last, before)
+    options = [opt for param in command.params for opt in param.opts if opt.startswith("--")]
+    if begun.startswith("-"):
+        return [*options, "--help"]
+    arguments = [param.name for param in command.params if param.param_type_name == "argument"]
+    if not arguments:
+        return options
+    return _choices(command, arguments[0]) or _names(f"--{_ARGUMENTS.get(command.callback.__module__, '')}", before)
+
+
+def _choices(command: Any, name: str) -> list[str]:
+    """The values of an option or argument that is an enumeration."""
+    kind = get_type_hints(unwrap(command.callback)).get(name)
+    kinds = [part for part in (kind, *get_args(kind)) if isinstance(part, type) and issubclass(part, Enum)]
+    return [str(member.value) for part in kinds for member in part]
+
+
+_ARGUMENTS = {"odradek.cli.topics": "topic", "odradek.cli.groups": "group"}
+
+
+def _kafka_candidates(tool: str, before: list[str]) -> list[str]:
+    from odradek.cli.kafka.tool import TOOLS, table_of
+
+    if tool not in TOOLS:
+        return []
+    table = table_of(tool)
+    last = before[-1].removeprefix("--") if before else ""
+    if last in table.options and table.option(last).value is not None:
+        return _names(f"--{last}", before)
+    return [f"--{name}" for name in table.options]
+
+
+def _names(option: str, before: list[str]) -> list[str]:
+    """Of topics or groups, where the option takes one."""
+    if option not in ("--topic", "--group"):
+        return []
+    try:
+        with ClusterClient(_bootstrap(before), client_id="odradek-completion", timeout_ms=_PATIENCE_MS) as client:
+            return list(client.topics()) if option == "--topic" else [item.group for item in list_groups(client)]
+    except (KafkaError, ConnectionFailed, UnsupportedByBroker):
+        return []
+
+
+def _bootstrap(before: list[str]) -> str:
+    for name in ("--bootstrap-server", "-b"):
+        if name in before[:-1]:
+            return before[before.index(name) + 1]
+    return os.environ.get("ODRADEK_BOOTSTRAP_SERVER", DEFAULT_BOOTSTRAP)
