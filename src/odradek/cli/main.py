@@ -160,14 +160,15 @@ def parse_broker_arguments(arguments: Sequence[str]) -> tuple[Path | None, dict[
 
 
 def _help() -> str:
+    width = max(map(len, COMMANDS)) + 2
     lines = [
         "usage: odradek COMMAND [OPTIONS]",
         "",
         "A distributed commit log that speaks Apache Kafka's protocol.",
         "",
-        *(f"  {name:<10}{command.help}" for name, command in COMMANDS.items()),
-        f"  {'broker':<10}run one broker from a server.properties file",
-        f"  {'kafka-…':<10}Kafka's own command lines: kafka-topics, kafka-configs, kafka-consumer-groups and others",
+        *(f"  {name:<{width}}{command.help}" for name, command in COMMANDS.items()),
+        f"  {'broker':<{width}}run one broker from a server.properties file",
+        f"  {'kafka-…':<{width}}Kafka's own command lines: kafka-topics, kafka-configs, kafka-consumer-groups and others",
         "",
         "`odradek COMMAND --help` tells more of each; `odradek --version` shows the version.",
     ]

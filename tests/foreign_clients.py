@@ -1,0 +1,49 @@
+"""Clients in other languages: fetched once into `.tools`, by their own package managers."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+_HERE = Path(__file__).parent
+_TOOLS = Path(os.environ.get("ODRADEK_TOOLS") or _HERE.parent / ".tools")
+_FETCH_S_MAX = 600.0
+
+
+class Unobtainable(Exception):
+    """The client can't be had on this machine; the message says why."""
+
+
+def kafkajs_program() -> list[str]:
+    """The command that runs tests/kafkajs/admin.js."""
+    node = _found("node", "npm")
+    directory = _TOOLS / "kafkajs"
+    if not (directory / "node_modules" / "kafkajs").is_dir():
+        directory.mkdir(parents=True, exist_ok=True)
+        shutil.copy(_HERE / "kafkajs" / "package.json", directory)
+        _fetch(["npm", "install", "--silent", "--no-fund", "--no-audit"], directory)
+    shutil.copy(_HERE / "kafkajs" / "admin.js", directory)
+    return [node, str(directory / "admin.js")]
+
+
+def franz_program() -> list[str]:
+    """The program that tests/franz is the source of; compiling it takes half a minute, once."""
+    go = _found("go")
+    program = _TOOLS / "franz-go-admin"
+    if not program.exists() or program.stat().st_mtime < (_HERE / "franz" / "main.go").stat().st_mtime:
+        _TOOLS.mkdir(parents=True, exist_ok=True)
+        _fetch([go, "build", "-o", str(program), "."], _HERE / "franz")
+    return [str(program)]
+
+
+def _found(program: str, *others: str) -> str:
+    for name in (program, *others):
+        if shutil.which(name) is None:
+            raise Unobtainable(f"{name} is not installed")
+    return shutil.which(program) or program
+
+
+def _fetch(command: list[str], directory: Path) -> None:
+    outcome = subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=_FETCH_S_MAX, check=False)
+    if outcome.returncode != 0:
+        raise Unobtainable(f"{' '.join(command)}: {(outcome.stdout + outcome.stderr)[-300:]}")
