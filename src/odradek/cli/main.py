@@ -168,7 +168,7 @@ def _help() -> str:
         "",
         *(f"  {name:<{width}}{command.help}" for name, command in COMMANDS.items()),
         f"  {'broker':<{width}}run one broker from a server.properties file",
-        f"  {'kafka-…':<{width}}Kafka's own command lines: kafka-topics, kafka-configs, kafka-consumer-groups and others",
+        f"  {'kafka-…':<{width}}Kafka's own command lines: kafka-topics, kafka-configs and twelve others",
         "",
         "`odradek COMMAND --help` tells more of each; `odradek --version` shows the version.",
     ]
