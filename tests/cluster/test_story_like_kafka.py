@@ -44,7 +44,7 @@ PLACEHOLDERS = (
     (re.compile(r'"logDir":"[^"]*"'), '"logDir":"DIR"'),
     (re.compile(r'"size":\d+'), '"size":N'),
     (re.compile(r"127\.0\.0\.1:\d+"), "ADDRESS"),
-    (re.compile(r"ADDRESS \(\d\)"), "ADDRESS (ID)"),  # the groups' topic is placed from any broker on
+    (re.compile(r"ADDRESS +\(\d\)"), "ADDRESS (ID)"),  # the groups' topic is placed from any broker on
     (re.compile(r"console-consumer-[-0-9a-f]{36}"), "MEMBER"),
     (re.compile(r"^\tat .*\n", re.MULTILINE), ""),
     (re.compile(r" +"), " "),

@@ -114,15 +114,19 @@ class _Obituary:
     """Tells when a broker's node is gone."""
 
     def __init__(self, zookeeper: str, path: str) -> None:
-        self._gone = threading.Event()
+        self._changed = threading.Event()
         self._path = path
         self._session = ZkSession(
-            zookeeper, session_timeout_ms=30_000, connection_timeout_ms=30_000, on_znode=lambda path: self._gone.set()
+            zookeeper,
+            session_timeout_ms=30_000,
+            connection_timeout_ms=30_000,
+            on_znode=lambda path: self._changed.set(),
         )
 
     def __enter__(self) -> "_Obituary":
+        """A broker on a busy machine may just have lost its session: it is waited for."""
         self._session.start()
-        if not self._session.watch_nodes([self._path])[self._path]:
+        if _seconds_until(self._is_there) is None:
             self._session.close()
             raise FatalError(f"the broker that was to die is not registered at {self._path}")
         return self
@@ -131,8 +135,15 @@ class _Obituary:
         self._session.close()
 
     def wait(self) -> None:
-        if not self._gone.wait(_PATIENCE_S):
-            raise FatalError(f"ZooKeeper did not end the dead broker's session within {_PATIENCE_S:.0f} s")
+        end = time.monotonic() + _PATIENCE_S
+        while self._is_there():
+            if not self._changed.wait(end - time.monotonic()):
+                raise FatalError(f"ZooKeeper did not end the dead broker's session within {_PATIENCE_S:.0f} s")
+
+    def _is_there(self) -> bool:
+        """Whether it is now; `_changed` is set when that changes."""
+        self._changed.clear()
+        return bool(self._session.watch_nodes([self._path])[self._path])
 
 
 def _seconds_until(condition: Callable[[], bool]) -> float | None:
