@@ -250,6 +250,8 @@ def read_assignment(data: bytes) -> list[TopicPartition]:
     if len(data) < _ASSIGNMENT_VERSION.size:
         return []
     version = min(_ASSIGNMENT_VERSION.unpack_from(data)[0], 3)
+    if version < 0:
+        return []
     try:
         assignment, _ = ConsumerProtocolAssignment.decode(memoryview(data), _ASSIGNMENT_VERSION.size, version)
     except ProtocolError:
