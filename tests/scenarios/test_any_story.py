@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from odradek.controller.context import PartitionState
 from odradek.model.topology import NO_LEADER, PartitionReplica
 
+from .recorded_world import RecordedWorld
 from .stage import play
 from .world import World
 
@@ -22,6 +23,7 @@ class AnyStory(RuleBasedStateMachine):
     @initialize(placed=st.lists(st.sampled_from(PLACEMENTS), min_size=1, max_size=3))
     def begin(self, placed: list[str]) -> None:
         self.world = World()
+        self.recorded = RecordedWorld(self.world)
         self.topics = 0
         self.say("brokers 0,1,2 come")
         self.say("broker 0 becomes controller")
@@ -143,6 +145,22 @@ class AnyStory(RuleBasedStateMachine):
             assert context.states == self.world.states
             assert context.brokers == self.world.registered
             assert context.topics.keys() == self.world.topics.keys()
+
+    @invariant()
+    def the_flight_recorder_gives_the_picture_that_the_controller_has(self) -> None:
+        context = self.world.context
+        if context is None:
+            return
+        picture = self.recorded.picture
+        assert picture.brokers.keys() == context.brokers.keys()
+        assert (picture.controller, picture.controller_epoch) == (context.broker_id, context.term.epoch)
+        partitions = picture.partitions.items()
+        assert {tp: (p.replicas, p.adding, p.removing) for tp, p in partitions} == {
+            tp: (a.replicas, a.adding, a.removing) for tp in context.all_partitions() for a in (context.assignment(tp),)
+        }
+        assert {tp: (p.leader, p.leader_epoch, p.isr) for tp, p in partitions if p.leader_epoch >= 0} == {
+            tp: (state.leader, state.leader_epoch, state.isr) for tp, state in context.states.items()
+        }
 
     @invariant()
     def who_could_be_led_is_led(self) -> None:

@@ -111,6 +111,9 @@ class World:
         self.controller_epoch = 0
         self.interference: dict[TopicPartition, tuple[int, ...]] = {}  # ISRs that leaders write before the controller
         self.writes_left: int | None = None  # until the controller dies
+        self.on_event: Callable[[Event], None] = lambda event: None
+        self.on_effect: Callable[[Effect, Any], None] = lambda effect, brought: None
+        self.on_decided: Callable[[Event], None] = lambda event: None
         self.lines: list[str] = []
         self._events: deque[Event] = deque()
         self._scheduled: list[tuple[int, Event]] = []
@@ -146,14 +149,16 @@ class World:
     def _process(self, event: Event, context: ControllerContext) -> None:
         trace = Trace()
         decision = decide(event, context)
+        self.on_event(event)
         brought: Any = None
         try:
             while True:
                 effect = decision.send(brought)
                 trace.add(effect)
                 brought = self._perform(effect)
+                self.on_effect(effect, brought)
         except StopIteration:
-            pass
+            self.on_decided(event)
         except ControllerDied:
             self.controller_gone()
         told = trace.lines()
