@@ -1,0 +1,1 @@
+"""`odradek audit`: every replica's files read as tables and compared, as a Spark job."""

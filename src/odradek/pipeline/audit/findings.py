@@ -1,0 +1,51 @@
+"""What an audit can find, as values: the report is made of these, whatever it is printed as."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """The value is what the report says of it."""
+
+    BROKEN = "broken batch"
+    DIFFERENT = "replicas differ"
+    MISSING = "missing on a replica"
+    GAP = "offsets missing"
+    OVERLAP = "offsets twice"
+    SHORT = "ends below its high watermark"
+    DUPLICATE = "producer sequence twice"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Finding:
+    """Something that must not be, and where. `brokers` are those whose files show it."""
+
+    topic: str
+    partition: int
+    offset: int
+    kind: Kind
+    brokers: tuple[int, ...]
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TopicCount:
+    """What a topic holds below its high watermarks, counted on the fullest replica of each partition."""
+
+    topic: str
+    partitions: int
+    replicas: int
+    records: int
+    batches: int
+    bytes: int
+    uncommitted: int
+
+
+@dataclass(frozen=True, slots=True)
+class AuditReport:
+    directories: tuple[str, ...]
+    brokers: tuple[int, ...]
+    topics: tuple[TopicCount, ...]
+    findings: tuple[Finding, ...]
+    findings_in_all: int
+    """More than `findings` has when there were too many to list."""

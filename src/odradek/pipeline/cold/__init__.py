@@ -1,0 +1,1 @@
+"""`format("odradek-log")`: the segment files of brokers' log directories as tables, without a broker."""

@@ -1,0 +1,192 @@
+"""The data source that Spark knows by the name `odradek-log`. One task per segment file.
+
+Options: `path` (log directories, separated by commas; or what `load` is given), `topics` (all of them unless named),
+`rows` (`records` or `batches`), `includeHeaders`, `mode` (FAILFAST: a broken batch fails the query; DROPMALFORMED:
+its records are left out). Control records are left out, those of open and aborted transactions are not.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from odradek.model.topology import TopicPartition
+from odradek.pipeline.cold import schema as columns
+from odradek.pipeline.cold.log_directories import replicas
+from odradek.pipeline.cold.record_columns import RecordColumns, decode_records
+from odradek.pipeline.cold.segment_file import StoredBatch, stored_batches
+from odradek.pipeline.source.errors import OptionError, ReadFailed
+from odradek.pipeline.source.options import includes_headers
+from odradek.pipeline.source.schema import arrow_schema
+from odradek.protocol.record_batch import HEADER_SIZE, BatchHeader
+from odradek.protocol.records import plain_payload
+
+_CHUNK_RECORDS: Final = 20_000
+_CHUNK_BYTES: Final = 4 * 1024 * 1024
+_CHUNK_BATCHES: Final = 5_000
+_MAX_DECOMPRESSED: Final = 256 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class LogOptions:
+    paths: tuple[str, ...]
+    topics: frozenset[str]
+    rows: str
+    with_headers: bool
+    drop_malformed: bool
+
+
+@dataclass
+class SegmentPartition(InputPartition):
+    """What one Spark task reads."""
+
+    broker: int
+    partition: TopicPartition
+    path: str
+
+
+class LogDataSource(DataSource):
+    @classmethod
+    def name(cls) -> str:
+        return "odradek-log"
+
+    def schema(self) -> StructType:
+        options = log_options(self.options)
+        return columns.BATCHES if options.rows == "batches" else columns.records(with_headers=options.with_headers)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        options = log_options(self.options)
+        return BatchRows(options, schema) if options.rows == "batches" else RecordRows(options, schema)
+
+
+class SegmentReader(DataSourceReader):
+    def __init__(self, options: LogOptions, schema: StructType) -> None:
+        self._options = options
+        self._schema = schema
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """The largest first, so that no long task is left for the end."""
+        segments = [
+            (path.stat().st_size, SegmentPartition(replica.broker, replica.partition, str(path)))
+            for replica in replicas(self._options.paths, self._options.topics)
+            for path in replica.segments()
+        ]
+        return [partition for size, partition in sorted(segments, key=lambda each: -each[0]) if size]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        if isinstance(partition, SegmentPartition):  # with nothing to read, Spark starts a task with none of ours
+            yield from self.rows(partition, arrow_schema(self._schema))
+
+    def rows(self, segment: SegmentPartition, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        raise NotImplementedError
+
+
+class RecordRows(SegmentReader):
+    def rows(self, segment: SegmentPartition, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        headers_type = schema.field("headers").type if self._options.with_headers else None
+        for chunk in self._chunks(segment):
+            yield _record_batch(segment, decode_records(chunk, headers_type), schema)
+
+    def _chunks(self, segment: SegmentPartition) -> Iterator[list[tuple[BatchHeader, bytes | memoryview]]]:
+        chunk: list[tuple[BatchHeader, bytes | memoryview]] = []
+        records = size = 0
+        for batch in stored_batches(Path(segment.path)):
+            if batch.problem is not None:
+                if self._options.drop_malformed:
+                    continue
+                raise ReadFailed(
+                    f"{segment.path}: the batch at byte {batch.position} is broken: {batch.problem}. "
+                    "With the option mode=DROPMALFORMED its records are left out"
+                )
+            if batch.header.is_control or not batch.header.record_count:
+                continue
+            payload = _payload(batch)
+            chunk.append((batch.header, payload))
+            records, size = records + batch.header.record_count, size + len(payload)
+            if records >= _CHUNK_RECORDS or size >= _CHUNK_BYTES:
+                yield chunk
+                chunk, records, size = [], 0, 0
+        if chunk:
+            yield chunk
+
+
+class BatchRows(SegmentReader):
+    def rows(self, segment: SegmentPartition, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        found: list[tuple[Any, ...]] = []
+        for batch in stored_batches(Path(segment.path)):
+            found.append(_batch_row(segment, batch))
+            if len(found) == _CHUNK_BATCHES:
+                yield _rows_to_arrow(found, schema)
+                found = []
+        if found:
+            yield _rows_to_arrow(found, schema)
+
+
+def log_options(options: Mapping[str, str]) -> LogOptions:
+    paths = tuple(path.strip() for path in options.get("path", "").split(",") if path.strip())
+    if not paths:
+        raise OptionError("Which log directories? Give them to load(), separated by commas")
+    rows, mode = options.get("rows", "records").lower(), options.get("mode", "FAILFAST").upper()
+    if rows not in ("records", "batches"):
+        raise OptionError(f'rows is "records" or "batches", not {rows!r}')
+    if mode not in ("FAILFAST", "DROPMALFORMED"):
+        raise OptionError(f"mode is FAILFAST or DROPMALFORMED, not {mode!r}")
+    topics = frozenset(topic.strip() for topic in options.get("topics", "").split(",") if topic.strip())
+    return LogOptions(paths, topics, rows, includes_headers(options), mode == "DROPMALFORMED")
+
+
+def _payload(batch: StoredBatch) -> bytes | memoryview:
+    if batch.header.is_compressed:
+        return plain_payload(batch.view, 0, batch.header, max_decompressed=_MAX_DECOMPRESSED)
+    return bytes(batch.view[HEADER_SIZE:])  # the file's pages may go while the chunk is made
+
+
+def _record_batch(segment: SegmentPartition, found: RecordColumns, schema: pa.Schema) -> pa.RecordBatch:
+    count = len(found.offset)
+    arrays = [
+        found.key,
+        found.value,
+        pa.repeat(segment.partition.topic, count),
+        pa.repeat(pa.scalar(segment.partition.partition, pa.int32()), count),
+        found.offset,
+        found.timestamp,
+        found.timestamp_type,
+        *([found.headers] if found.headers is not None else []),
+        pa.repeat(pa.scalar(segment.broker, pa.int32()), count),
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _batch_row(segment: SegmentPartition, batch: StoredBatch) -> tuple[Any, ...]:
+    header = batch.header
+    codec = "none" if batch.problem is not None else header.compression.name.lower()
+    return (
+        segment.broker,
+        *segment.partition,
+        segment.path,
+        batch.position,
+        header.base_offset,
+        header.last_offset,
+        header.record_count,
+        len(batch.view),
+        header.leader_epoch,
+        codec,
+        header.max_timestamp,
+        header.producer_id,
+        header.producer_epoch,
+        header.base_sequence,
+        header.is_transactional,
+        header.is_control,
+        header.crc,
+        batch.problem,
+        batch.digest(),
+    )
+
+
+def _rows_to_arrow(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
+    arrays = [pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), schema, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)

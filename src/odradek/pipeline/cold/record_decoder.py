@@ -1,0 +1,122 @@
+"""Records to columns, compiled by numba: where each key, value and header lies, then all of them gathered.
+
+The input is the records of many batches, decompressed and laid end to end; the format is told in `protocol.records`.
+Nothing in the bytes is believed: every varint and every length is checked against the end of its record, because
+compiled code that reads past its buffer takes the process with it. Compiling takes seconds and happens once per
+machine: numba keeps the machine code beside this module, or in the user's cache.
+"""
+
+from typing import Any, Final
+
+import numba
+import numpy as np
+
+BAD: Final = -(2**62)  # no varint of a record says so
+_MAX_SHIFT: Final = 63
+
+
+@numba.njit(cache=True, nogil=True, inline="always")  # type: ignore[untyped-decorator]
+def _varint(data: Any, at: int, end: int) -> tuple[int, int]:
+    """The zigzag number at `at` and where it ends; (BAD, end) when it runs over `end`."""
+    shift = np.int64(0)
+    value = np.int64(0)
+    while at < end and shift < _MAX_SHIFT:
+        byte = np.int64(data[at])
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return (value >> 1) ^ -(value & 1), at
+        shift += 7
+    return BAD, end
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def decode(
+    data: Any,
+    ends: Any,  # where each batch's records end in `data`; they begin where those before end
+    counts: Any,
+    base_offsets: Any,
+    base_times: Any,
+    append_times: Any,  # the time of every record of the batch, or -1 when each has its own
+    offsets: Any,  # from here on: what is found, one element per record
+    times: Any,
+    key_at: Any,
+    key_size: Any,
+    value_at: Any,
+    value_size: Any,
+    headers_at: Any,
+    header_count: Any,
+) -> int:
+    """The number of the first batch that isn't what its header says, or -1."""
+    row = 0
+    at = 0
+    for batch in range(len(ends)):
+        batch_end = ends[batch]
+        for _ in range(counts[batch]):
+            length, at = _varint(data, at, batch_end)
+            end = at + length
+            if length < 1 or end > batch_end:
+                return batch
+            delta, at = _varint(data, at + 1, end)
+            if delta == BAD:
+                return batch
+            times[row] = base_times[batch] + delta if append_times[batch] < 0 else append_times[batch]
+            delta, at = _varint(data, at, end)
+            if delta == BAD:
+                return batch
+            offsets[row] = base_offsets[batch] + delta
+            size, at = _varint(data, at, end)
+            if size < -1 or at + size > end:
+                return batch
+            key_at[row], key_size[row] = at, size
+            at += max(size, 0)
+            size, at = _varint(data, at, end)
+            if size < -1 or at + size > end:
+                return batch
+            value_at[row], value_size[row] = at, size
+            at += max(size, 0)
+            size, at = _varint(data, at, end)
+            if size < 0 or size > end - at:
+                return batch
+            headers_at[row], header_count[row] = at, size
+            row += 1
+            at = end
+        if at != batch_end:
+            return batch
+    return -1
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def decode_headers(
+    data: Any, headers_at: Any, header_count: Any, key_at: Any, key_size: Any, value_at: Any, value_size: Any
+) -> bool:
+    """Where the keys and values of all headers lie; False when one of them runs over the data."""
+    end = len(data)
+    found = 0
+    for row in range(len(headers_at)):
+        at = headers_at[row]
+        for _ in range(header_count[row]):
+            size, at = _varint(data, at, end)
+            if size < 0 or at + size > end:
+                return False
+            key_at[found], key_size[found] = at, size
+            at += size
+            size, at = _varint(data, at, end)
+            if size < -1 or at + size > end:
+                return False
+            value_at[found], value_size[found] = at, size
+            at += max(size, 0)
+            found += 1
+    return True
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def gather(data: Any, at: Any, size: Any, out: Any, out_offsets: Any) -> None:
+    """Lays pieces of `data` end to end, with the offsets that Arrow wants; a size of -1 is a null, and empty."""
+    end = 0
+    for row in range(len(at)):
+        out_offsets[row] = end
+        if size[row] > 0:
+            out[end : end + size[row]] = data[at[row] : at[row] + size[row]]
+            end += size[row]
+    out_offsets[len(at)] = end

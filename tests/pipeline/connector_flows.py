@@ -1,0 +1,106 @@
+"""Run by an interpreter with pyspark 4.0.0: Spark's own Kafka connector against the cluster, in every flow it has.
+
+    python connector_flows.py BOOTSTRAP WORK_DIRECTORY IVY_DIRECTORY
+
+Writes a topic in a batch, reads it in a batch, copies it in a stream, with headers, splits, limits and times; prints what
+it found as one line of JSON. Knows nothing of Odradek.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import array, col, expr, lit, struct
+
+CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"
+ROWS = 5000
+
+
+def main(bootstrap: str, work: Path, ivy: Path) -> dict[str, Any]:
+    spark = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.jars.packages", CONNECTOR)
+        .config("spark.jars.ivy", str(ivy))
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.memory", "700m")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.local.dir", str(work / "local"))
+        .config("spark.log.level", "ERROR")
+        .getOrCreate()
+    )
+    try:
+        return flows(spark, bootstrap, work)
+    finally:
+        spark.stop()
+
+
+def flows(spark: SparkSession, bootstrap: str, work: Path) -> dict[str, Any]:
+    found: dict[str, Any] = {"spark": spark.version}
+    batch_write(spark, bootstrap)
+    rows = batch_read(spark, bootstrap, subscribe="connector-in", includeHeaders="true", minPartitions="6")
+    found["tasks"] = rows.rdd.getNumPartitions()
+    found["read"] = rows.count()
+    found["keys"] = rows.select("key").distinct().count()
+    found["headers"] = rows.where("headers[0].key = 'n' and headers[0].value = value").count()
+    tail = batch_read(spark, bootstrap, subscribePattern="connector-i.", startingOffsets=tail_offsets(rows))
+    found["tail"] = tail.count()
+    times = [row.ms for row in rows.select(expr("unix_millis(timestamp) as ms")).distinct().collect()]
+    since = batch_read(spark, bootstrap, subscribe="connector-in", startingTimestamp=str(max(times)),
+                       startingOffsetsByTimestampStrategy="latest")  # fmt: skip
+    found["since_newest"] = since.count() == rows.where(expr(f"unix_millis(timestamp) >= {max(times)}")).count()
+    found["batches"] = [copied for copied in stream_copy(spark, bootstrap, work) if copied]
+    batch_write(spark, bootstrap)
+    found["batches_after_restart"] = [copied for copied in stream_copy(spark, bootstrap, work) if copied]
+    copied = batch_read(spark, bootstrap, assign=json.dumps({"connector-out": [0, 1]}))
+    found["copied"] = copied.count()
+    found["copied_values"] = copied.select("value").distinct().count()
+    return found
+
+
+def batch_write(spark: SparkSession, bootstrap: str) -> None:
+    header = struct(lit("n").alias("key"), col("id").cast("string").cast("binary").alias("value"))
+    rows = spark.range(ROWS).select(
+        col("id").cast("string").alias("key"), col("id").cast("string").alias("value"), array(header).alias("headers")
+    )
+    options = {"kafka.bootstrap.servers": bootstrap, "topic": "connector-in", "includeHeaders": "true"}
+    rows.write.format("kafka").options(**options).save()
+
+
+def batch_read(spark: SparkSession, bootstrap: str, **options: str) -> DataFrame:
+    return spark.read.format("kafka").option("kafka.bootstrap.servers", bootstrap).options(**options).load()
+
+
+def tail_offsets(rows: DataFrame) -> str:
+    """Ten before the end of each partition."""
+    ends = rows.groupBy("partition").agg(expr("max(offset) as last")).collect()
+    return json.dumps({"connector-in": {str(row.partition): row.last - 9 for row in ends}})
+
+
+def stream_copy(spark: SparkSession, bootstrap: str, work: Path) -> list[int]:
+    rows = (
+        spark.readStream.format("kafka")
+        .option("kafka.bootstrap.servers", bootstrap)
+        .option("subscribe", "connector-in")
+        .option("startingOffsets", "earliest")
+        .option("maxOffsetsPerTrigger", "2000")
+        .load()
+    )
+    query = (
+        rows.select("key", "value")
+        .writeStream.format("kafka")
+        .option("kafka.bootstrap.servers", bootstrap)
+        .option("topic", "connector-out")
+        .option("checkpointLocation", str(work / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    return [progress.numInputRows for progress in query.recentProgress]
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(main(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]))) + "\n")
