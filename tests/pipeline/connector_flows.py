@@ -2,8 +2,8 @@
 
     python connector_flows.py BOOTSTRAP WORK_DIRECTORY IVY_DIRECTORY
 
-Writes a topic in a batch, reads it in a batch, copies it in a stream, with headers, splits, limits and times; prints what
-it found as one line of JSON. Knows nothing of Odradek.
+Writes a topic in a batch, reads it in a batch, copies it in a stream, with headers, splits, limits and times; prints
+what it found as one line of JSON. Knows nothing of Odradek.
 """
 
 import json

@@ -1,7 +1,6 @@
 """`odradek audit` over the files of a three-broker cluster: nothing to find, and what was broken on purpose."""
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,11 +10,14 @@ from pyspark.sql import SparkSession
 
 from odradek.pipeline.audit.findings import Kind
 from odradek.pipeline.audit.job import audit
+from odradek.pipeline.audit.report import as_html
+from odradek.protocol.record_batch import NO_SEQUENCE, build_batch
+from odradek.protocol.records import Record
 from odradek.testing import OdradekCluster
 
 
 @pytest.fixture(scope="module")
-def stopped_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def stopped_cluster(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files of three brokers that held 2 × 3 replicas of one topic, and were stopped cleanly."""
     cluster = OdradekCluster(tmp_path_factory.mktemp("audited"), brokers=3)
     try:
@@ -32,7 +34,7 @@ def stopped_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         assert producer.flush(60) == 0
     finally:
         cluster.stop_all()
-    yield cluster.data_dir
+    return cluster.data_dir
 
 
 def test_replicas_that_agree_have_no_findings(spark: SparkSession, stopped_cluster: Path) -> None:
@@ -48,10 +50,77 @@ def test_a_flipped_byte_is_found(spark: SparkSession, stopped_cluster: Path, tmp
     copy = shutil.copytree(stopped_cluster, tmp_path / "copy")
     [segment] = (copy / "broker-1" / "logs" / "orders-0").glob("*.log")
     damaged = bytearray(segment.read_bytes())
-    damaged[len(damaged) // 2] ^= 0x10
+    damaged[-10] ^= 0x10  # in the last record of the last batch
     segment.write_bytes(damaged)
 
     report = audit(spark, [str(copy)], frozenset({"orders"}))
 
-    assert {finding.kind for finding in report.findings} >= {Kind.BROKEN}
-    assert {(f.topic, f.partition, f.brokers) for f in report.findings} == {("orders", 0, (1,))}
+    assert [(f.topic, f.partition, f.kind, f.brokers) for f in report.findings] == [("orders", 0, Kind.BROKEN, (1,))]
+    assert str(segment) in report.findings[0].detail
+
+
+def records(offsets: list[int], value: bytes = b"v") -> list[Record]:
+    return [Record(offset, 1_700_000_000_000, b"k%d" % offset, value) for offset in offsets]
+
+
+def replica(
+    root: Path, broker: int, topic: str, batches: list[bytes], committed: int, cleaned: int | None = None
+) -> None:
+    """A replica of partition 0 as a broker leaves it on disk."""
+    directory = root / f"broker-{broker}"
+    partition = directory / f"{topic}-0"
+    partition.mkdir(parents=True)
+    (partition / f"{0:020}.log").write_bytes(b"".join(batches))
+    (directory / "meta.properties").write_text(f"version=0\nbroker.id={broker}\n")
+    for name, offset in (("replication-offset-checkpoint", committed), ("cleaner-offset-checkpoint", cleaned)):
+        path = directory / name
+        lines = path.read_text().splitlines()[2:] if path.exists() else []
+        if offset is not None:
+            lines.append(f"{topic} 0 {offset}")
+        path.write_text("\n".join(["0", str(len(lines)), *lines, ""]))
+
+
+def batch(*offsets: int, value: bytes = b"v", sequence: int = NO_SEQUENCE, last_offset: int | None = None) -> bytes:
+    producer = {} if sequence == NO_SEQUENCE else {"producer_id": 7, "producer_epoch": 0, "base_sequence": sequence}
+    return build_batch(records([*offsets], value), base_offset=offsets[0], last_offset=last_offset, **producer)
+
+
+def test_everything_that_can_be_wrong_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    """One topic per fault; and what looks like one but isn't, in topics called fine."""
+    plain = [batch(0, 1), batch(2, 3), batch(4, 5)]
+    for topic, second, committed, cleaned in (
+        ("different", [plain[0], batch(2, 3, value=b"w"), plain[2]], 6, None),
+        ("missing", [batch(0, 1), batch(2), batch(3, 4, 5)], 6, None),
+        ("short", plain[:2], 6, None),
+        ("fine-uncommitted-tail", [*plain[:2], batch(4, value=b"other")], 4, None),
+        ("fine-follower-behind", plain[:1], 2, None),
+        ("fine-cleaned", [batch(1, last_offset=3), plain[2]], 6, 4),
+        ("different-after-cleaning", [batch(1, value=b"w", last_offset=3), plain[2]], 6, 4),
+    ):
+        replica(tmp_path, 0, topic, plain, 4 if topic == "fine-uncommitted-tail" else 6)
+        replica(tmp_path, 1, topic, second, committed, cleaned)
+    replica(tmp_path, 0, "gap", [batch(0, 1), batch(3, 4)], 5)
+    replica(tmp_path, 0, "gap-in-batch", [batch(0, 2)], 3)
+    replica(tmp_path, 0, "overlap", [batch(0, 1), batch(1, 2)], 3)
+    replica(tmp_path, 0, "twice", [batch(0, 1, sequence=0), batch(2, 3, sequence=2), batch(4, 5, sequence=2)], 6)
+    replica(tmp_path, 0, "torn", [batch(0, 1), batch(2, 3)[:-5]], 4)
+    replica(tmp_path, 0, "fine-torn-tail", [batch(0, 1), batch(2, 3)[:-5]], 2)
+
+    report = audit(spark, [str(tmp_path)])
+
+    assert [(f.topic, f.offset, f.kind, f.brokers) for f in report.findings] == [
+        ("different", 2, Kind.DIFFERENT, (0, 1)),
+        ("different-after-cleaning", 1, Kind.DIFFERENT, (0, 1)),
+        ("gap", 3, Kind.GAP, (0,)),
+        ("gap-in-batch", 0, Kind.GAP, (0,)),
+        ("missing", 2, Kind.DIFFERENT, (0, 1)),
+        ("missing", 3, Kind.MISSING, (0,)),
+        ("missing", 4, Kind.MISSING, (1,)),
+        ("overlap", 1, Kind.OVERLAP, (0,)),
+        ("short", 4, Kind.SHORT, (1,)),
+        ("torn", 2, Kind.BROKEN, (0,)),
+        ("torn", 3, Kind.SHORT, (0,)),
+        ("twice", 4, Kind.DUPLICATE, (0,)),
+    ]
+    page = as_html(report)
+    assert "the batch has 2 contents" in page

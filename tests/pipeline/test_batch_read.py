@@ -47,7 +47,7 @@ def test_ranges_by_offset_and_splits(read_topic: TopicReader, new_topic: TopicMa
 
 
 def test_headers_and_times(spark: SparkSession, bootstrap: str, read_topic: TopicReader, new_topic: TopicMaker) -> None:
-    topic = new_topic()
+    topic = new_topic(retention_ms="-1")
     producer = Producer({"bootstrap.servers": bootstrap})
     for i in range(10):
         producer.produce(

@@ -14,7 +14,7 @@ from pipeline.conftest import TopicMaker, TopicReader
 def test_files_hold_what_the_broker_gives(
     spark: SparkSession, odradek_cluster: OdradekCluster, new_topic: TopicMaker, read_topic: TopicReader
 ) -> None:
-    topics = [new_topic(partitions=2) for _ in range(2)]
+    topics = [new_topic(partitions=2, retention_ms="-1") for _ in range(2)]
     for topic, codec in zip(topics, ("none", "zstd"), strict=True):
         producer = Producer({"bootstrap.servers": odradek_cluster.bootstrap_servers, "compression.type": codec})
         for i in range(3000):

@@ -41,6 +41,7 @@ COMMANDS = {
     "log-dirs": Command("odradek.cli.log_dirs", "app", "show the brokers' directories and what lies in them"),
     "offsets": Command("odradek.cli.offsets", "app", "show where partitions begin and end"),
     "dump-log": Command("odradek.cli.dump_log", "app", "show and check the files of a partition"),
+    "audit": Command("odradek.cli.audit", "app", "compare all replicas, file by file, as a Spark job"),
     "perf": Command("odradek.cli.perf", "app", "measure producing and consuming"),
     "recorder": Command("odradek.cli.recorder", "app", "what brokers saw and decided, and why"),
     "console": Command("odradek.cli.console", "app", "see the cluster in the browser, and run it from there"),

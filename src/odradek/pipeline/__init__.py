@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 
 def register(spark: SparkSession) -> None:
-    """Makes `format("odradek")` known to a session that doesn't find it by itself, such as one of Spark Connect."""
+    """Makes `odradek` and `odradek-log` known to a session that doesn't find them by itself, as with Spark Connect."""
+    from odradek.pipeline.cold.data_source import LogDataSource
     from odradek.pipeline.source.data_source import TopicDataSource
 
     spark.dataSource.register(TopicDataSource)
+    spark.dataSource.register(LogDataSource)

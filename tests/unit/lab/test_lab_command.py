@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from odradek.base.html_page import line_plot
 from odradek.cli.main import run
 from odradek.lab.election.experiment import Election
 from odradek.lab.election.report import html_report as election_page
 from odradek.lab.election.report import text_report as election_table
-from odradek.lab.page import line_plot
 from odradek.lab.rebalance.experiment import Outcome
 from odradek.lab.rebalance.happenings import Phase, Stretch
 from odradek.lab.rebalance.report import html_report, text_report

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from odradek.base.html_page import COLOURS, colour_key, heading, html_table, line_plot, page, paragraph, plots
 from odradek.lab.election.experiment import Election
-from odradek.lab.page import COLOURS, colour_key, heading, html_table, line_plot, page, paragraph, plots
 from odradek.lab.table import text_table
 
 DESIGNS = ("naive", "controller")

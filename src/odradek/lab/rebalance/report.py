@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from odradek.lab.page import COLOURS, colour_key, heading, html_table, line_plot, page, paragraph, plots, strips
+from odradek.base.html_page import COLOURS, colour_key, heading, html_table, line_plot, page, paragraph, plots, strips
 from odradek.lab.rebalance.crew import DESIGNS
 from odradek.lab.rebalance.experiment import Outcome
 from odradek.lab.rebalance.happenings import Phase, Windows

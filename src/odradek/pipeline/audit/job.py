@@ -1,16 +1,16 @@
-"""The audit as a Spark job over `format("odradek-log")`: five questions about batches, one about records.
+"""The audit as a Spark job over `format("odradek-log")`: questions about batches, and one about records.
 
-What is compared lies below the high watermark, which is the largest that any replica of the partition has checkpointed:
-what is above may still be cut off, and differ. Below the offset that a broker's cleaner has reached, compaction explains
-missing offsets, and replicas clean at their own pace; there the records that both still have are compared, one by one.
+What is compared lies below the high watermark, which is the largest that any replica of the partition has
+checkpointed: what is above may still be cut off, and differ. Below the offset that a broker's cleaner has reached,
+compaction explains missing offsets, and replicas clean at their own pace; there the records that both still have are
+compared, one by one.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from functools import reduce
 from typing import Final
 
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as f
 
 from odradek.pipeline.audit.findings import AuditReport, Finding, Kind, TopicCount
@@ -20,7 +20,10 @@ from odradek.pipeline.source.errors import OptionError
 LISTED_FINDINGS: Final = 1000
 _REPLICA: Final = ("topic", "partition", "broker")
 _PARTITION: Final = ("topic", "partition")
-_REPLICA_SCHEMA: Final = "topic string, partition int, broker int, committed long, own_committed long, start long, cleaned long, any_cleaned long"
+_REPLICA_SCHEMA: Final = (
+    "topic string, partition int, broker int, "
+    "committed long, own_committed long, start long, cleaned long, any_cleaned long"
+)
 # Sequences wrap after 2^31 records of one producer in one partition; the same number so far apart is no duplicate.
 _SEQUENCES: Final = 2**31
 
@@ -29,40 +32,38 @@ def audit(spark: SparkSession, paths: Sequence[str], topics: frozenset[str] = fr
     found = replicas(paths, topics)
     if not found:
         raise OptionError(f"there is no partition of {', '.join(sorted(topics)) or 'any topic'} in {', '.join(paths)}")
-    options = {"path": ",".join(paths), "topics": ",".join(sorted(topics))}
+    files = spark.read.format("odradek-log").option("path", ",".join(paths)).option("topics", ",".join(sorted(topics)))
     known = spark.createDataFrame(_replica_rows(found), _REPLICA_SCHEMA)
-    batches = spark.read.format("odradek-log").options(**options, rows="batches").load()
-    # A batch whose header can't be believed has a place in its file, but none among the offsets.
-    all_batches = batches.join(f.broadcast(known), [*_REPLICA]).cache()
+    # options stay with a reader, so records are asked for before batches
+    records = files.option("mode", "DROPMALFORMED").option("includeHeaders", "true").load()
+    batches = files.option("rows", "batches").load().join(f.broadcast(known), [*_REPLICA]).cache()
     try:
-        whole = all_batches.where("problem is null")
+        whole = batches.where("problem is null")
         questions = [
-            _broken(all_batches),
+            _broken(batches),
             _different(whole),
-            _missing(whole, known),
-            _not_contiguous(whole),
-            _short(all_batches, known),
+            _missing(batches),
+            _not_contiguous(batches),
+            _short(batches, known),
             _duplicates(whole),
         ]
         if any(replica.cleaned_to for replica in found):
-            records = (
-                spark.read.format("odradek-log").options(**options, mode="DROPMALFORMED", includeHeaders="true").load()
-            )
             questions.append(_different_records(records, known))
-        findings = reduce(DataFrame.unionByName, questions).cache()
+        findings = reduce(DataFrame.unionByName, questions)
         listed = findings.orderBy("topic", "partition", "offset", "kind").limit(LISTED_FINDINGS).collect()
         return AuditReport(
             directories=tuple(str(path) for path in log_directories(paths)),
             brokers=tuple(sorted({replica.broker for replica in found})),
             topics=_counts(whole),
-            findings=tuple(
-                Finding(r.topic, r.partition, r.offset, Kind(r.kind), tuple(sorted(r.brokers)), r.detail)
-                for r in listed
-            ),
+            findings=tuple(map(_as_finding, listed)),
             findings_in_all=findings.count() if len(listed) == LISTED_FINDINGS else len(listed),
         )
     finally:
-        all_batches.unpersist()
+        batches.unpersist()
+
+
+def _as_finding(row: Row) -> Finding:
+    return Finding(row.topic, row.partition, row.offset, Kind(row.kind), tuple(sorted(row.brokers)), row.detail)
 
 
 def _replica_rows(found: Iterable[ReplicaDirectory]) -> list[tuple[str, int, int, int, int, int, int, int]]:
@@ -98,77 +99,65 @@ def _finding(kind: Kind, offset: str, brokers: Column, detail: Column) -> list[C
     ]
 
 
+def _told(*parts: str | Column) -> Column:
+    return f.concat_ws("", *(f.lit(part) if isinstance(part, str) else part for part in parts))
+
+
 def _broken(batches: DataFrame) -> DataFrame:
     """Bytes that aren't those that were written. A torn tail above the high watermark is a crash's, and will be cut."""
-    detail = f.concat_ws(
-        "", f.lit("byte "), f.col("position"), f.lit(" of "), f.col("segment"), f.lit(": "), f.col("problem")
-    )
+    detail = _told("byte ", f.col("position"), " of ", f.col("segment"), ": ", f.col("problem"))
     broken = batches.where("problem is not null and (baseOffset < committed or baseOffset < 0)")
     return broken.select(*_finding(Kind.BROKEN, "baseOffset", f.array("broker"), detail))
 
 
 def _different(whole: DataFrame) -> DataFrame:
-    """One batch, other bytes. Where any replica was cleaned, batches are rewritten, and records are compared instead."""
+    """One batch, other bytes. Where any replica was cleaned, batches are rewritten: there, records are compared."""
     versions = (
         whole.where("lastOffset < committed and baseOffset >= any_cleaned")
         .groupBy(*_PARTITION, "baseOffset")
         .agg(f.count_distinct("digest").alias("versions"), f.collect_set("broker").alias("brokers"))
     )
-    detail = f.concat_ws("", f.lit("the batch has "), f.col("versions"), f.lit(" contents"))
+    detail = _told("the batch has ", f.col("versions"), " contents")
     return versions.where("versions > 1").select(*_finding(Kind.DIFFERENT, "baseOffset", f.col("brokers"), detail))
 
 
-def _missing(whole: DataFrame, known: DataFrame) -> DataFrame:
+def _missing(batches: DataFrame) -> DataFrame:
     """A batch that one replica has, and another doesn't though its log goes on after it."""
-    ends = whole.groupBy(*_REPLICA).agg(f.max("lastOffset").alias("end"), f.min("baseOffset").alias("begin"))
-    places = (
-        whole.where("lastOffset < committed and baseOffset >= any_cleaned").select(*_PARTITION, "baseOffset").distinct()
-    )
-    there = whole.select(*_REPLICA, "baseOffset")
+    ends = batches.groupBy(*_REPLICA).agg(f.max("lastOffset").alias("end"), f.min("baseOffset").alias("begin"))
+    compared = batches.where("problem is null and lastOffset < committed and baseOffset >= any_cleaned")
+    places = compared.select(*_PARTITION, "baseOffset").distinct()
+    there = batches.select(*_REPLICA, "baseOffset")  # a broken one is there, and found by its checksum
     expected = places.join(ends, [*_PARTITION]).where("baseOffset >= begin and baseOffset <= end")
     absent = expected.join(there, [*_REPLICA, "baseOffset"], "left_anti")
-    # what can't be read is found by its checksum already, and what is a gap on its own replica as a gap
-    detail = f.lit("no batch begins here, though one does on another replica")
     grouped = absent.groupBy(*_PARTITION, "baseOffset").agg(f.collect_set("broker").alias("brokers"))
+    detail = f.lit("no batch begins here, though one does on another replica")
     return grouped.select(*_finding(Kind.MISSING, "baseOffset", f.col("brokers"), detail))
 
 
-def _not_contiguous(whole: DataFrame) -> DataFrame:
+def _not_contiguous(batches: DataFrame) -> DataFrame:
+    """Beside a broken batch nothing is concluded: its header may lie."""
     in_order = Window.partitionBy(*_REPLICA).orderBy("baseOffset", "position")
-    steps = whole.where("lastOffset < committed").withColumn("next", f.lag("lastOffset").over(in_order) + 1)
+    before = f.lag(f.expr("if(problem is null, lastOffset, null)")).over(in_order)
+    steps = batches.withColumn("next", before + 1).where("problem is null and lastOffset < committed")
     kind = (
         f.when(f.expr("baseOffset < next"), Kind.OVERLAP.value)
         .when(f.expr("baseOffset > next and baseOffset > cleaned"), Kind.GAP.value)
         .when(f.expr("records <> lastOffset - baseOffset + 1 and baseOffset >= cleaned"), Kind.GAP.value)
     )
     detail = f.when(
-        f.expr("baseOffset <> next"),
-        f.concat_ws("", f.lit("a batch begins here, and the one before ends at "), f.col("next") - 1),
-    ).otherwise(
-        f.concat_ws("", f.lit("the batch has "), f.col("records"), f.lit(" records up to "), f.col("lastOffset"))
-    )
-    return (
-        steps.withColumn("kind", kind)
-        .withColumn("detail", detail)
-        .where("kind is not null")
-        .select(
-            "topic",
-            "partition",
-            f.col("baseOffset").alias("offset"),
-            "kind",
-            f.array("broker").alias("brokers"),
-            "detail",
-        )
-    )
+        f.expr("baseOffset <> next"), _told("a batch begins here, and the one before ends at ", f.col("next") - 1)
+    ).otherwise(_told("the batch has ", f.col("records"), " records up to ", f.col("lastOffset")))
+    found = steps.withColumn("kind", kind).withColumn("detail", detail).withColumn("brokers", f.array("broker"))
+    columns = ("topic", "partition", "baseOffset as offset", "kind", "brokers", "detail")
+    return found.where("kind is not null").selectExpr(*columns)
 
 
 def _short(batches: DataFrame, known: DataFrame) -> DataFrame:
     """A replica that once had everything up to its own checkpointed high watermark, and no longer does."""
     ends = batches.groupBy(*_REPLICA).agg((f.max("lastOffset") + 1).alias("end"))
-    short = (
-        known.join(ends, [*_REPLICA], "left").withColumn("end", f.coalesce("end", "start")).where("end < own_committed")
-    )
-    detail = f.concat_ws("", f.lit("its log ends here, its high watermark is "), f.col("own_committed"))
+    replicas_with_ends = known.join(ends, [*_REPLICA], "left").withColumn("end", f.coalesce("end", "start"))
+    detail = _told("its log ends here, its high watermark is ", f.col("own_committed"))
+    short = replicas_with_ends.where("end < own_committed")
     return short.select(*_finding(Kind.SHORT, "end", f.array("broker"), detail))
 
 
@@ -184,8 +173,8 @@ def _duplicates(whole: DataFrame) -> DataFrame:
         )
         .where(f"last > first and last - first < {_SEQUENCES}")
     )
-    who = [f.lit("producer "), f.col("producerId"), f.lit(" wrote sequence "), f.col("baseSequence"), f.lit(" at ")]
-    detail = f.concat_ws("", *who, f.col("first"), f.lit(" too"))
+    number = ("producer ", f.col("producerId"), " wrote sequence ", f.col("baseSequence"))
+    detail = _told(*number, " at ", f.col("first"), " too")
     return twice.select(*_finding(Kind.DUPLICATE, "last", f.col("brokers"), detail))
 
 
@@ -198,7 +187,7 @@ def _different_records(records: DataFrame, known: DataFrame) -> DataFrame:
         .groupBy(*_PARTITION, "offset")
         .agg(f.count_distinct(content).alias("versions"), f.collect_set("broker").alias("brokers"))
     )
-    detail = f.concat_ws("", f.lit("the record has "), f.col("versions"), f.lit(" contents"))
+    detail = _told("the record has ", f.col("versions"), " contents")
     return versions.where("versions > 1").select(*_finding(Kind.DIFFERENT, "offset", f.col("brokers"), detail))
 
 
@@ -209,16 +198,9 @@ def _counts(whole: DataFrame) -> tuple[TopicCount, ...]:
         f.sum("bytes").alias("bytes"),
         f.sum(f.expr("if(lastOffset >= committed, records, 0)")).alias("uncommitted"),
     )
-    per_partition = per_replica.groupBy(*_PARTITION).agg(
-        f.count("*").alias("replicas"),
-        *(f.max(name).alias(name) for name in ("records", "batches", "bytes", "uncommitted")),
-    )
-    rows = per_partition.groupBy("topic").agg(
-        f.count("*").alias("partitions"),
-        *(f.sum(name).alias(name) for name in ("replicas", "records", "batches", "bytes", "uncommitted")),
-    )
+    counted = ("records", "batches", "bytes", "uncommitted")
+    fullest = [f.max(name).alias(name) for name in counted]
+    per_partition = per_replica.groupBy(*_PARTITION).agg(f.count("*").alias("replicas"), *fullest)
+    summed = [f.sum(name).alias(name) for name in ("replicas", *counted)]
+    rows = per_partition.groupBy("topic").agg(f.count("*").alias("partitions"), *summed)
     return tuple(sorted(TopicCount(**row.asDict()) for row in rows.collect()))
-
-
-def as_json(report: AuditReport) -> dict[str, object]:
-    return asdict(report)

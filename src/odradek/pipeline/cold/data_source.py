@@ -1,11 +1,11 @@
-"""The data source that Spark knows by the name `odradek-log`. One task per segment file.
+"""The data source that Spark knows by the name `odradek-log`. A task reads one large segment file, or many small ones.
 
 Options: `path` (log directories, separated by commas; or what `load` is given), `topics` (all of them unless named),
 `rows` (`records` or `batches`), `includeHeaders`, `mode` (FAILFAST: a broken batch fails the query; DROPMALFORMED:
 its records are left out). Control records are left out, those of open and aborted transactions are not.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -17,17 +17,18 @@ from pyspark.sql.types import StructType
 from odradek.model.topology import TopicPartition
 from odradek.pipeline.cold import schema as columns
 from odradek.pipeline.cold.log_directories import replicas
-from odradek.pipeline.cold.record_columns import RecordColumns, decode_records
+from odradek.pipeline.cold.record_columns import Chunk, RecordColumns, decode_records
 from odradek.pipeline.cold.segment_file import StoredBatch, stored_batches
 from odradek.pipeline.source.errors import OptionError, ReadFailed
 from odradek.pipeline.source.options import includes_headers
 from odradek.pipeline.source.schema import arrow_schema
-from odradek.protocol.record_batch import HEADER_SIZE, BatchHeader
+from odradek.protocol.record_batch import HEADER_SIZE
 from odradek.protocol.records import plain_payload
 
 _CHUNK_RECORDS: Final = 20_000
 _CHUNK_BYTES: Final = 4 * 1024 * 1024
 _CHUNK_BATCHES: Final = 5_000
+_TASK_BYTES: Final = 64 * 1024 * 1024
 _MAX_DECOMPRESSED: Final = 256 * 1024 * 1024
 
 
@@ -40,13 +41,18 @@ class LogOptions:
     drop_malformed: bool
 
 
-@dataclass
-class SegmentPartition(InputPartition):
-    """What one Spark task reads."""
-
+@dataclass(frozen=True, slots=True)
+class Segment:
     broker: int
     partition: TopicPartition
     path: str
+
+
+@dataclass
+class SegmentsPartition(InputPartition):
+    """What one Spark task reads."""
+
+    segments: tuple[Segment, ...]
 
 
 class LogDataSource(DataSource):
@@ -69,30 +75,31 @@ class SegmentReader(DataSourceReader):
         self._schema = schema
 
     def partitions(self) -> Sequence[InputPartition]:
-        """The largest first, so that no long task is left for the end."""
         segments = [
-            (path.stat().st_size, SegmentPartition(replica.broker, replica.partition, str(path)))
+            (path.stat().st_size, Segment(replica.broker, replica.partition, str(path)))
             for replica in replicas(self._options.paths, self._options.topics)
             for path in replica.segments()
         ]
-        return [partition for size, partition in sorted(segments, key=lambda each: -each[0]) if size]
+        return [SegmentsPartition(tuple(task)) for task in tasks_of(segments)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        if isinstance(partition, SegmentPartition):  # with nothing to read, Spark starts a task with none of ours
-            yield from self.rows(partition, arrow_schema(self._schema))
+        if isinstance(partition, SegmentsPartition):  # with nothing to read, Spark starts a task with none of ours
+            schema = arrow_schema(self._schema)
+            for segment in partition.segments:
+                yield from self.rows(segment, schema)
 
-    def rows(self, segment: SegmentPartition, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def rows(self, segment: Segment, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         raise NotImplementedError
 
 
 class RecordRows(SegmentReader):
-    def rows(self, segment: SegmentPartition, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def rows(self, segment: Segment, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         headers_type = schema.field("headers").type if self._options.with_headers else None
         for chunk in self._chunks(segment):
             yield _record_batch(segment, decode_records(chunk, headers_type), schema)
 
-    def _chunks(self, segment: SegmentPartition) -> Iterator[list[tuple[BatchHeader, bytes | memoryview]]]:
-        chunk: list[tuple[BatchHeader, bytes | memoryview]] = []
+    def _chunks(self, segment: Segment) -> Iterator[Chunk]:
+        chunk: Chunk = []
         records = size = 0
         for batch in stored_batches(Path(segment.path)):
             if batch.problem is not None:
@@ -115,7 +122,7 @@ class RecordRows(SegmentReader):
 
 
 class BatchRows(SegmentReader):
-    def rows(self, segment: SegmentPartition, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def rows(self, segment: Segment, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         found: list[tuple[Any, ...]] = []
         for batch in stored_batches(Path(segment.path)):
             found.append(_batch_row(segment, batch))
@@ -124,6 +131,21 @@ class BatchRows(SegmentReader):
                 found = []
         if found:
             yield _rows_to_arrow(found, schema)
+
+
+def tasks_of(segments: Iterable[tuple[int, Segment]]) -> list[list[Segment]]:
+    """The largest first, so that no long task is left for the end; small ones together, as tasks cost something."""
+    tasks: list[list[Segment]] = []
+    room = 0
+    for size, segment in sorted(segments, key=lambda each: (-each[0], each[1].path)):
+        if not size:
+            continue
+        if room < size:
+            tasks.append([])
+            room = _TASK_BYTES
+        tasks[-1].append(segment)
+        room -= size
+    return tasks
 
 
 def log_options(options: Mapping[str, str]) -> LogOptions:
@@ -145,7 +167,7 @@ def _payload(batch: StoredBatch) -> bytes | memoryview:
     return bytes(batch.view[HEADER_SIZE:])  # the file's pages may go while the chunk is made
 
 
-def _record_batch(segment: SegmentPartition, found: RecordColumns, schema: pa.Schema) -> pa.RecordBatch:
+def _record_batch(segment: Segment, found: RecordColumns, schema: pa.Schema) -> pa.RecordBatch:
     count = len(found.offset)
     arrays = [
         found.key,
@@ -161,7 +183,7 @@ def _record_batch(segment: SegmentPartition, found: RecordColumns, schema: pa.Sc
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _batch_row(segment: SegmentPartition, batch: StoredBatch) -> tuple[Any, ...]:
+def _batch_row(segment: Segment, batch: StoredBatch) -> tuple[Any, ...]:
     header = batch.header
     codec = "none" if batch.problem is not None else header.compression.name.lower()
     return (

@@ -36,7 +36,7 @@ class ReplicaDirectory:
 
 
 def replicas(paths: Iterable[str], topics: frozenset[str] = frozenset()) -> list[ReplicaDirectory]:
-    """All replicas under the paths, each a log directory or a directory of brokers (as `odradek up` makes). No topics: all."""
+    """All replicas under the paths, each a log directory or a directory of brokers', as `odradek up` makes them."""
     return [
         replica
         for directory in log_directories(paths)
@@ -55,9 +55,7 @@ def log_directories(paths: Iterable[str]) -> list[Path]:
         below = [path, *path.glob("*"), *path.glob("*/*")]
         here = sorted({each for each in below if (each / "meta.properties").is_file()})
         if not here:
-            raise OptionError(
-                f"{text} is no log directory of a broker: neither it nor what is in it has meta.properties"
-            )
+            raise OptionError(f"{text} is no log directory of a broker: there is no meta.properties in it")
         found += [each for each in here if each not in found]
     return found
 

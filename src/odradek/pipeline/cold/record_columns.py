@@ -1,7 +1,7 @@
 """Some batches' records as Arrow columns: what `record_decoder` finds, wrapped without copying it again."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,9 @@ class MalformedRecords(ValueError):
         self.base_offset = base_offset
 
 
+Chunk: TypeAlias = list[tuple[BatchHeader, bytes | memoryview]]
+
+
 @dataclass(frozen=True, slots=True)
 class RecordColumns:
     offset: pa.Array
@@ -28,9 +31,7 @@ class RecordColumns:
     headers: pa.Array | None
 
 
-def decode_records(
-    batches: list[tuple[BatchHeader, bytes | memoryview]], headers_type: pa.DataType | None
-) -> RecordColumns:
+def decode_records(batches: Chunk, headers_type: pa.DataType | None) -> RecordColumns:
     """Of batches with their decompressed records. `headers_type` None: nobody asks for headers."""
     data = np.frombuffer(b"".join(payload for _, payload in batches), np.uint8)
     headers = [header for header, _ in batches]

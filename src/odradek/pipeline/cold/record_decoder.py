@@ -15,8 +15,8 @@ BAD: Final = -(2**62)  # no varint of a record says so
 _MAX_SHIFT: Final = 63
 
 
-@numba.njit(cache=True, nogil=True, inline="always")  # type: ignore[untyped-decorator]
-def _varint(data: Any, at: int, end: int) -> tuple[int, int]:
+@numba.njit(cache=True, nogil=True, inline="always")
+def _varint(data: Any, at: int, end: int) -> Any:
     """The zigzag number at `at` and where it ends; (BAD, end) when it runs over `end`."""
     shift = np.int64(0)
     value = np.int64(0)
@@ -30,7 +30,7 @@ def _varint(data: Any, at: int, end: int) -> tuple[int, int]:
     return BAD, end
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@numba.njit(cache=True, nogil=True)
 def decode(
     data: Any,
     ends: Any,  # where each batch's records end in `data`; they begin where those before end
@@ -86,7 +86,7 @@ def decode(
     return -1
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@numba.njit(cache=True, nogil=True)
 def decode_headers(
     data: Any, headers_at: Any, header_count: Any, key_at: Any, key_size: Any, value_at: Any, value_size: Any
 ) -> bool:
@@ -110,7 +110,7 @@ def decode_headers(
     return True
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@numba.njit(cache=True, nogil=True)
 def gather(data: Any, at: Any, size: Any, out: Any, out_offsets: Any) -> None:
     """Lays pieces of `data` end to end, with the offsets that Arrow wants; a size of -1 is a null, and empty."""
     end = 0

@@ -38,17 +38,17 @@ class StoredBatch:
 def stored_batches(path: Path) -> Iterator[StoredBatch]:
     """Every batch of the file. One that doesn't fit into it ends the walk: nothing after it can be found.
 
-    A tail of less than a header is a write that was cut off, and nothing yet.
+    A tail of less than a header is a write that was cut off, and nothing yet. A file that retention has taken since the
+    query was planned has no batches, as if it had been taken before.
     """
-    with path.open("rb") as file:
-        if path.stat().st_size == 0:
-            return
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-            whole = memoryview(mapped)
-            try:
-                yield from _walk(whole)
-            finally:
-                whole.release()
+    if not path.exists() or path.stat().st_size == 0:
+        return
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+        whole = memoryview(mapped)
+        try:
+            yield from _walk(whole)
+        finally:
+            whole.release()
 
 
 def _walk(whole: memoryview) -> Iterator[StoredBatch]:
