@@ -4,6 +4,7 @@ import itertools
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Protocol
 
 import pytest
@@ -26,6 +27,13 @@ class TopicFiller(Protocol):
 
 class TopicReader(Protocol):
     def __call__(self, topic: str, **options: str) -> DataFrame: ...
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Spark's start alone may take minutes on a busy machine."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent) and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(600))
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@ from time import monotonic
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as ClientPartition
 from pyspark.sql.types import StructType
@@ -63,7 +64,7 @@ class RangeReader:
         deadline = monotonic() + patience_s
         while at < wanted.end:
             messages = consumer.consume(_BATCH_RECORDS, _POLL_S)
-            events = [message for message in messages if message.error() is not None] if messages else []
+            events = list(filter(Message.error, messages))
             if events:
                 messages = [message for message in messages if message.error() is None]
             if messages:
@@ -125,16 +126,16 @@ class Columns:
 
     def batch(self, messages: list[Message]) -> pa.RecordBatch:
         count = len(messages)
-        times = [message.timestamp() for message in messages]
+        kinds, times = zip(*map(Message.timestamp, messages), strict=True)
         arrays = [
-            pa.array([message.key() for message in messages], pa.binary()),
-            pa.array([message.value() for message in messages], pa.binary()),
+            pa.array(list(map(Message.key, messages)), pa.binary()),
+            pa.array(list(map(Message.value, messages)), pa.binary()),
             pa.repeat(self._topic, count),
             pa.repeat(pa.scalar(self._partition, pa.int32()), count),
-            pa.array([message.offset() for message in messages], pa.int64()),
-            pa.array([time_ms for _, time_ms in times], pa.timestamp("ms", "UTC")).cast(pa.timestamp("us", "UTC")),
+            pa.array(list(map(Message.offset, messages)), pa.int64()),
+            pa.array(times, pa.timestamp("ms", "UTC")).cast(pa.timestamp("us", "UTC")),
             # librdkafka counts from "not available", Java from -1
-            pa.array([kind - 1 for kind, _ in times], pa.int32()),
+            pc.subtract(pa.array(kinds, pa.int32()), 1),
         ]
         if self._with_headers:
             arrays.append(pa.array([_header_rows(message) for message in messages], self._schema.field("headers").type))

@@ -33,7 +33,9 @@ def records(draw: st.DrawFn) -> list[Record]:
 @given(st.lists(records(), min_size=1, max_size=4), st.sampled_from(Codec))
 def test_columns_are_the_records(batches: list[list[Record]], codec: Codec) -> None:
     stored = [build_batch(batch, base_offset=batch[0].offset, compression=codec) for batch in batches]
-    chunk = [(read_header(batch), plain_payload(batch, 0, read_header(batch))) for batch in stored]
+    chunk = [
+        (read_header(batch), plain_payload(batch, 0, read_header(batch), max_decompressed=2**20)) for batch in stored
+    ]
 
     columns = decode_records(chunk, HEADERS)
 
