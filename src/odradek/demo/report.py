@@ -3,7 +3,7 @@
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from odradek.lab.page import COLOURS, colour_key, heading, html_table, page, paragraph, plots, strips, time_plot
+from odradek.base.html_page import COLOURS, colour_key, heading, html_table, page, paragraph, plots, strips, time_plot
 
 if TYPE_CHECKING:
     from odradek.demo.story import Telling
