@@ -21,4 +21,8 @@ def problems_of(plan: Plan, view: ClusterView) -> list[str]:
             problems.append(f"{tp} is being moved already; see odradek reassign status")
         if partition.leader < 0 and set(replicas) != set(partition.replicas):
             problems.append(f"{tp} has no leader to copy from")
+    others = sorted(tp for tp, partition in view.partitions.items() if partition.is_moving and tp not in plan.targets)
+    if others:  # their throttles and ours would be mixed up, and one of the two left behind
+        shown = ", ".join(map(str, others[:3]))
+        problems.append(f"{shown} is being moved by somebody else: wait for it, or see odradek reassign list")
     return problems

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from odradek.base.clock import SYSTEM_CLOCK, Clock
+from odradek.base.errors import FatalError
 from odradek.model.topology import TopicPartition
 from odradek.reassign.plan import Plan
 from odradek.reassign.throttles import Entity, Settings
@@ -133,7 +134,10 @@ class RunJournals:
     def begin(
         self, plan: Plan, before: Plan, throttle_bytes: int | None, at_once: int, settings_before: Settings
     ) -> RunJournal:
-        self._directory.mkdir(parents=True, exist_ok=True)
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise FatalError(f"no journal can be kept, nothing was changed: {error}; set ODRADEK_STATE_DIR") from None
         now_ms = self._clock.now_ms()
         name = datetime.fromtimestamp(now_ms / 1000, UTC).strftime("%Y%m%dT%H%M%S") + f"{now_ms % 1000:03d}"
         journal = self._open(RunRecord(self._directory / f"{name}-{os.getpid()}.jsonl"))

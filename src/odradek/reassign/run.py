@@ -5,8 +5,8 @@
 However it ends (done, stopped, an error, Ctrl-C) moves that are under way are cancelled or done, and throttles are what
 they were before. Only a process that is killed leaves something, and its journal says what: see `leftovers`.
 
-A partition that can't move on, since a broker that shall get it is dead or it has no leader, is waited for as long as
-`dead_broker_ms` says and then given up: it goes back to where it was, and the others go on.
+A partition that can't move on, since a broker that shall have it is dead, or all that have it are, is waited for as
+long as `dead_broker_ms` says and then given up: it goes back to where it was, and the others go on.
 """
 
 import time
@@ -223,14 +223,14 @@ class Run:
         now_ms = self._clock.monotonic_ms()
         stuck: dict[TopicPartition, str] = {}
         for tp, moving in self._moving.items():
-            dead = [broker for broker in moving.move.after if broker not in live]
-            if tp not in ongoing or not dead:
+            hindrance = _hindrance(moving.move, live)
+            if tp not in ongoing or hindrance is None:
                 moving.stuck_since_ms = None
                 continue
             if moving.stuck_since_ms is None:
                 moving.stuck_since_ms = now_ms
             if now_ms - moving.stuck_since_ms >= self._options.dead_broker_ms:
-                stuck[tp] = f"broker {', '.join(map(str, dead))} is dead"
+                stuck[tp] = hindrance
         for why in sorted(set(stuck.values())):
             self._cancel(journal, {tp for tp, reason in stuck.items() if reason == why}, why)
         if stuck:
@@ -318,6 +318,13 @@ class Run:
             return remaining / rate
         throttle = self._options.throttle_bytes
         return None if throttle is None else remaining / throttle
+
+
+def _hindrance(move: Move, live: frozenset[int]) -> str | None:
+    dead = [broker for broker in move.after if broker not in live]
+    if dead:
+        return f"broker {', '.join(map(str, dead))} is dead"
+    return None if live.intersection(move.before) else "every broker that has it is dead"
 
 
 class ThrottleRefused(Exception):

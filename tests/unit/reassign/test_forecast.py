@@ -118,5 +118,7 @@ def test_every_problem_is_found_before_anything_begins() -> None:
         "orders-3",
         "nope-0",
     ]
-    assert problems_of(Plan({}), view) == ["the plan moves nothing"]
-    assert problems_of(Plan({ORDERS[1]: (2, 1)}), view) == []
+    assert "the plan moves nothing" in problems_of(Plan({}), view)
+    (problem,) = problems_of(Plan({ORDERS[1]: (2, 1)}), view)
+    assert problem.startswith("orders-2 is being moved by somebody else")
+    assert problems_of(Plan({ORDERS[1]: (2, 1)}), a_view((0, 1), (1, 2))) == []

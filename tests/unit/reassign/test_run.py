@@ -106,7 +106,7 @@ class Stage:
         self.journals = RunJournals(directory, self.clock)
         self.seen: list[Progress] = []
 
-    def run(self, targets: Mapping[int, tuple[int, ...]], **options: int) -> Outcome:
+    def run(self, targets: Mapping[int, tuple[int, ...]], **options: int | None) -> Outcome:
         moves = [
             Move(orders(n), self.cluster.replicas[orders(n)], after, self.cluster.replicas[orders(n)][0], 3 * MB)
             for n, after in targets.items()
@@ -164,6 +164,16 @@ def test_a_dead_newcomer_is_given_up_and_the_others_go_on(stage: Stage) -> None:
     assert left.cleared == {Entity("broker", "3")}
     assert stage.cluster.throttled == []
     assert clear_leftovers(stage.journals, stage.cluster) == []
+
+
+def test_what_nobody_alive_has_is_given_up(stage: Stage) -> None:
+    def die() -> None:
+        stage.cluster.live.difference_update({0, 1})
+        stage.cluster.copied.clear()
+
+    stage.cluster.each_second = die
+    outcome = stage.run({0: (2, 3)}, throttle_bytes=None)
+    assert outcome.given_up == {orders(0): "every broker that has it is dead"}
 
 
 def test_a_broker_that_is_back_in_time_is_waited_for(stage: Stage) -> None:
