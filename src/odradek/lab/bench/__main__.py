@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -30,6 +31,7 @@ def main() -> int:
     if not list(kafka_lib.glob("kafka-clients-*.jar")):
         print(f"no Kafka jars in {kafka_lib}: run `make kafka-jars` or set ODRADEK_KAFKA_LIB", file=sys.stderr)
         return 2
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # not without stopping the brokers
     with tempfile.TemporaryDirectory(prefix="odradek-bench-", dir=options.directory) as directory:
         return run(options, Path(directory), kafka_lib)
 
