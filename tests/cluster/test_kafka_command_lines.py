@@ -150,6 +150,7 @@ def test_what_changes_something(
         entity = ("--entity-type", "topics", "--entity-name", name)
         reset = ("--reset-offsets", "--group", group, "--topic", name)
         props = ("--producer-props", f"bootstrap.servers={bootstrap}", "acks=1")
+        client = ("--entity-type", "clients", "--entity-name", group)
         load = ("--topic", name, "--num-records", "50", "--record-size", "9")
         for command in (
             ("kafka-topics", "--create", "--topic", name, "--partitions", "2", "--config", "segment.bytes=1048576"),
@@ -163,6 +164,17 @@ def test_what_changes_something(
             ("kafka-configs", "--alter", *entity, "--delete-config", "retention.ms"),
             ("kafka-configs", "--describe", *entity),
             ("kafka-configs", "--alter", *entity, "--delete-config", "cleanup.policy"),
+            (
+                "kafka-configs",
+                "--alter",
+                *client,
+                "--add-config",
+                "producer_byte_rate=12345678,request_percentage=250.5",
+            ),
+            ("kafka-configs", "--describe", *client),
+            ("kafka-configs", "--alter", *client, "--delete-config", "consumer_byte_rate"),
+            ("kafka-configs", "--alter", *client, "--delete-config", "producer_byte_rate,request_percentage"),
+            ("kafka-configs", "--describe", *client),
             ("kafka-producer-perf-test", *load, "--throughput", "-1", *props),
             ("kafka-console-producer", "--topic", name, "--property", "parse.key=true"),
             ("kafka-delete-records", "--offset-json-file", offsets),

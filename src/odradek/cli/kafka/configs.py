@@ -209,5 +209,14 @@ def _describe_quotas(client: ClusterClient, types: list[str], names: list[str]) 
     named = dict(zip([_QUOTA_KINDS[kind] for kind in types], names, strict=False))
     others = [_QUOTA_KINDS[kind] for kind in types[len(names) :]]
     for quotas in describe_quotas(client, {kind: name or None for kind, name in named.items()}, others):
-        values = ", ".join(f"{key}={value}" for key, value in quotas.values.items())
+        values = ", ".join(f"{key}={_as_java(value)}" for key, value in quotas.values.items())
         print(f"Quota configs for {quotas} are {values}")
+
+
+def _as_java(value: float) -> str:
+    """1000.5, and 1.0E7 from ten million on."""
+    if value < 1e7:
+        return str(value)
+    digits, _, exponent = f"{value:.16e}".partition("e")
+    mantissa = digits.rstrip("0")
+    return f"{mantissa}{'0' if mantissa.endswith('.') else ''}E{int(exponent)}"
