@@ -13,6 +13,7 @@ from typing import Annotated
 
 import typer
 
+from odradek.cli.name_values import parse_name_value_pairs
 from odradek.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption, bytes_as_text, note
 from odradek.cli.record_printing import Limits, Printer, Printing
 from odradek.cli.record_text import (
@@ -21,7 +22,6 @@ from odradek.cli.record_text import (
     compile_format,
     format_from_flags,
     headers_as_bytes,
-    parse_name_value_pairs,
 )
 from odradek.cli.topic_selection import parse_numbers, select_topics
 from odradek.cli.usage import WrongUsage, examples

@@ -9,14 +9,16 @@ import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
+
+if TYPE_CHECKING:
+    from rich.progress import Progress  # few commands need it, and loading it takes a while
 
 Row = Mapping[str, object]
 
@@ -107,8 +109,10 @@ def print_fields(fields: Row, output: Format, *, title: str = "") -> None:
             _print_titled(table, title)
 
 
-def progress(description: str, total: int | None, *, unit: str = "records", hidden: bool = False) -> Progress:
+def progress(description: str, total: int | None, *, unit: str = "records", hidden: bool = False) -> "Progress":
     """A started-by-`with` progress bar with one task; it draws nothing where standard error isn't a terminal."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),

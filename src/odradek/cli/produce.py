@@ -9,6 +9,7 @@ import typer
 
 from odradek.base.errors import FatalError
 from odradek.cli.line_writer import LineWriter, write_lines
+from odradek.cli.name_values import parse_name_value_pairs
 from odradek.cli.output import (
     DEFAULT_BOOTSTRAP,
     BootstrapOption,
@@ -17,7 +18,7 @@ from odradek.cli.output import (
     note,
     print_fields,
 )
-from odradek.cli.record_text import LineRules, parse_name_value_pairs, unescape
+from odradek.cli.record_text import LineRules, unescape
 from odradek.cli.usage import WrongUsage, examples
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.record_sender import ACKS_ALL, Headers, RecordSender

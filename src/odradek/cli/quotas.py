@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
+from odradek.cli.name_values import parse_name_value_pairs
 from odradek.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption, Format, FormatOption, print_rows
-from odradek.cli.record_text import parse_name_value_pairs
 from odradek.cli.usage import WrongUsage, examples
 from odradek.cli.verbs import VerbGroup
 from odradek.cli.watch import watchable

@@ -4,7 +4,7 @@ Pure functions over bytes. What a record holds is never changed: bytes that aren
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from odradek.client.record_sender import Headers
@@ -150,14 +150,3 @@ _PRINTERS: dict[str, Callable[[ConsumedRecord], bytes]] = {
     "h": lambda r: headers_as_bytes(r.headers),
     "%": lambda _r: b"%",
 }
-
-
-def parse_name_value_pairs(pairs: Sequence[str]) -> dict[str, str]:
-    """`NAME=VALUE` arguments as a dictionary. Raises ValueError with the one that isn't."""
-    values: dict[str, str] = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals or not name.strip():
-            raise ValueError(f"'{pair}' is not of the form NAME=VALUE")
-        values[name.strip()] = value.strip()
-    return values

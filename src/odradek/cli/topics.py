@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.cli.name_values import parse_name_value_pairs
 from odradek.cli.output import (
     DEFAULT_BOOTSTRAP,
     BootstrapOption,
@@ -18,7 +19,6 @@ from odradek.cli.output import (
     print_json,
     print_rows,
 )
-from odradek.cli.record_text import parse_name_value_pairs
 from odradek.cli.topic_selection import parse_numbers, parse_replica_assignment, partitions_of, select_topics
 from odradek.cli.usage import WrongUsage, examples
 from odradek.cli.verbs import VerbGroup

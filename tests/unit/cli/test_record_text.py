@@ -9,7 +9,6 @@ from odradek.cli.record_text import (
     compile_format,
     format_from_flags,
     parse_line,
-    parse_name_value_pairs,
     unescape,
 )
 
@@ -98,9 +97,3 @@ def test_flags_make_the_order_of_the_console_consumer() -> None:
 def test_a_percent_sign_in_the_separator_is_itself() -> None:
     text = format_from_flags(timestamp=False, partition=False, offset=False, headers=False, key=True, separator="%k")
     assert compile_format(text)(RECORD) == b"key%kvalue\n"
-
-
-def test_name_value_pairs() -> None:
-    assert parse_name_value_pairs(["a=1", "b=x=y", "c="]) == {"a": "1", "b": "x=y", "c": ""}
-    with pytest.raises(ValueError, match="'plain' is not of the form NAME=VALUE"):
-        parse_name_value_pairs(["plain"])
