@@ -66,7 +66,11 @@ def main() -> int:
             assert way.line().strip() == "ready", way.name
         for way in ways:
             way.read()  # the first read pays for compilers and connections
-        rounds = [{way.name: way.read() for way in turn(ways, number)} for number in range(options.rounds)]
+        rounds: list[dict[str, dict[str, Any]]] = []
+        for number in range(options.rounds):
+            rounds.append({way.name: way.read() for way in turn(ways, number)})
+            told = (f"{way.name} {rounds[-1][way.name]['s']:.2f} s" for way in ways)
+            print(f"round {number + 1}: {', '.join(told)}", file=sys.stderr, flush=True)
     print(table(rounds, [way.name for way in ways]))
     return 0
 

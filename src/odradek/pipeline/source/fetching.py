@@ -25,7 +25,8 @@ from odradek.pipeline.source.options import ReadOptions
 from odradek.pipeline.source.schema import arrow_schema
 
 _BATCH_RECORDS: Final = 10_000
-_POLL_S: Final = 1.0
+_POLL_S: Final = 5.0
+_ASK_S: Final = 10.0
 _QUEUE_KB: Final = 16 * 1024
 _GONE: Final = frozenset(
     {
@@ -63,7 +64,9 @@ class RangeReader:
         at, patience_s = wanted.start, self.options.poll_timeout_ms / 1000
         deadline = monotonic() + patience_s
         while at < wanted.end:
-            messages = consumer.consume(_BATCH_RECORDS, _POLL_S)
+            messages = _next_messages(consumer, min(_BATCH_RECORDS, wanted.end - at))
+            if not messages and _is_gone(consumer, wanted):
+                at = self._after_deletion(wanted, at)
             events = list(filter(Message.error, messages))
             if events:
                 messages = [message for message in messages if message.error() is None]
@@ -92,12 +95,15 @@ class RangeReader:
         if code in _OUT_OF_RANGE:
             return self._after_loss(consumer, wanted, at)
         if code in _GONE:
-            if self.options.fail_on_data_loss:
-                raise DataLoss(f"{wanted.partition} is gone, of which offsets {at} to {wanted.end} are to be read")
-            return wanted.end
+            return self._after_deletion(wanted, at)
         if code in _PASSING:
             return at
         raise ReadFailed(f"{wanted.partition}: {error.str()}")
+
+    def _after_deletion(self, wanted: OffsetRange, at: int) -> int:
+        if self.options.fail_on_data_loss:
+            raise DataLoss(f"{wanted.partition} is gone, of which offsets {at} to {wanted.end} are to be read")
+        return wanted.end
 
     def _after_loss(self, consumer: Consumer, wanted: OffsetRange, at: int) -> int:
         if self.options.fail_on_data_loss:
@@ -157,6 +163,25 @@ def consumer_settings(settings: Settings) -> Settings:
 
 def _assign(consumer: Consumer, wanted: OffsetRange, offset: int) -> None:
     consumer.assign([ClientPartition(wanted.partition.topic, wanted.partition.partition, offset)])
+
+
+def _next_messages(consumer: Consumer, most: int) -> list[Message]:
+    """What is there, or else what comes next; `consume` with a timeout would wait for as many as are asked for."""
+    if messages := consumer.consume(most, 0):
+        return messages
+    first = consumer.poll(_POLL_S)
+    return [] if first is None else [first, *consumer.consume(most, 0)]
+
+
+def _is_gone(consumer: Consumer, wanted: OffsetRange) -> bool:
+    """Asked when nothing comes: of a topic that was never there, librdkafka says nothing for minutes."""
+    try:
+        topic = consumer.list_topics(wanted.partition.topic, timeout=_ASK_S).topics[wanted.partition.topic]
+    except KafkaException:
+        return False  # nobody answers: not a matter of the topic
+    if topic.error is not None:
+        return topic.error.code() in _GONE
+    return wanted.partition.partition not in topic.partitions
 
 
 def _client_partition(wanted: OffsetRange) -> ClientPartition:

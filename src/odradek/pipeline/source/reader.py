@@ -111,4 +111,4 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _report_loss(self, what: str) -> None:
         if self._options.fail_on_data_loss:
-            raise DataLoss(what[0].upper() + what[1:])
+            raise DataLoss(what)
