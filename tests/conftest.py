@@ -22,19 +22,13 @@ settings.load_profile("patient")
 
 
 _SPARK = Path(__file__).parent / "pipeline"
-_SPARK_LIMIT_S = 900
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A file stays with one worker, whose module-wide brokers it shares; all that needs Spark shares one session.
-
-    A Spark test is given more time: what interrupts a call to the JVM leaves the session of all others broken.
-    """
+    """A file stays with one worker, whose module-wide brokers it shares; all that needs Spark shares one session."""
     for item in items:
-        needs_spark = _SPARK in item.path.parents
-        item.add_marker(pytest.mark.xdist_group("spark" if needs_spark else str(item.path)))
-        if needs_spark and item.get_closest_marker("timeout") is None:
-            item.add_marker(pytest.mark.timeout(_SPARK_LIMIT_S))
+        group = "spark" if _SPARK in item.path.parents else str(item.path)
+        item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture(scope="session")
