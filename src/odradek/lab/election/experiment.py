@@ -98,8 +98,7 @@ def controller_election(ensemble: LaggingEnsemble, directory: Path, partitions: 
         victim = next(broker for broker in cluster.brokers if broker.id != controller)
         led = sum(leader == victim.id for leader in _leaders(victim, topic).values())
         survivors = [port for broker_id, port in metrics.items() if broker_id != victim.id]
-        path = f"/{directory.name}/brokers/ids/{victim.id}"
-        with _Obituary(ensemble.fast, path) as obituary:
+        with _Obituary(cluster.zookeeper, f"/brokers/ids/{victim.id}") as obituary:
             before, sent_before = ensemble.counters(), sum(map(_control_requests, survivors))
             victim.kill()
             obituary.wait()
