@@ -180,19 +180,19 @@ def controller_of(system: System) -> int:
     return found
 
 
-def await_led_by_others(system: System, name: str, victim: int, count: int) -> None:
+def await_led_by_others(system: System, name: str, victim: int, count: int, look_s: float = POLL_S) -> None:
     def led_by_others() -> int:
         return sum(partition.leader not in (-1, victim) for partition in _partitions(system, [name]))
 
-    _await(lambda: led_by_others() == count, "not every partition got a new leader")
+    _await(lambda: led_by_others() == count, "not every partition got a new leader", look_s)
 
 
-def await_all_in_sync(system: System, name: str) -> None:
+def await_all_in_sync(system: System, name: str, look_s: float = POLL_S) -> None:
     def holds() -> bool:
         found = _partitions(system, [name])
         return bool(found) and all(len(partition.isrs) == BROKERS and partition.leader >= 0 for partition in found)
 
-    _await(holds, "the replicas did not get in sync")
+    _await(holds, "the replicas did not get in sync", look_s)
 
 
 def _elect_preferred(system: System) -> None:
@@ -203,9 +203,9 @@ def _elect_preferred(system: System) -> None:
     time.sleep(1.0)
 
 
-def _await(holds: Callable[[], bool], otherwise: str) -> None:
+def _await(holds: Callable[[], bool], otherwise: str, look_s: float = POLL_S) -> None:
     deadline = time.monotonic() + WAIT_S_MAX
     while not holds():
         if time.monotonic() > deadline:
             raise BenchError(f"{otherwise} within {WAIT_S_MAX:.0f} s")
-        time.sleep(POLL_S)
+        time.sleep(look_s)

@@ -18,6 +18,7 @@ from odradek.lab.bench.systems import System
 
 SIZES = (500, 1000, 2000)
 SETTLE_S = 5.0
+LOOK_S = 2.0  # to be told of thousands of partitions costs the brokers more than to create them, if it is often
 
 
 def scale_figures() -> Iterator[Figure]:
@@ -34,16 +35,17 @@ def scale(partitions: int, work: Work, system: System) -> Iterator[Callable[[], 
     count = work.scaled(partitions)
 
     def measure() -> Metrics:
+        time.sleep(SETTLE_S)  # what was deleted before is gone
         before = cpu_seconds(system.broker_pids)
         with topic(system, new_topic_name(), count) as name:
-            await_all_in_sync(system, name)
+            await_all_in_sync(system, name, LOOK_S)
             created_cpu_s = cpu_seconds(system.broker_pids) - before
             resting = at_rest(work, system)
             open_files = sum(len(os.listdir(Path(f"/proc/{pid}/fd"))) for pid in system.broker_pids)
             victim = controller_of(system)
             system.kill_broker(victim)
             before = cpu_seconds(system.broker_pids)
-            await_led_by_others(system, name, victim, count)
+            await_led_by_others(system, name, victim, count, LOOK_S)
             time.sleep(SETTLE_S)
             failover_cpu_s = cpu_seconds(system.broker_pids) - before
             system.start_broker(victim)

@@ -152,9 +152,12 @@ class Story:
         self.verdict = faults + anomalies[:20] + self._replica_differences() + self._zookeeper_differences()
 
     def _replica_differences(self) -> list[str]:
+        """Of those that it is assigned to: who was away while its replica was moved elsewhere may still have files."""
         found = []
         for tp in self.partitions:
-            replicas = {b.id: path for b in self.cluster.brokers if (path := b.log_dir / str(tp)).is_dir()}
+            homes = {id: self.cluster.brokers[id].log_dir / str(tp) for id in self.replicas(tp)}
+            replicas = {id: path for id, path in homes.items() if path.is_dir()}
+            found += [f"{tp}: broker {id} has no files of its replica" for id in homes.keys() - replicas.keys()]
             end = max((ack.offset + 1 for ack in self.history.acknowledged if ack.sent.partition == tp), default=0)
             found += differences(replicas, tp, end)
         return found
