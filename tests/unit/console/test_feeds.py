@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -17,9 +18,9 @@ from odradek.console.feeds import Feeds
 PATIENCE_S = 30
 
 
-def _until(is_so: object) -> None:
+def _until(is_so: Callable[[], bool]) -> None:
     deadline = time.monotonic() + PATIENCE_S
-    while not is_so():  # type: ignore[operator]
+    while not is_so():
         assert time.monotonic() < deadline
         time.sleep(0.01)
 

@@ -20,7 +20,7 @@ class PipelinesReader:
 
     def read(self, client: ClusterClient, before: PipelinesState | None) -> PipelinesState:
         if not self._projects:
-            raise FatalError("no project is known here: start the console with --pipeline DIR, or in its directory")
+            raise FatalError("no project is known here: start the console with --pipeline DIR")
         return tuple(document for project in self._projects for document in statuses(project))
 
 

@@ -1,5 +1,6 @@
 """Reassign: from a goal to a plan and a forecast, run it, watch it, cancel or undo it."""
 
+from collections.abc import Callable
 from functools import partial
 
 from nicegui import ui
@@ -121,9 +122,9 @@ class _Planner:
         except (ValueError, PlanError) as error:
             self._fault(error)
 
-    async def _show_draft(self, draw_up: object) -> None:
+    async def _show_draft(self, draw_up: Callable[[], Draft]) -> None:
         try:
-            self._draft = await off_loop(draw_up)  # type: ignore[arg-type]
+            self._draft = await off_loop(draw_up)
         except (PlanError, KafkaError, ConnectionFailed, FatalError, ValueError) as error:
             self._fault(error)
             return

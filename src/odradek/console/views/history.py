@@ -10,6 +10,7 @@ from odradek.model.topic_names import is_internal
 from odradek.recorder.picture import Picture
 
 _EFFECTS_SHOWN = 6
+_EFFECTS_MAX = 200
 _AROUND = 12
 
 
@@ -132,7 +133,8 @@ def _moment_html(item: Moment, place: int, at: int) -> Html:
     shown = [tag("div", effect) for effect in item.effects[:_EFFECTS_SHOWN]]
     more = len(item.effects) - _EFFECTS_SHOWN
     if more > 0:
-        shown.append(tag("div", f"and {more} more", cls="faint"))
+        rest = [tag("div", effect) for effect in item.effects[_EFFECTS_SHOWN:_EFFECTS_MAX]]
+        shown.append(tag("details", tag("summary", f"and {more:,} more", cls="faint"), rest))
     chain = None
     if item.chain:
         links = [tag("div", f"→ {link}") for link in item.chain]
