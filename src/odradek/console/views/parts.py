@@ -188,7 +188,7 @@ def plot(title: str, now: str, values: Sequence[float], peak: str) -> Html:
             role="img",
             aria_label=f"{title}: {now}",
         ),
-        tag("div", "the last two minutes · peak ", peak, cls="note"),
+        tag("div", "peak ", peak, cls="note"),
         cls="card plot",
     )
 
