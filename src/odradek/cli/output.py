@@ -44,6 +44,8 @@ DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
 
 # Rich folds cells at 80 columns where there's no terminal to ask; a file or a pipe has no such edge.
 _WIDTH_WITHOUT_TERMINAL = 10_000
+# It takes half a millisecond for a row; where there is nothing to fold, or far too much to look at, plain text does.
+_FOLDED_ROWS_MAX = 200
 
 
 def data_console() -> Console:
@@ -89,8 +91,10 @@ def print_rows(
         case Format.TABLE:
             if not rows and empty:
                 note(empty)
-            else:
+            elif sys.stdout.isatty() and len(rows) <= _FOLDED_ROWS_MAX:
                 _print_titled(_table(rows, columns), title)
+            else:
+                sys.stdout.write(_plain_table(rows, columns, title))
 
 
 def print_fields(fields: Row, output: Format, *, title: str = "") -> None:
@@ -178,6 +182,18 @@ def _print_titled(table: Table, title: str) -> None:
     if title:  # rich would fold a title to the width of its table
         console.print(Text(title, style="bold"))
     console.print(table)
+
+
+def _plain_table(rows: Sequence[Row], columns: Sequence[str], title: str) -> str:
+    """The same without colours and folding: columns side by side, each as wide as its widest cell."""
+    cells = [[cell(row.get(column)) for row in rows] for column in columns]
+    headings = [_heading(column) for column in columns]
+    widths = [max([len(heading), *map(len, column)]) for heading, column in zip(headings, cells, strict=True)]
+    numeric = [bool(rows) and all(_is_number(row.get(column)) for row in rows) for column in columns]
+    form = "   ".join(f"{{:{'>' if right else '<'}{width}}}" for width, right in zip(widths, numeric, strict=True))
+    lines = [*([title] if title else []), form.format(*headings), "─" * (sum(widths) + 3 * (len(widths) - 1))]
+    lines += [form.format(*row) for row in zip(*cells, strict=True)]
+    return "\n".join(line.rstrip() for line in lines) + "\n\n"
 
 
 def _table(rows: Sequence[Row], columns: Sequence[str]) -> Table:
