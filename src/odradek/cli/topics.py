@@ -33,6 +33,7 @@ from odradek.client.topic_admin import (
     min_isr,
     topic_configs,
 )
+from odradek.model.uuid_text import uuid_to_text
 
 app = typer.Typer(
     cls=VerbGroup,
@@ -284,7 +285,7 @@ def _existing(
 def _described(state: TopicState, configs: dict[str, str | None], min_isr: int) -> dict[str, object]:
     return {
         "topic": state.name,
-        "topic_id": str(state.topic_id),
+        "topic_id": uuid_to_text(state.topic_id),
         "internal": state.is_internal,
         "replication_factor": _replication_factor(state),
         "configs": configs,

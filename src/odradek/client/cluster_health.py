@@ -18,7 +18,8 @@ class BrokerHealth:
     address: str
     rack: str | None
     leads: int
-    preferred: int
+    preferred: int  # that it should lead
+    not_led: int  # of those, led by another or by nobody
     replicas: int
     out_of_sync: int
     directories: tuple[LogDir, ...] | None  # None: it didn't answer
@@ -26,7 +27,7 @@ class BrokerHealth:
     @property
     def preferred_imbalance_percent(self) -> float:
         """Of the partitions that it should lead, how many it doesn't; as the controller counts before it rebalances."""
-        return 0.0 if not self.preferred else max(0.0, 100 * (self.preferred - self.leads) / self.preferred)
+        return 100 * self.not_led / self.preferred if self.preferred else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +109,7 @@ def _broker(
         rack=rack,
         leads=sum(state.leader == broker_id for state in held),
         preferred=sum(state.replicas[0] == broker_id for state in held),
+        not_led=sum(state.replicas[0] == broker_id != state.leader for state in held),
         replicas=len(held),
         out_of_sync=sum(broker_id not in state.isr for state in held),
         directories=directories,
