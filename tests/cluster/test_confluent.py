@@ -42,7 +42,7 @@ def read(bootstrap: str, topic: str, count: int, offset: int = OFFSET_BEGINNING)
     consumer = consumer_of(bootstrap)
     consumer.assign([TopicPartition(topic, 0, offset)])
     messages: list[Message] = []
-    end = time.monotonic() + 20
+    end = time.monotonic() + 90
     while len(messages) < count and time.monotonic() < end:
         messages += [message for message in consumer.consume(count, timeout=1.0) if not message.error()]
     consumer.close()
@@ -186,3 +186,22 @@ def test_admin_describes_the_cluster(bootstrap: str, admin: AdminClient) -> None
     assert f"{cluster.nodes[0].host}:{cluster.nodes[0].port}" == bootstrap.split(",")[0]
     assert cluster.controller.id == cluster.nodes[0].id
     assert cluster.cluster_id
+
+
+def test_records_at_fault_are_told_from_those_beside_them(bootstrap: str, new_topic: TopicMaker) -> None:
+    topic = new_topic(cleanup_policy="compact")
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 2000, "log_level": 0})
+    errors: dict[bytes | None, int] = {}
+
+    def delivered(error: KafkaError | None, message: Message) -> None:
+        errors[message.value()] = 0 if error is None else error.code()
+
+    # librdkafka tells them apart when there are two at fault
+    for key, value in ((b"k", b"good"), (None, b"keyless"), (None, b"keyless too")):
+        producer.produce(topic, value, key, on_delivery=delivered)
+    assert producer.flush(60) == 0
+    assert errors == {
+        b"good": KafkaError._INVALID_DIFFERENT_RECORD,
+        b"keyless": KafkaError.INVALID_RECORD,
+        b"keyless too": KafkaError.INVALID_RECORD,
+    }

@@ -13,8 +13,10 @@ How far records are looked into:
   and `message.timestamp.before.max.ms` the oldest timestamp.
 """
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import islice
 from typing import Final, NamedTuple
 
 from odradek.base.errors import ErrorCode, KafkaError
@@ -43,13 +45,25 @@ from odradek.protocol.record_batch import (
     set_max_timestamp,
 )
 from odradek.protocol.record_walk import MIN_RECORD_SIZE, RecordSpan, count_records, walk_records
-from odradek.protocol.records import DEFAULT_MAX_DECOMPRESSED, plain_payload
+from odradek.protocol.records import DEFAULT_MAX_DECOMPRESSED, Record, plain_payload, read_records
 
 NO_LIMIT_MS: Final = 2**63 - 1
 _HOUR_MS: Final = 3_600_000
 _KAFKA_MAX_MESSAGE_BYTES: Final = 1_048_588
 _FIRST_PRODUCE_VERSION_OF_MAGIC_2: Final = 3
 _FIRST_PRODUCE_VERSION_OF_ZSTD: Final = 7
+_NAMED_RECORDS_MAX: Final = 1000
+
+
+class RecordsRefused(KafkaError):
+    """Some records can't be taken, and their batch with them. `why` tells which, by their places in the batch.
+
+    No more than a thousand are named, whatever a batch is full of.
+    """
+
+    def __init__(self, code: ErrorCode, message: str, refused: Iterable[tuple[int, str]]) -> None:
+        super().__init__(code, message)
+        self.why = dict(islice(refused, _NAMED_RECORDS_MAX))
 
 
 class Origin(Enum):
@@ -188,7 +202,7 @@ def _check_batch(batch: memoryview, header: BatchHeader, rules: BatchRules, now_
         _count_compressed(batch, header, rules)
     else:
         count_records(batch[HEADER_SIZE:], header.record_count)
-    _check_time_range(oldest, newest, stamped, rules, now_ms)
+    _check_time_range(oldest, newest, stamped, rules, now_ms, lambda: _decoded(batch, header, rules))
     if rules.timestamp_type is TimestampType.LOG_APPEND_TIME:
         newest = now_ms
     if recompresses:
@@ -266,8 +280,12 @@ def _walk(batch: memoryview, header: BatchHeader, rules: BatchRules) -> RecordSp
     data = plain_payload(batch, 0, header, max_decompressed=rules.max_decompressed_bytes)
     span = walk_records(data, header.record_count)
     if rules.compacted and span.keyless and not header.attributes & CONTROL_BIT:
-        raise _invalid("Compacted topic cannot accept message without key")
+        raise _keyless(_decoded(batch, header, rules))
     return span
+
+
+def _decoded(batch: memoryview, header: BatchHeader, rules: BatchRules) -> Iterable[Record]:
+    return read_records(batch, 0, header, max_decompressed=rules.max_decompressed_bytes)
 
 
 def _count_compressed(batch: memoryview, header: BatchHeader, rules: BatchRules) -> None:
@@ -280,17 +298,20 @@ def _count_compressed(batch: memoryview, header: BatchHeader, rules: BatchRules)
         )
 
 
-def _check_time_range(oldest: int, newest: int, log_append_time: bool, rules: BatchRules, now_ms: int) -> None:
+def _check_time_range(
+    oldest: int,
+    newest: int,
+    log_append_time: bool,
+    rules: BatchRules,
+    now_ms: int,
+    records: Callable[[], Iterable[Record]],
+) -> None:
     if rules.timestamp_type is TimestampType.CREATE_TIME and newest != NO_TIMESTAMP:
         # A record without a timestamp among others is not too old.
         too_old = oldest != NO_TIMESTAMP and now_ms - oldest > rules.timestamp_before_max_ms
         # The last says that the sum of base and delta is no timestamp at all.
         if too_old or newest - now_ms > rules.timestamp_after_max_ms or newest > NO_LIMIT_MS or oldest < -NO_LIMIT_MS:
-            raise KafkaError(
-                ErrorCode.INVALID_TIMESTAMP,
-                f"Timestamps {oldest} to {newest} are out of range: they should be within "
-                f"[{now_ms - rules.timestamp_before_max_ms}, {now_ms + rules.timestamp_after_max_ms}]",
-            )
+            raise _out_of_time(records(), rules, now_ms)
     elif log_append_time:
         raise KafkaError(ErrorCode.INVALID_TIMESTAMP, "Producers should not set the timestamp type to LogAppendTime")
 
@@ -319,10 +340,10 @@ def _convert(records: memoryview, rules: BatchRules, now_ms: int) -> CheckedBatc
         records, max_message_bytes=rules.max_message_bytes, max_decompressed=rules.max_decompressed_bytes
     )
     if rules.compacted and any(record.key is None for record in messages.records):
-        raise _invalid("Compacted topic cannot accept message without key")
+        raise _keyless(messages.records)
     timestamps = [record.timestamp for record in messages.records]
     known = [timestamp for timestamp in timestamps if timestamp != NO_TIMESTAMP] or [NO_TIMESTAMP]
-    _check_time_range(min(known), max(known), messages.log_append_time, rules, now_ms)
+    _check_time_range(min(known), max(known), messages.log_append_time, rules, now_ms, lambda: iter(messages.records))
     batch = build_batch(
         [record._replace(offset=index) for index, record in enumerate(messages.records)],
         compression=messages.codec if rules.compression_type is None else rules.compression_type,
@@ -338,6 +359,26 @@ def _too_large(size: int, rules: BatchRules) -> KafkaError:
     return KafkaError(
         ErrorCode.MESSAGE_TOO_LARGE,
         f"The record batch size is {size} bytes which exceeds the maximum of {rules.max_message_bytes}",
+    )
+
+
+def _keyless(records: Iterable[Record]) -> RecordsRefused:
+    why = "A compacted topic takes no record without a key"
+    return RecordsRefused(
+        ErrorCode.INVALID_RECORD, why, ((place, why) for place, record in enumerate(records) if record.key is None)
+    )
+
+
+def _out_of_time(records: Iterable[Record], rules: BatchRules, now_ms: int) -> RecordsRefused:
+    first, last = now_ms - rules.timestamp_before_max_ms, now_ms + rules.timestamp_after_max_ms
+    return RecordsRefused(
+        ErrorCode.INVALID_TIMESTAMP,
+        f"Timestamps of records should be within [{first}, {last}]",
+        (
+            (place, f"Timestamp {record.timestamp} is not within [{first}, {last}]")
+            for place, record in enumerate(records)
+            if record.timestamp != NO_TIMESTAMP and not first <= record.timestamp <= last
+        ),
     )
 
 

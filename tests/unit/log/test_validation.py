@@ -12,6 +12,7 @@ from odradek.log.validation import (
     BatchRules,
     Origin,
     RecordCheck,
+    RecordsRefused,
     ValidatedBatches,
     assign_offsets,
     check_produce_records,
@@ -205,6 +206,20 @@ def test_compacted_topics_want_keys() -> None:
         validate(build_batch(RECORDS, compression=codec), rules)
         assert refused(build_batch(keyless, compression=codec), rules) is ErrorCode.INVALID_RECORD
     assert refused(build_message_set(keyless, magic=1), rules) is ErrorCode.INVALID_RECORD
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
+def test_the_records_at_fault_are_named_by_their_places(codec: Codec) -> None:
+    keys = [b"a", None, b"b", None]
+    keyless = build_batch([Record(i, NOW, key, b"v") for i, key in enumerate(keys)], compression=codec)
+    with pytest.raises(RecordsRefused) as without_key:
+        validate(keyless, BatchRules(compacted=True))
+    assert list(without_key.value.why) == [1, 3]
+    times = [NOW, NOW - 1001, -1, NOW + 501]
+    late = build_batch([Record(i, time, b"k", b"v") for i, time in enumerate(times)], compression=codec)
+    with pytest.raises(RecordsRefused) as out_of_time:
+        validate(late, BatchRules(timestamp_before_max_ms=1000, timestamp_after_max_ms=500))
+    assert list(out_of_time.value.why) == [1, 3]
 
 
 @pytest.mark.parametrize("build", [build_batch, lambda records: build_message_set(records, magic=1)])

@@ -1,9 +1,9 @@
 """Produce (key 0): append batches to the partitions that this broker leads.
 
 Versions 0-11. v0-2 carry the older message sets, which are converted; v3+ carry exactly one batch v2 per partition;
-v5 adds the log start offset, v8 error messages, v10 the current leader. acks 0 has no answer: a failure closes the
-connection, so that the client looks again for the leader; acks -1 is answered when the whole ISR has the records. Not
-done: transactions.
+v5 adds the log start offset, v8 error messages and which records were at fault, v10 the current leader. acks 0 has no
+answer: a failure closes the connection, so that the client looks again for the leader; acks -1 is answered when the
+whole ISR has the records. Not done: transactions.
 """
 
 from functools import partial
@@ -14,10 +14,12 @@ from odradek.api.current_leader import current_leader, leader_node
 from odradek.api.registry import LATER, NO_ANSWER, Outcome, handles
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
+from odradek.log.validation import RecordsRefused
 from odradek.model.topic_names import is_internal
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.produce import (
+    BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
     NodeEndpoint,
     PartitionProduceResponse,
@@ -158,11 +160,16 @@ def _refused(topic: str, request: ProduceRequest) -> KafkaError | None:
 
 def _refusal(topic: str, index: int, error: KafkaError) -> PartitionProduceResponse:
     log.info("produce refused", topic=topic, partition=index, code=error.code.name, why=str(error))
+    refused = error.why if isinstance(error, RecordsRefused) else {}
     return PartitionProduceResponse(
         index=index,
         error_code=error.code,
         base_offset=-1,
         log_append_time_ms=-1,
         log_start_offset=-1,
+        record_errors=[
+            BatchIndexAndErrorMessage(batch_index=place, batch_index_error_message=why)
+            for place, why in refused.items()
+        ],
         error_message=error.message or None,
     )
