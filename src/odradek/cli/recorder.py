@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import UTC, datetime
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
@@ -168,8 +169,10 @@ def replay(
 def _tell(tp: TopicPartition, changes: list[Change]) -> None:
     console = data_console()
     last = changes[-1].after
-    for change in changes:
-        console.print(Text(f"{_time(change.entry.time_ms)}  {_difference(change.before, change.after)}", style="bold"))
+    for _, of_one_cause in groupby(changes, key=lambda change: (change.entry.broker, change.entry.cause)):
+        for change in of_one_cause:
+            told = f"{_time(change.entry.time_ms)}  {_difference(change.before, change.after)}"
+            console.print(Text(told, style="bold"))
         if change.cause is None:
             console.print(Text("  because   (the entry of its cause is lost)"))
         else:

@@ -17,6 +17,7 @@ from odradek.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResponse,
+    DescribeConfigsResult,
 )
 from odradek.protocol.messages.describe_log_dirs import (
     DescribableLogDirTopic,
@@ -26,6 +27,7 @@ from odradek.protocol.messages.describe_log_dirs import (
 from odradek.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
+    AlterConfigsResourceResponse,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
@@ -130,7 +132,8 @@ class WireAdmin:
                 answer = self._ask(broker, request, DescribeConfigsResponse)
             except (KafkaError, ConnectionFailed):
                 continue
-            for entity, result in zip(group, answer.results, strict=True):
+            for result in answer.results:
+                entity = _entity(result)
                 if not result.error_code:
                     values = {c.name: c.value for c in result.configs if c.config_source in _DYNAMIC and c.value}
                     found[entity] = {key: values.get(key) for key in entity.throttle_keys}
@@ -145,7 +148,8 @@ class WireAdmin:
             except (KafkaError, ConnectionFailed) as error:
                 failed |= dict.fromkeys(group, str(error))
                 continue
-            for entity, response in zip(group, answer.responses, strict=True):
+            for response in answer.responses:
+                entity = _entity(response)
                 code = ErrorCode(response.error_code)
                 gone = code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and all(
                     v is None for v in settings[entity].values()
@@ -159,6 +163,12 @@ class WireAdmin:
         if broker is None:
             return self._client.ask_any(request, answer)
         return self._client.ask_broker(broker, request, answer)
+
+
+def _entity(result: DescribeConfigsResult | AlterConfigsResourceResponse) -> Entity:
+    """Whom an answer is about; answers need not come in the order of the questions."""
+    kind = next(kind for kind, number in _RESOURCE_TYPES.items() if number == result.resource_type)
+    return Entity(kind, result.resource_name)
 
 
 def _by_addressee(entities: Iterable[Entity]) -> dict[int | None, list[Entity]]:
