@@ -12,6 +12,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 from pyspark.sql import DataFrame, SparkSession
 
+from odradek.pipeline.session import unzipped_spark_home
 from odradek.testing import OdradekCluster
 
 _numbers = itertools.count(1)
@@ -41,6 +42,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The one session of a test run; a start costs ten seconds. The data sources register themselves."""
     os.environ["PYSPARK_PYTHON"] = sys.executable  # workers run what the tests run
     directory = tmp_path_factory.mktemp("spark")
+    os.environ.setdefault("SPARK_HOME", str(unzipped_spark_home(directory)))  # workers that start in half the time
     session = (
         SparkSession.builder.master("local[2]")
         .appName("tests")

@@ -18,7 +18,7 @@ from odradek.pipeline.supervisor import Supervisor
 from odradek.pipeline.views import Views
 from odradek.protocol.records import Record
 
-PATIENCE_S = 100
+PATIENCE_S = 500
 Wrap = Callable[[Query], Query]
 
 

@@ -17,6 +17,8 @@ from odradek.pipeline.decoding import check_package, columns_of
 from odradek.pipeline.quality import VALUE_BYTES_MAX, dead_letters, good, judged
 from odradek.pipeline.spec import Decoding, Encoding, Source, Watermark
 
+pytestmark = pytest.mark.timeout(600)
+
 SCHEMA = "id STRING NOT NULL, amount DOUBLE, at TIMESTAMP"
 WRITTEN = datetime(2026, 1, 1, 12, 0, 0)
 RECORD = "key BINARY, value BINARY, topic STRING, partition INT, offset LONG, timestamp TIMESTAMP"

@@ -26,6 +26,8 @@ from odradek.pipeline.views import Views
 from .conftest import TopicFiller, TopicMaker
 from .pipeline_stage import dead_letters, declare, header, run_once
 
+pytestmark = pytest.mark.timeout(900)  # seconds on a quiet machine; a busy one is slow, not wrong
+
 PROJECT = """
 [pipeline]
 name = "p-{orders}"

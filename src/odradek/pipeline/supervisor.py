@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 log = get_logger(__name__)
 
 ATTEMPTS_MAX = 5
+# A Python worker that didn't start within Spark's ten seconds is a busy machine, not a fault of the query.
+BUSY_ATTEMPTS_MAX = 20
+_BUSY = "failed to connect back"
 _FIRST_PAUSE_S = 1.0
 _PAUSE_MAX_S = 30.0
 
@@ -75,7 +78,7 @@ class Supervisor:
         kept.failures = 1 if batch > kept.last_batch else kept.failures + 1
         kept.last_batch = batch
         reason = told(failure)
-        if kept.failures >= ATTEMPTS_MAX:
+        if kept.failures >= (BUSY_ATTEMPTS_MAX if _BUSY in reason else ATTEMPTS_MAX):
             raise FatalError(f"query {kept.query.name} failed {kept.failures} times at the same place: {reason}")
         pause_s = min(_FIRST_PAUSE_S * 2 ** (kept.failures - 1), _PAUSE_MAX_S)
         kept.again_at_s = time.monotonic() + pause_s
