@@ -15,7 +15,8 @@ from pyspark.sql import SparkSession
 from odradek.base.errors import FatalError
 from odradek.pipeline.decoding import check_package, columns_of
 from odradek.pipeline.quality import VALUE_BYTES_MAX, dead_letters, good, judged
-from odradek.pipeline.spec import Decoding, Encoding, Source, Watermark
+from odradek.pipeline.spec import Decoding, Encoding, Mode, Source, TopicSink, Watermark
+from odradek.pipeline.topic_output import as_records
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -153,6 +154,17 @@ def test_a_package_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -
 def test_a_schema_that_is_none_is_told(spark: SparkSession) -> None:
     with pytest.raises(FatalError, match="is none"):
         columns_of(Decoding(Encoding.JSON, "id STRIN"))
+
+
+def test_a_row_that_is_too_large_for_its_topic_goes_to_the_dead_letters(spark: SparkSession) -> None:
+    sink = TopicSink(name="s", view="v", mode=Mode.APPEND, topic="t", key=("id",), columns=())
+    rows = spark.createDataFrame([("a", "small"), ("b", "x" * (VALUE_BYTES_MAX + 1))], "id STRING, text STRING")
+    records = {bytes(row["key"]): row for row in as_records(rows, sink, "dead").collect()}
+    assert (records[b"a"]["topic"], records[b"a"]["headers"]) == ("t", [])
+    assert json.loads(records[b"a"]["value"]) == {"id": "a", "text": "small"}
+    assert (records[b"b"]["topic"], len(records[b"b"]["value"])) == ("dead", VALUE_BYTES_MAX)
+    told = {h["key"]: bytes(h["value"]).decode() for h in records[b"b"]["headers"]}
+    assert told == {"odradek.reason": "more than 900,000 bytes for topic t", "odradek.sink": "s"}
 
 
 def test_a_huge_record_becomes_a_letter_that_fits(spark: SparkSession) -> None:

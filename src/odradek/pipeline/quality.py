@@ -38,12 +38,15 @@ def good(judgement: "DataFrame") -> "DataFrame":
     return judgement.where(F.col(REASON).isNull()).drop(REASON, _VALUE)
 
 
+def header(key: str, value: "Column") -> "Column":
+    from pyspark.sql import functions as F
+
+    return F.struct(F.lit(key).alias("key"), value.cast("string").cast("binary").alias("value"))
+
+
 def dead_letters(judgement: "DataFrame", name: str) -> "DataFrame":
     """Key and value as they came, and headers that say why and from where."""
     from pyspark.sql import functions as F
-
-    def header(key: str, value: "Column") -> "Column":
-        return F.struct(F.lit(key).alias("key"), value.cast("string").cast("binary").alias("value"))
 
     length = F.length(_VALUE)
     cut = F.when(length > VALUE_BYTES_MAX, F.expr(f"substring({_VALUE}, 1, {VALUE_BYTES_MAX})")).otherwise(

@@ -71,21 +71,24 @@ def plan(pipeline: Pipeline) -> list[QueryPlan]:
 
 def build(pipeline: Pipeline, views: Views, checkpoint: Checkpoint, generation: int) -> list[Query]:
     """Plans every query, so that whatever Spark has against one of them is told before any runs."""
+    from pyspark.sql import functions as F
+
     frames = views.build()
     queries: list[Query] = []
 
     def add(name: str, mode: str, frame: "DataFrame", output: Output) -> None:
         queries.append(Query(name, mode, frame, output))
 
-    def topic_output(name: str, topic: str) -> TopicOutput:
+    def topic_output(name: str, *topics: str) -> TopicOutput:
         intent = checkpoint.query(generation, f"{name}.intent.json")
-        return TopicOutput(pipeline.bootstrap, topic, f"{pipeline.name}/{name}/g{generation}", intent)
+        return TopicOutput(pipeline.bootstrap, topics, f"{pipeline.name}/{name}/g{generation}", intent)
 
     for name, sink in pipeline.sinks.items():
         frame = _checked(sink, frames[sink.view])
         match sink:
             case TopicSink():
-                add(name, sink.mode, as_records(frame, sink.key, sink.columns), topic_output(name, sink.topic))
+                records = as_records(frame, sink, pipeline.dead_letters)
+                add(name, sink.mode, records, topic_output(name, sink.topic, pipeline.dead_letters))
             case TableSink():
                 add(
                     name,
@@ -97,7 +100,8 @@ def build(pipeline: Pipeline, views: Views, checkpoint: Checkpoint, generation: 
                 add(name, sink.mode, frame, ConsoleOutput(name, sink.rows))
     for view, judgement in views.judgements().items():
         name = f"{DEAD_LETTERS}{view}"
-        add(name, "append", dead_letters(judgement, view), topic_output(name, pipeline.dead_letters))
+        letters = dead_letters(judgement, view).withColumn("topic", F.lit(pipeline.dead_letters))
+        add(name, "append", letters, topic_output(name, pipeline.dead_letters))
     return queries
 
 

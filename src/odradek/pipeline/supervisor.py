@@ -64,8 +64,11 @@ class Supervisor:
     def stop(self) -> None:
         """The batch that runs is given up: it comes again at the next start."""
         for kept in self._kept:
-            if kept.running is not None and kept.running.isActive:
-                kept.running.stop()
+            try:
+                if kept.running is not None and kept.running.isActive:
+                    kept.running.stop()
+            except Exception as error:  # of a Spark that is going already, Py4J throws many things
+                log.info("query was gone before it was stopped", query=kept.query.name, error=told(error))
 
     def _ended(self, kept: _Kept) -> None:
         assert kept.running is not None

@@ -16,20 +16,22 @@ from odradek.client.cluster_client import ClusterClient
 from odradek.client.partition_offsets import LATEST, list_offsets
 from odradek.model.topology import TopicPartition
 from odradek.pipeline.checkpoint import write_durably
+from odradek.pipeline.quality import VALUE_BYTES_MAX, header
+from odradek.pipeline.spec import TopicSink
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 BATCH_HEADER = "odradek.batch"
-_COLUMNS = ("key", "value", "headers")
+_COLUMNS = ("topic", "key", "value", "headers")
 
 
 @dataclass(frozen=True, slots=True)
 class TopicOutput:
-    """Called by Spark with each batch: rows with key, value and headers, as the data source takes them."""
+    """Called by Spark with each batch: rows with topic (one of `topics`), key, value and headers."""
 
     bootstrap: str
-    topic: str
+    topics: tuple[str, ...]
     name: str  # PIPELINE/QUERY/gN: with the batch's number it names the batch everywhere
     intent: Path
 
@@ -38,39 +40,45 @@ class TopicOutput:
 
         tag = f"{self.name}/{number}"
         named = F.struct(F.lit(BATCH_HEADER).alias("key"), F.lit(tag.encode()).alias("value"))
-        records = batch.select("key", "value", F.concat(F.col("headers"), F.array(named)).alias("headers"))
+        tagged = F.concat(F.col("headers"), F.array(named)).alias("headers")
+        records = batch.select("topic", "key", "value", tagged)
         begun = self._begun(number)
         if begun is None:
             write_durably(self.intent, {"batch": number, "ends": self._ends()})
         else:
             records = records.exceptAll(self._written(batch, begun, tag))
-        options = {**self._connection, "topic": self.topic, "includeHeaders": "true"}
+        options = {**self._connection, "includeHeaders": "true"}
         records.write.format("odradek").options(**options).mode("append").save()
 
-    def _begun(self, number: int) -> dict[str, int] | None:
-        """The topic's ends before the batch was first written; None if nobody began to."""
+    def _begun(self, number: int) -> dict[str, dict[str, int]] | None:
+        """The topics' ends before the batch was first written; None if nobody began to."""
         try:
             intent: dict[str, Any] = json.loads(self.intent.read_text())
         except FileNotFoundError:
             return None
         return dict(intent["ends"]) if intent["batch"] == number else None
 
-    def _ends(self) -> dict[str, int]:
+    def _ends(self) -> dict[str, dict[str, int]]:
+        ends: dict[str, dict[str, int]] = {topic: {} for topic in self.topics}
         with ClusterClient(self.bootstrap, client_id=self.name) as client:
-            partitions = [TopicPartition(self.topic, p.partition) for p in client.topic(self.topic).partitions]
-            found = list_offsets(client, dict.fromkeys(partitions, LATEST))
-        return {str(tp.partition): at.offset or 0 for tp, at in found.items()}
+            partitions = [TopicPartition(topic, p.partition) for topic in ends for p in client.topic(topic).partitions]
+            for tp, at in list_offsets(client, dict.fromkeys(partitions, LATEST)).items():
+                ends[tp.topic][str(tp.partition)] = at.offset or 0
+        return ends
 
-    def _written(self, batch: "DataFrame", begun: dict[str, int], tag: str) -> "DataFrame":
+    def _written(self, batch: "DataFrame", begun: dict[str, dict[str, int]], tag: str) -> "DataFrame":
         from pyspark.sql import functions as F
 
         # a partition that has come since is read from its beginning
-        starts = {partition: begun.get(partition, 0) for partition in self._ends()}
+        starts = {
+            topic: {partition: begun.get(topic, {}).get(partition, 0) for partition in ends}
+            for topic, ends in self._ends().items()
+        }
         options = {
             **self._connection,
-            "subscribe": self.topic,
+            "subscribe": ",".join(self.topics),
             "includeHeaders": "true",
-            "startingOffsets": json.dumps({self.topic: starts}),
+            "startingOffsets": json.dumps(starts),
         }
         reader = batch.sparkSession.read.format("odradek").options(**options)
         is_ours = F.exists("headers", lambda h: (h["key"] == BATCH_HEADER) & (h["value"] == F.lit(tag.encode())))
@@ -81,17 +89,25 @@ class TopicOutput:
         return {"kafka.bootstrap.servers": self.bootstrap}
 
 
-def as_records(frame: "DataFrame", key: tuple[str, ...], columns: tuple[str, ...]) -> "DataFrame":
-    """Rows as records: the value is a JSON object of the columns, the key what is declared, columns joined by '|'."""
+def as_records(frame: "DataFrame", sink: TopicSink, dead_letters: str) -> "DataFrame":
+    """Rows as records: the value is a JSON object of the columns, the key what is declared, columns joined by '|'.
+
+    A row whose value no topic would take by default becomes a dead letter, and stops nobody.
+    """
     from pyspark.sql import functions as F
 
-    names = [name for name in frame.columns if name != "_record"]
-    chosen = columns or tuple(names)
-    value = F.to_json(F.struct(*(F.col(f"`{name}`") for name in chosen)), {"ignoreNullFields": "false"})
-    return frame.select(
-        _key(key).cast("binary").alias("key"),
-        value.cast("binary").alias("value"),
-        F.array().cast("array<struct<key:string,value:binary>>").alias("headers"),
+    names = sink.columns or tuple(name for name in frame.columns if name != "_record")
+    value = F.to_json(F.struct(*(F.col(f"`{name}`") for name in names)), {"ignoreNullFields": "false"})
+    rows = frame.select(_key(sink.key).cast("binary").alias("key"), value.cast("binary").alias("value"))
+    is_large = F.length("value") > VALUE_BYTES_MAX
+    reason = F.lit(f"more than {VALUE_BYTES_MAX:,} bytes for topic {sink.topic}")
+    told = F.array(header("odradek.reason", reason), header("odradek.sink", F.lit(sink.name)))
+    nothing = F.array().cast("array<struct<key:string,value:binary>>")
+    return rows.select(
+        F.when(is_large, dead_letters).otherwise(sink.topic).alias("topic"),
+        F.when(F.length("key") <= VALUE_BYTES_MAX, F.col("key")).alias("key"),
+        F.expr(f"substring(value, 1, {VALUE_BYTES_MAX})").alias("value"),
+        F.when(is_large, told).otherwise(nothing).alias("headers"),
     )
 
 
