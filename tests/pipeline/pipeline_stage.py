@@ -7,12 +7,10 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from odradek.demo.proof import topic_records
-from odradek.pipeline.checkpoint import Checkpoint
-from odradek.pipeline.cluster_side import prepare_topics
 from odradek.pipeline.declaration import read_pipeline
 from odradek.pipeline.progress import Board
 from odradek.pipeline.queries import Query, build
-from odradek.pipeline.runner import identity_of
+from odradek.pipeline.runner import claim
 from odradek.pipeline.spec import Pipeline
 from odradek.pipeline.supervisor import Supervisor
 from odradek.pipeline.views import Views
@@ -32,9 +30,7 @@ def declare(directory: Path, text: str, files: Mapping[str, str] | None = None) 
 
 def run_once(spark: SparkSession, pipeline: Pipeline, wrap: Wrap | None = None, only: str = "") -> None:
     """Until every query has read what is there; `only` those whose name begins so."""
-    cluster, _ = prepare_topics(pipeline)
-    checkpoint = Checkpoint(pipeline.checkpoint)
-    identity = checkpoint.claim(identity_of(pipeline, cluster))
+    checkpoint, identity = claim(pipeline, lambda note: None)
     queries = build(pipeline, Views(spark, pipeline, identity.starting), checkpoint, identity.generation)
     chosen = [wrap(query) if wrap else query for query in queries if query.name.startswith(only)]
     supervisor = Supervisor(chosen, checkpoint, identity.generation, None, Board([query.name for query in chosen]))

@@ -70,15 +70,21 @@ def run(pipeline: Pipeline, options: RunOptions, show: Show, note: Callable[[str
     """Returns when it was told to stop, or with `once` when everything that was there has been read."""
     with _locked(pipeline), stop_requested() as stopping:
         _check_formats(pipeline)
-        cluster, created = prepare_topics(pipeline)
-        for topic in created:
-            note(f"created topic {topic}")
-        checkpoint = Checkpoint(pipeline.checkpoint)
-        identity = checkpoint.claim(identity_of(pipeline, cluster))
-        for sink in pipeline.sinks.values():
-            if isinstance(sink, TableSink) and sink.format is TableFormat.PARQUET:
-                claim_table(sink.path, pipeline.name, sink.name)
+        checkpoint, identity = claim(pipeline, note)
         Run(pipeline, options, checkpoint, identity, show).go(stopping)
+
+
+def claim(pipeline: Pipeline, note: Callable[[str], None]) -> tuple[Checkpoint, Identity]:
+    """Makes the topics, the checkpoint and the tables this pipeline's, or says whose they are."""
+    cluster, created = prepare_topics(pipeline)
+    for topic in created:
+        note(f"created topic {topic}")
+    checkpoint = Checkpoint(pipeline.checkpoint)
+    identity = checkpoint.claim(_identity(pipeline, cluster))
+    for sink in pipeline.sinks.values():
+        if isinstance(sink, TableSink) and sink.format is TableFormat.PARQUET:
+            claim_table(sink.path, pipeline.name, sink.name)
+    return checkpoint, identity
 
 
 class Run:
@@ -177,7 +183,7 @@ def _check_formats(pipeline: Pipeline) -> None:
             check_schema_file(decoding, decoding.file)
 
 
-def identity_of(pipeline: Pipeline, cluster: str) -> Identity:
+def _identity(pipeline: Pipeline, cluster: str) -> Identity:
     return Identity(
         pipeline=pipeline.name,
         cluster=cluster,

@@ -133,7 +133,10 @@ def load_function(path: Path, name: str) -> Callable[..., Any]:
 
 
 def told(error: Exception) -> str:
-    """Spark's own sentence, without its plan and its trace."""
+    """Spark's own sentence, without its plan and its trace; of a Python trace the last word."""
     text = str(error).split("\n== ")[0].split("\nJVM stacktrace")[0].split("\n=== Streaming Query")[0]
+    _, traced, trace = text.rpartition("Traceback (most recent call last):")
+    if traced:
+        text = "\n".join([line for line in trace.splitlines() if line and not line[0].isspace()][:3])
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.strip().startswith("'")]
     return " ".join(lines)[:600]
