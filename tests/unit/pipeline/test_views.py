@@ -22,6 +22,6 @@ def test_a_function_is_loaded_from_its_file(tmp_path: Path) -> None:
 
 def test_of_sparks_errors_the_sentence_is_kept() -> None:
     text = "[UNRESOLVED] A column\ncannot be resolved.;\n'Project ['x]\n\n== SQL ==\nSELECT x\nJVM stacktrace:\nat a.b"
-    trace = "An exception was raised. Return Message: Traceback (most recent call last):\n  File x\n    y()\nOSError: no disk\n"
+    trace = "Raised by the Python Proxy: Traceback (most recent call last):\n  File x\n    y()\nOSError: no disk\n"
     assert told(ValueError(trace)) == "OSError: no disk"
     assert told(ValueError(text)) == "[UNRESOLVED] A column cannot be resolved.;"
