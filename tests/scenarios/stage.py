@@ -15,6 +15,7 @@ from odradek.controller.events import (
     ReassignmentsListed,
     RebalanceDue,
     TopicConfigsChanged,
+    UncleanElectionDefaultChanged,
 )
 from odradek.model.topology import ZERO_UUID, LeaderAndIsr, ReplicaAssignment, TopicAssignment, TopicPartition
 
@@ -147,6 +148,11 @@ def topic_is_broken(world: World, topic: str, no_more: str | None) -> None:
 def unclean_elections_allowed(world: World, topic: str) -> None:
     world.configs[topic] = {"unclean.leader.election.enable": "true"}
     world.enqueue(TopicConfigsChanged(frozenset((topic,))))
+
+
+@sentence(r"brokers (?P<how>allow|forbid) unclean elections where a topic doesn't say")
+def unclean_elections_by_default(world: World, how: str) -> None:
+    world.enqueue(UncleanElectionDefaultChanged(how == "allow"))
 
 
 @sentence(r"deletion of topics? (?P<topics>.+) is asked for")

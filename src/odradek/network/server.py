@@ -7,6 +7,7 @@ acceptor ──▶ processor ──▶ application.begin          (cannot block:
 
 import threading
 from collections.abc import Iterable
+from time import sleep
 
 from odradek.base.logs import get_logger
 from odradek.network.acceptor import Acceptor
@@ -20,6 +21,7 @@ from odradek.quotas.address_limits import AddressLimits
 
 log = get_logger(__name__)
 
+_SURPLUS_GRACE_S = 0.2
 _SURPLUS_DRAIN_S = 2.0
 
 
@@ -96,11 +98,16 @@ class SocketServer:
             processor.start()
         acceptor.processors = kept[:count] + added
         for surplus in kept[count:]:
-            surplus.drain(_SURPLUS_DRAIN_S)
-            surplus.join()
-            self.processors.remove(surplus)
-            if surplus in self._unprotected:
-                self._unprotected.remove(surplus)
+            threading.Thread(target=self._retire, args=(surplus,), name=f"retire-{surplus.name}", daemon=True).start()
+
+    def _retire(self, surplus: Processor) -> None:
+        """By a thread of its own: the request that made it too many may have come through it, and wants an answer."""
+        sleep(_SURPLUS_GRACE_S)  # the acceptor may be about to give it one more connection
+        surplus.drain(_SURPLUS_DRAIN_S)
+        surplus.join()
+        with self._resizing:
+            self.processors = [processor for processor in self.processors if processor is not surplus]
+            self._unprotected = [processor for processor in self._unprotected if processor is not surplus]
 
     def stop(self, drain_s: float = 2.0) -> None:
         """Accept no more, read no more, send the answers that come within the time, close."""
