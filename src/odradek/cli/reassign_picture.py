@@ -8,7 +8,7 @@ from odradek.cli.output import data_console, size_as_text
 from odradek.reassign.forecast import BrokerForecast, Forecast, Gravity, Move
 
 _ROWS_MAX = 40
-_BAR_WIDTH = 24
+_BAR_WIDTH = 20  # so that everything fits into eighty columns
 _STYLES = {Gravity.NOTE: "", Gravity.WARNING: "yellow", Gravity.DANGER: "bold red"}
 
 
@@ -22,7 +22,8 @@ def print_forecast(forecast: Forecast, throttle_bytes: int | None) -> None:
     if hidden > 0:
         console.print(Text(f"… and {hidden} partitions more; --format json has them all"))
     console.print(Text("★ preferred leader   ● stays   + is copied there   - goes", style="dim"))
-    console.print(_brokers(forecast.brokers))
+    console.print(_bars(forecast.brokers))
+    console.print(_figures(forecast.brokers))
     for risk in forecast.risks:
         console.print(Text(f"{risk.gravity}: {risk.text}", style=_STYLES[risk.gravity]))
 
@@ -78,30 +79,36 @@ def _cell(move: Move, broker: int) -> Text:
     return Text(star or "●") if broker in move.after else Text("·", style="dim")
 
 
-def _brokers(brokers: tuple[BrokerForecast, ...]) -> Table:
-    most_bytes = max((max(b.held_before, b.held_after) for b in brokers), default=0)
-    most_replicas = max((max(b.replicas_before, b.replicas_after) for b in brokers), default=0)
+def _bars(brokers: tuple[BrokerForecast, ...]) -> Table:
+    """Bytes held; where there are none yet, replicas."""
+    by_bytes = any(broker.held_before or broker.held_after for broker in brokers)
+    held = [(b.held_before, b.held_after) if by_bytes else (b.replicas_before, b.replicas_after) for b in brokers]
+    most = max((max(pair) for pair in held), default=0) or 1
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for heading in ("broker", "rack", "before", "after"):
+    for heading in ("broker", "before", "after"):
         table.add_column(heading)
-    for heading in ("replicas", "preferred", "held", "in", "out"):
+    table.add_column("held", justify="right")
+    for broker, (before, after) in zip(brokers, held, strict=True):
+        name = f"{broker.broker} ({broker.rack})" if broker.rack else str(broker.broker)
+        bar = Text(_bar(after / most), style="green" if after >= before else "yellow")
+        sizes = _change(size_as_text(broker.held_before), size_as_text(broker.held_after))
+        table.add_row(name, _bar(before / most), bar, sizes)
+    return table
+
+
+def _figures(brokers: tuple[BrokerForecast, ...]) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("broker")
+    for heading in ("replicas", "preferred", "in", "out", "free now"):
         table.add_column(heading, justify="right")
     for broker in brokers:
-        before, after = (
-            (broker.held_before / most_bytes, broker.held_after / most_bytes)
-            if most_bytes
-            else (broker.replicas_before / max(1, most_replicas), broker.replicas_after / max(1, most_replicas))
-        )
         table.add_row(
             str(broker.broker),
-            broker.rack or "",
-            _bar(before),
-            Text(_bar(after), style="green" if after >= before else "yellow"),
             _change(broker.replicas_before, broker.replicas_after),
             _change(broker.preferred_before, broker.preferred_after),
-            _change(size_as_text(broker.held_before), size_as_text(broker.held_after)),
             size_as_text(broker.bytes_in) if broker.bytes_in else "",
             size_as_text(broker.bytes_out) if broker.bytes_out else "",
+            "" if broker.usable_bytes is None else size_as_text(broker.usable_bytes),
         )
     return table
 

@@ -1,0 +1,32 @@
+"""A plan's picture: everything in it, and in eighty columns."""
+
+import pytest
+
+from odradek.cli.reassign_picture import print_forecast
+from odradek.model.topology import TopicPartition
+from odradek.reassign.forecast import foresee
+from odradek.reassign.plan import Plan
+from odradek.reassign.view import BrokerView, ClusterView, PartitionView
+
+MB = 1 << 20
+
+
+def test_the_picture(capsys: pytest.CaptureFixture[str]) -> None:
+    tp = TopicPartition("orders", 0)
+    view = ClusterView(
+        {b: BrokerView(b, f"rack-{b}", 1000 * MB, 5 * MB) for b in range(3)},
+        {tp: PartitionView((0, 1), 0, (0, 1), 300 * MB)},
+    )
+    print_forecast(foresee(Plan({tp: (2, 1)}), view, 10 * MB), 10 * MB)
+    shown = capsys.readouterr().out
+    lines = [line.rstrip() for line in shown.splitlines()]
+    assert "1 partitions change, 1 replicas are copied, 300.0 MB; at 10.0 MB/s for each broker at least 30 s" in lines
+    assert any(line.split() == ["orders-0", "-", "●", "+★", "0,1", "2,1", "300.0", "MB"] for line in lines)
+    assert any("2 (rack-2)" in line and "█" in line and "0 B → 300.0 MB" in line for line in lines)
+    assert "danger: broker 2 has no room: its disk will be full before the end" in lines
+    assert all(len(line) <= 80 for line in lines if "█" in line or "─" in line)
+
+
+def test_nothing_to_do_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    print_forecast(foresee(Plan({}), ClusterView({}, {}), None), None)
+    assert capsys.readouterr().out == "nothing is to be moved: it is so already\n"
