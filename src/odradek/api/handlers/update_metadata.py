@@ -45,7 +45,8 @@ def _publish(request: UpdateMetadataRequest, ctx: RequestContext) -> ErrorCode:
     except ValueError as error:
         log.warning("metadata is not understood", error=str(error))
         return ErrorCode.INVALID_REQUEST
-    after = before.updated(request.controller_id, brokers, list(_news(request, ctx.version)))
+    news = list(_news(request, ctx.version))
+    after = before.updated(request.controller_id, brokers, news, request.controller_epoch)
     cache.publish(after)
     for name in before.topics.keys() - after.topics.keys():
         ctx.broker.groups.forget_topic(name)
@@ -87,5 +88,10 @@ def _partition(state: UpdateMetadataPartitionState) -> PartitionImage | None:
     if state.leader == LEADER_DURING_DELETE:
         return None
     return PartitionImage(
-        state.leader, state.leader_epoch, tuple(state.replicas), tuple(state.isr), tuple(state.offline_replicas)
+        state.leader,
+        state.leader_epoch,
+        tuple(state.replicas),
+        tuple(state.isr),
+        tuple(state.offline_replicas),
+        state.zk_version,
     )
