@@ -1,6 +1,9 @@
 """Groups, settings, disks and health by our command line; the groups are made by a client that isn't ours."""
 
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -156,3 +159,33 @@ def test_json_is_json(odradek: Run) -> None:
     for command in (("groups", "list"), ("brokers",), ("offsets",), ("topics", "list")):
         result = odradek(*command, "--format", "json")
         assert isinstance(json.loads(result.stdout), list)
+
+
+def test_consuming_as_a_member_beside_another_client(odradek: Run, bootstrap: str, topic: str, group: str) -> None:
+    other = consumer_of(bootstrap, group, **{"enable.auto.commit": False, "heartbeat.interval.ms": 500})
+
+    def await_partitions(count: int) -> None:
+        while len(other.assignment()) != count:
+            other.poll(0.1)
+
+    other.subscribe([topic])
+    await_partitions(2)
+    command = [sys.executable, "-m", "odradek", "consume", "--topic", topic, "--group", group, "-b", bootstrap]
+    with subprocess.Popen(
+        [*command, "--from-beginning"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as ours:
+        try:
+            await_partitions(1)
+            assert ours.stdout is not None
+            first = ours.stdout.readline()
+            ours.send_signal(signal.SIGINT)
+            rest = ours.stdout.read()
+            assert ours.wait(60) == 0
+        finally:
+            ours.kill()
+    await_partitions(2)  # it left, so nobody waits for its session to end
+    other.close()
+    read = [int(line) for line in (first + rest).splitlines()]
+    committed = {partition: offset for partition, (offset, _) in offsets_of(odradek, group).items()}
+    assert read in ([3, 4], [0, 1, 2, 3, 4])  # from where the group stood, or from the beginning
+    assert committed == ({0: 5} if read == [3, 4] else {0: 3, 1: 5})
