@@ -171,17 +171,22 @@ def _partition_effects(name: str, before: PartitionPicture | None, after: Partit
     return told
 
 
+_TITLE_LENGTH = 90
 _TITLES = {
     "BrokersChanged": "The brokers changed",
+    "BrokerInfoChanged": "A broker's registration changed",
     "TopicsChanged": "Topics changed",
+    "TopicAssignmentChanged": "A topic's assignment changed",
+    "TopicDeletionAsked": "Topics are to be deleted",
     "ControllerElected": "A controller was elected",
-    "IsrChangeWanted": "A leader asked for another ISR",
-    "AlterPartitionAsked": "A leader asked for another ISR",
+    "IsrChangeAsked": "A leader asked for another ISR",
+    "IsrChangesNotified": "A leader changed its ISR",
     "RebalanceDue": "Leaders were checked against their preferred ones",
     "ElectionAsked": "An election was asked for",
-    "ReassignmentAsked": "A reassignment was asked for",
-    "TopicsToDeleteChanged": "Topics are to be deleted",
-    "BrokerLeaves": "A broker asked to leave",
+    "ReassignmentsAsked": "A reassignment was asked for",
+    "ControlledShutdownAsked": "A broker asked to leave",
+    "LogDirsFailed": "A log directory failed",
+    "LeaderAndIsrAnswered": "A broker obeyed",
     "Started": "A broker started",
     "Stopped": "A broker stopped",
 }
@@ -192,7 +197,10 @@ def _title(entry: Entry) -> str:
     if known is None:
         words = "".join(f" {c.lower()}" if c.isupper() else c for c in entry.what).strip()
         known = words[:1].upper() + words[1:]
-    return f"{known} ({entry.text})" if entry.text and entry.kind == Kind.EVENT else known
+    if not entry.text or entry.kind != Kind.EVENT:
+        return known
+    told = f"{known} ({entry.text})"
+    return told if len(told) <= _TITLE_LENGTH else f"{told[:_TITLE_LENGTH]}…"
 
 
 def _link(entry: Entry) -> str:
