@@ -6,6 +6,7 @@ its records are left out). Control records are left out, those of open and abort
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -14,10 +15,11 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from odradek.base.errors import KafkaError
 from odradek.model.topology import TopicPartition
 from odradek.pipeline.cold import schema as columns
 from odradek.pipeline.cold.log_directories import replicas
-from odradek.pipeline.cold.record_columns import Chunk, RecordColumns, decode_records
+from odradek.pipeline.cold.record_columns import Chunk, MalformedRecords, RecordColumns, decode_records
 from odradek.pipeline.cold.segment_file import StoredBatch, stored_batches
 from odradek.pipeline.source.errors import OptionError, ReadFailed
 from odradek.pipeline.source.options import includes_headers
@@ -96,22 +98,32 @@ class RecordRows(SegmentReader):
     def rows(self, segment: Segment, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         headers_type = schema.field("headers").type if self._options.with_headers else None
         for chunk in self._chunks(segment):
-            yield _record_batch(segment, decode_records(chunk, headers_type), schema)
+            try:
+                yield _record_batch(segment, decode_records(chunk, headers_type), schema)
+            except MalformedRecords as error:
+                self._refuse(segment, str(error))
+                for batch in chunk:
+                    with suppress(MalformedRecords):
+                        yield _record_batch(segment, decode_records([batch], headers_type), schema)
+
+    def _refuse(self, segment: Segment, what: str) -> None:
+        if not self._options.drop_malformed:
+            raise ReadFailed(f"{segment.path}: {what}. With the option mode=DROPMALFORMED its records are left out")
 
     def _chunks(self, segment: Segment) -> Iterator[Chunk]:
         chunk: Chunk = []
         records = size = 0
         for batch in stored_batches(Path(segment.path)):
             if batch.problem is not None:
-                if self._options.drop_malformed:
-                    continue
-                raise ReadFailed(
-                    f"{segment.path}: the batch at byte {batch.position} is broken: {batch.problem}. "
-                    "With the option mode=DROPMALFORMED its records are left out"
-                )
+                self._refuse(segment, f"the batch at byte {batch.position} is broken: {batch.problem}")
+                continue
             if batch.header.is_control or not batch.header.record_count:
                 continue
-            payload = _payload(batch)
+            try:
+                payload = _payload(batch)
+            except KafkaError as error:
+                self._refuse(segment, f"the batch at byte {batch.position} can't be decompressed: {error.message}")
+                continue
             chunk.append((batch.header, payload))
             records, size = records + batch.header.record_count, size + len(payload)
             if records >= _CHUNK_RECORDS or size >= _CHUNK_BYTES:

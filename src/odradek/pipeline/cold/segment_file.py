@@ -43,12 +43,10 @@ def stored_batches(path: Path) -> Iterator[StoredBatch]:
     """
     if not path.exists() or path.stat().st_size == 0:
         return
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-        whole = memoryview(mapped)
-        try:
-            yield from _walk(whole)
-        finally:
-            whole.release()
+    with path.open("rb") as file:
+        # closed by whoever drops the last view of it
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    yield from _walk(memoryview(mapped))
 
 
 def _walk(whole: memoryview) -> Iterator[StoredBatch]:

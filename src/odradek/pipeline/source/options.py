@@ -62,7 +62,6 @@ class ReadOptions:
 class WriteOptions:
     settings: Settings
     topic: str | None
-    include_headers: bool
 
 
 Options: TypeAlias = Mapping[str, str]
@@ -100,11 +99,7 @@ def write_options(options: Options) -> WriteOptions:
     settings.setdefault("enable.idempotence", "true" if settings["acks"] in ("all", "-1") else "false")
     # where Java's producer would put the key
     settings.setdefault("partitioner", "murmur2_random")
-    return WriteOptions(
-        settings=settings,
-        topic=options.get("topic") or None,
-        include_headers=_flag(options, "includeHeaders", default=False),
-    )
+    return WriteOptions(settings, topic=options.get("topic") or None)
 
 
 def includes_headers(options: Options) -> bool:
