@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 from confluent_kafka.admin import AdminClient, ConfigEntry, ConfigResource, ConfigSource, ResourceType
+from kazoo.client import KazooClient
 
 from odradek.base.errors import ErrorCode
 from odradek.protocol.messages.incremental_alter_configs import (
@@ -13,7 +14,7 @@ from odradek.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 
-from .own_broker import OwnBroker, batch_of, produce
+from .own_broker import OwnBroker, batch_of, eventually, produce
 
 WAIT_S = 30
 BROKER, SET, DELETE = 4, 0, 1
@@ -85,6 +86,29 @@ def test_defaults_of_topics_hold_at_once_and_after_a_restart(broker: OwnBroker, 
     change(broker, "", message_max_bytes=None)
     assert set_since(admin) == {}
     assert not size_refused(broker, "sizes")
+
+
+def test_what_somebody_else_wrote_into_zookeeper_is_obeyed(
+    broker: OwnBroker, admin: AdminClient, zookeeper: str
+) -> None:
+    """As another broker does it, or Kafka's older tools. What makes no sense there doesn't hinder the rest."""
+    writer = KazooClient(f"{zookeeper}/{broker.directory.name}")
+    writer.start()
+
+    def write(settings: str) -> None:
+        content = f'{{"version":1,"config":{settings}}}'.encode()
+        writer.ensure_path("/config/brokers/<default>")
+        writer.set("/config/brokers/<default>", content)
+        notice = b'{"version":2,"entity_path":"brokers/<default>"}'
+        writer.create("/config/changes/config_change_", notice, sequence=True)
+
+    write('{"message.max.bytes":"3000","num.io.threads":"many","broker.id":"9"}')
+    eventually(lambda: size_refused(broker, "sizes"))
+    assert set_since(admin) == {"message.max.bytes": "3000"}
+    write("{}")
+    eventually(lambda: not size_refused(broker, "sizes"))
+    writer.stop()
+    writer.close()
 
 
 def test_where_a_value_comes_from(broker: OwnBroker, admin: AdminClient) -> None:

@@ -126,6 +126,20 @@ def test_admin_describes_and_alters_configs(
     assert values == ["12345", "1000000", "delete"]
 
 
+def test_admin_changes_a_broker_while_it_runs(kafka_admin: KafkaAdminClient) -> None:
+    key = "log.flush.interval.messages"
+
+    def told() -> str:
+        resource = ConfigResource(ConfigResourceType.BROKER, "0")
+        return str(kafka_admin.describe_configs([resource], config_filter="all")["broker"]["0"][key]["value"])
+
+    default = told()
+    kafka_admin.alter_configs([ConfigResource(ConfigResourceType.BROKER, "0", {key: "77"})])
+    assert told() == "77"
+    kafka_admin.alter_configs([ConfigResource(ConfigResourceType.BROKER, "0", {key: ("DELETE", None)})])
+    assert told() == default
+
+
 def test_admin_deletes_records_and_lists_offsets(
     bootstrap: str, kafka_admin: KafkaAdminClient, new_topic: TopicMaker
 ) -> None:
