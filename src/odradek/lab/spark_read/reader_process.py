@@ -50,12 +50,13 @@ def cpu_seconds() -> float:
 
 def main(reads_with: str, ivy: str, options: dict[str, str]) -> None:
     spark = session(reads_with, ivy)
-    rows = spark.read.format(reads_with).options(**options).load()
-    everything = rows.selectExpr("count(*)", "sum(length(key) + length(value))", "max(offset)", "max(timestamp)")
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     for _ in sys.stdin:
         cpu, started = cpu_seconds(), time.monotonic()
+        # a new query each time: a DataFrame that is collected again reads nothing again
+        rows = spark.read.format(reads_with).options(**options).load()
+        everything = rows.selectExpr("count(*)", "sum(length(key) + length(value))", "max(offset)", "max(timestamp)")
         count, size, _, _ = everything.collect()[0]
         answer = {"rows": count, "bytes": size, "s": time.monotonic() - started, "cpu_s": cpu_seconds() - cpu}
         sys.stdout.write(json.dumps(answer) + "\n")
