@@ -27,6 +27,12 @@ def _create(admin: AdminClient, name: str, partitions: int = 3, replicas: int = 
     admin.create_topics([NewTopic(name, partitions, replicas)])[name].result(30)
 
 
+def _open(page: Any, path: str) -> None:
+    """Until the page talks with its server: what is clicked before is lost."""
+    page.goto(path)
+    page.wait_for_function("window.did_handshake === true")
+
+
 def _button(page: Any, name: str) -> Any:
     return page.get_by_role("button", name=name, exact=True)
 
@@ -36,7 +42,7 @@ def _confirm(page: Any, name: str) -> None:
 
 
 def test_a_topic_is_created_and_a_record_written_and_found(page: Any) -> None:
-    page.goto("/topics")
+    _open(page, "/topics")
     _button(page, "Create topic").click()
     page.get_by_label("Name").fill("no such / name")
     _confirm(page, "Create")
@@ -47,7 +53,7 @@ def test_a_topic_is_created_and_a_record_written_and_found(page: Any) -> None:
     page.get_by_role("link", name="letters").click()
     expect(page.locator(".strip")).to_have_count(3)
 
-    page.goto("/messages?topic=letters")
+    _open(page, "/messages?topic=letters")
     expect(page.get_by_text("No record was found.")).to_be_visible()
     _button(page, "Produce").click()
     page.get_by_label("Key (empty: none)").fill("milena")
@@ -60,14 +66,16 @@ def test_a_topic_is_created_and_a_record_written_and_found(page: Any) -> None:
     expect(record.locator("pre").first).to_have_text(re.compile(r'\{\s+"from": "Praha"\s+\}'))
     expect(record).to_contain_text("post: morning")
 
-    page.goto("/")
+    _open(page, "/")
     expect(page.get_by_text("create topic letters with 3 partitions × 3 replicas").first).to_be_visible()
 
 
 def test_a_setting_is_changed_and_told_where_it_comes_from(page: Any, admin: AdminClient) -> None:
     _create(admin, "kept")
-    page.goto("/topics/kept")
-    page.get_by_text("only what is set on the topic").click()
+    _open(page, "/topics/kept")
+    expect(page.locator(".strip")).to_have_count(3)
+    page.get_by_role("switch").click()
+    expect(page.get_by_role("switch")).not_to_be_checked()
     row = page.get_by_role("row", name=re.compile("^retention.ms"))
     expect(row).to_contain_text("default")
     row.get_by_text("Change").click()
@@ -90,7 +98,7 @@ def test_records_are_hostile_and_stay_text(page: Any, admin: AdminClient, three_
     consumer.commit(offsets=[TopicPartition("hostile", 0, 1)], asynchronous=False)
     consumer.close()
 
-    page.goto("/messages?topic=hostile")
+    _open(page, "/messages?topic=hostile")
     records = page.locator("details.record")
     expect(records).to_have_count(3)
     for number in range(3):
@@ -98,11 +106,12 @@ def test_records_are_hostile_and_stay_text(page: Any, admin: AdminClient, three_
     expect(page.locator("body")).to_contain_text(script)
     expect(page.locator("body")).to_contain_text("00000010  10 11 12")
     expect(page.locator("body")).to_contain_text("more")
-    page.goto("/groups")
+    _open(page, "/groups")
     page.get_by_role("link", name=group).click()
     expect(page.locator("h1")).to_have_text(group)
-    page.goto(
-        "/messages?topic=%3Cimg%20src%3Dx%20onerror%3Dalert(4)%3E&partition=%22%3E%3Cscript%3Ealert(5)%3C/script%3E"
+    _open(
+        page,
+        "/messages?topic=%3Cimg%20src%3Dx%20onerror%3Dalert(4)%3E&partition=%22%3E%3Cscript%3Ealert(5)%3C/script%3E",
     )
     expect(page.get_by_role("alert").first).to_be_visible()
     assert page.title() == "Messages · Odradek"
@@ -119,7 +128,7 @@ def test_a_group_shows_its_lag_and_is_reset(page: Any, admin: AdminClient, three
     consumer.commit(offsets=[TopicPartition("parcels", 0, 30), TopicPartition("parcels", 1, 100)], asynchronous=False)
     consumer.close()
 
-    page.goto("/groups/post")
+    _open(page, "/groups/post")
     row = page.locator(".main tr", has_text="parcels-0")
     expect(row).to_contain_text("70")
     producer.produce("parcels", "one more", partition=0)
@@ -135,7 +144,7 @@ def test_a_group_shows_its_lag_and_is_reset(page: Any, admin: AdminClient, three
 
 def test_a_plan_is_run_and_undone(page: Any, admin: AdminClient) -> None:
     _create(admin, "movable", 2)
-    page.goto("/reassign")
+    _open(page, "/reassign")
     page.get_by_label("Goal").click()
     page.get_by_role("option", name="Change the number of replicas").click()
     page.get_by_label("Replicas").fill("2")
@@ -164,7 +173,7 @@ def test_a_broker_is_killed_and_it_can_be_seen_and_replayed(
     page: Any, admin: AdminClient, three_brokers: OdradekCluster
 ) -> None:
     _create(admin, "watched", 3)
-    page.goto("/lab?topic=watched")
+    _open(page, "/lab?topic=watched")
     strip = page.locator(".strip[data-isr*='2'][data-leader='2']")
     expect(strip).to_have_count(1)
     number = strip.get_attribute("data-partition")
@@ -175,10 +184,10 @@ def test_a_broker_is_killed_and_it_can_be_seen_and_replayed(
     expect(moved).not_to_have_attribute("data-isr", re.compile("2"))
     expect(page.get_by_role("alert").first).to_contain_text("1 broker missing: 2.")
 
-    page.goto("/")
+    _open(page, "/")
     expect(page.get_by_role("status")).to_contain_text("Broker 2 gone")
 
-    page.goto("/history")
+    _open(page, "/history")
     expect(page.locator(".moment", has_text="broker 2 left").first).to_be_visible()
     here = page.locator(".moment", has_text=f"watched-{number}: leader 2 →").first
     here.locator("button").click()
@@ -187,11 +196,11 @@ def test_a_broker_is_killed_and_it_can_be_seen_and_replayed(
     expect(here).to_contain_text("LeaderAndIsr")
     _step_back_until(page, lambda: "gone" not in page.locator(".brokerbox[data-broker='2']").inner_text())
 
-    page.goto("/lab?topic=watched")
+    _open(page, "/lab?topic=watched")
     page.locator("[data-broker='2'] button", has_text="Start").click()
     _confirm(page, "Start")
     expect(moved).to_have_attribute("data-isr", re.compile("2"))
-    page.goto("/topics/watched")
+    _open(page, "/topics/watched")
     _elect_until(page, moved, "2")
 
 
@@ -215,9 +224,9 @@ def _elect_until(page: Any, strip: Any, leader: str) -> None:
 
 
 def test_what_is_not_there_is_said(page: Any) -> None:
-    page.goto("/topics/nowhere")
+    _open(page, "/topics/nowhere")
     expect(page.get_by_text("topic 'nowhere' does not exist").first).to_be_visible()
-    page.goto("/pipelines")
+    _open(page, "/pipelines")
     expect(page.get_by_text("no project is known here")).to_be_visible()
-    page.goto("/messages?topic=letters&offset=soon")
+    _open(page, "/messages?topic=letters&offset=soon")
     expect(page.get_by_text("'soon' is not an offset")).to_be_visible()
