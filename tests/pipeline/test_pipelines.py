@@ -29,7 +29,7 @@ from .conftest import TopicFiller, TopicMaker
 from .pipeline_stage import PATIENCE_S, dead_letters, declare, header, run_once
 
 # On a busy machine each query takes a minute: a busy one is slow, not wrong.
-pytestmark = [pytest.mark.timeout(900), pytest.mark.soak]
+pytestmark = pytest.mark.timeout(900)
 
 PROJECT = """
 [pipeline]
@@ -198,6 +198,7 @@ def test_a_batch_that_comes_again_is_written_once(play: Play, bootstrap: str, mo
     assert f"{play.pipeline.name}/dead_letters_orders/g1/0" in tags
 
 
+@pytest.mark.soak
 def test_a_replay_computes_again_and_has_nothing_twice(play: Play) -> None:
     with pytest.raises(FatalError, match="has not run yet"):
         replay(play.pipeline, from_offset="0", from_time=None)
@@ -214,6 +215,7 @@ def test_a_replay_computes_again_and_has_nothing_twice(play: Play) -> None:
     assert play.table() == ids(1, 2, 3, 4, 5)
 
 
+@pytest.mark.soak
 def test_a_schema_may_grow(play: Play) -> None:
     """A column more in the records harms nobody; declared, it is there from then on, and null before."""
     play.order(1, colour="red")
@@ -232,6 +234,7 @@ def test_a_schema_may_grow(play: Play) -> None:
     )
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("file", "content", "told"),
     [
