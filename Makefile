@@ -45,7 +45,7 @@ lint: $(ENV)
 	$(BIN)/lint-imports
 
 test: setup lint
-	$(BIN)/python -m pytest --numprocesses=3 --dist=loadgroup --no-loadscope-reorder
+	$(BIN)/python -m pytest --numprocesses=3 --dist=loadfile --no-loadscope-reorder
 
 soak: setup
 	$(BIN)/python -m pytest -m soak

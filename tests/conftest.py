@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 from apache_kafka import KafkaPeer, Unobtainable, kafka_jars
 from odradek.zk.server import EmbeddedZooKeeper
@@ -21,14 +23,15 @@ settings.register_profile("patient", deadline=None, suppress_health_check=[Healt
 settings.load_profile("patient")
 
 
-_SPARK = Path(__file__).parent / "pipeline"
+class OneSparkSession(LoadFileScheduling):
+    """A file stays with one worker, whose brokers it shares; all that needs Spark stays with one, and its session."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "spark" if nodeid.startswith("tests/pipeline/") else super()._split_scope(nodeid)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A file stays with one worker, whose module-wide brokers it shares; all that needs Spark shares one session."""
-    for item in items:
-        group = "spark" if _SPARK in item.path.parents else str(item.path)
-        item.add_marker(pytest.mark.xdist_group(group))
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> OneSparkSession:
+    return OneSparkSession(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -39,7 +39,8 @@ Run = Callable[..., CompletedProcess[str]]
 
 
 def unused_name() -> str:
-    return f"topic-{os.getpid()}-{next(_numbers)}"
+    """All of one length, so that tables made of them can be compared."""
+    return f"topic-{os.getpid()}-{next(_numbers):04}"
 
 
 @pytest.fixture(scope="session")

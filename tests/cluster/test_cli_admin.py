@@ -177,15 +177,16 @@ def test_consuming_as_a_member_beside_another_client(odradek: Run, bootstrap: st
         try:
             await_partitions(1)
             assert ours.stdout is not None
-            first = ours.stdout.readline()
+            read = [int(ours.stdout.readline())]
+            while read[-1] != 4:  # the last of its partition
+                read.append(int(ours.stdout.readline()))
             ours.send_signal(signal.SIGINT)
-            rest = ours.stdout.read()
             assert ours.wait(60) == 0
         finally:
             ours.kill()
     await_partitions(2)  # it left, so nobody waits for its session to end
     other.close()
-    read = [int(line) for line in (first + rest).splitlines()]
     committed = {partition: offset for partition, (offset, _) in offsets_of(odradek, group).items()}
     assert read in ([3, 4], [0, 1, 2, 3, 4])  # from where the group stood, or from the beginning
-    assert committed == ({0: 5} if read == [3, 4] else {0: 3, 1: 5})
+    # interrupted while it wrote its last line, it may stand before it: at least once
+    assert committed[0 if read == [3, 4] else 1] in (4, 5)

@@ -38,6 +38,7 @@ ASK_AGAIN = {
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.REQUEST_TIMED_OUT,
+    ErrorCode.UNSTABLE_OFFSET_COMMIT,
 }
 
 
@@ -111,7 +112,10 @@ class Member:
         request = OffsetFetchRequest(
             group_id=GROUP, topics=[OffsetFetchRequestTopic(name="orders", partition_indexes=[0])], require_stable=True
         )
-        offset: int = self.ask(request, 7).topics[0].partitions[0].committed_offset
+        answer = self.ask(request, 7, lambda each: each.error_code or each.topics[0].partitions[0].error_code)
+        (position,) = answer.topics[0].partitions
+        assert (answer.error_code, position.error_code) == (ErrorCode.NONE, ErrorCode.NONE)
+        offset: int = position.committed_offset
         return offset
 
 
