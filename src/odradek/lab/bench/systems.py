@@ -15,6 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from odradek.zk.server import free_port
+
 START_LIMIT_S = 60.0
 STOP_LIMIT_S = 60.0
 POLL_INTERVAL_S = 0.005
@@ -88,7 +90,7 @@ class System(ABC):
     directory: Path
     kafka_lib: Path
     size: int = 1
-    zookeeper_port: int = field(default_factory=lambda: free_port())
+    zookeeper_port: int = field(default_factory=free_port)
     ports: list[int] = field(default_factory=list)
     _zookeeper: Process | None = None
     _brokers: dict[int, Process] = field(default_factory=dict)
@@ -185,13 +187,6 @@ def _environment() -> dict[str, str]:
 class Odradek(System):
     def broker_command(self, properties: Path) -> list[str]:
         return [sys.executable, "-m", "odradek", "broker", str(properties)]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def await_answer(process: Process, answers: Callable[[], bool]) -> None:
