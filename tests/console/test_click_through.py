@@ -142,6 +142,39 @@ def test_a_group_shows_its_lag_and_is_reset(page: Any, admin: AdminClient, three
     expect(row).to_contain_text("101")
 
 
+def test_a_group_tells_why_it_rebalanced(page: Any, admin: AdminClient, three_brokers: OdradekCluster) -> None:
+    _create(admin, "errands", 2)
+
+    def clerk(name: str) -> Consumer:
+        consumer = Consumer(
+            {
+                "bootstrap.servers": three_brokers.bootstrap_servers,
+                "group.id": "clerks",
+                "client.id": name,
+                "log_level": 0,
+            }
+        )
+        consumer.subscribe(["errands"])
+        return consumer
+
+    first, second = clerk("blumfeld"), clerk("gregor")
+    _poll_until(lambda: bool(first.assignment() and second.assignment()), first, second)
+    _open(page, "/groups/clerks")
+    expect(page.get_by_text("blumfeld (127.0.0.1) joined").first).to_be_visible()
+    second.close()
+    _poll_until(lambda: len(first.assignment()) == 2, first)
+    expect(page.get_by_text("gregor (127.0.0.1) left").first).to_be_visible()
+    first.close()
+
+
+def _poll_until(is_so: Callable[[], bool], *consumers: Consumer) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not is_so():
+        assert time.monotonic() < deadline
+        for consumer in consumers:
+            consumer.poll(0.1)
+
+
 def test_a_plan_is_run_and_undone(page: Any, admin: AdminClient) -> None:
     _create(admin, "movable", 2)
     _open(page, "/reassign")

@@ -32,7 +32,7 @@ from odradek.broker.config_application import ConfigApplication
 from odradek.broker.controller_link import ControllerLink
 from odradek.broker.directory_failures import DirectoryFailures
 from odradek.broker.membership import Membership, asks_controller, take_leave
-from odradek.broker.recording import recording_isr_changes, recording_session, start_recorder
+from odradek.broker.recording import recording_isr_changes, recording_rebalances, recording_session, start_recorder
 from odradek.controller.controller import Controller
 from odradek.controller.producer_ids import ProducerIds
 from odradek.controller.topic_admin import TopicAdmin
@@ -242,6 +242,7 @@ class BrokerServer:
         self._live.on_change.append(lambda before, after: topics.reconfigure(after))
         started.callback(link.close)
         groups = GroupCoordinator(config, GroupLog(config, replicas, metadata, clock), reaper, clock)
+        groups.on_rebalance = recording_rebalances(self._records)
         started.callback(groups.stop)
         replicas.on_lead, replicas.on_resign = groups.lead, groups.resign
         known_configs = KnownConfigs(session, clock)

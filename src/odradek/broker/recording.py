@@ -1,4 +1,5 @@
-"""What a broker itself has to say in the flight recorder: its life, its session, and what it wants as a leader.
+"""What a broker itself has to say in the flight recorder: its life, its session, what it wants as a leader,
+and why the groups that it coordinates rebalanced.
 
 The controller's part is in `controller.recording`.
 """
@@ -9,6 +10,7 @@ from pathlib import Path
 
 from odradek.base.clock import Clock
 from odradek.base.config.broker_config import BrokerConfig
+from odradek.coordinator.group_requests import Rebalanced
 from odradek.recorder.entry import Kind
 from odradek.recorder.recorder import NOTHING_RECORDED, Facts, Recorder, Records
 from odradek.replication.isr import IsrChange
@@ -43,6 +45,13 @@ def recording_isr_changes(records: Records, submit: Callable[[IsrChange], None])
     return record_and_submit
 
 
+def recording_rebalances(records: Records) -> Callable[[Rebalanced], None]:
+    def record(rebalanced: Rebalanced) -> None:
+        records.record(describe_rebalance, rebalanced)
+
+    return record
+
+
 def describe_life(what: str) -> Iterator[Facts]:
     yield {"kind": Kind.LIFE, "what": what}
 
@@ -61,4 +70,16 @@ def describe_isr_change(change: IsrChange) -> Iterator[Facts]:
         "leader_epoch": change.leader_epoch,
         "isr": change.isr,
         "version": change.partition_epoch,
+    }
+
+
+def describe_rebalance(rebalanced: Rebalanced) -> Iterator[Facts]:
+    more = (f"and {rebalanced.causes_left_out} more like these",) if rebalanced.causes_left_out else ()
+    yield {
+        "kind": Kind.GROUP,
+        "what": "Rebalanced",
+        "group": rebalanced.group_id,
+        "generation": rebalanced.generation,
+        "count": rebalanced.members,
+        "text": "; ".join((*rebalanced.causes, *more)),
     }

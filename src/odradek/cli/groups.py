@@ -1,6 +1,7 @@
 """`odradek groups`: list, describe, reset and delete consumer groups (kafka-consumer-groups)."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -49,6 +50,7 @@ from odradek.client.offset_reset import (
     to_offset,
     to_time,
 )
+from odradek.recorder.rebalances import Rebalances
 
 app = typer.Typer(
     cls=VerbGroup,
@@ -114,12 +116,22 @@ def describe(
     name: Name = None,
     group: GroupOption = None,
     all_groups: AllGroups = False,
+    data: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--data",
+            metavar="DIR",
+            help="Of `odradek up`, or with brokers' journals: tells why groups last rebalanced; may be repeated.",
+        ),
+    ] = None,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Show where groups stand in each partition, how far behind, and who reads it."""
+    rebalances = Rebalances(*(data or ()))
+    rebalances.read()
     with ClusterClient(bootstrap_server) as client:
-        described = [_described(client, item) for item in _chosen(client, name, group, all_groups)]
+        described = [_described(client, item, rebalances) for item in _chosen(client, name, group, all_groups)]
     if output is Format.JSON:
         print_json([{**item, "partitions": rows} for item, rows in described])
         return
@@ -129,6 +141,8 @@ def describe(
     for item, rows in described:
         title = f"{item['group']}  {item['state']}, {item['members']} members, lag {cell(item['lag']) or 'not known'}"
         print_rows(rows, _LAG_COLUMNS[1:], output, title=title, empty=f"{title}: no offsets, no members")
+        if "rebalanced" in item:
+            note(f"last rebalanced {item['rebalanced']}: {item['rebalanced_because']}")
 
 
 @app.command()
@@ -234,7 +248,9 @@ def _chosen(client: ClusterClient, name: str | None, group: list[str] | None, al
     return [item.group for item in list_groups(client) if item.is_consumers] if all_groups else named
 
 
-def _described(client: ClusterClient, name: str) -> tuple[dict[str, object], list[dict[str, object]]]:
+def _described(
+    client: ClusterClient, name: str, rebalances: Rebalances
+) -> tuple[dict[str, object], list[dict[str, object]]]:
     """The group, and a row for each partition."""
     group = existing_group(client, name)
     lags = group_lags(client, group)
@@ -247,6 +263,9 @@ def _described(client: ClusterClient, name: str) -> tuple[dict[str, object], lis
         "members": len(group.members),
         "lag": sum(known) if known else None,
     }
+    if last := rebalances.of(name)[-1:]:
+        described["rebalanced"] = datetime.fromtimestamp(last[0].time_ms / 1000, UTC).isoformat(timespec="milliseconds")
+        described["rebalanced_because"] = last[0].text
     return described, [_lag_row(name, lag) for lag in lags]
 
 

@@ -17,6 +17,7 @@ from odradek.model.topology import TopicPartition
 from odradek.recorder.entry import Entry, Kind
 from odradek.recorder.journals import find_journals, read_journals
 from odradek.recorder.picture import PartitionPicture, Picture
+from odradek.recorder.rebalances import Rebalances
 from odradek.recorder.why import Change, changes_of, is_about
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
@@ -43,6 +44,7 @@ _TOLD_MAX = 12
     epilog=examples(
         "odradek recorder show --data odradek-data --limit 50",
         "odradek recorder why orders-2 --data odradek-data",
+        "odradek recorder rebalances shop --data odradek-data",
         "odradek recorder replay --at 2026-11-17T02:10:05 --data odradek-data",
         "odradek recorder show --data broker-0.journal --data broker-1.journal --format json",
     )
@@ -163,6 +165,32 @@ def replay(
     print_rows(rows, ("topic", "partition", "leader", "leader_epoch", "isr", "replicas", "since"), output)
 
 
+@app.command()
+def rebalances(
+    group: Annotated[str, typer.Argument(metavar="GROUP")],
+    data: DataOption = None,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Tell when a consumer group rebalanced, and why."""
+    known = Rebalances(*_places(data))
+    known.read()
+    rows = [
+        {
+            "time": _time(entry.time_ms),
+            "time_ms": entry.time_ms,
+            "coordinator": entry.broker,
+            "generation": entry.generation,
+            "members": entry.count,
+            "why": entry.text,
+        }
+        for entry in known.of(group)
+    ]
+    if not rows:
+        raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"the journals have nothing of group '{group}'")
+    columns = ("time", "coordinator", "generation", "members", "why")
+    print_rows(rows, columns if output is Format.TABLE else tuple(rows[0]), output)
+
+
 # --- telling -----------------------------------------------------------------------------------------------------
 
 
@@ -241,6 +269,8 @@ def _told(entry: Entry) -> str:
         return f"{entry.topic_partition} replicas {_ids(entry.replicas or ())}"
     if entry.kind == Kind.ISR:
         return f"{entry.topic_partition} wants isr {_ids(entry.isr or ())}"
+    if entry.kind == Kind.GROUP:
+        return f"{entry.group} generation {entry.generation}, members: {entry.count}: {entry.text}"
     if entry.members is not None:
         return f"live: {_ids(sorted(int(member['id']) for member in entry.members))}"
     peer = f"broker {entry.peer}  " if entry.kind in (Kind.SEND, Kind.CHANNEL) else ""

@@ -18,6 +18,7 @@ from odradek.console.readings.storage import StorageState, read_storage
 from odradek.console.readings.topic import TopicDetail, read_topic
 from odradek.console.readings.traffic import TrafficState, read_traffic
 from odradek.console.reassigner import Reassigner, RunsState
+from odradek.recorder.rebalances import Rebalances
 
 
 class Machine(Protocol):
@@ -77,6 +78,15 @@ class Console:
     def groups(self) -> Feed[GroupsState]:
         return self.feeds.feed("groups", read_groups, 1_000)
 
+    @property
+    def rebalances(self) -> Feed[Rebalances]:
+        def read(client: ClusterClient, before: Rebalances | None) -> Rebalances:
+            known = before or Rebalances(*self.options.journal_places)
+            known.read()
+            return known
+
+        return self.feeds.feed("rebalances", read, 700)
+
     def group(self, name: str) -> Feed[GroupDetail]:
         def read(client: ClusterClient, before: GroupDetail | None) -> GroupDetail:
             return read_group(client, before, name)
@@ -89,8 +99,7 @@ class Console:
 
     @property
     def history(self) -> Feed[HistoryState]:
-        data = () if self.options.data is None else (self.options.data,)
-        return self.feeds.feed("history", HistoryReader((*data, *self.options.journals)).read, 500)
+        return self.feeds.feed("history", HistoryReader(self.options.journal_places).read, 500)
 
     @property
     def pipelines(self) -> Feed[PipelinesState]:

@@ -31,6 +31,10 @@ class ConsoleOptions:
     def is_local(self) -> bool:
         return is_loopback(self.host)
 
+    @property
+    def journal_places(self) -> tuple[Path, ...]:
+        return (*(() if self.data is None else (self.data,)), *self.journals)
+
     def check(self) -> None:
         """Refuses what would let strangers in."""
         if (self.certificate is None) != (self.key is None):

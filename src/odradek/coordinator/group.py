@@ -11,12 +11,22 @@ from enum import Enum
 from typing import Final
 
 from odradek.coordinator.group_records import NO_TIMESTAMP, GroupMetadataValue, MemberMetadata
-from odradek.coordinator.group_requests import NO_GENERATION, JoinedMember, JoinWaiter, Moment, Protocols, SyncWaiter
+from odradek.coordinator.group_requests import (
+    NO_GENERATION,
+    JoinedMember,
+    JoinWaiter,
+    Moment,
+    Protocols,
+    Rebalanced,
+    SyncWaiter,
+)
 from odradek.protocol.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from odradek.protocol.primitives import ProtocolError
 
 CONSUMER_PROTOCOL: Final = "consumer"
 NEVER_MS: Final = 2**62
+CAUSES_MAX: Final = 8
+_SAID_LENGTH_MAX: Final = 200
 
 
 class GroupState(Enum):
@@ -55,6 +65,10 @@ class Member:
     is_new: bool = False  # has never been through a rebalance: the one that it waits for doesn't keep it alive
     deadline_ms: int = NEVER_MS
 
+    def __str__(self) -> str:
+        static = "" if self.instance_id is None else f"{self.instance_id}, "
+        return f"{self.client_id or self.id} ({static}{self.client_host.lstrip('/')})"[:_SAID_LENGTH_MAX]
+
     def subscription(self, protocol_name: str) -> bytes:
         return next((metadata for name, metadata in self.protocols if name == protocol_name), b"")
 
@@ -81,6 +95,8 @@ class Group:
         self.extensions_left_ms: int | None = None  # of the wait for the first members; None: not such a wait
         self.member_added = False  # during that wait
         self.wake_ms = NEVER_MS
+        self._causes: list[str] = []  # of the next generation: the first few
+        self._cause_count = 0
         self._supporters: Counter[str] = Counter()  # protocol → how many members can do it
 
     # ---- states
@@ -99,6 +115,19 @@ class Group:
         """Somebody has to look at the clock by then."""
         self.wake_ms = min(self.wake_ms, deadline_ms)
         return deadline_ms
+
+    # ---- why it rebalances
+
+    def because(self, cause: str, said: str | None = None) -> None:
+        """Something happened that makes the next generation another one; perhaps with a client's own words."""
+        self._cause_count += 1
+        if len(self._causes) < CAUSES_MAX:
+            self._causes.append(f"{cause}: {said[:_SAID_LENGTH_MAX]}" if said else cause)
+
+    def rebalanced(self) -> Rebalanced:
+        causes, left_out = tuple(self._causes), self._cause_count - len(self._causes)
+        self._causes, self._cause_count = [], 0
+        return Rebalanced(self.id, self.generation, len(self.members), causes, left_out)
 
     # ---- members
 

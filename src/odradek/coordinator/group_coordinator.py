@@ -30,6 +30,7 @@ from odradek.coordinator.group_requests import (
     JoinWaiter,
     Moment,
     NoteGroup,
+    Rebalanced,
     Stored,
     StoreGroup,
     Syncing,
@@ -85,6 +86,7 @@ class GroupCoordinator:
         )
         self._writes = GroupWrites(group_log)
         self._table = GroupTable(group_log, clock, self._begin, self._give_up)
+        self.on_rebalance: Callable[[Rebalanced], None] = lambda rebalanced: None
         self.offsets = GroupOffsets(config, self._table, self._writes, clock)
 
     def stop(self) -> None:
@@ -136,11 +138,13 @@ class GroupCoordinator:
         with held.lock:
             return membership.heartbeat(held.group, member_id, instance_id, generation, self._now())
 
-    def leave(self, group_id: str, member_id: str, instance_id: str | None) -> ErrorCode:
+    def leave(self, group_id: str, member_id: str, instance_id: str | None, reason: str | None = None) -> ErrorCode:
         held = self._table.find(group_id)
         if held is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
-        left = self._decide(held, lambda group, now: rebalance.leave(group, member_id, instance_id, self._rules, now))
+        left = self._decide(
+            held, lambda group, now: rebalance.leave(group, member_id, instance_id, reason, self._rules, now)
+        )
         assert left is not None, "to leave is to wait for nothing"
         return left
 
@@ -204,6 +208,8 @@ class GroupCoordinator:
                     return None
                 if isinstance(effect, NoteGroup):
                     self._store(held, effect.value, partial(_report, held))
+                elif isinstance(effect, Rebalanced):
+                    held.answers.append(partial(self.on_rebalance, effect))
                 else:
                     held.answers.append(effect.send)
                 effect = next(decision)

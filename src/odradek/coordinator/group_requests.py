@@ -92,6 +92,17 @@ class NoteGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class Rebalanced:
+    """An effect: the group has its next generation, told with what led to it. Never told under the group's lock."""
+
+    group_id: str
+    generation: int
+    members: int
+    causes: tuple[str, ...]
+    causes_left_out: int
+
+
+@dataclass(frozen=True, slots=True)
 class Stored:
     """What became of a record, and when that was known."""
 
@@ -99,7 +110,7 @@ class Stored:
     now: Moment
 
 
-Effect: TypeAlias = Reply[JoinAnswer] | Reply[SyncAnswer] | StoreGroup | NoteGroup
+Effect: TypeAlias = Reply[JoinAnswer] | Reply[SyncAnswer] | StoreGroup | NoteGroup | Rebalanced
 Decision: TypeAlias = Generator[Effect, Stored, None]
 
 
@@ -118,6 +129,7 @@ class Joining:
     protocols: Protocols
     needs_known_id: bool = False  # must come back with the id that it is given: so a lost answer leaves no ghost behind
     may_skip_assignment: bool = False
+    reason: str | None = None  # in the client's words
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,6 +76,7 @@ def _known_member_joins(group: Group, joining: Joining, waiter: JoinWaiter, rule
     elif error := member_error(group, member_id, joining.instance_id):
         yield _refused(waiter, member_id, error)
     elif _must_rebalance(group, group.members[member_id], joining.protocols):
+        _say_why(group, group.members[member_id], joining)
         yield from _wait_to_join(group, group.members[member_id], joining, waiter)
         yield from _maybe_prepare(group, rules, now)
     else:
@@ -92,6 +93,13 @@ def _must_rebalance(group: Group, member: Member, protocols: Protocols) -> bool:
             return member.id == group.leader or member.protocols != protocols
         case _:
             return True
+
+
+def _say_why(group: Group, member: Member, joining: Joining) -> None:
+    if member.protocols != joining.protocols:
+        group.because(f"{member} reads other topics or assigns otherwise", joining.reason)
+    elif group.state is GroupState.STABLE:
+        group.because(f"{member}, who leads the group, asked for it", joining.reason)
 
 
 def _wait_to_join(group: Group, member: Member, joining: Joining, waiter: JoinWaiter) -> Decision:
@@ -119,6 +127,7 @@ def _add(
     group.member_added = group.state is GroupState.PREPARING_REBALANCE and group.generation == 0
     group.add(member, joining.protocol_type)
     group.waiting_to_join[member_id] = waiter
+    group.because(f"{member} joined")
     yield from _maybe_prepare(group, rules, now)
 
 
@@ -134,6 +143,7 @@ def _static_member_returns(
     group.expect_heartbeat(member, now)
     if group.state is not GroupState.STABLE or group.select_protocol() != group.protocol_name:
         group.waiting_to_join[member.id] = waiter
+        group.because(f"{member} is back")
         if group.state is not GroupState.PREPARING_REBALANCE:
             yield from _maybe_prepare(group, rules, now)
         return
@@ -220,6 +230,7 @@ def _complete_join(group: Group, now: Moment) -> Decision:
     """Go on with those who are in. Static members keep their place until their session ends."""
     for member in list(group.members.values()):
         if member.id not in group.waiting_to_join and member.instance_id is None:
+            group.because(f"{member} did not join again in time")
             group.remove(member.id)
     group.extensions_left_ms = None
     group.member_added = False
@@ -228,6 +239,7 @@ def _complete_join(group: Group, now: Moment) -> Decision:
         return
     group.join_deadline_ms = NEVER_MS
     group.next_generation(now)
+    yield group.rebalanced()
     if group.state is GroupState.EMPTY:
         yield NoteGroup(group.to_record({}))
         return
@@ -282,6 +294,7 @@ def _take_assignment(group: Group, assignments: Mapping[str, bytes], rules: Grou
         return
     yield from _hand_out(group, assignments, stored.error, stored.now)
     if stored.error:
+        group.because(f"the assignment could not be stored ({stored.error.name})")
         yield from _maybe_prepare(group, rules, stored.now)
     else:
         group.move_to(GroupState.STABLE, stored.now)
@@ -304,7 +317,7 @@ def _synced(group: Group, member: Member) -> SyncAnswer:
 
 
 def leave(
-    group: Group, member_id: str, instance_id: str | None, rules: GroupRules, now: Moment
+    group: Group, member_id: str, instance_id: str | None, reason: str | None, rules: GroupRules, now: Moment
 ) -> Generator[Effect, Stored, ErrorCode]:
     """A static member may be named by its instance id alone."""
     if not member_id and instance_id is not None:
@@ -315,6 +328,7 @@ def leave(
         return ErrorCode.NONE
     if error := member_error(group, member_id, instance_id):
         return error
+    group.because(f"{group.members[member_id]} left", reason)
     yield from _remove(group, member_id, rules, now)
     return ErrorCode.NONE
 
@@ -326,12 +340,14 @@ def expire(group: Group, rules: GroupRules, now: Moment) -> Decision:
         group.remove(member_id)
     for member in group.silent_members(now_ms):
         if member.id in group.members:
+            group.because(f"{member} was silent for {member.session_timeout_ms} ms")
             yield from _remove(group, member.id, rules, now)
     yield from _maybe_complete_join(group, now)
     if group.join_deadline_ms <= now_ms:
         yield from _join_time_is_up(group, rules, now)
     if group.sync_deadline_ms <= now_ms:
         for member_id in list(group.pending_sync):
+            group.because(f"{group.members[member_id]} did not fetch its part in time")
             yield from _remove(group, member_id, rules, now)
     group.set_wake()
 
@@ -358,6 +374,7 @@ def _dismiss(group: Group, member_id: str, error: ErrorCode, *, told_id: str = "
 
 def after_load(group: Group, rules: GroupRules, now: Moment) -> Decision:
     if len(group.members) > rules.max_size:
+        group.because(f"it has more members than group.max.size={rules.max_size} allows")
         yield from _maybe_prepare(group, rules, now)
 
 

@@ -31,6 +31,7 @@ class Kind(StrEnum):
     LATER = "later"  # an event that was scheduled
     REPORT = "report"  # what a person should know
     ISR = "isr"  # a leader wants to change its ISR
+    GROUP = "group"  # a group that this broker coordinates has its next generation; `text` says why
     PICTURE = "picture"  # what the controller knew when the file was begun
     DROPPED = "dropped"  # entries that could not be written; `count` says how many
 
@@ -64,6 +65,9 @@ class Entry:
     partitions: tuple[str, ...] | None = None
     """Whom a request or an event names; the first of them where there are many."""
     count: int | None = None
+    group: str | None = None
+    generation: int | None = None
+    """Of the group; `count` is how many members it has."""
     since_ms: int | None = None
     """In a picture: since when the leader leads."""
     members: tuple[Mapping[str, Any], ...] | None = None

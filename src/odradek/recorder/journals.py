@@ -9,12 +9,14 @@ crash has torn are passed over.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from odradek.base.errors import FatalError
 from odradek.recorder.entry import Entry, maybe_entry
 
+_NEWEST_OF_EACH = 2
 _NAME = re.compile(r"recorder-(\d+)-(\d{20})\.jsonl")
 
 
@@ -45,6 +47,14 @@ def _below(place: Path) -> Iterator[Path]:
     """In the directory, in its brokers' log directories, and no further: a log directory may hold many partitions."""
     for pattern in ("recorder-*.jsonl", "*/recorder-*.jsonl", "broker-*/*/recorder-*.jsonl"):
         yield from (path for path in place.glob(pattern) if parse_name(path.name) is not None)
+
+
+def newest(paths: Sequence[Path]) -> list[Path]:
+    """Of each broker's files, sorted as they were found, the last two: what a look at the recent past needs."""
+    by_broker: dict[int, list[Path]] = defaultdict(list)
+    for path in paths:
+        by_broker[(parse_name(path.name) or (-1, 0))[0]].append(path)
+    return [path for files in by_broker.values() for path in files[-_NEWEST_OF_EACH:]]
 
 
 def read_file(path: Path) -> Iterator[Entry]:

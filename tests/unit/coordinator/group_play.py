@@ -15,6 +15,7 @@ from odradek.coordinator.group_requests import (
     Joining,
     Moment,
     NoteGroup,
+    Rebalanced,
     Reply,
     Stored,
     StoreGroup,
@@ -39,6 +40,7 @@ class Play:
         self.joined: dict[str, JoinAnswer] = {}  # the last answer to each, by the name that the test gave it
         self.synced: dict[str, SyncAnswer] = {}
         self.stored: list[GroupMetadataValue] = []
+        self.rebalanced: list[Rebalanced] = []
         self.store_error = ErrorCode.NONE
         self.stores_slowly = False  # records are settled when the test says so
         self.in_flight: deque[tuple[GroupMetadataValue, Generator[Effect, Stored, object]]] = deque()
@@ -85,8 +87,8 @@ class Play:
         generation = self.group.generation if generation is None else generation
         return membership.heartbeat(self.group, name, instance_id, generation, self.now)
 
-    def leave(self, name: str, instance_id: str | None = None) -> ErrorCode | None:
-        return self._run(rebalance.leave(self.group, name, instance_id, self.rules, self.now))
+    def leave(self, name: str, instance_id: str | None = None, reason: str | None = None) -> ErrorCode | None:
+        return self._run(rebalance.leave(self.group, name, instance_id, reason, self.rules, self.now))
 
     def passes(self, ms: int) -> None:
         """Time passes, and the group is woken whenever it asked for it."""
@@ -125,6 +127,8 @@ class Play:
                     return None
                 if isinstance(effect, NoteGroup):
                     self.stored.append(effect.value)
+                elif isinstance(effect, Rebalanced):
+                    self.rebalanced.append(effect)
                 else:
                     replies.append(effect)
                 effect = next(decision)

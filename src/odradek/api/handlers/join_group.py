@@ -1,7 +1,8 @@
 """JoinGroup (key 11): enter a group, or its next generation; held until all members are in.
 
 Versions 0-9. v0 has one timeout for session and rebalance; from v4 on a new member is first given an id and must come
-back with it; v5 static members; v9 tells a returning leader not to assign. Not done: nothing.
+back with it; v5 static members; v8 a reason, which the flight recorder keeps; v9 tells a returning leader not to
+assign. Not done: nothing.
 """
 
 from functools import partial
@@ -45,6 +46,7 @@ def _joining(request: JoinGroupRequest, ctx: RequestContext) -> Joining:
         protocols=tuple((protocol.name, protocol.metadata) for protocol in request.protocols),
         needs_known_id=ctx.version >= _FIRST_VERSION_WITH_KNOWN_IDS and instance_id is None,
         may_skip_assignment=ctx.version >= _FIRST_VERSION_THAT_SKIPS_ASSIGNMENT,
+        reason=request.reason,
     )
 
 

@@ -1,7 +1,7 @@
 """LeaveGroup (key 13): members leave at once instead of by timeout.
 
 Versions 0-5. v0-2 name one member, whose error is the answer's; v3 names many, also by instance id alone; v5 adds a
-reason, which is not kept. Not done: nothing.
+reason, which the flight recorder keeps. Not done: nothing.
 """
 
 from odradek.api.context import RequestContext
@@ -22,7 +22,7 @@ def leave_group(request: LeaveGroupRequest, ctx: RequestContext) -> LeaveGroupRe
                 MemberResponse(
                     member_id=member.member_id,
                     group_instance_id=member.group_instance_id,
-                    error_code=leave(request.group_id, member.member_id, member.group_instance_id),
+                    error_code=leave(request.group_id, member.member_id, member.group_instance_id, member.reason),
                 )
                 for member in request.members
             ]

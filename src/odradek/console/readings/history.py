@@ -12,13 +12,12 @@ from pathlib import Path
 from odradek.base.errors import FatalError
 from odradek.client.cluster_client import ClusterClient
 from odradek.recorder.entry import Entry, Kind
-from odradek.recorder.journals import find_journals, merged, parse_name, read_file
+from odradek.recorder.journals import find_journals, merged, newest, read_file
 from odradek.recorder.picture import PartitionPicture, Picture
 
-_FILES_OF_EACH = 2
 _MOMENTS_MAX = 2_000
 _LINKS_OF_A_KIND = 8
-_TELLING = frozenset({Kind.MOVE, Kind.SEND, Kind.WRITE, Kind.REPORT})
+_TELLING = frozenset({Kind.MOVE, Kind.SEND, Kind.WRITE, Kind.REPORT, Kind.GROUP})
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +57,6 @@ class HistoryReader:
             return before
         entries = tuple(merged(entry for path in files for entry in read_file(path)))
         return HistoryState(entries, tuple(moments(entries)[-_MOMENTS_MAX:]), marks)
-
-
-def newest(paths: Sequence[Path]) -> list[Path]:
-    by_broker: dict[int, list[Path]] = defaultdict(list)
-    for path in paths:
-        by_broker[(parse_name(path.name) or (-1, 0))[0]].append(path)
-    return [path for files in by_broker.values() for path in files[-_FILES_OF_EACH:]]
 
 
 def _size(path: Path) -> int:
@@ -144,6 +136,8 @@ def _effects(
         return [f"broker {entry.broker} {entry.what.lower()}"]
     if entry.kind == Kind.SESSION:
         return [f"broker {entry.broker}: session with ZooKeeper {entry.text or entry.what}"]
+    if entry.kind == Kind.GROUP:
+        return [f"group {entry.group}: generation {entry.generation}, members: {entry.count}"]
     told: list[str] = []
     if picture.controller != controller and picture.controller >= 0:
         told.append(f"broker {picture.controller} is controller, epoch {picture.controller_epoch}")
@@ -187,6 +181,7 @@ _TITLES = {
     "ControlledShutdownAsked": "A broker asked to leave",
     "LogDirsFailed": "A log directory failed",
     "LeaderAndIsrAnswered": "A broker obeyed",
+    "Rebalanced": "A group rebalanced",
     "Started": "A broker started",
     "Stopped": "A broker stopped",
 }

@@ -16,10 +16,19 @@ from odradek.console.live import Act, Live
 from odradek.console.markup import Html, tag, together
 from odradek.console.page import follow, off_loop, page, perform
 from odradek.console.readings.groups import GroupDetail, GroupsState
-from odradek.console.views.groups import group_figures, groups_table, lags_table, members_table, moves_table, seen_table
+from odradek.console.views.groups import (
+    group_figures,
+    groups_table,
+    lags_table,
+    members_table,
+    moves_table,
+    rebalances_table,
+    seen_table,
+)
 from odradek.console.views.records import parse_when
 from odradek.model.topology import TopicPartition
 from odradek.network.broker_client import ConnectionFailed
+from odradek.recorder.rebalances import Rebalances
 
 _GOALS = {
     "earliest": "the beginning",
@@ -74,7 +83,7 @@ async def _show_one(console: Console, name: str) -> None:
 
     def turn(which: str, act: Act) -> None:
         pages[which] = int(act["to"])
-        render(feed.want())
+        render(feed.want(), console.rebalances.want())
 
     with ui.element("div").classes("top"):
         Live(together(tag("div", tag("a", "Groups", href="/groups"), " /", cls="crumb"), tag("h1", name))).classes(
@@ -91,17 +100,18 @@ async def _show_one(console: Console, name: str) -> None:
     ui.html("<h2>Rebalances, and why</h2>", sanitize=False)
     seen = Live()
 
-    def render(reading: Reading[GroupDetail]) -> None:
+    def render(reading: Reading[GroupDetail], rebalances: Reading[Rebalances]) -> None:
         problem.show(tag("div", reading.problem, cls="banner bad") if reading.problem else Html(""))
         detail = reading.value
         if detail is not None:
             figures.show(group_figures(detail))
             lags.show(lags_table(detail, pages["lags"]))
             members.show(members_table(detail.group, pages["members"]))
-            seen.show(seen_table(detail.seen))
+            told = rebalances.value.of(name) if rebalances.value else ()
+            seen.show(rebalances_table(told) if told else seen_table(detail.seen))
 
     feed: Feed[Any] = console.group(name)
-    await follow([feed], render)
+    await follow([feed, console.rebalances], render)
 
 
 async def _reset(console: Console, name: str) -> None:

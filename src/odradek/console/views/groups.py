@@ -10,6 +10,7 @@ from odradek.console.readings.groups import GroupDetail, GroupsState
 from odradek.console.views.figures import clock_time, count, duration, plural
 from odradek.console.views.parts import Column, chip, figure, meter, paged, pager, table
 from odradek.model.topology import TopicPartition
+from odradek.recorder.entry import Entry
 
 _PARTITIONS_SHOWN = 12
 
@@ -120,6 +121,28 @@ def lags_table(detail: GroupDetail, number: int) -> Html:
         Column("Read by", small=False),
     ]
     return together(table(columns, rows, empty="The group has committed nothing."), pager(page))
+
+
+def rebalances_table(told: Sequence[Entry]) -> Html:
+    """What the coordinators wrote down, newest first."""
+    rows = [
+        (
+            clock_time(entry.time_ms),
+            tag("b", count(entry.generation)),
+            count(entry.count),
+            [tag("div", cause) for cause in (entry.text or "").split("; ")],
+            f"broker {entry.broker}",
+        )
+        for entry in reversed(told)
+    ]
+    columns = [
+        Column("When"),
+        Column("Generation", numeric=True),
+        Column("Members", numeric=True),
+        Column("Why"),
+        Column("Coordinator", small=False),
+    ]
+    return table(columns, rows)
 
 
 def seen_table(seen: Sequence[Seen]) -> Html:
