@@ -5,7 +5,7 @@
 
 Installed with the package, so nothing has to be declared. The cluster starts with the first test that asks for it and
 is shared by the whole run: use topic names of your own. For brokers to crash there is
-`OdradekCluster(directory, brokers=3)`.
+`OdradekCluster(directory, brokers=3)`; with `lab=True` they can be cut off, too.
 """
 
 from collections.abc import Iterator
@@ -14,14 +14,16 @@ from pathlib import Path
 import pytest
 
 from odradek.cli.cluster_processes import LocalCluster
+from odradek.links.cuts import CutFrom
 from odradek.zk.server import free_port, port_is_taken
 
 
 class OdradekCluster:
     """A cluster of broker processes on free ports, in a directory that goes with the test run."""
 
-    def __init__(self, data_dir: Path, brokers: int = 1) -> None:
+    def __init__(self, data_dir: Path, brokers: int = 1, *, lab: bool = False) -> None:
         self.data_dir = data_dir
+        self._lab = lab
         self._count = brokers
         self._processes = LocalCluster(data_dir)
 
@@ -35,7 +37,7 @@ class OdradekCluster:
         return self._processes.zookeeper.connect
 
     def start_all(self) -> None:
-        self._processes.start(zookeeper=None, port=_free_ports(self._count), settings={}, brokers=self._count)
+        self._processes.start(None, _free_ports(self._count), {}, self._count, lab=self._lab)
 
     def stop_all(self) -> None:
         self._processes.stop()
@@ -51,6 +53,13 @@ class OdradekCluster:
     def start(self, broker_id: int) -> None:
         """Starts the broker again and returns when it serves."""
         self._processes.start_broker(broker_id)
+
+    def cut(self, broker_id: int, *whom: CutFrom) -> None:
+        """Cuts the broker off ZooKeeper, the other brokers, or both; the cluster must have been made with `lab`."""
+        self._processes.cut(broker_id, whom or tuple(CutFrom))
+
+    def heal(self, broker_id: int) -> None:
+        self._processes.heal(broker_id)
 
     def pid(self, broker_id: int) -> int | None:
         """The process of the broker, for signals of your own; None when it doesn't run."""

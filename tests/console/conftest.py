@@ -9,7 +9,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.error import URLError
+from ssl import create_default_context
+from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import urlopen
 
@@ -37,7 +38,9 @@ class ConsoleProcess:
             self.process.wait()
 
 
-def start_console(directory: Path, *arguments: str, **environment: str) -> ConsoleProcess:
+def start_console(
+    directory: Path, *arguments: str, host: str = "127.0.0.1", certificate: Path | None = None
+) -> ConsoleProcess:
     port = free_port()
     log = directory / f"console-{port}.log"
     command = [sys.executable, "-m", "odradek", "console", "--port", str(port), *arguments]
@@ -46,14 +49,17 @@ def start_console(directory: Path, *arguments: str, **environment: str) -> Conso
             command,
             stdout=output,
             stderr=output,
-            env={**os.environ, "ODRADEK_STATE_DIR": str(directory), **environment},
+            env={**os.environ, "ODRADEK_STATE_DIR": str(directory)},
         )
-    console = ConsoleProcess(f"http://127.0.0.1:{port}", process, log)
+    trusted = None if certificate is None else create_default_context(cafile=certificate)
+    console = ConsoleProcess(f"http{'s' if certificate else ''}://{host}:{port}", process, log)
     deadline = time.monotonic() + PATIENCE_S
     while True:
         try:
-            urlopen(console.url, timeout=5).close()
+            urlopen(f"{console.url}/login", timeout=5, context=trusted).close()
             return console
+        except HTTPError:
+            return console  # without a password there is no login
         except (URLError, OSError):
             if process.poll() is not None or time.monotonic() > deadline:
                 console.stop()
@@ -64,7 +70,7 @@ def start_console(directory: Path, *arguments: str, **environment: str) -> Conso
 @pytest.fixture(scope="session")
 def three_brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OdradekCluster]:
     pytest.importorskip("nicegui", reason="the console needs odradek[console]")
-    cluster = OdradekCluster(tmp_path_factory.mktemp("console-cluster"), brokers=3)
+    cluster = OdradekCluster(tmp_path_factory.mktemp("console-cluster"), brokers=3, lab=True)
     try:
         cluster.start_all()
         yield cluster

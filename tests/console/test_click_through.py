@@ -256,6 +256,41 @@ def _elect_until(page: Any, strip: Any, leader: str) -> None:
         time.sleep(1)
 
 
+def test_a_broker_is_cut_off_fenced_and_healed(page: Any, admin: AdminClient, three_brokers: OdradekCluster) -> None:
+    _create(admin, "ferry", 3)
+    _open(page, "/lab?topic=ferry")
+    ruler = page.locator(".brokerbox", has_text="controller, epoch")
+    expect(ruler).to_have_count(1)
+    cut = ruler.get_attribute("data-broker")
+    box = page.locator(f".brokerbox[data-broker='{cut}']")
+    number = page.locator(f".strip[data-leader='{cut}']").first.get_attribute("data-partition")
+    strip = page.locator(f".strip[data-partition='{number}']")
+
+    box.get_by_role("button", name="Cut off").click()
+    expect(page.get_by_text(f"Cuts broker {cut} off ZooKeeper")).to_be_visible()
+    _confirm(page, "Cut off")
+    expect(box).to_contain_text("cut off ZooKeeper")
+    expect(box).to_contain_text("it has no session")
+    expect(strip).not_to_have_attribute("data-leader", cut)
+    expect(strip).not_to_have_attribute("data-isr", re.compile(cut))
+    expect(ruler).to_have_count(1)
+    expect(ruler).not_to_have_attribute("data-broker", cut)
+
+    # It believes that it still leads; nobody follows it, so nothing that is written there is acknowledged.
+    address = three_brokers.bootstrap_servers.split(",")[int(cut)]
+    fate: list[Any] = []
+    stranded = Producer({"bootstrap.servers": address, "acks": "all", "message.timeout.ms": 4000, "log_level": 0})
+    stranded.produce("ferry", "never acknowledged", partition=int(number), on_delivery=lambda e, _: fate.append(e))
+    stranded.flush(PATIENCE_S)
+    assert [error is not None for error in fate] == [True]
+
+    box.get_by_role("button", name="Heal").click()
+    _confirm(page, "Heal")
+    expect(box).not_to_contain_text("cut off")
+    expect(box).to_contain_text("in the cluster")
+    expect(strip).to_have_attribute("data-isr", re.compile(cut))
+
+
 def test_what_is_not_there_is_said(page: Any) -> None:
     _open(page, "/topics/nowhere")
     expect(page.get_by_text("topic 'nowhere' does not exist").first).to_be_visible()

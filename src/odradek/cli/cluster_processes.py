@@ -5,6 +5,7 @@
     DIR/broker-N/logs/                 its data
     DIR/broker-N/broker.log, .pid      its output and its process
     DIR/console.log, .pid              the web console
+    DIR/links/                         with --lab: the relay between the brokers, and between them and ZooKeeper
 
 Everything is found again through the directory, so any later command may stop, crash or restart a part of it. Used by
 the lifecycle commands and by the pytest plugin.
@@ -14,13 +15,16 @@ import socket
 import struct
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from odradek.base.config.properties import format_properties, parse_properties
 from odradek.base.errors import FatalError
 from odradek.base.owned_process import OwnedProcess
 from odradek.cli.console_process import LocalConsole
+from odradek.links.cuts import CutFrom
+from odradek.links.local_links import LocalLinks
+from odradek.links.plan import is_linked
 from odradek.zk.server import EmbeddedZooKeeper, port_is_taken
 
 _START_SECONDS_MAX = 60.0
@@ -59,8 +63,9 @@ def _freed(port: int) -> bool:
 
 
 class LocalBroker:
-    def __init__(self, directory: Path, broker_id: int) -> None:
+    def __init__(self, directory: Path, broker_id: int, links: LocalLinks) -> None:
         self.id = broker_id
+        self._links = links
         self.log_file = directory / "broker.log"
         self._directory = directory
         self._properties_file = directory / "server.properties"
@@ -77,24 +82,37 @@ class LocalBroker:
         host, _, port = listener.partition("://")[2].rpartition(":")
         return host.strip("[]") or "127.0.0.1", int(port)
 
+    @property
+    def is_linked(self) -> bool:
+        """Whether it can be cut off."""
+        return is_linked(self._properties())
+
     def configure(
-        self, zookeeper: str, port: int | None, defaults: Mapping[str, str], given: Mapping[str, str]
+        self,
+        zookeeper: str,
+        port: int | None,
+        defaults: Mapping[str, str],
+        given: Mapping[str, str],
+        *,
+        linked: bool = False,
     ) -> None:
         """Writes server.properties; of an earlier one everything stays that isn't given anew."""
         properties = self._configured(zookeeper, port, defaults, given)
+        if linked:
+            properties = self._links.linked(self.id, properties)
         self._directory.mkdir(parents=True, exist_ok=True)
         self._properties_file.write_text(format_properties(properties))
 
     def is_configured(self, zookeeper: str | None, port: int | None, given: Mapping[str, str]) -> bool:
         """Whether it has all that is given already."""
-        known = self._properties()
+        known = self._links.unlinked(self._properties())
         wanted = self._configured(zookeeper or known["zookeeper.connect"], port, {}, given)
         return wanted == known
 
     def _configured(
         self, zookeeper: str, port: int | None, defaults: Mapping[str, str], given: Mapping[str, str]
     ) -> dict[str, str]:
-        earlier = self._properties() if self._properties_file.exists() else {}
+        earlier = self._links.unlinked(self._properties()) if self._properties_file.exists() else {}
         properties = {
             "broker.id": str(self.id),
             "listeners": f"PLAINTEXT://127.0.0.1:{_DEFAULT_PORT + self.id}",
@@ -150,6 +168,7 @@ class LocalCluster:
         self.data = data.absolute()
         self.zookeeper = EmbeddedZooKeeper(self.data / "zookeeper")
         self.console = LocalConsole(self.data)
+        self.links = LocalLinks(self.data)
 
     @property
     def brokers(self) -> list[LocalBroker]:
@@ -180,11 +199,12 @@ class LocalCluster:
         brokers: int | None = None,
         *,
         metrics: bool = False,
+        lab: bool = False,
     ) -> None:
         """ZooKeeper, unless one is given, then the brokers, on consecutive ports; returns when all of them serve.
 
         Without a number: as many as there were. Those that run already stay as they are. `metrics`: new ones serve
-        them, at their port + 100.
+        them, at their port + 100. `lab`: brokers can be cut off, unless some run that can't.
         """
         known = {broker.id for broker in self.brokers}
         count = max(brokers or 1, len(known))
@@ -201,12 +221,18 @@ class LocalCluster:
         if resting and zookeeper is None:
             self.zookeeper.start()
             zookeeper = self.zookeeper.connect
+        # Either all can be cut off or none: those who can talk to each other at another listener than those who can't.
+        running = [broker for broker in wanted if broker.pid is not None]
+        linked = running[0].is_linked if running else lab
+        if resting and linked:
+            self.links.plan(zookeeper or "", [broker.id for broker in resting])
+            self.links.start()
         for broker in resting:
             given_port = ports[broker.id] if port is not None or broker.id not in known else None
             defaults = _local_settings(count)
             if metrics and broker.id not in known:
                 defaults |= _metrics_settings((given_port or _DEFAULT_PORT + broker.id) + _METRICS_PORTS_AFTER)
-            broker.configure(zookeeper or "", given_port, defaults, settings)
+            broker.configure(zookeeper or "", given_port, defaults, settings, linked=linked)
             broker.start()
         for broker in wanted:
             broker.await_serving()
@@ -220,19 +246,35 @@ class LocalCluster:
         broker = self.broker(broker_id)
         if self.zookeeper.exists:
             self.zookeeper.start()
+        if broker.is_linked:
+            self.links.start()
         broker.start()
         broker.await_serving()
         return broker
+
+    def cut(self, broker_id: int, whom: Iterable[CutFrom]) -> None:
+        if not self.broker(broker_id).is_linked:
+            raise FatalError(
+                f"broker {broker_id} reaches the others directly, so nothing can be cut: stop the cluster and start it "
+                "with: odradek up --lab"
+            )
+        self.links.cut(broker_id, whom)
+
+    def heal(self, broker_id: int) -> None:
+        if broker_id not in self.links.cuts:
+            raise FatalError(f"broker {broker_id} is not cut off")
+        self.links.heal(broker_id)
 
     def stop(self) -> bool:
         """Brokers before ZooKeeper, one after the other: each hands its partitions to those that are left. Whether
         anything had been running."""
         self.console.stop()
         stopped = [broker.stop() for broker in self.brokers]
+        self.links.stop()
         return self.zookeeper.stop() or any(stopped)
 
     def _broker(self, broker_id: int) -> LocalBroker:
-        return LocalBroker(self.data / f"broker-{broker_id}", broker_id)
+        return LocalBroker(self.data / f"broker-{broker_id}", broker_id, self.links)
 
 
 def serves(address: tuple[str, int]) -> bool:

@@ -1,4 +1,4 @@
-"""`odradek up`, `down`, `kill`, `start` and `stop`: a cluster on this machine, kept in one directory."""
+"""`odradek up`, `down`, `kill`, `start`, `stop`, `cut` and `heal`: a cluster on this machine, kept in one directory."""
 
 import signal
 import sys
@@ -14,11 +14,14 @@ import typer
 from odradek.base.errors import FatalError
 from odradek.cli.cluster_processes import LocalCluster
 from odradek.cli.usage import WrongUsage, examples
+from odradek.links.cuts import CutFrom
 
 up = typer.Typer(rich_markup_mode="rich")
 down = typer.Typer()
 kill = typer.Typer()
 start = typer.Typer()
+cut = typer.Typer()
+heal = typer.Typer()
 stop = typer.Typer()
 
 DataOption = Annotated[
@@ -58,7 +61,7 @@ def up_command(
     ] = None,
     no_console: Annotated[bool, typer.Option("--no-console", help="Without the web console.")] = False,
     lab: Annotated[
-        bool, typer.Option("--lab", help="With the laboratory in the console: crash brokers by a button.")
+        bool, typer.Option("--lab", help="With the laboratory in the console: crash brokers, and cut them off.")
     ] = False,
     detach: Annotated[bool, typer.Option("--detach", help="Leave it running and return.")] = False,
     settings: Annotated[
@@ -72,7 +75,7 @@ def up_command(
     overrides = _parse_settings(settings or [])
     cluster = LocalCluster(data)
     with _stopped_by_signals(cluster):
-        cluster.start(zookeeper, port, overrides, brokers, metrics=not no_console)
+        cluster.start(zookeeper, port, overrides, brokers, metrics=not no_console, lab=lab)
         print(f"bootstrap.servers={cluster.bootstrap_servers}", flush=True)
         if not no_console:
             print(cluster.console.start(cluster.bootstrap_servers, console, lab=lab), file=sys.stderr)
@@ -111,6 +114,26 @@ def stop_command(broker: BrokerArgument, data: DataOption = DEFAULT_DATA) -> Non
     if not LocalCluster(data).broker(broker).stop():
         raise FatalError(f"broker {broker} is not running; start it with: odradek start --data {data} {broker}")
     print(f"broker {broker} stopped", file=sys.stderr)
+
+
+@cut.command()
+def cut_command(
+    broker: BrokerArgument,
+    whom: Annotated[
+        list[CutFrom] | None, typer.Option("--from", help="From whom; may be repeated.", show_default="both")
+    ] = None,
+    data: DataOption = DEFAULT_DATA,
+) -> None:
+    """Cut one broker off ZooKeeper or the other brokers, as a broken switch does; needs `odradek up --lab`."""
+    LocalCluster(data).cut(broker, whom or list(CutFrom))
+    print(f"broker {broker} is cut off; mend it with: odradek heal --data {data} {broker}", file=sys.stderr)
+
+
+@heal.command()
+def heal_command(broker: BrokerArgument, data: DataOption = DEFAULT_DATA) -> None:
+    """Mend what `odradek cut` has cut."""
+    LocalCluster(data).heal(broker)
+    print(f"broker {broker} reaches everybody again", file=sys.stderr)
 
 
 def _parse_settings(settings: list[str]) -> dict[str, str]:

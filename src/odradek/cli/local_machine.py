@@ -1,11 +1,13 @@
-"""What the console's laboratory can do to the brokers of a directory of `odradek up`: crash, freeze, stop, start."""
+"""What the console's laboratory can do to the brokers of a directory of `odradek up`."""
 
 import os
 import signal
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from odradek.base.errors import FatalError
 from odradek.cli.cluster_processes import LocalCluster
+from odradek.links.cuts import CutFrom
 
 
 class LocalMachine:
@@ -30,6 +32,18 @@ class LocalMachine:
 
     def resume(self, broker: int) -> None:
         self._signal(broker, signal.SIGCONT)
+
+    def cuts(self) -> Mapping[int, frozenset[CutFrom]]:
+        return self._cluster.links.cuts
+
+    def can_be_cut(self, broker: int) -> bool:
+        return self._cluster.broker(broker).is_linked
+
+    def cut(self, broker: int, whom: Iterable[CutFrom]) -> None:
+        self._cluster.cut(broker, whom)
+
+    def heal(self, broker: int) -> None:
+        self._cluster.heal(broker)
 
     def _signal(self, broker: int, number: signal.Signals) -> None:
         pid = self._cluster.broker(broker).pid

@@ -28,6 +28,8 @@ COMMANDS = {
     "kill": Command("odradek.cli.lifecycle", "kill", "crash one broker, as kill -9 does"),
     "start": Command("odradek.cli.lifecycle", "start", "start one broker again"),
     "stop": Command("odradek.cli.lifecycle", "stop", "stop one broker cleanly"),
+    "cut": Command("odradek.cli.lifecycle", "cut", "cut one broker off the network, with --lab"),
+    "heal": Command("odradek.cli.lifecycle", "heal", "mend what was cut"),
     "brokers": Command("odradek.cli.brokers", "app", "show who is in the cluster and who controls it"),
     "cluster": Command("odradek.cli.cluster", "app", "how the cluster is, on one screen"),
     "topics": Command("odradek.cli.topics", "app", "create, list, describe, alter and delete topics"),

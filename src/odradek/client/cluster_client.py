@@ -66,13 +66,16 @@ class ClusterClient:
         client_id: str = "odradek-cli",
         timeout_ms: int = DEFAULT_TIMEOUT_MS,
         clock: Clock = SYSTEM_CLOCK,
+        trusted: Callable[[], int | None] = lambda: None,
     ) -> None:
+        """`trusted` names the broker to ask first where any would do: one that was cut off tells of the past."""
         self.timeout_ms = timeout_ms
         # What a broker may take for a request that waits: it answers before the connection gives up.
         self.request_timeout_ms = timeout_ms * 2 // 3
         self.client_id = client_id
         self._bootstrap = parse_bootstrap(bootstrap)
         self._clock = clock
+        self._trusted = trusted
         self._addresses: dict[int, tuple[str, int]] = {}
         self._connections: dict[tuple[str, int], BrokerClient] = {}
         self._controller_id = -1
@@ -134,9 +137,11 @@ class ClusterClient:
         return dict(self._addresses)
 
     def ask_any(self, request: Request, answer: type[R]) -> R:
-        """From the first broker that answers: those already connected, then the known ones, then the bootstrap list."""
+        """From the first broker that answers: the trusted, the connected, the known, the bootstrap list."""
         failure: ConnectionFailed | None = None
-        for address in dict.fromkeys([*self._connections, *self._addresses.values(), *self._bootstrap]):
+        trusted = self._addresses.get(NO_LEADER if (broker := self._trusted()) is None else broker)
+        first = [] if trusted is None else [trusted]
+        for address in dict.fromkeys([*first, *self._connections, *self._addresses.values(), *self._bootstrap]):
             try:
                 return self._ask(address, request, answer)
             except ConnectionFailed as error:

@@ -1,5 +1,6 @@
 """What the screens share: how the console was started, what it reads, what it may change."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -18,6 +19,7 @@ from odradek.console.readings.storage import StorageState, read_storage
 from odradek.console.readings.topic import TopicDetail, read_topic
 from odradek.console.readings.traffic import TrafficState, read_traffic
 from odradek.console.reassigner import Reassigner, RunsState
+from odradek.links.cuts import CutFrom
 from odradek.recorder.rebalances import Rebalances
 
 
@@ -37,6 +39,15 @@ class Machine(Protocol):
 
     def resume(self, broker: int) -> None: ...
 
+    def can_be_cut(self, broker: int) -> bool: ...
+
+    def cuts(self) -> Mapping[int, frozenset[CutFrom]]:
+        """Of each broker that is cut off, from whom."""
+
+    def cut(self, broker: int, whom: Iterable[CutFrom]) -> None: ...
+
+    def heal(self, broker: int) -> None: ...
+
 
 @dataclass(slots=True)
 class Console:
@@ -49,7 +60,7 @@ class Console:
 
     @property
     def cluster(self) -> Feed[ClusterState]:
-        return self.feeds.feed("cluster", read_cluster, 400)
+        return self.feeds.feed("cluster", read_cluster, 400, trusted=self._controller)
 
     @property
     def storage(self) -> Feed[StorageState]:
@@ -68,11 +79,16 @@ class Console:
         reader = ZooKeeperReader(self.options.zookeeper)
         return self.feeds.feed("zookeeper", reader.read, 1_000, reader.close)
 
+    def _controller(self) -> int | None:
+        """As ZooKeeper has it: a broker that is cut off still says who led when it last heard of it."""
+        state = self.coordination.want().value
+        return None if state is None else state.controller
+
     def topic(self, name: str) -> Feed[TopicDetail]:
         def read(client: ClusterClient, before: TopicDetail | None) -> TopicDetail:
             return read_topic(client, before, name)
 
-        return self.feeds.feed(("topic", name), read, 500)
+        return self.feeds.feed(("topic", name), read, 500, trusted=self._controller)
 
     @property
     def groups(self) -> Feed[GroupsState]:

@@ -6,41 +6,55 @@ import tempfile
 from pathlib import Path
 
 _STOP_SECONDS = 10
+_LINE_LENGTH_MAX = 200
 
 
 class Experiment:
-    def __init__(self) -> None:
+    def __init__(self, members: int = 3) -> None:
+        self._members = members
         self._directory: tempfile.TemporaryDirectory[str] | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
-    def file(self) -> Path:
-        return Path(self._directory.name if self._directory else "/nonexistent") / "rebalance.html"
+    def file(self) -> Path | None:
+        """The drawing, as far as it has come: it grows with each design."""
+        if self._directory is None:
+            return None
+        file = Path(self._directory.name) / "rebalance.html"
+        return file if file.exists() else None
 
     @property
     def is_running(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
     @property
-    def has_page(self) -> bool:
-        return not self.is_running and self.file.exists()
-
-    @property
     def line(self) -> str:
         """How far it is, in its own words."""
-        if self._directory is None:
+        if self._directory is None or self._process is None:
             return ""
         said = (Path(self._directory.name) / "progress").read_text(errors="replace").strip().splitlines()
-        return said[-1][:200] if said else "starting"
+        last = said[-1][:_LINE_LENGTH_MAX] if said else "starting"
+        match self._process.poll():
+            case None:
+                return last
+            case 0:
+                return "All three designs are done."
+        return f"It ended before its time: {last}"
 
     def start(self) -> None:
         if self.is_running:
             raise ValueError("it is running already")
+        self.stop()
         self._directory = tempfile.TemporaryDirectory(prefix="odradek-lab-")
-        command = [sys.executable, "-m", "odradek", "lab", "rebalance", "--members", "3", "--out", str(self.file)]
-        with (Path(self._directory.name) / "progress").open("wb") as progress:
+        place = Path(self._directory.name)
+        command = [sys.executable, "-m", "odradek", "lab", "rebalance", "--members", str(self._members)]
+        with (place / "progress").open("wb") as progress:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=progress, stderr=progress, start_new_session=True
+                [*command, "--out", str(place / "rebalance.html")],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=progress,
+                start_new_session=True,
             )
 
     def stop(self) -> None:
@@ -50,6 +64,7 @@ class Experiment:
                 self._process.wait(_STOP_SECONDS)
             except subprocess.TimeoutExpired:
                 self._process.kill()
+        self._process = None
         if self._directory is not None:
             self._directory.cleanup()
             self._directory = None

@@ -45,6 +45,7 @@ class Feed(Generic[T]):
         interval_ms: int,
         clock: Clock,
         close: Callable[[], None] | None = None,
+        trusted: Callable[[], int | None] = lambda: None,
     ) -> None:
         self.name = name
         self._read = read
@@ -52,6 +53,7 @@ class Feed(Generic[T]):
         self._interval_ms = interval_ms
         self._clock = clock
         self._close = close
+        self._trusted = trusted
         self._wanted_until_ms = 0
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -79,7 +81,9 @@ class Feed(Generic[T]):
         return self._thread is None
 
     def _run(self) -> None:
-        with ClusterClient(self._bootstrap, client_id="odradek-console", timeout_ms=READING_TIMEOUT_MS) as client:
+        with ClusterClient(
+            self._bootstrap, client_id="odradek-console", timeout_ms=READING_TIMEOUT_MS, trusted=self._trusted
+        ) as client:
             while True:
                 with self._lock:
                     if self._clock.monotonic_ms() > self._wanted_until_ms:
@@ -121,13 +125,14 @@ class Feeds:
         read: Callable[[ClusterClient, T | None], T],
         interval_ms: int,
         close: Callable[[], None] | None = None,
+        trusted: Callable[[], int | None] = lambda: None,
     ) -> Feed[T]:
         """The one with that key, or a new one. `read` gets what was read before, to tell what has changed; `close` is
-        called when nobody looks any more."""
+        called when nobody looks any more; `trusted` names the broker that is believed first."""
         with self._lock:
             feed = self._feeds.pop(key, None)
             if feed is None:
-                feed = Feed(str(key), read, self.bootstrap, interval_ms, self.clock, close)
+                feed = Feed(str(key), read, self.bootstrap, interval_ms, self.clock, close, trusted)
             self._feeds[key] = feed  # youngest last
             for old in [k for k, f in self._feeds.items() if f.is_idle][: max(0, len(self._feeds) - _FEEDS_MAX)]:
                 del self._feeds[old]

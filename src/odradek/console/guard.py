@@ -10,6 +10,7 @@
 import asyncio
 import hmac
 import secrets
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from getpass import getuser
@@ -34,6 +35,8 @@ _SESSIONS_MAX = 1_000
 _LOGIN_BYTES_MAX = 4_096
 _NAME_LENGTH_MAX = 60
 _PAUSE_AFTER_WRONG_PASSWORD_S = 1.0
+_PAUSING_OF_AN_ADDRESS_MAX = 3
+_PAUSING_MAX = 100
 
 _HEADERS = {
     "content-security-policy": "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; "
@@ -56,7 +59,7 @@ class Guard:
         self._options = options
         self._clock = clock
         self._sessions: dict[str, Session] = {}
-        self._one_login_at_a_time = asyncio.Lock()
+        self._pausing: Counter[str] = Counter()  # addresses whose wrong passwords are not yet answered
 
     def who(self, cookies: Mapping[str, str], address: str) -> str | None:
         """The person behind a request, for the log; None: nobody who may be here."""
@@ -122,11 +125,12 @@ class Guard:
         name = " ".join(form.get("name", [""])[0].split())[:_NAME_LENGTH_MAX]
         password = form.get("password", [""])[0]
         address = request.client.host if request.client else ""
-        async with self._one_login_at_a_time:
-            if not hmac.compare_digest(_digest(password), _digest(self._options.password or "")):
-                log.warning("wrong password", name=name, address=address)
-                await asyncio.sleep(_PAUSE_AFTER_WRONG_PASSWORD_S)
-                return HTMLResponse(login_page(name, "That is not the password."), 401)
+        if self._pausing[address] >= _PAUSING_OF_AN_ADDRESS_MAX or self._pausing.total() >= _PAUSING_MAX:
+            return HTMLResponse(login_page(name, "Too many wrong passwords: wait a moment."), 429)
+        if not hmac.compare_digest(_digest(password), _digest(self._options.password or "")):
+            log.warning("wrong password", name=name, address=address)
+            await self._pause(address)
+            return HTMLResponse(login_page(name, "That is not the password."), 401)
         if not name:
             return HTMLResponse(login_page("", "Say who you are: changes are logged with your name."), 400)
         answer = _redirect("/")
@@ -135,6 +139,14 @@ class Guard:
         )
         log.info("logged in", name=name, address=address)
         return answer
+
+    async def _pause(self, address: str) -> None:
+        self._pausing[address] += 1
+        try:
+            await asyncio.sleep(_PAUSE_AFTER_WRONG_PASSWORD_S)
+        finally:
+            self._pausing[address] -= 1
+            self._pausing += Counter()  # forgets those who wait no longer
 
     def _open_session(self, name: str) -> str:
         now = self._clock.now_ms()

@@ -63,6 +63,8 @@ def page(console: Console, screen: str, title: str = "") -> Iterator[None]:
         feed = console.cluster
 
         def tick() -> None:
+            if who(console) is None:
+                ui.navigate.to("/login")  # logged out in another tab, or too long ago
             alarm.show(banner(feed.want(), console.feeds.clock.now_ms()))
 
         tick()

@@ -2,6 +2,7 @@
 
 import logging
 import socket
+import ssl
 from pathlib import Path
 
 import uvicorn
@@ -33,6 +34,7 @@ def serve(options: ConsoleOptions, machine: Machine | None = None) -> None:
     """Returns when the process is interrupted."""
     options.check()
     parse_bootstrap(options.bootstrap)
+    _check_certificate(options)
     listener = _listen(options)
     clock = SYSTEM_CLOCK
     guard = Guard(options, clock)
@@ -64,7 +66,18 @@ def serve(options: ConsoleOptions, machine: Machine | None = None) -> None:
         ws_max_size=4 << 20,
     )
     log.info("console", url=url(options))
+    if not options.is_local and options.certificate is None:
+        log.warning("without --certificate browsers keep no session, unless a proxy with TLS stands before the console")
     uvicorn.Server(config).run(sockets=[listener])
+
+
+def _check_certificate(options: ConsoleOptions) -> None:
+    if options.certificate is not None and options.key is not None:
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(options.certificate, options.key)
+        except OSError as error:
+            reason = error.strerror or error
+            raise FatalError(f"{options.certificate} and {options.key} can't be used for https: {reason}") from error
 
 
 def url(options: ConsoleOptions) -> str:

@@ -1,8 +1,8 @@
-"""Lab: crash, freeze, stop and start the brokers of this machine and watch; three rebalance designs side by side."""
+"""Lab: crash, freeze, cut off, stop and start the brokers of this machine and watch; three rebalance designs."""
 
 from collections.abc import Callable
 
-from fastapi.responses import FileResponse
+from fastapi.responses import HTMLResponse, PlainTextResponse, Response
 from nicegui import app, ui
 
 from odradek.console.console import Console, Machine
@@ -15,8 +15,15 @@ from odradek.console.page import first_sight, follow, page, perform, told
 from odradek.console.readings.cluster import ClusterState
 from odradek.console.readings.coordination import CoordinationState
 from odradek.console.readings.topic import TopicDetail
-from odradek.console.views.lab import ACTS, brokers_html, experiment_html
+from odradek.console.views.lab import ACTS, CUTS, LabBroker, brokers_html, experiment_html
 from odradek.console.views.topic import strips_html
+from odradek.links.cuts import CutFrom
+
+# of the drawing alone: shown inside of our own page, and running nothing
+_FRAMED = {
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'",
+    "x-frame-options": "SAMEORIGIN",
+}
 
 
 def register(console: Console) -> None:
@@ -32,8 +39,11 @@ def register(console: Console) -> None:
             await _show(console, machine, experiment, topic)
 
     @app.get("/lab/rebalance.html")
-    def rebalance_drawing() -> FileResponse:
-        return FileResponse(experiment.file)
+    def rebalance_drawing() -> Response:
+        file = experiment.file
+        if file is None:
+            return PlainTextResponse("nothing is drawn yet: run the experiment first", 404)
+        return HTMLResponse(file.read_text(), headers=_FRAMED)
 
 
 async def _show(console: Console, machine: Machine, experiment: Experiment, topic: str) -> None:
@@ -41,8 +51,8 @@ async def _show(console: Console, machine: Machine, experiment: Experiment, topi
         await _do(console, machine, what["act"], int(what["broker"]))
 
     ui.html(
-        "<div class='top'><div><h1>Laboratory</h1><p class='sub'>Break a broker, and watch controller, ISRs and high "
-        "watermarks move.</p></div></div>",
+        "<div class='top'><div><h1>Laboratory</h1><p class='sub'>Break a broker or cut it off, and watch controller, "
+        "ISRs and high watermarks move.</p></div></div>",
         sanitize=False,
     )
     brokers = Live(on_act=act)
@@ -71,23 +81,42 @@ async def _show(console: Console, machine: Machine, experiment: Experiment, topi
         cluster: Reading[ClusterState], coordination: Reading[CoordinationState], *rest: Reading[TopicDetail]
     ) -> None:
         state = cluster.value if cluster.problem is None else None
-        brokers.show(brokers_html(machine.processes(), state, coordination.value, read_only=console.changes.read_only))
+        brokers.show(
+            brokers_html(_lab_brokers(machine), state, coordination.value, read_only=console.changes.read_only)
+        )
         for detail in rest:
             if detail.value is not None:
                 strips.show(strips_html(detail.value, None, 1))
-        drawing.show(experiment_html(experiment.line, is_running=experiment.is_running, has_page=experiment.has_page))
+        drawing.show(experiment_html(experiment.line, is_running=experiment.is_running, drawn_ms=_drawn_ms(experiment)))
 
     watched = [console.topic(chosen)] if chosen else []
     await follow([console.cluster, console.coordination, *watched], render)
 
 
+def _drawn_ms(experiment: Experiment) -> int | None:
+    file = experiment.file
+    return None if file is None else file.stat().st_mtime_ns // 1_000_000
+
+
+def _lab_brokers(machine: Machine) -> list[LabBroker]:
+    cuts = machine.cuts()
+    return [
+        LabBroker(broker, process, machine.can_be_cut(broker), cuts.get(broker, frozenset()))
+        for broker, process in sorted(machine.processes().items())
+    ]
+
+
 async def _do(console: Console, machine: Machine, act: str, broker: int) -> None:
+    if act == "cut":
+        await _cut(console, machine, broker)
+        return
     acts: dict[str, Callable[[int], None]] = {
         "kill": machine.kill,
         "pause": machine.pause,
         "resume": machine.resume,
         "stop": machine.stop,
         "start": machine.start,
+        "heal": machine.heal,
     }
     dialog = ChangeDialog(f"{act.capitalize()} broker {broker}", act.capitalize(), danger=act == "kill")
     dialog.says(lambda: ACTS[act].format(broker))
@@ -95,6 +124,20 @@ async def _do(console: Console, machine: Machine, act: str, broker: int) -> None
     async def work() -> str:
         await perform(console, f"{act} broker {broker}", lambda client: acts[act](broker))
         return f"Broker {broker}: {act} done."
+
+    await dialog.run(work)
+
+
+async def _cut(console: Console, machine: Machine, broker: int) -> None:
+    dialog = ChangeDialog(f"Cut off broker {broker}", "Cut off", danger=True)
+    whom = dialog.choice("From", CUTS, "zookeeper")
+    dialog.says(lambda: ACTS["cut"].format(broker, CUTS[whom.value]))
+
+    async def work() -> str:
+        links = list(CutFrom) if whom.value == "both" else [CutFrom(whom.value)]
+        what = f"cut broker {broker} off {CUTS[whom.value]}"
+        await perform(console, what, lambda client: machine.cut(broker, links))
+        return f"Broker {broker} is cut off {CUTS[whom.value]}."
 
     await dialog.run(work)
 

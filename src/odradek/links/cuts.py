@@ -1,0 +1,43 @@
+"""What is cut at the moment: a small file that whoever cuts replaces, and the relay looks at ten times a second."""
+
+import json
+import os
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import TypeAlias
+
+
+class CutFrom(StrEnum):
+    ZOOKEEPER = "zookeeper"
+    BROKERS = "brokers"
+
+
+Cuts: TypeAlias = Mapping[int, frozenset[CutFrom]]
+"""Of each broker that is cut off, from whom."""
+Node: TypeAlias = int | None
+"""A broker, or ZooKeeper as None: who is reached by a link."""
+
+
+def is_cut(cuts: Cuts, source: int | None, node: Node) -> bool:
+    """Whether the link is cut. A broker always reaches itself, and who is no broker (None) reaches everybody."""
+    if source is None or source == node:
+        return False
+    of_source = cuts.get(source, frozenset())
+    if node is None:
+        return CutFrom.ZOOKEEPER in of_source
+    return CutFrom.BROKERS in of_source or CutFrom.BROKERS in cuts.get(node, frozenset())
+
+
+def read_cuts(file: Path) -> dict[int, frozenset[CutFrom]]:
+    try:
+        content = json.loads(file.read_text())
+    except FileNotFoundError:
+        return {}
+    return {int(broker): frozenset(map(CutFrom, whom)) for broker, whom in content.items()}
+
+
+def write_cuts(file: Path, cuts: Cuts) -> None:
+    draft = file.with_suffix(".new")
+    draft.write_text(json.dumps({broker: sorted(whom) for broker, whom in cuts.items() if whom}))
+    os.replace(draft, file)
