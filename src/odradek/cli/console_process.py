@@ -4,6 +4,7 @@ DIR/console.log, .pid     its output and its process
 """
 
 import sys
+from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -19,7 +20,7 @@ class LocalConsole:
         self._data = data
         self._process = OwnedProcess(data / "console.pid", data)
 
-    def start(self, bootstrap: str, port: int | None, *, lab: bool) -> str:
+    def start(self, bootstrap: str, port: int | None, *, lab: bool, pipelines: Iterable[Path] = ()) -> str:
         """Starts it, or says why not; one line for the person who started the cluster. It never fails a cluster."""
         if self._process.pid() is not None:
             return "the web console runs already"
@@ -30,6 +31,8 @@ class LocalConsole:
             return f"no web console: port {wanted} is taken; choose another with --console PORT"
         command = [sys.executable, "-m", "odradek", "console", "--bootstrap-server", bootstrap, "--port", str(wanted)]
         command += ["--data", str(self._data), *(["--lab"] if lab else [])]
+        for project in pipelines:
+            command += ["--pipeline", str(project.absolute())]
         self._process.spawn(command, self._data / "console.log")
         return f"console: http://127.0.0.1:{wanted}/"
 

@@ -63,6 +63,10 @@ def up_command(
     lab: Annotated[
         bool, typer.Option("--lab", help="With the laboratory in the console: crash brokers, and cut them off.")
     ] = False,
+    pipeline: Annotated[
+        list[Path] | None,
+        typer.Option("--pipeline", metavar="DIR", help="A pipeline project that the console shows; may be repeated."),
+    ] = None,
     detach: Annotated[bool, typer.Option("--detach", help="Leave it running and return.")] = False,
     settings: Annotated[
         list[str] | None,
@@ -78,7 +82,8 @@ def up_command(
         cluster.start(zookeeper, port, overrides, brokers, metrics=not no_console, lab=lab)
         print(f"bootstrap.servers={cluster.bootstrap_servers}", flush=True)
         if not no_console:
-            print(cluster.console.start(cluster.bootstrap_servers, console, lab=lab), file=sys.stderr)
+            told = cluster.console.start(cluster.bootstrap_servers, console, lab=lab, pipelines=pipeline or ())
+            print(told, file=sys.stderr)
         if detach:
             print(f"running in the background; stop it with: odradek down --data {data}", file=sys.stderr)
             return

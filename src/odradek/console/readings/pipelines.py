@@ -1,17 +1,30 @@
-"""What Spark pipelines tell of themselves: the status file that each run keeps in its project."""
+"""What Spark pipelines tell of themselves: the status file that each run keeps in its project.
+
+What a query has read is compared from look to look; the last minutes are kept for a line.
+"""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from odradek.base.clock import SYSTEM_CLOCK
 from odradek.base.errors import FatalError
 from odradek.client.cluster_client import ClusterClient
 
 _BYTES_MAX = 4 << 20
 _DEPTH = 3
 _LIVE = ("starting", "running", "stopping")
-PipelinesState = tuple[Mapping[str, Any], ...]
+POINTS_MAX = 120
+
+
+@dataclass(frozen=True, slots=True)
+class PipelinesState:
+    at_ms: int
+    documents: tuple[Mapping[str, Any], ...]
+    rates: Mapping[tuple[str, str], tuple[float, ...]] = field(default_factory=dict)
+    """By project and query: rows read per second, the last ones last."""
 
 
 class PipelinesReader:
@@ -20,8 +33,24 @@ class PipelinesReader:
 
     def read(self, client: ClusterClient, before: PipelinesState | None) -> PipelinesState:
         if not self._projects:
-            raise FatalError("no project is known here: start the console with --pipeline DIR")
-        return tuple(document for project in self._projects for document in statuses(project))
+            raise FatalError("no project is known here: give --pipeline DIR to `odradek console` or `odradek up`")
+        documents = tuple(document for project in self._projects for document in statuses(project))
+        now = SYSTEM_CLOCK.now_ms()
+        if before is None or now <= before.at_ms:
+            return PipelinesState(now, documents)
+        had, seconds = _totals(before.documents), (now - before.at_ms) / 1000
+        grown = {key: max(0.0, total - had.get(key, total)) / seconds for key, total in _totals(documents).items()}
+        rates = {key: (*before.rates.get(key, ())[1 - POINTS_MAX :], rate) for key, rate in grown.items()}
+        return PipelinesState(now, documents, rates)
+
+
+def _totals(documents: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], float]:
+    return {
+        (str(document.get("project")), str(query.get("name"))): float(query.get("input_rows_total") or 0)
+        for document in documents
+        for query in document["queries"]
+        if isinstance(query, dict)
+    }
 
 
 def statuses(directory: Path) -> Iterator[Mapping[str, Any]]:

@@ -1,0 +1,73 @@
+"""What takes minutes: the experiment of the Lab, and a pipeline on Spark, looked at while they run."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+
+from odradek.testing import OdradekCluster
+
+from .conftest import start_console
+
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
+PATIENCE_MS = 1_500_000
+
+expect = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright").expect
+
+
+def test_three_designs_are_drawn_side_by_side(page: Any) -> None:
+    page.goto("/lab")
+    page.wait_for_function("window.did_handshake === true")
+    page.get_by_role("button", name="Run the experiment").click()
+    page.get_by_role("dialog").get_by_role("button", name="Run", exact=True).click()
+    expect(page.get_by_text("running", exact=True).last).to_be_visible()
+    expect(page.get_by_text("All three designs are done.")).to_be_visible(timeout=PATIENCE_MS)
+    drawing = page.frame_locator("iframe.drawing")
+    assert drawing.locator("svg").count() >= 6 * 8
+    for design in ("one", "two", "three"):
+        expect(drawing.locator("td", has_text=design).first).to_be_visible()
+
+
+@pytest.fixture
+def project(tmp_path: Path, three_brokers: OdradekCluster) -> Iterator[Path]:
+    pytest.importorskip("pyspark")
+    bootstrap = three_brokers.bootstrap_servers
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    for made in admin.create_topics([NewTopic("shop.orders", 3, 3), NewTopic("shop.categories", 1, 3)]).values():
+        made.result(60)
+    run = [sys.executable, "-m", "odradek", "pipeline"]
+    subprocess.run([*run, "init", "shop", "--bootstrap-server", bootstrap], cwd=tmp_path, check=True)
+    directory = tmp_path / "shop"
+    with (tmp_path / "pipeline.log").open("wb") as log:
+        running = subprocess.Popen([*run, "run"], cwd=directory, stdout=log, stderr=log)
+    yield directory
+    running.terminate()
+    running.wait(120)
+
+
+def test_a_pipeline_is_seen_while_it_runs_and_when_it_has_stopped(
+    page: Any, chromium: Any, project: Path, three_brokers: OdradekCluster, tmp_path: Path
+) -> None:
+    bootstrap = three_brokers.bootstrap_servers
+    console = start_console(tmp_path, "--bootstrap-server", bootstrap, "--pipeline", str(project))
+    seller = subprocess.Popen([sys.executable, "generate.py", "--seconds", "60"], cwd=project)
+    try:
+        visitor = chromium.new_page(base_url=console.url)
+        visitor.goto("/pipelines")
+        expect(visitor.get_by_text("running", exact=True)).to_be_visible(timeout=PATIENCE_MS)
+        row = visitor.locator("tr", has_text="orders_table")
+        cells = row.locator("td")
+        expect(cells.nth(2)).not_to_have_text("0", timeout=PATIENCE_MS)  # rows
+        expect(cells.nth(4)).to_contain_text("/s", timeout=PATIENCE_MS)  # that come in
+        expect(cells.nth(7)).to_contain_text("s", timeout=PATIENCE_MS)  # batch time
+        subprocess.run([sys.executable, "-m", "odradek", "pipeline", "stop"], cwd=project, check=True)
+        expect(visitor.get_by_text("stopped", exact=True)).to_be_visible(timeout=PATIENCE_MS)
+        visitor.close()
+    finally:
+        seller.terminate()
+        seller.wait(60)
+        console.stop()
