@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from odradek.base.config.broker_config import BrokerConfig
 from odradek.links.cuts import CutFrom, is_cut, read_cuts, write_cuts
 from odradek.links.plan import Link, Plan, is_linked, read_plan, unlinked
 
@@ -49,3 +50,9 @@ def test_cuts_are_kept_in_a_file(tmp_path: Path) -> None:
     assert read_cuts(file) == {}
     write_cuts(file, {1: frozenset(CutFrom), 2: frozenset()})
     assert read_cuts(file) == {1: frozenset(CutFrom)}
+
+
+def test_brokers_take_these_settings() -> None:
+    config = BrokerConfig.from_properties(PLAN.linked(1, PLAIN))
+    assert config.inter_broker_listener_name == "LINK"
+    assert [listener.port for listener in config.advertised_listeners] == [9093, 15_005]
