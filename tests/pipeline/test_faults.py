@@ -187,7 +187,7 @@ class StandaloneSpark:
         self._spawn(jars, "master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
         master = f"spark://127.0.0.1:{port}"
         for _ in range(self._workers):
-            work = ("--host", "127.0.0.1", "--cores", "1", "--memory", "700m", "--webui-port", "0")
+            work = ("--host", "127.0.0.1", "--cores", "1", "--memory", "1g", "--webui-port", "0")
             self._spawn(jars, "worker.Worker", *work, "--work-dir", str(self._directory / "work"), master)
         return master
 

@@ -109,6 +109,8 @@ def status(
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Show the pipelines here and below, running or not, and how their queries get on."""
+    if not directory.is_dir():
+        raise FatalError(f"there is no directory {directory}")
     found = list(find_statuses(directory.absolute()))
     if output is Format.JSON:
         print_json(found)

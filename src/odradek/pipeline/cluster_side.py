@@ -1,5 +1,8 @@
 """What a pipeline asks of its cluster before and beside Spark: who it is, its topics, where they end."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from odradek.base.errors import ErrorCode, FatalError, KafkaError
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.group_lag import known_ends
@@ -8,14 +11,28 @@ from odradek.model.topology import TopicPartition
 from odradek.network.broker_client import ConnectionFailed
 from odradek.pipeline.progress import Offsets
 from odradek.pipeline.spec import Pipeline
+from odradek.pipeline.toml_section import FILE_NAME
 from odradek.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 
 _CLIENT_ID = "odradek-pipeline"
 
 
+@contextmanager
+def cluster_of(pipeline: Pipeline) -> Iterator[ClusterClient]:
+    """A client of the pipeline's cluster; FatalError where nobody answers."""
+    with ClusterClient(pipeline.bootstrap, client_id=_CLIENT_ID) as client:
+        try:
+            yield client
+        except ConnectionFailed as error:
+            what = str(error).partition("; name one with")[0]
+            raise FatalError(
+                f"{what}; bootstrap in {pipeline.directory / FILE_NAME} says where to look, and odradek up starts some"
+            ) from None
+
+
 def prepare_topics(pipeline: Pipeline) -> tuple[str, list[str]]:
     """The cluster's id, and the topics that had to be created to write to. FatalError if one to read isn't there."""
-    with ClusterClient(pipeline.bootstrap, client_id=_CLIENT_ID) as client:
+    with cluster_of(pipeline) as client:
         cluster = client.ask_any(DescribeClusterRequest(), DescribeClusterResponse)
         present = client.topics([*pipeline.input_topics, *pipeline.output_topics])
         if absent := [topic for topic in pipeline.input_topics if topic not in present]:

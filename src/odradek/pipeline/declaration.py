@@ -41,12 +41,14 @@ def read_pipeline(directory: Path) -> Pipeline:
     path = directory / FILE_NAME
     try:
         document = Section("", tomllib.loads(path.read_text()))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise FatalError(
             f"there is no {FILE_NAME} in {directory}; start a project with: odradek pipeline init NAME"
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise FatalError(f"{path} is no TOML: {error}") from None
+    except OSError as error:
+        raise FatalError(f"{path} can't be read: {error.strerror}") from None
     pipeline = _pipeline(directory.absolute(), document)
     _check_references(pipeline)
     return pipeline

@@ -16,7 +16,8 @@ from odradek.base.errors import FatalError
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.partition_offsets import EARLIEST, LATEST, list_offsets
 from odradek.model.topology import TopicPartition
-from odradek.pipeline.checkpoint import Checkpoint
+from odradek.pipeline.checkpoint import Checkpoint, Identity
+from odradek.pipeline.cluster_side import cluster_of
 from odradek.pipeline.spec import Pipeline, TableFormat, TableSink
 from odradek.pipeline.table_output import WrittenBatch, written_batches
 
@@ -33,11 +34,11 @@ class Replay:
 
 def parse_moment(text: str) -> int:
     """Milliseconds since 1970, of such a number or of an ISO time; without zone it's UTC."""
-    if text.isdecimal():
-        return int(text)
     try:
+        if text.isdecimal():
+            return int(datetime.fromtimestamp(int(text) / 1000, UTC).timestamp() * 1000)
         moment = datetime.fromisoformat(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise FatalError(f"--from-time {text!r} is no time: 2026-01-31T12:00:00 or milliseconds since 1970") from None
     return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
 
@@ -61,17 +62,16 @@ def parse_offset(text: str) -> dict[TopicPartition | None, int]:
 def replay(pipeline: Pipeline, *, from_offset: str | None, from_time: str | None) -> Replay:
     """Prepares it; the next `run` does it. The pipeline must not be running."""
     checkpoint = Checkpoint(pipeline.checkpoint)
-    if checkpoint.identity() is None:
+    kept = checkpoint.identity()
+    if kept is None:
         raise FatalError(f"there is nothing to replay: pipeline {pipeline.name} has not run yet")
+    if kept.pipeline != pipeline.name:
+        raise FatalError(f"the checkpoint in {checkpoint.directory} belongs to pipeline {kept.pipeline!r}")
     wanted, first = _wanted(pipeline, from_offset, from_time)
-    tables = {
-        sink.name: list(written_batches(sink.path))
-        for sink in pipeline.sinks.values()
-        if isinstance(sink, TableSink) and sink.format is TableFormat.PARQUET
-    }
-    starting = _whole_batches(wanted, first, [batch for batches in tables.values() for batch in batches])
+    batches = [batch for table in _parquet_tables(pipeline).values() for batch in written_batches(table)]
+    starting = _whole_batches(wanted, first, batches)
     identity = checkpoint.next_generation(starting)
-    retired = {name: _retire(batches, starting) for name, batches in tables.items()}
+    retired = retire_replayed(pipeline, identity)
     others = tuple(
         sink.name
         for sink in pipeline.sinks.values()
@@ -80,10 +80,30 @@ def replay(pipeline: Pipeline, *, from_offset: str | None, from_time: str | None
     return Replay(identity.generation, starting, retired, others)
 
 
+def retire_replayed(pipeline: Pipeline, identity: Identity) -> dict[str, int]:
+    """Takes out of the tables what the generation computes again: how many batches of each.
+
+    By a replay, and by every run after it: one that died on its way has left batches that would be there twice.
+    """
+    retired: dict[str, int] = {}
+    for name, table in _parquet_tables(pipeline).items():
+        older = [batch for batch in written_batches(table) if batch.generation < identity.generation]
+        again = [batch for batch in older if _reaches(batch, identity.starting)]
+        for batch in again:
+            _remove_whole(batch.path)
+        retired[name] = len(again)
+    return retired
+
+
+def _parquet_tables(pipeline: Pipeline) -> dict[str, Path]:
+    sinks = (sink for sink in pipeline.sinks.values() if isinstance(sink, TableSink))
+    return {sink.name: sink.path for sink in sinks if sink.format is TableFormat.PARQUET}
+
+
 def _wanted(pipeline: Pipeline, from_offset: str | None, from_time: str | None) -> tuple[Positions, Positions]:
     """Where each partition that is read begins again, and what it still has at all. Dimensions were judged already."""
     topics = [topic for source in pipeline.sources.values() for topic in source.topics]
-    with ClusterClient(pipeline.bootstrap, client_id="odradek-pipeline") as client:
+    with cluster_of(pipeline) as client:
         partitions = _partitions(client, topics)
         first = _offsets(client, partitions, EARLIEST)
         last = _offsets(client, partitions, LATEST)
@@ -135,13 +155,6 @@ def _whole_batches(wanted: Positions, first: Positions, batches: list[WrittenBat
     return positions
 
 
-def _retire(batches: list[WrittenBatch], starting: Positions) -> int:
-    retired = [batch for batch in batches if _reaches(batch, starting)]
-    for batch in retired:
-        _remove_whole(batch.path)
-    return len(retired)
-
-
 def _remove_whole(path: Path) -> None:
     """Out of the table by one rename, so that no reader sees half a batch; then away."""
     aside = path.parent.parent / f".{path.parent.name}.staging" / f"retired-{path.name}"
@@ -151,7 +164,7 @@ def _remove_whole(path: Path) -> None:
     shutil.rmtree(aside)
 
 
-def _reaches(batch: WrittenBatch, positions: Positions) -> bool:
+def _reaches(batch: WrittenBatch, positions: Mapping[str, Mapping[str, int]]) -> bool:
     """Whether the batch has a record at or after the positions."""
     begin = {(topic, partition): offset for topic, partition, offset in _spread(batch.start)}
     return any(

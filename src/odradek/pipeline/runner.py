@@ -22,6 +22,7 @@ from odradek.pipeline.lake_output import check_format
 from odradek.pipeline.pipeline_metrics import pipeline_registry
 from odradek.pipeline.progress import Board
 from odradek.pipeline.queries import Query, build, group_of, plan
+from odradek.pipeline.replay import retire_replayed
 from odradek.pipeline.session import SparkTarget, start_session
 from odradek.pipeline.spec import Pipeline, TableFormat, TableSink
 from odradek.pipeline.status import (
@@ -84,6 +85,7 @@ def claim(pipeline: Pipeline, note: Callable[[str], None]) -> tuple[Checkpoint, 
     for sink in pipeline.sinks.values():
         if isinstance(sink, TableSink) and sink.format is TableFormat.PARQUET:
             claim_table(sink.path, pipeline.name, sink.name)
+    retire_replayed(pipeline, identity)
     return checkpoint, identity
 
 

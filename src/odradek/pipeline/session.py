@@ -61,8 +61,9 @@ def start_session(name: str, target: SparkTarget, settings: Mapping[str, str], w
     is_local = target.master.startswith("local")
     if is_local:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        if "SPARK_HOME" not in os.environ:
-            os.environ["SPARK_HOME"] = str(unzipped_spark_home(work))
+    # yarn and k8s hand that home on to their workers, zip and all; a standalone cluster's workers have their own
+    if "SPARK_HOME" not in os.environ and target.master.startswith(("local", "spark://")):
+        os.environ["SPARK_HOME"] = str(unzipped_spark_home(work))
     if "JAVA_HOME" not in os.environ:
         os.environ["JAVA_HOME"] = str(_java_home(work))
     local = {"spark.sql.shuffle.partitions": str(os.cpu_count() or 2)} if is_local else {}

@@ -1,16 +1,45 @@
 """Where a replay begins: nothing may be twice in a table, and a batch is all or nothing."""
 
+import json
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from odradek.base.errors import FatalError
 from odradek.model.topology import TopicPartition
-from odradek.pipeline.replay import Positions, _reaches, _whole_batches, parse_moment, parse_offset
-from odradek.pipeline.table_output import WrittenBatch
+from odradek.pipeline.checkpoint import Checkpoint, Identity
+from odradek.pipeline.declaration import read_pipeline
+from odradek.pipeline.replay import (
+    Positions,
+    _reaches,
+    _whole_batches,
+    parse_moment,
+    parse_offset,
+    replay,
+    retire_replayed,
+)
+from odradek.pipeline.spec import Pipeline
+from odradek.pipeline.table_output import MANIFEST, WrittenBatch, batch_name, written_batches
 
 
 def batch(number: int, start: dict[str, int] | None, end: dict[str, int]) -> WrittenBatch:
     begun = [] if start is None else [{"t": start}]
     return WrittenBatch(path=None, generation=1, number=number, rows=1, start=begun, end=[{"t": end}])  # type: ignore[arg-type]
+
+
+def write_batch(directory: Path, start: int, end: int) -> None:
+    directory.mkdir(parents=True)
+    manifest = {"rows": 1, "start": [{"t": {"0": start}}], "end": [{"t": {"0": end}}]}
+    (directory / MANIFEST).write_text(json.dumps(manifest))
+
+
+def declared(directory: Path) -> Pipeline:
+    (directory / "pipeline.toml").write_text(
+        '[pipeline]\nname = "p"\n[sources.s]\ntopic = "t"\nschema = "a INT"\n'
+        '[sinks.table]\nfrom = "s"\ntable = "table"\n'
+    )
+    return read_pipeline(directory)
 
 
 BATCHES = [
@@ -48,5 +77,26 @@ def test_places_and_times_can_be_written_in_several_ways() -> None:
     for wrong in ("a:0", "a:x:1", ":0:1", "-3"):
         with pytest.raises(FatalError, match="--from-offset"):
             parse_offset(wrong)
-    with pytest.raises(FatalError, match="--from-time"):
-        parse_moment("yesterday")
+    for wrong in ("yesterday", "9" * 30):
+        with pytest.raises(FatalError, match="--from-time"):
+            parse_moment(wrong)
+
+
+def test_a_run_ends_a_replay_that_was_killed(tmp_path: Path) -> None:
+    """The generation was begun, and its process died before the table had given up what is computed again."""
+    pipeline, table = declared(tmp_path), tmp_path / "table"
+    for number, end in ((0, 10), (1, 20)):
+        write_batch(table / batch_name(1, number), end - 10, end)
+    again = Identity("p", "c", {}, {}, generation=2, starting={"t": {"0": 10}})
+    assert retire_replayed(pipeline, replace(again, starting={})) == {"table": 0}
+    assert retire_replayed(pipeline, again) == {"table": 1}
+    assert [kept.number for kept in written_batches(table)] == [0]
+    write_batch(table / batch_name(2, 0), 10, 30)
+    assert retire_replayed(pipeline, again) == {"table": 0}, "what the replay itself has written stays"
+
+
+def test_the_checkpoint_of_another_pipeline_is_not_replayed(tmp_path: Path) -> None:
+    pipeline = declared(tmp_path)
+    Checkpoint(pipeline.checkpoint).claim(Identity("another", "c", {}, {}))
+    with pytest.raises(FatalError, match="belongs to pipeline 'another'"):
+        replay(pipeline, from_offset="earliest", from_time=None)

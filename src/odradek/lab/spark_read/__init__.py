@@ -1,1 +1,1 @@
-"""The same read by Spark's own connector, by `format("odradek")` and from the files, in turn."""
+"""Spark on topics, measured: its own connector, `format("odradek")`, the files; our brokers, Apache Kafka's."""

@@ -1,155 +1,115 @@
-"""Measures a read of one topic by Spark in three ways, in turn: the connector's, ours, and from the files.
+"""Measures Spark on topics: reads and streams, by its own connector and by ours, on our brokers and on Apache Kafka's.
 
-    odradek up --detach --data bench-data
-    python -m odradek.lab.spark_read --data bench-data --fill 10000000 --connector .tools/spark-connector
+    make kafka-jars
+    python -m odradek.lab.spark_read --records 10000000 --connector .tools/spark-connector --directory spark-bench
 
-The connector runs in its own environment (`make soak` builds it): pyspark 4.0.0 and the connector made for it. What is
-said of ratios is the median of the rounds' own ratios, because the rounds' times drift with the machine.
+One broker of each kind is started on free ports, its topic filled where it isn't yet, and every way to read it is asked
+in turn, round by round, in Spark sessions on local[2] that stay. What is said of ratios is the median of the rounds'
+own, because times drift with the machine. With --directory the topics stay: `--rounds 0` fills, later runs measure.
+The connector runs in its own environment (`make soak` builds it): pyspark 4.0.0 and the connector made for it.
 """
 
 import argparse
 import json
 import os
-import subprocess
+import signal
 import sys
-from collections.abc import Mapping
+import tempfile
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
-from typing import Any, Final
+from typing import Final
 
-from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+from odradek.lab.bench.systems import Kafka, Odradek, System
+from odradek.lab.spark_read.filling import fill
+from odradek.lab.spark_read.report import Round, tables
+from odradek.lab.spark_read.sessions import Session
+from odradek.lab.spark_read.ways import Way, reading_ways, streaming_ways
 
-READER: Final = Path(__file__).with_name("reader_process.py")
-PARTITIONS: Final = 4
-VALUE_BYTES: Final = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """One way to read, as a process that does it on demand."""
-
-    name: str
-    process: subprocess.Popen[str]
-
-    def read(self) -> dict[str, Any]:
-        assert self.process.stdin is not None
-        self.process.stdin.write("read\n")
-        self.process.stdin.flush()
-        answer: dict[str, Any] = json.loads(self.line())
-        return answer
-
-    def line(self) -> str:
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        if not line:
-            raise SystemExit(f"{self.name}: ended with code {self.process.wait()}")
-        return line
-
-    def end(self) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        self.process.wait(60)
+TOPIC: Final = "events"
+WARM_TOPIC: Final = "few-events"
+WARM_RECORDS: Final = 200_000
 
 
 def main() -> int:
     options = parse_options()
-    if options.fill:
-        fill(options.bootstrap_server, options.topic, options.fill)
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # not without stopping what was started
     with ExitStack() as stack:
-        ways = start_all(options)
-        for way in ways:
-            stack.callback(way.end)
-        for way in ways:
-            assert way.line().strip() == "ready", way.name
-        for way in ways:
-            way.read()  # the first read pays for compilers and connections
-        rounds: list[dict[str, dict[str, Any]]] = []
-        for number in range(options.rounds):
-            rounds.append({way.name: way.read() for way in turn(ways, number)})
-            told = (f"{way.name} {rounds[-1][way.name]['s']:.2f} s" for way in ways)
-            print(f"round {number + 1}: {', '.join(told)}", file=sys.stderr, flush=True)
-    print(table(rounds, [way.name for way in ways]))
+        directory = options.directory or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="odradek-spark-")))
+        ours, kafka = start_systems(options, directory.absolute(), stack)
+        if not options.rounds:
+            return 0
+        work = stack.enter_context(tempfile.TemporaryDirectory(prefix="work-", dir=directory))
+        ways = start_ways(options, ours, kafka, Path(work), stack)
+        rounds = measure(ways, options)
+        print(tables(rounds))
     return 0
 
 
 def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="odradek.lab.spark_read", description=__doc__.split("\n\n")[0])
-    parser.add_argument("--bootstrap-server", default="127.0.0.1:9092")
-    parser.add_argument("--data", type=Path, help="the cluster's directory; without it, files aren't read")
-    parser.add_argument("--topic", default="spark-read")
-    parser.add_argument(
-        "--fill", type=int, default=0, metavar="N", help="create the topic with so many records of 100 B"
-    )
-    parser.add_argument(
-        "--connector", type=Path, help="environment with pyspark 4.0.0; without it, only ours is measured"
-    )
-    parser.add_argument("--rounds", type=int, default=5)
-    return parser.parse_args()
+    parser.add_argument("--records", type=int, default=1_000_000, help="of 100 bytes, in the topic (1000000)")
+    parser.add_argument("--rounds", type=int, default=3, help="0: only fill the topics")
+    parser.add_argument("--only", choices=("read", "stream"), help="one of the two figures")
+    parser.add_argument("--skip", default="", metavar="WAY,…", help="ways that aren't measured, by their names")
+    parser.add_argument("--connector", type=Path, help="environment with pyspark 4.0.0; without it, ours alone")
+    parser.add_argument("--directory", type=Path, help="where the brokers' data stay; by default they don't")
+    parser.add_argument("--out", type=Path, help="write what was measured here, as JSON, added to what is there")
+    options = parser.parse_args()
+    options.kafka_lib = Path(os.environ.get("ODRADEK_KAFKA_LIB", ".tools/kafka-lib")).absolute()
+    if not list(options.kafka_lib.glob("kafka-clients-*.jar")):
+        parser.error(f"no Kafka jars in {options.kafka_lib}: run `make kafka-jars` or set ODRADEK_KAFKA_LIB")
+    return options
 
 
-def fill(bootstrap: str, topic: str, records: int) -> None:
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(30)
-    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 50, "batch.size": 131072})
-    value = b"x" * VALUE_BYTES
-    for number in range(records):
-        while True:
-            try:
-                producer.produce(topic, value, b"%09d" % number, number % PARTITIONS)
-                break
-            except BufferError:
-                producer.poll(0.1)
-        if number % 10_000 == 0:
-            producer.poll(0)
-    if producer.flush(300):
-        raise SystemExit("not all records were acknowledged")
+def start_systems(options: argparse.Namespace, directory: Path, stack: ExitStack) -> tuple[System, System | None]:
+    """Brokers with both topics in them; Apache Kafka only where the connector is there to read from it."""
+    ours: System = Odradek("Odradek", directory / "odradek", options.kafka_lib)
+    kafka: System | None = Kafka("Kafka", directory / "kafka", options.kafka_lib) if options.connector else None
+    for system in (ours, kafka) if kafka else (ours,):
+        stack.callback(system.stop)
+        system.start()
+        for topic, records in ((WARM_TOPIC, WARM_RECORDS), (TOPIC, options.records)):
+            if fill(system.bootstrap, topic, records):
+                print(f"filled {topic} of {system.name} with {records:,} records", file=sys.stderr, flush=True)
+    return ours, kafka
 
 
-def start_all(options: argparse.Namespace) -> list[Way]:
-    brokers = {"kafka.bootstrap.servers": options.bootstrap_server, "subscribe": options.topic}
-    ways = [start("odradek", Path(sys.executable), brokers)]
-    if options.data:
-        ways.append(start("odradek-log", Path(sys.executable), {"path": str(options.data), "topics": options.topic}))
+def start_ways(
+    options: argparse.Namespace, ours: System, kafka: System | None, work: Path, stack: ExitStack
+) -> list[Way]:
+    own = Session.start("odradek", Path(sys.executable))
+    stack.callback(own.end)
+    connector = None
     if options.connector:
-        ways.append(start("kafka", options.connector.absolute() / "bin" / "python", brokers))
-    return ways
+        connector = Session.start("kafka", options.connector.absolute() / "bin" / "python")
+        stack.callback(connector.end)
+    files = ours.directory / "data-0"
+    ways: list[Way] = []
+    if options.only != "stream":
+        ways += reading_ways(own, connector, ours.bootstrap, kafka.bootstrap if kafka else None, files)
+    if options.only != "read":
+        ways += streaming_ways(own, connector, ours.bootstrap, kafka.bootstrap if kafka else None, work)
+    return [way for way in ways if way.name not in options.skip.split(",")]
 
 
-def start(reads_with: str, python: Path, options: Mapping[str, str]) -> Way:
-    ivy = python.parent.parent / "ivy"
-    command = [str(python), str(READER), reads_with, str(ivy), *(f"{name}={value}" for name, value in options.items())]
-    environment = os.environ | {"PYSPARK_PYTHON": str(python)}
-    process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
-    )
-    return Way(reads_with, process)
+def measure(ways: list[Way], options: argparse.Namespace) -> list[Round]:
+    rounds: list[Round] = json.loads(options.out.read_text()) if options.out and options.out.exists() else []
+    for way in ways:
+        way.go(WARM_TOPIC, WARM_RECORDS)  # pays for compilers and connections
+    for number in range(options.rounds):
+        found: Round = {way.name: way.go(TOPIC, options.records) for way in turn(ways, number)}
+        rounds.append(found)
+        told = ", ".join(f"{name} {run['s']:.1f} s" for name, run in found.items())
+        print(f"round {len(rounds)}: {told}", file=sys.stderr, flush=True)
+        if options.out:
+            options.out.write_text(json.dumps(rounds))
+    return rounds
 
 
 def turn(ways: list[Way], number: int) -> list[Way]:
     """Each round begins with another, so that none always comes after the same."""
     start = number % len(ways)
     return ways[start:] + ways[:start]
-
-
-def table(rounds: list[dict[str, dict[str, Any]]], names: list[str]) -> str:
-    lines = [
-        "| read with | rows | seconds | rows/s | CPU seconds | time ÷ odradek | CPU ÷ odradek |",
-        "|---|" + "---|" * 6,
-    ]
-    for name in names:
-        seconds = median(each[name]["s"] for each in rounds)
-        cpu = median(each[name]["cpu_s"] for each in rounds)
-        rows = rounds[0][name]["rows"]
-        time_ratio = median(each[name]["s"] / each["odradek"]["s"] for each in rounds)
-        cpu_ratio = median(each[name]["cpu_s"] / each["odradek"]["cpu_s"] for each in rounds)
-        lines.append(
-            f'| `format("{name}")` | {rows:,} | {seconds:.2f} | {rows / seconds:,.0f} | {cpu:.2f} '
-            f"| {time_ratio:.2f} | {cpu_ratio:.2f} |"
-        )
-    return "\n".join(lines)
 
 
 if __name__ == "__main__":
