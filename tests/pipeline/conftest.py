@@ -83,7 +83,8 @@ def new_topic(bootstrap: str) -> TopicMaker:
 @pytest.fixture(scope="session")
 def fill(bootstrap: str) -> TopicFiller:
     """Writes keys and values to one partition of a topic, with a client that isn't ours."""
-    producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0, "linger.ms": 5})
+    large = {"message.max.bytes": 100_000_000}  # what is too large is the broker's to say
+    producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0, "linger.ms": 5, **large})
 
     def write(topic: str, records: list[tuple[bytes | None, bytes | None]], partition: int = 0) -> None:
         for key, value in records:

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow.dataset
 import pytest
 from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient
 from pyspark.sql import DataFrame, SparkSession
 
 from odradek.base.errors import FatalError
@@ -73,6 +74,7 @@ def sums(named):
     return sums.select(start, F.col("name").alias("category"), "name", "orders", "revenue")
 """,
 }
+HUGE = 10 * 1024 * 1024
 NOON = datetime(2026, 1, 1, 12, 10, tzinfo=UTC)
 
 
@@ -111,7 +113,7 @@ def play(
     spark: SparkSession, bootstrap: str, new_topic: TopicMaker, fill: TopicFiller, tmp_path: Path
 ) -> Iterator[Play]:
     spark.conf.set("spark.sql.ansi.enabled", "false")
-    orders, kinds = new_topic(2), new_topic(1, cleanup_policy="compact")
+    orders, kinds = new_topic(2, max_message_bytes=str(2 * HUGE)), new_topic(1, cleanup_policy="compact")
     fill(kinds, [(b"1", b'{"kind": 1, "name": "old"}'), (b"1", b'{"kind": 1, "name": "book"}'), (b"2", b"{nonsense")])
     text = PROJECT.format(orders=orders, kinds=kinds, bootstrap=bootstrap)
     yield Play(spark, declare(tmp_path / "project", text, FILES), orders, kinds, fill)
@@ -127,6 +129,7 @@ def test_from_topics_to_a_table_and_a_topic(play: Play, bootstrap: str) -> None:
         play.order(2, 4, partition=1)
         play.order(90, amount=-1)
         play.order(91, partition=1, amount="much")
+        play.fill(play.orders, [(None, None), (None, b""), (b"huge", b"{" * HUGE)], 1)
         run_once(play.spark, play.pipeline)
         assert play.table() == ids(1, 2, 3, 4)
         assert play.sums() == {"book": 4}
@@ -134,6 +137,9 @@ def test_from_topics_to_a_table_and_a_topic(play: Play, bootstrap: str) -> None:
         assert letters == {
             (0, 4): "rule broken: dear",
             (1, 2): "not json of the declared schema",
+            (1, 3): "no value",
+            (1, 4): "empty value",
+            (1, 5): "not json of the declared schema",  # of which the letter has the beginning
             (0, 2): "not json of the declared schema",  # of the dimension
         }
 
@@ -147,7 +153,7 @@ def test_from_topics_to_a_table_and_a_topic(play: Play, bootstrap: str) -> None:
         assert play.table() == ids(1, 2, 3, 4, 5, 6, 7), "a partition that came later is read from its beginning"
         assert play.sums() == {"book": 4, "?": 2, "toy": 1}, "a tombstone took the name of kind 1 away"
         assert dead_letters(bootstrap, play.pipeline.dead_letters) == letters
-        await_committed(bootstrap, f"{play.orders}-table", play.orders, [7, 3, 1])
+        await_committed(bootstrap, f"{play.orders}-table", play.orders, [7, 6, 1])
     finally:
         play.spark.streams.removeListener(groups)
         groups.close()
@@ -232,6 +238,26 @@ def test_a_schema_may_grow(play: Play) -> None:
     assert {row["id"]: row["colour"] for row in rows.collect()} == dict(
         zip(ids(1, 2, 3), (None, "blue", None), strict=True)
     )
+
+
+@pytest.mark.soak
+def test_records_that_retention_took_stop_it_unless_told_otherwise(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("odradek.pipeline.supervisor._FIRST_PAUSE_S", 0.01)
+    play.order(1, 2)
+    run_once(play.spark, play.pipeline, only="table")
+    play.order(3, 4, 5)
+    admin = AdminClient({"bootstrap.servers": play.pipeline.bootstrap})
+    for future in admin.delete_records([TopicPartition(play.orders, 0, 4)]).values():
+        future.result(30)
+    with pytest.raises(FatalError, match=f"{play.orders}-0 no longer has offset 2.*fail_on_data_loss = false"):
+        run_once(play.spark, play.pipeline, only="table")
+    assert play.table() == ids(1, 2)
+    text = (play.pipeline.directory / "pipeline.toml").read_text()
+    lenient = declare(
+        play.pipeline.directory, text.replace("dedupe =", "fail_on_data_loss = false\ndedupe =", 1), FILES
+    )
+    run_once(play.spark, lenient, only="table")
+    assert play.table() == ids(1, 2, 5)
 
 
 @pytest.mark.soak

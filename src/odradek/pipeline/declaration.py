@@ -107,6 +107,7 @@ def _source(name: str, section: Section, directory: Path) -> Source:
         watermark=watermark,
         late_after=section.maybe_text("late_after"),
         dedupe=section.texts("dedupe"),
+        fail_on_data_loss=section.flag("fail_on_data_loss", default=True),
     )
     if source.start not in ("earliest", "latest"):
         raise section.wrong(f"start is earliest or latest, not {source.start!r}; for another place: pipeline replay")

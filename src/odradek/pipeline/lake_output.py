@@ -1,10 +1,12 @@
-"""Tables in Delta Lake or Apache Iceberg, where their packages are on Spark's class path.
+"""Tables in Delta Lake or Apache Iceberg, where their packages are on Spark's class path. Each batch is there once.
 
-Delta remembers the last batch of each writer (`txnAppId`, `txnVersion`), so a batch that comes again is left out:
-exactly once. Iceberg has no such memory for appended batches: at least once.
+A commit of either is atomic, and can carry a name. Delta remembers the last batch of each writer (`txnAppId`,
+`txnVersion`) and leaves out one that comes again; an Iceberg snapshot has the batch's name in its summary, where it is
+looked for before the batch is written.
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from odradek.base.errors import FatalError
@@ -17,22 +19,52 @@ _PACKAGES = {
     TableFormat.DELTA: "io.delta:delta-spark_2.13",
     TableFormat.ICEBERG: "org.apache.iceberg:iceberg-spark-runtime",
 }
+_BATCH = "odradek.batch"
 
 
 @dataclass(frozen=True, slots=True)
-class LakeOutput:
-    format: TableFormat
-    path: str
+class DeltaOutput:
+    table: Path
     partition_by: tuple[str, ...]
     writer: str
 
     def __call__(self, batch: "DataFrame", number: int) -> None:
-        writer = batch.write.format(self.format.value).mode("append")
+        options = {"txnAppId": self.writer, "txnVersion": str(number), "mergeSchema": "true"}
+        writer = batch.write.format("delta").mode("append").options(**options)
         if self.partition_by:
             writer = writer.partitionBy(*self.partition_by)
-        if self.format is TableFormat.DELTA:
-            writer = writer.option("txnAppId", self.writer).option("txnVersion", number)
-        writer.save(self.path)
+        writer.save(str(self.table))
+
+
+@dataclass(frozen=True, slots=True)
+class IcebergOutput:
+    """The table is one of a catalog that the directory above it makes, as Iceberg's own `hadoop` catalogs are."""
+
+    table: Path
+    partition_by: tuple[str, ...]
+    writer: str
+    catalog: str
+
+    def __call__(self, batch: "DataFrame", number: int) -> None:
+        from pyspark.sql import functions as F
+
+        spark, tag = batch.sparkSession, f"{self.writer}/{number}"
+        name = self._in_catalog(spark)
+        writer = batch.writeTo(name).option(f"snapshot-property.{_BATCH}", tag)
+        if not spark.catalog.tableExists(name):
+            made = writer.using("iceberg").tableProperty("write.spark.accept-any-schema", "true")
+            if self.partition_by:
+                made = made.partitionedBy(*(F.col(f"`{column}`") for column in self.partition_by))
+            made.create()
+        elif spark.table(f"{name}.snapshots").where(F.col("summary")[_BATCH] == tag).isEmpty():
+            writer.option("mergeSchema", "true").append()
+
+    def _in_catalog(self, spark: "SparkSession") -> str:
+        setting = f"spark.sql.catalog.{self.catalog}"
+        spark.conf.set(setting, "org.apache.iceberg.spark.SparkCatalog")
+        spark.conf.set(f"{setting}.type", "hadoop")
+        spark.conf.set(f"{setting}.warehouse", str(self.table.parent))
+        return f"{self.catalog}.`{self.table.name}`"
 
 
 def check_format(spark: "SparkSession", format: TableFormat) -> None:

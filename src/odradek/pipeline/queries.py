@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from odradek.base.errors import FatalError
 from odradek.pipeline.checkpoint import Checkpoint
 from odradek.pipeline.console_output import ConsoleOutput
-from odradek.pipeline.lake_output import LakeOutput
+from odradek.pipeline.lake_output import DeltaOutput, IcebergOutput
 from odradek.pipeline.quality import dead_letters
 from odradek.pipeline.spec import ConsoleSink, Pipeline, Sink, TableFormat, TableSink, TopicSink
 from odradek.pipeline.table_output import TableOutput
@@ -116,7 +116,7 @@ def target(sink: Sink) -> str:
 
 
 def delivery(sink: Sink) -> str:
-    return EXACTLY_ONCE if isinstance(sink, TableSink) and sink.format is not TableFormat.ICEBERG else AT_LEAST_ONCE
+    return EXACTLY_ONCE if isinstance(sink, TableSink) else AT_LEAST_ONCE
 
 
 def _checked(sink: Sink, frame: "DataFrame") -> "DataFrame":
@@ -133,6 +133,11 @@ def _checked(sink: Sink, frame: "DataFrame") -> "DataFrame":
 
 
 def _table_output(pipeline: Pipeline, sink: TableSink, generation: int, checkpoint: Path) -> Output:
-    if sink.format is TableFormat.PARQUET:
-        return TableOutput(sink.path, sink.partition_by, generation, checkpoint)
-    return LakeOutput(sink.format, str(sink.path), sink.partition_by, f"{pipeline.name}/{sink.name}/g{generation}")
+    writer = f"{pipeline.name}/{sink.name}/g{generation}"
+    match sink.format:
+        case TableFormat.PARQUET:
+            return TableOutput(sink.path, sink.partition_by, generation, checkpoint)
+        case TableFormat.DELTA:
+            return DeltaOutput(sink.path, sink.partition_by, writer)
+        case TableFormat.ICEBERG:
+            return IcebergOutput(sink.path, sink.partition_by, writer, catalog=f"odradek_{sink.name}")

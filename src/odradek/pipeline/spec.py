@@ -58,6 +58,7 @@ class Source:
     watermark: Watermark | None
     late_after: str | None
     dedupe: tuple[str, ...]
+    fail_on_data_loss: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,12 @@ class Section:
     def maybe_text(self, key: str) -> str | None:
         return self.text(key) if key in self._left else None
 
+    def flag(self, key: str, default: bool) -> bool:
+        value = self._left.pop(key, default)
+        if not isinstance(value, bool):
+            raise self.wrong(f"{key} is true or false, not {value!r}")
+        return value
+
     def texts(self, key: str) -> tuple[str, ...]:
         """One text or a list of them."""
         value = self._left.pop(key, [])

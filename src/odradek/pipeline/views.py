@@ -57,9 +57,9 @@ class Views:
         return frame.dropDuplicatesWithinWatermark(list(source.dedupe)) if source.dedupe else frame
 
     def _stream(self, source: Source) -> "DataFrame":
-        return self._stream_of(source.topics, source.start)
+        return self._stream_of(source.topics, source.start, fail_on_data_loss=source.fail_on_data_loss)
 
-    def _stream_of(self, topics: tuple[str, ...], start: str) -> "DataFrame":
+    def _stream_of(self, topics: tuple[str, ...], start: str, *, fail_on_data_loss: bool = True) -> "DataFrame":
         reader = (
             self._spark.readStream.format("odradek").options(**self._connection).option("subscribe", ",".join(topics))
         )
@@ -68,8 +68,12 @@ class Views:
             import json
 
             start = json.dumps(given)
-        limit = self._pipeline.records_per_batch_max
-        return reader.option("startingOffsets", start).option("maxOffsetsPerTrigger", str(limit)).load()
+        options = {
+            "startingOffsets": start,
+            "maxOffsetsPerTrigger": str(self._pipeline.records_per_batch_max),
+            "failOnDataLoss": str(fail_on_data_loss).lower(),
+        }
+        return reader.options(**options).load()
 
     def _dimension(self, dimension: Dimension) -> "DataFrame":
         """The newest good record of each key; a tombstone takes its key away."""

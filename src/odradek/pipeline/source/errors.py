@@ -12,7 +12,7 @@ class DataLoss(RuntimeError):
         super().__init__(
             f"{what}. Some data may have been lost because it is no longer available: the topic's retention took it or "
             "the topic was deleted while the query ran. If the query shall go on regardless, set the option "
-            '"failOnDataLoss" to "false".'
+            '"failOnDataLoss" to "false"; of a pipeline, fail_on_data_loss = false in its [sources.…].'
         )
 
 
