@@ -61,7 +61,8 @@ class Driver:
             assert self.process.poll() is None, self._log.read_text()
             assert time.monotonic() < deadline, read_status(self._project)
             status = read_status(self._project)
-            queries = status["queries"] if status else []
+            # what the run before this one has left says nothing
+            queries = status["queries"] if status and status["pid"] == self.process.pid else []
             done = queries and all(q["lag"] == 0 for q in queries) and queries[0]["input_rows_total"] >= count
             calm = calm + 1 if done else 0
             time.sleep(0.5)
