@@ -1,0 +1,113 @@
+"""The shop that `odradek pipeline init` writes, in processes: customers, drivers, Spark clusters; and its books."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from odradek.base.java import find_java
+from odradek.demo.proof import Proof, prove
+from odradek.pipeline.sample_orders import CATEGORIES, OrderMaker, Sent, Shop
+from odradek.pipeline.status import read_status
+from odradek.zk.server import free_port
+
+PATIENCE_S = 400
+
+
+class Driver:
+    """`odradek pipeline run` on a project, which can be killed and started again."""
+
+    def __init__(self, project: Path, *arguments: str) -> None:
+        self._project = project
+        self._arguments = arguments
+        self._log = project.parent / "run.log"
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        command = [sys.executable, "-m", "odradek", "pipeline", "run", str(self._project), *self._arguments]
+        with self._log.open("ab") as log:
+            # a session of its own: with the driver its JVM and workers must die too, as on a machine that is gone
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+
+    def kill(self) -> None:
+        assert self.process is not None
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.terminate()
+            assert self.process.wait(PATIENCE_S) == 0, self._log.read_text()
+
+    def await_rows(self, count: int) -> None:
+        """Until every query has nothing left to read, and the table's has seen so many."""
+        deadline, calm = time.monotonic() + PATIENCE_S, 0
+        while calm < 4:
+            assert self.process is not None
+            assert self.process.poll() is None, self._log.read_text()
+            assert time.monotonic() < deadline, read_status(self._project)
+            status = read_status(self._project)
+            # what the run before this one has left says nothing
+            queries = status["queries"] if status and status["pid"] == self.process.pid else []
+            done = queries and all(q["lag"] == 0 for q in queries) and queries[0]["input_rows_total"] >= count
+            calm = calm + 1 if done else 0
+            time.sleep(0.5)
+
+
+def sell(bootstrap: str, seconds: float, rate: int = 150, seed: int = 1) -> Sent:
+    with Shop(bootstrap, orders="shop.orders", categories="shop.categories") as shop:
+        shop.describe(CATEGORIES)
+        return shop.sell(OrderMaker(seed), rate, seconds)
+
+
+def selling(bootstrap: str, seconds: float, seed: int = 1) -> tuple[threading.Thread, Callable[[], Sent]]:
+    sent: list[Sent] = []
+    thread = threading.Thread(target=lambda: sent.append(sell(bootstrap, seconds, seed=seed)))
+    thread.start()
+
+    def result() -> Sent:
+        thread.join()
+        return sent[0]
+
+    return thread, result
+
+
+def books(bootstrap: str, project: Path, sent: Sent) -> Proof:
+    return prove(sent, project / "data" / "orders", bootstrap, "shop.dead-letters", "shop.revenue")
+
+
+class StandaloneSpark:
+    """A Spark master and workers of one core each, on free ports."""
+
+    def __init__(self, directory: Path, workers: int) -> None:
+        self._directory = directory
+        self._workers = workers
+        self._processes: list[subprocess.Popen[bytes]] = []
+
+    def __enter__(self) -> str:
+        import pyspark
+
+        self._directory.mkdir()
+        jars = Path(pyspark.__file__).parent / "jars"
+        port = free_port()
+        self._spawn(jars, "master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
+        master = f"spark://127.0.0.1:{port}"
+        for _ in range(self._workers):
+            work = ("--host", "127.0.0.1", "--cores", "1", "--memory", "1g", "--webui-port", "0")
+            self._spawn(jars, "worker.Worker", *work, "--work-dir", str(self._directory / "work"), master)
+        return master
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._processes:
+            process.kill()
+            process.wait()
+
+    def _spawn(self, jars: Path, role: str, *arguments: str) -> None:
+        environment = {**os.environ, "SPARK_HOME": str(jars.parent), "PYSPARK_PYTHON": sys.executable}
+        command = [str(find_java()), "-Xmx256m", "-cp", f"{jars}/*", f"org.apache.spark.deploy.{role}", *arguments]
+        with (self._directory / "spark.log").open("ab") as log:
+            self._processes.append(subprocess.Popen(command, stdout=log, stderr=log, env=environment))
