@@ -2,11 +2,13 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from odradek.base.java import find_java
@@ -43,6 +45,13 @@ class Driver:
             self.process.terminate()
             assert self.process.wait(PATIENCE_S) == 0, self._log.read_text()
 
+    def run_once(self) -> None:
+        """Everything that is there, in a process that ends."""
+        self._arguments = (*self._arguments, "--once") if "--once" not in self._arguments else self._arguments
+        self.start()
+        assert self.process is not None
+        assert self.process.wait(PATIENCE_S) == 0, self._log.read_text()
+
     def await_rows(self, count: int) -> None:
         """Until every query has nothing left to read, and the table's has seen so many."""
         deadline, calm = time.monotonic() + PATIENCE_S, 0
@@ -58,8 +67,8 @@ class Driver:
             time.sleep(0.5)
 
 
-def sell(bootstrap: str, seconds: float, rate: int = 150, seed: int = 1) -> Sent:
-    with Shop(bootstrap, orders="shop.orders", categories="shop.categories") as shop:
+def sell(bootstrap: str, seconds: float, rate: int = 150, seed: int = 1, name: str = "shop") -> Sent:
+    with Shop(bootstrap, orders=f"{name}.orders", categories=f"{name}.categories") as shop:
         shop.describe(CATEGORIES)
         return shop.sell(OrderMaker(seed), rate, seconds)
 
@@ -76,8 +85,26 @@ def selling(bootstrap: str, seconds: float, seed: int = 1) -> tuple[threading.Th
     return thread, result
 
 
-def books(bootstrap: str, project: Path, sent: Sent) -> Proof:
-    return prove(sent, project / "data" / "orders", bootstrap, "shop.dead-letters", "shop.revenue")
+def books(bootstrap: str, project: Path, sent: Sent, name: str = "shop") -> Proof:
+    return prove(sent, project / "data" / "orders", bootstrap, f"{name}.dead-letters", f"{name}.revenue")
+
+
+def forget_last_batch(project: Path, query: str) -> None:
+    """As if the driver had died after the batch was written and before Spark had noted so: it comes again."""
+    commits = project / ".odradek" / "checkpoint" / "g1" / query / "commits"
+    last = max((path for path in commits.iterdir() if path.name.isdecimal()), key=lambda path: int(path.name))
+    last.unlink()
+    (commits / f".{last.name}.crc").unlink(missing_ok=True)
+
+
+def await_server(port: int) -> None:
+    """Until somebody answers there."""
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=5):
+            return
+        time.sleep(0.2)
+    raise AssertionError(f"nobody answers on port {port}")
 
 
 class StandaloneSpark:
@@ -95,6 +122,7 @@ class StandaloneSpark:
         jars = Path(pyspark.__file__).parent / "jars"
         port = free_port()
         self._spawn(jars, "master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
+        await_server(port)
         master = f"spark://127.0.0.1:{port}"
         for _ in range(self._workers):
             work = ("--host", "127.0.0.1", "--cores", "1", "--memory", "1g", "--webui-port", "0")
@@ -108,6 +136,46 @@ class StandaloneSpark:
 
     def _spawn(self, jars: Path, role: str, *arguments: str) -> None:
         environment = {**os.environ, "SPARK_HOME": str(jars.parent), "PYSPARK_PYTHON": sys.executable}
-        command = [str(find_java()), "-Xmx256m", "-cp", f"{jars}/*", f"org.apache.spark.deploy.{role}", *arguments]
+        options = ("-Dspark.master.rest.enabled=false",)  # it would take a port that is always the same
+        command = [
+            str(find_java()),
+            "-Xmx256m",
+            "-cp",
+            f"{jars}/*",
+            *options,
+            f"org.apache.spark.deploy.{role}",
+            *arguments,
+        ]
         with (self._directory / "spark.log").open("ab") as log:
             self._processes.append(subprocess.Popen(command, stdout=log, stderr=log, env=environment))
+
+
+class ConnectServer:
+    """A Spark Connect server on a free port, local and with two cores."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> str:
+        import pyspark
+
+        self._directory.mkdir()
+        port, wheel = free_port(), Path(pyspark.__file__).parent
+        settings = (f"spark.connect.grpc.binding.port={port}", "spark.ui.enabled=false")
+        options = [word for setting in settings for word in ("--conf", setting)]
+        service = "org.apache.spark.sql.connect.service.SparkConnectServer"
+        command = [str(wheel / "bin" / "spark-submit"), "--master", "local[2]", *options, "--class", service]
+        environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+        with (self._directory / "connect.log").open("ab") as log:
+            # spark-submit is a script that becomes Java; its Python workers go with it
+            self._process = subprocess.Popen(
+                command, stdout=log, stderr=log, env=environment, cwd=self._directory, start_new_session=True
+            )
+        await_server(port)
+        return f"sc://127.0.0.1:{port}"
+
+    def __exit__(self, *_: object) -> None:
+        assert self._process is not None
+        os.killpg(self._process.pid, signal.SIGTERM)
+        self._process.wait(60)

@@ -53,7 +53,7 @@ def prove(sent: Sent, table: Path, bootstrap: str, dead_letters: str, revenue: s
     windows = last_windows(written)
     return Proof(
         checks=(
-            compare("orders in the Parquet table", _order_ids(sent), Counter(table_orders(table))),
+            compare("orders in the Parquet table", order_ids(sent), Counter(table_orders(table))),
             compare("bad records among the dead letters", _bad_values(sent), Counter(r.value for r in letters)),
             compare_windows(sent, windows),
         ),
@@ -137,7 +137,7 @@ def _text(value: bytes | str) -> str:
     return value if isinstance(value, str) else value.decode(errors="replace")
 
 
-def _order_ids(sent: Sent) -> Counter[object]:
+def order_ids(sent: Sent) -> Counter[object]:
     return Counter(str(r.order["order_id"]) for r in sent.records if r.order is not None and not r.is_copy)
 
 

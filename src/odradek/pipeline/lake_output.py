@@ -68,7 +68,8 @@ class IcebergOutput:
 
 
 def check_format(spark: "SparkSession", format: TableFormat) -> None:
-    """FatalError where Spark doesn't have the format."""
+    """FatalError where Spark doesn't have the format, or has a package of it that is made for another Spark."""
+    from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     try:
@@ -79,3 +80,9 @@ def check_format(spark: "SparkSession", format: TableFormat) -> None:
                 f"tables in {format.value} need its package on Spark's class path: give it in [spark], "
                 f'"spark.jars.packages" = "{_PACKAGES[format]}:VERSION"'
             ) from None
+    except Py4JError as error:
+        if "IncompatibleClassChange" in str(error) or "NoSuchMethod" in str(error) or "NoClassDef" in str(error):
+            raise FatalError(
+                f"the package for tables in {format.value} is not made for Spark {spark.version}, which is used here"
+            ) from None
+        raise

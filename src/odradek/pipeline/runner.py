@@ -8,7 +8,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from odradek.pipeline.pipeline_metrics import pipeline_registry
 from odradek.pipeline.progress import Board
 from odradek.pipeline.queries import Query, build, group_of, plan
 from odradek.pipeline.replay import retire_replayed
-from odradek.pipeline.session import SparkTarget, start_session
+from odradek.pipeline.session import SparkTarget, spark_is_gone, start_session
 from odradek.pipeline.spec import Pipeline, TableFormat, TableSink
 from odradek.pipeline.status import (
     FAILED,
@@ -39,7 +39,7 @@ from odradek.pipeline.status import (
 )
 from odradek.pipeline.supervisor import Supervisor
 from odradek.pipeline.table_output import claim_table
-from odradek.pipeline.views import Views
+from odradek.pipeline.views import Views, told
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -62,7 +62,8 @@ def validate(pipeline: Pipeline, target: SparkTarget) -> list[Query]:
     _check_formats(pipeline)
     spark = start_session(pipeline.name, target, pipeline.spark, pipeline.state_directory)
     try:
-        return _planned(pipeline, spark, Checkpoint(pipeline.checkpoint), 1, {})
+        with in_one_sentence():
+            return _planned(pipeline, spark, Checkpoint(pipeline.checkpoint), 1, {})
     finally:
         spark.stop()
 
@@ -113,8 +114,11 @@ class Run:
         state, reason = STOPPED, None
         try:
             self._tell(STARTING)
-            self._with_spark(stopping)
+            with in_one_sentence():
+                self._with_spark(stopping)
         except BaseException as error:
+            if stopping() and spark_is_gone(error):
+                return  # whoever asked for the end has asked Spark's process too
             state, reason = FAILED, str(error) or type(error).__name__
             raise
         finally:
@@ -143,6 +147,8 @@ class Run:
             finally:
                 supervisor.stop()
         finally:
+            with suppress(Exception):  # of a Spark that is going already, Py4J throws many things
+                spark.streams.removeListener(listener)
             listener.close()
             spark.stop()
 
@@ -192,6 +198,21 @@ def _identity(pipeline: Pipeline, cluster: str) -> Identity:
         reads={name: list(source.topics) for name, source in pipeline.sources.items()},
         writes={query.name: query.target for query in plan(pipeline)},
     )
+
+
+@contextmanager
+def in_one_sentence() -> Iterator[None]:
+    """What Spark has against a query, as FatalError without its trace."""
+    try:
+        yield
+    except FatalError:
+        raise
+    except Exception as error:
+        from pyspark.errors import PySparkException
+
+        if not isinstance(error, PySparkException):
+            raise
+        raise FatalError(told(error)) from error
 
 
 @contextmanager

@@ -53,10 +53,10 @@ def start_session(name: str, target: SparkTarget, settings: Mapping[str, str], w
 
     if target.remote:
         if find_spec("grpc") is None:
-            raise FatalError("--remote needs Spark Connect's client: pip install 'pyspark[connect]'")
+            raise FatalError("--remote needs Spark Connect's client: pip install 'odradek[connect]'")
         builder = SparkSession.builder.remote(target.remote)
         runtime = {key: value for key, value in _SETTINGS.items() if key.startswith("spark.sql.")}
-        return _configured(builder, {**runtime, **settings}).getOrCreate()
+        return _started(builder, {**runtime, **settings}, target)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     is_local = target.master.startswith("local")
     if is_local:
@@ -69,7 +69,14 @@ def start_session(name: str, target: SparkTarget, settings: Mapping[str, str], w
     local = {"spark.sql.shuffle.partitions": str(os.cpu_count() or 2)} if is_local else {}
     warehouse = {"spark.sql.warehouse.dir": str(work / "warehouse")}
     builder = SparkSession.builder.master(target.master).appName(f"odradek pipeline {name}")
-    return _configured(builder, {**_SETTINGS, **local, **warehouse, **settings}).getOrCreate()
+    return _started(builder, {**_SETTINGS, **local, **warehouse, **settings}, target)
+
+
+def spark_is_gone(error: BaseException) -> bool:
+    """Whether the error is what comes of it when Spark's process ends under our hands."""
+    from py4j.protocol import Py4JError
+
+    return isinstance(error, Py4JError | OSError | FatalError)
 
 
 def unzipped_spark_home(work: Path) -> Path:
@@ -91,10 +98,26 @@ def unzipped_spark_home(work: Path) -> Path:
     return home
 
 
-def _configured(builder: "SparkSession.Builder", settings: Mapping[str, str]) -> "SparkSession.Builder":
+def _started(builder: "SparkSession.Builder", settings: Mapping[str, str], target: SparkTarget) -> "SparkSession":
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
     for key, value in settings.items():
         builder = builder.config(key, value)
-    return builder
+    try:
+        return builder.getOrCreate()
+    except (PySparkException, Py4JError) as error:
+        raise FatalError(f"Spark doesn't start on {target}: {_reason(str(error))}") from None
+
+
+def _reason(trace: str) -> str:
+    """Java's own sentence, without the way it took."""
+    if "stopped SparkContext" in trace:
+        return "no master answered there, or it refused the application"
+    lines = [
+        line for line in trace.splitlines() if line.strip() and not line.startswith(("\tat ", "An error occurred"))
+    ]
+    return lines[0].strip().removeprefix(": ") if lines else "it says nothing"
 
 
 def _java_home(work: Path) -> Path:

@@ -58,7 +58,7 @@ class Supervisor:
                 self._ended(kept)
             is_due = kept.running is None and not kept.done and time.monotonic() >= kept.again_at_s
             if is_due and not any(_is_initializing(other) for other in self._kept):
-                kept.running = kept.query.start(self._checkpoint, self._generation, self._trigger)
+                self._start(kept)
         return not all(kept.done for kept in self._kept)
 
     def stop(self) -> None:
@@ -70,13 +70,24 @@ class Supervisor:
             except Exception as error:  # of a Spark that is going already, Py4J throws many things
                 log.info("query was gone before it was stopped", query=kept.query.name, error=told(error))
 
+    def _start(self, kept: _Kept) -> None:
+        from pyspark.errors import PySparkException
+
+        try:
+            kept.running = kept.query.start(self._checkpoint, self._generation, self._trigger)
+        except PySparkException as error:  # a Spark Connect server starts the query's Python before it answers
+            self._failed(kept, error)
+
     def _ended(self, kept: _Kept) -> None:
         assert kept.running is not None
         failure = kept.running.exception()
         kept.running = None
         if failure is None:
             kept.done = True
-            return
+        else:
+            self._failed(kept, failure)
+
+    def _failed(self, kept: _Kept, failure: Exception) -> None:
         batch = next(progress.batch for progress in self._board.queries() if progress.name == kept.query.name)
         kept.failures = 1 if batch > kept.last_batch else kept.failures + 1
         kept.last_batch = batch
