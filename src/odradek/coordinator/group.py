@@ -7,7 +7,7 @@ has an instant in its future (a member that may fall silent, a rebalance that ma
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 from typing import Final
 
 from odradek.coordinator.group_records import NO_TIMESTAMP, GroupMetadataValue, MemberMetadata
@@ -29,8 +29,8 @@ CAUSES_MAX: Final = 8
 _SAID_LENGTH_MAX: Final = 200
 
 
-class GroupState(Enum):
-    """The names are those that clients are shown."""
+class GroupState(StrEnum):
+    """As clients are shown them."""
 
     EMPTY = "Empty"  # no members; may have offsets
     PREPARING_REBALANCE = "PreparingRebalance"  # waits for all members to join

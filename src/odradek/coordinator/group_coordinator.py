@@ -167,7 +167,7 @@ class GroupCoordinator:
         if self._table.is_loading:
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         groups = [held.group for held in self._table.all()]
-        return [GroupOverview(group.id, group.protocol_type or "", group.state.value) for group in groups]
+        return [GroupOverview(group.id, group.protocol_type or "", group.state) for group in groups]
 
     def describe(self, group_id: str) -> GroupDescription:
         held = self._table.find(group_id, nameless=True)

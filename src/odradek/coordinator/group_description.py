@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from odradek.coordinator.group import Group, GroupState
 
@@ -9,11 +10,12 @@ CLASSIC = "classic"
 """The type of every group here: the newer kind, in which the broker assigns, is not part of ZooKeeper mode."""
 
 
-@dataclass(frozen=True, slots=True)
-class GroupOverview:
+class GroupOverview(NamedTuple):
+    """What is told of each group when all are listed: there may be ten thousand."""
+
     id: str
     protocol_type: str
-    state: str
+    state: GroupState
 
 
 @dataclass(frozen=True, slots=True)

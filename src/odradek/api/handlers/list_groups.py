@@ -21,10 +21,8 @@ def list_groups(request: ListGroupsRequest, ctx: RequestContext) -> ListGroupsRe
         return ListGroupsResponse(error_code=error.code)
     return ListGroupsResponse(
         groups=[
-            ListedGroup(
-                group_id=group.id, protocol_type=group.protocol_type, group_state=group.state, group_type=CLASSIC
-            )
-            for group in groups
-            if (not states or group.state.lower() in states) and (not types or CLASSIC in types)
+            ListedGroup(group_id=id, protocol_type=protocol_type, group_state=state, group_type=CLASSIC)
+            for id, protocol_type, state in groups
+            if (not states or state.lower() in states) and (not types or CLASSIC in types)
         ]
     )
