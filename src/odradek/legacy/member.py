@@ -106,6 +106,7 @@ class Member(ABC):
         self._something_new = threading.Condition()
         self._news = _News()
         self._stopping = threading.Event()
+        self._abandoned = False
         self._thread = threading.Thread(target=self._live, name=f"member {self.id}", daemon=True)
         self._committed_at_ms = clock.monotonic_ms()
 
@@ -141,14 +142,16 @@ class Member(ABC):
         """Leaves the group: what it owned is free at once."""
         self._stop_thread()
         try:
-            self._leave()
+            if not self._abandoned:
+                self._leave()
         except ZOOKEEPER_TROUBLE as error:
             log.warning("member leaves without saying so", member=self.id, error=str(error))
         self._session.close()
         self._reader.close()
 
     def abandon(self) -> None:
-        """Ends the member and tells nobody, as a crash would; its session goes when it expires."""
+        """Ends the member and tells nobody, as a crash would; its session goes when it expires, or is closed."""
+        self._abandoned = True
         self._stop_thread()
         self._stop_reading()
         self._reader.close()

@@ -1,6 +1,7 @@
 """`odradek lab rebalance`: a ZooKeeper ensemble, a cluster, and the designs in turn."""
 
 import argparse
+import itertools
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -63,13 +64,14 @@ def main(arguments: Sequence[str]) -> int:
             LaggingEnsemble(directory, options.lag_ms) as ensemble,
             ChaosCluster(directory / "cluster", ensemble.fast, brokers=_BROKERS, settings=_SETTINGS) as cluster,
         ):
-            for members in options.members:
-                for design in options.designs:
-                    setting = _prepare(cluster, ensemble, design, members)
-                    experiment = Experiment(design, members, setting, options.patience, tell)
-                    outcomes[design, members] = experiment.run()
-                    # after each: whoever breaks off keeps what there is
-                    options.out.write_text(html_report(outcomes, facts))
+            runs = list(itertools.product(options.members, options.designs))
+            for number, (members, design) in enumerate(runs, 1):
+                tell(f"run {number} of {len(runs)}: design {design}, {members} members")
+                setting = _prepare(cluster, ensemble, design, members)
+                experiment = Experiment(design, members, setting, options.patience, tell)
+                outcomes[design, members] = experiment.run()
+                # after each: whoever breaks off keeps what there is
+                options.out.write_text(html_report(outcomes, facts))
     print(text_report([phase for outcome in outcomes.values() for phase in outcome.phases]))
     print(f"\n{' '.join(facts)}\nPlots: {options.out}")
     return 0
