@@ -62,6 +62,9 @@ class Dispatcher:
             return False  # many small things, which are long to take apart already
         return self._begin(request, may_wait=False)
 
+    def end_turn(self) -> None:
+        self._broker.groups.end_burst()
+
     def run(self, request: InboundRequest) -> None:
         if not self._is_open and not _is_served_from_the_start(request):
             with self._opening:

@@ -92,6 +92,11 @@ class GroupCoordinator:
     def stop(self) -> None:
         self._table.stop()
 
+    def end_burst(self) -> None:
+        """Called again and again by each thread that serves requests, when it has served what it has read: what came
+        together is written together."""
+        self._writes.end_burst()
+
     def partition_for(self, group_id: str) -> int:
         return self._log.partition_for(group_id)
 

@@ -6,7 +6,6 @@ from typing import TypeAlias
 from odradek.base.clock import Clock
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.errors import ErrorCode
-from odradek.coordinator.group_records import StateKey, encode_key
 from odradek.coordinator.group_replay import GroupReplay, replay
 from odradek.coordinator.state_batch import state_batch
 from odradek.model.metadata_image import MetadataCache
@@ -15,7 +14,7 @@ from odradek.model.topology import TopicPartition
 from odradek.protocol.compression import Codec
 from odradek.replication.replica_manager import ReplicaManager
 
-StateRecord: TypeAlias = tuple[StateKey, bytes | None]
+EncodedRecord: TypeAlias = tuple[bytes, bytes | None]
 """A key and its value; None takes away what the key had."""
 
 
@@ -36,9 +35,9 @@ class GroupLog:
         hashed = java_hash(group_id)
         return 0 if hashed == -(2**31) else abs(hashed) % count
 
-    def append(self, partition: int, records: Iterable[StateRecord], done: Callable[[ErrorCode], None]) -> None:
+    def append(self, partition: int, records: Iterable[EncodedRecord], done: Callable[[ErrorCode], None]) -> None:
         """All of them or none. `done` is called once, now or later, when it is known whether they are there to stay."""
-        batch = state_batch([(encode_key(key), value) for key, value in records], self._clock.now_ms(), self._codec)
+        batch = state_batch(records, self._clock.now_ms(), self._codec)
         self._replicas.append_own(
             TopicPartition(OFFSETS_TOPIC, partition),
             memoryview(batch),

@@ -14,8 +14,14 @@ from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
 from odradek.coordinator.group import CONSUMER_PROTOCOL, Group, GroupState
-from odradek.coordinator.group_log import StateRecord
-from odradek.coordinator.group_records import NO_EPOCH, CommittedOffset, GroupKey, OffsetKey, encode_offset
+from odradek.coordinator.group_records import (
+    NO_EPOCH,
+    CommittedOffset,
+    GroupKey,
+    OffsetKey,
+    StateRecord,
+    encode_offset,
+)
 from odradek.coordinator.group_requests import Moment
 from odradek.coordinator.group_table import GroupTable
 from odradek.coordinator.held_group import GroupWrites, HeldGroup

@@ -99,6 +99,9 @@ class GroupKey:
 
 StateKey: TypeAlias = OffsetKey | GroupKey
 
+StateRecord: TypeAlias = tuple[StateKey, bytes | None]
+"""A key and its value; None takes away what the key had."""
+
 
 def encode_key(key: StateKey) -> bytes:
     group = key.group_id.encode()

@@ -1,9 +1,13 @@
 """A group with what the coordinator keeps beside it, and one thread's turn at it.
 
-A group's lock is held while a decision is made and its records are appended. That they are replicated is learned later,
-on any thread: perhaps at once, inside of the append; perhaps inside of another group's append, which made the log's
-high watermark move. No thread ever takes a group's lock while it holds another's: what finishes while it holds one is
-put aside until it doesn't.
+A group's lock is held while a decision is made. What it wants written is gathered with what other decisions want, and
+appended when no group's lock is held: at the end of the turn; or, by a thread that serves many requests and says when
+it has served them (`end_burst`), then, so that a hundred commits that came together are one batch. What is gathered is
+appended in the order in which it was gathered, whoever does it.
+
+That records are replicated is learned later, on any thread: perhaps at once, inside of the append. No thread ever
+takes a group's lock while it holds another's, or the one of the order: what finishes while it holds one is put aside
+until it doesn't.
 
 Records of one group are settled in the order in which they lie in the log, so memory is always what a replay of some
 beginning of the log would give.
@@ -17,8 +21,8 @@ from typing import TypeAlias, TypeVar
 from odradek.base.errors import ErrorCode
 from odradek.base.logs import get_logger
 from odradek.coordinator.group import Group, GroupState
-from odradek.coordinator.group_log import GroupLog, StateRecord
-from odradek.coordinator.group_records import CommittedOffset
+from odradek.coordinator.group_log import EncodedRecord, GroupLog
+from odradek.coordinator.group_records import CommittedOffset, StateRecord, encode_key
 from odradek.coordinator.offsets import Offsets
 from odradek.model.topology import TopicPartition
 from odradek.purgatory.reaper import Timer
@@ -31,6 +35,7 @@ OffsetChanges: TypeAlias = Mapping[TopicPartition, CommittedOffset | None]
 """New positions; None forgets one."""
 
 _NO_CHANGES: OffsetChanges = {}
+_TOO_LARGE = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE})
 
 
 class HeldGroup:
@@ -53,33 +58,38 @@ class HeldGroup:
 
 
 class Write:
-    """Records that were appended for a group. `settle` is called with what became of them, under the group's lock."""
+    """Records that are to be appended for a group. `settle` is told, under the group's lock, what became of them."""
 
-    __slots__ = ("changes", "error", "held", "settle")
+    __slots__ = ("changes", "error", "held", "records", "settle")
 
-    def __init__(self, held: HeldGroup, changes: OffsetChanges, settle: Callable[[ErrorCode], None]) -> None:
+    def __init__(
+        self, held: HeldGroup, records: list[EncodedRecord], changes: OffsetChanges, settle: Callable[[ErrorCode], None]
+    ) -> None:
         self.held = held
+        self.records = records
         self.changes = changes
         self.settle = settle
         self.error: ErrorCode | None = None  # None: not known yet
 
 
-class _Aside(threading.local):
-    """What finished while this thread held a group's lock; None: it holds none."""
-
+class _Thread(threading.local):
     finished: list[HeldGroup] | None = None
+    """What finished while this thread held a lock; None: it holds none."""
+    in_bursts = False
+    """It says when it has served what it has read."""
 
 
 class GroupWrites:
     def __init__(self, group_log: GroupLog) -> None:
         self._log = group_log
-        self._aside = _Aside()
+        self._thread = _Thread()
+        self._order = threading.Lock()  # taken after a group's, if that is held; never the other way round
+        self._gathered: dict[int, list[Write]] = {}  # by offsets partition
 
     def turn(self, held: HeldGroup, action: Callable[[], T]) -> T:
         """Do something with the group under its lock; when it is free again, answer those whom it concerns."""
+        thread = self._thread
         answers: list[Callable[[], None]] = []
-        finished: list[HeldGroup] = []
-        self._aside.finished = finished
         try:
             with held.lock:
                 try:
@@ -89,12 +99,10 @@ class GroupWrites:
                     if held.answers:
                         answers, held.answers = held.answers, answers
         finally:
-            self._aside.finished = None
             for answer in answers:
                 _give(answer)
-            for other in finished:
-                if other is not held:
-                    self.turn(other, _nothing)
+            if not thread.in_bursts:
+                self.append_gathered()
 
     def append(
         self,
@@ -104,21 +112,57 @@ class GroupWrites:
         changes: OffsetChanges = _NO_CHANGES,
     ) -> None:
         """During a turn at the group. What changes of its offsets is applied when the records are replicated."""
-        write = Write(held, changes, settle)
+        write = Write(held, [], changes, settle)
         held.in_flight.append(write)
-
-        def done(error: ErrorCode) -> None:
-            write.error = error
-            if (finished := self._aside.finished) is not None:
-                finished.append(held)
-            else:
-                self.turn(held, _nothing)
-
         try:
-            self._log.append(held.partition, records, done)
+            write.records = [(encode_key(key), value) for key, value in records]
         except Exception:
             log.exception("records of a group can't be made", group=held.group.id)
             write.error = ErrorCode.UNKNOWN_SERVER_ERROR
+            return
+        with self._order:
+            self._gathered.setdefault(held.partition, []).append(write)
+
+    def end_burst(self) -> None:
+        """To be called again and again by a thread that serves requests, when it has served what it has read."""
+        self._thread.in_bursts = True
+        if self._gathered:
+            self.append_gathered()
+
+    def append_gathered(self) -> None:
+        """When it returns, all that was gathered before is appended. Under no lock of a group."""
+        thread = self._thread
+        finished: list[HeldGroup] = []
+        thread.finished = finished
+        try:
+            with self._order:
+                gathered, self._gathered = self._gathered, {}
+                for partition, writes in gathered.items():
+                    self._append(partition, writes)
+        finally:
+            thread.finished = None
+        for held in dict.fromkeys(finished):
+            self.turn(held, _nothing)
+
+    def _append(self, partition: int, writes: list[Write]) -> None:
+        def done(error: ErrorCode) -> None:
+            if error in _TOO_LARGE and len(writes) > 1:
+                for write in writes:  # one of them may be to blame, or only that they are many
+                    self._append(partition, [write])
+                return
+            for write in writes:
+                write.error = error
+            if (finished := self._thread.finished) is not None:
+                finished.extend(write.held for write in writes)
+            else:
+                for held in dict.fromkeys(write.held for write in writes):
+                    self.turn(held, _nothing)
+
+        try:
+            self._log.append(partition, [record for write in writes for record in write.records], done)
+        except Exception:
+            log.exception("records of groups can't be written", partition=partition)
+            done(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 def _settle(held: HeldGroup) -> None:

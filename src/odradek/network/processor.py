@@ -66,6 +66,7 @@ class Processor:
         self._max_unanswered = settings.max_unanswered_per_connection
         self._max_unsent_bytes = settings.max_unsent_bytes_per_connection
         self._begin = application.begin
+        self._end_turn = application.end_turn
         self._channel = channel
         self._memory = memory
         self._on_closed = on_closed
@@ -157,6 +158,8 @@ class Processor:
                 self._unmute()
             if self._now_ns >= self._next_sweep_ns:
                 self._sweep()
+            self._end_turn()
+            self._flush_dirty()
         for connection in list(self._connections.values()):
             self._close(connection, "the broker stops")
         self._epoll.close()

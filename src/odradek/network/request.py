@@ -25,6 +25,10 @@ class Application(Protocol):
         Runs on a processor's thread: while it runs, that processor's other connections wait.
         """
 
+    def end_turn(self) -> None:
+        """The processor whose thread this is has begun all that it had read, and may sleep: what was put off until
+        there would be more of it is to be done now."""
+
     def run(self, request: "InboundRequest") -> None:
         """Serve what `begin` declined. Runs on a handler thread and may block."""
 

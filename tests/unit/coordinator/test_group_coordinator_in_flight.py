@@ -1,124 +1,14 @@
 """The coordinator over a log that takes its time: what is answered when, on which thread, in which order."""
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
+from slow_stage import ORDERS, WAIT_S, Stage
 
-from odradek.base.clock import ManualClock
-from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.errors import ErrorCode, KafkaError
-from odradek.coordinator.group_coordinator import GroupCoordinator
-from odradek.coordinator.group_log import GroupLog, StateRecord
 from odradek.coordinator.group_offsets import UNSTABLE
-from odradek.coordinator.group_records import CommittedOffset, OffsetKey, encode_key
-from odradek.coordinator.group_replay import GroupReplay
-from odradek.coordinator.group_requests import JoinAnswer, Joining, SyncAnswer, Syncing
-from odradek.model.topic_names import OFFSETS_TOPIC
-from odradek.model.topology import TopicPartition
-from odradek.protocol.record_batch import build_batch, read_header
-from odradek.protocol.records import Record
-from odradek.purgatory.reaper import ExpirationReaper
-
-KEPT_IN = TopicPartition(OFFSETS_TOPIC, 0)
-ORDERS = TopicPartition("orders", 0)
-WAIT_S = 60
-
-
-class SlowLog(GroupLog):
-    """One partition in memory. What is appended is replicated when the test says so, oldest first or not."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self.written: list[list[StateRecord]] = []
-        self.waiting: list[Callable[[ErrorCode], None]] = []
-        self.at_once = False
-        self.sweeps = False  # an append completes whatever waited, as one that moves the high watermark does
-        self.before_replay: Callable[[], object] = int
-
-    def partition_for(self, group_id: str) -> int:
-        return 0
-
-    def append(self, partition: int, records: Iterable[StateRecord], done: Callable[[ErrorCode], None]) -> None:
-        with self._lock:
-            self.written.append(list(records))
-            finished = self.waiting.copy() if self.sweeps else []
-            del self.waiting[: len(finished)]
-            if self.at_once:
-                finished.append(done)
-            else:
-                self.waiting.append(done)
-        for each in finished:
-            each(ErrorCode.NONE)
-
-    def is_new(self, partition: int) -> bool:
-        return not self.written
-
-    def replay(self, partition: int) -> GroupReplay:
-        self.before_replay()
-        replayed = GroupReplay()
-        for records in self.written:
-            raw = build_batch([Record(index, 0, encode_key(key), value) for index, (key, value) in enumerate(records)])
-            replayed.apply(raw, 0, read_header(raw))
-        return replayed
-
-    def settle(self, error: ErrorCode = ErrorCode.NONE, *, index: int = 0) -> None:
-        self.waiting.pop(index)(error)
-
-
-class Stage:
-    def __init__(self) -> None:
-        config = BrokerConfig.from_properties({"broker.id": "0", "zookeeper.connect": "unused:1"})
-        self.clock = ManualClock(1_700_000_000_000)
-        self.log = SlowLog()
-        self.reaper = ExpirationReaper(self.clock)
-        self.groups = GroupCoordinator(config, self.log, self.reaper, self.clock)
-
-    def lead(self, epoch: int) -> None:
-        self.groups.lead(KEPT_IN, epoch)
-
-    def resign(self, epoch: int) -> None:
-        self.groups.resign(KEPT_IN, epoch)
-
-    def settle_tenures(self) -> None:
-        """All that was to be loaded or given up is."""
-        table = self.groups._table
-        table._loader.submit(int).result(WAIT_S)
-        table._unloader.submit(int).result(WAIT_S)
-
-    def commit(self, group_id: str, offset: int, member_id: str = "", generation: int = -1) -> list[ErrorCode]:
-        answers: list[ErrorCode] = []
-        commits = {ORDERS: CommittedOffset(offset, -1, "", self.clock.now_ms())}
-        self.groups.offsets.commit(
-            group_id, member_id, None, generation, commits, lambda errors: answers.append(errors[ORDERS])
-        )
-        return answers
-
-    def committed(self, group_id: str) -> int | None:
-        committed = self.groups.offsets.committed(group_id, [ORDERS])[ORDERS]
-        return None if committed is None else committed.offset
-
-    def delete(self, group_id: str) -> list[ErrorCode]:
-        answers: list[ErrorCode] = []
-        self.groups.offsets.delete_groups([group_id], lambda errors: answers.append(errors[group_id]))
-        return answers
-
-    def join(self, group_id: str, fresh_id: str) -> list[JoinAnswer]:
-        answers: list[JoinAnswer] = []
-        joining = Joining("", fresh_id, None, "client", "/h", 10_000, 60_000, "consumer", (("range", b""),))
-        self.groups.join(group_id, joining, answers.append)
-        return answers
-
-    def sync(self, group_id: str, member_id: str, generation: int) -> list[SyncAnswer]:
-        answers: list[SyncAnswer] = []
-        syncing = Syncing(member_id, None, generation, {member_id: b"all of it"})
-        self.groups.sync(group_id, syncing, answers.append)
-        return answers
-
-    def passes(self, ms: int) -> None:
-        for _ in range(ms // 1_000):
-            self.clock.advance(1_000)
-            self.reaper.expire_due()
+from odradek.coordinator.group_records import OffsetKey, encode_key
 
 
 @pytest.fixture
@@ -249,7 +139,7 @@ def test_a_group_is_deleted_with_what_is_on_its_way(stage: Stage) -> None:
     stage.commit("g", 1)
     deleted = stage.delete("g")
     assert deleted == []
-    assert [key for key, value in stage.log.written[-1] if value is None] == [OffsetKey("g", ORDERS)]
+    assert [key for key, value in stage.log.written[-1] if value is None] == [encode_key(OffsetKey("g", ORDERS))]
     stage.log.settle()
     stage.log.settle()
     assert deleted == [ErrorCode.NONE]

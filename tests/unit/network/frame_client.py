@@ -20,6 +20,9 @@ class Echo:
         request.reply([framed(bytes(request.frame))])
         return True
 
+    def end_turn(self) -> None:
+        pass
+
     def run(self, request: InboundRequest) -> None:
         raise AssertionError("nothing was declined")
 

@@ -22,6 +22,9 @@ class Keep:
         self.requests.append(request)
         return True
 
+    def end_turn(self) -> None:
+        pass
+
     def run(self, request: InboundRequest) -> None:
         raise AssertionError("nothing was declined")
 
@@ -38,6 +41,9 @@ class AnswerWithFile:
         request.on_sent = self.sent_ns.append
         request.reply([struct.pack(">i", size + 6), b"<<<", FileSlice(self.file, position, size), b">>>"])
         return True
+
+    def end_turn(self) -> None:
+        pass
 
     def run(self, request: InboundRequest) -> None:
         raise AssertionError("nothing was declined")

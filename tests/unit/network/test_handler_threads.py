@@ -18,6 +18,9 @@ class Blocking(Echo):
     def begin(self, request: InboundRequest) -> bool:
         return super().begin(request) if request.frame == b"quick" else False
 
+    def end_turn(self) -> None:
+        pass
+
     def run(self, request: InboundRequest) -> None:
         assert self.gate.wait(10)
         payload = bytes(request.frame)

@@ -18,6 +18,9 @@ class Resizing(Echo):
     def begin(self, request: InboundRequest) -> bool:
         return False
 
+    def end_turn(self) -> None:
+        pass
+
     def run(self, request: InboundRequest) -> None:
         assert self.server is not None
         settings = replace(self.server.settings, num_network_threads=int(request.frame))
@@ -55,6 +58,9 @@ class Counting(Echo):
 
     def begin(self, request: InboundRequest) -> bool:
         return False
+
+    def end_turn(self) -> None:
+        pass
 
     def run(self, request: InboundRequest) -> None:
         with self._lock:
