@@ -39,6 +39,7 @@ handlers.load_all()
 class Dispatcher:
     def __init__(self, broker: BrokerServices) -> None:
         self._broker = broker
+        self.end_turn = broker.groups.end_burst
         self._metrics = RequestMetrics()
         broker.metrics.add(self._metrics.samples)
         self._is_open = False
@@ -61,9 +62,6 @@ class Dispatcher:
         if len(request.frame) > LONG_FRAME_BYTES and not is_produce(request.frame):
             return False  # many small things, which are long to take apart already
         return self._begin(request, may_wait=False)
-
-    def end_turn(self) -> None:
-        self._broker.groups.end_burst()
 
     def run(self, request: InboundRequest) -> None:
         if not self._is_open and not _is_served_from_the_start(request):

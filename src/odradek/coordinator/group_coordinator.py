@@ -1,9 +1,9 @@
 """The coordinator of the groups that this broker is responsible for: those kept in offsets partitions that it leads.
 
-A decision about a group is made in a turn at it, under its lock, and answers are sent when that is free again. Where a
-decision has to wait for a record to be replicated, no thread waits: the decision is put down and taken up again, in
-another turn, when it is known what became of the record. Whoever leads the partition next replays the records and is
-where this one was.
+A decision about a group is made in a turn at it, under its lock; when that is free again, its records are written and
+its answers sent. Where it has to wait for a record to be replicated, no thread waits: the decision is put down and
+taken up again, in another turn, when it is known what became of the record. Whoever leads the partition next replays
+the records and is where this one was.
 
 One timer per group, set to the earliest instant that the group waits for, and only ever moved to an earlier one:
 a heartbeat costs no timer.
@@ -88,14 +88,11 @@ class GroupCoordinator:
         self._table = GroupTable(group_log, clock, self._begin, self._give_up)
         self.on_rebalance: Callable[[Rebalanced], None] = lambda rebalanced: None
         self.offsets = GroupOffsets(config, self._table, self._writes, clock)
+        self.end_burst = self._writes.end_burst
+        """To be called by each thread that serves requests, when it has served what it has read."""
 
     def stop(self) -> None:
         self._table.stop()
-
-    def end_burst(self) -> None:
-        """Called again and again by each thread that serves requests, when it has served what it has read: what came
-        together is written together."""
-        self._writes.end_burst()
 
     def partition_for(self, group_id: str) -> int:
         return self._log.partition_for(group_id)
