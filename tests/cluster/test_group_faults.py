@@ -163,16 +163,16 @@ def leave(*members: Member) -> None:
     assert [each.error_code for each in answer.members] == [ErrorCode.NONE] * len(members)
 
 
-def test_hundreds_join_at_once(bootstrap: str) -> None:
+def test_a_thousand_join_at_once(bootstrap: str) -> None:
     host, _, port = bootstrap.rpartition(":")
     group = unused_name()
     with BrokerClient(host, int(port)) as client:
         eventually(lambda: client.send(FindCoordinatorRequest(key=group), 3).error_code == ErrorCode.NONE, PATIENCE_S)
-        with Crowd((host, int(port)), group, 400) as everybody:
+        with Crowd((host, int(port)), group, 1_000) as everybody:
             everybody.join()
             everybody.beat()
             (described,) = client.send(DescribeGroupsRequest(groups=[group])).groups
-            assert (described.group_state, len(described.members)) == ("Stable", 400)
+            assert (described.group_state, len(described.members)) == ("Stable", 1_000)
             everybody.leave()
         (described,) = client.send(DescribeGroupsRequest(groups=[group])).groups
         assert (described.group_state, len(described.members)) == ("Empty", 0)
