@@ -11,6 +11,7 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size
 th, td { padding: .2rem .6rem; border-bottom: 1px solid #d0d7de; text-align: right; white-space: nowrap }
 th.word, td.word { text-align: left } th { vertical-align: bottom; white-space: normal }
 .scroll { overflow-x: auto } .plots { display: flex; flex-wrap: wrap; gap: 1rem } figure { margin: 0 }
+.told { width: 340px } .told p { margin: .2rem 0; font-size: 14px }
 figcaption { font-weight: 600; font-size: 13px } svg text { font: 11px system-ui, sans-serif; fill: #57606a }
 .key span { display: inline-block; margin-right: 1.2rem } .key i { display: inline-block; width: .9em; height: .9em }
 @media (prefers-color-scheme: dark) {
@@ -57,6 +58,11 @@ def plots(figures: Iterable[str]) -> str:
     return f'<div class="plots">{"".join(figures)}</div>'
 
 
+def told(figure: str, text: str) -> str:
+    """A plot among plots, with what is to be seen in it."""
+    return f'<div class="told">{figure}{paragraph(text)}</div>'
+
+
 def line_plot(title: str, series: Mapping[str, Sequence[tuple[int, float | None]]], colours: Mapping[str, str]) -> str:
     """One line per name, over counts on a logarithmic axis; a value that is None is not drawn."""
     counts = sorted({count for points in series.values() for count, _ in points})
@@ -66,13 +72,13 @@ def line_plot(title: str, series: Mapping[str, Sequence[tuple[int, float | None]
 
     def x(count: int) -> float:
         share = 0.5 if high == low else (log10(count) - low) / (high - low)
-        return _LEFT + 12 + share * (_WIDTH - _LEFT - 24)
+        return _LEFT + 12 + share * (_WIDTH - _LEFT - 30)
 
     def y(value: float) -> float:
         return _HEIGHT - _BOTTOM - value / top * (_HEIGHT - _BOTTOM - 12)
 
     parts = [_axis(y(tick), _number(tick)) for tick in (0.0, top / 2, top)]
-    parts += [f'<text x="{x(count):.1f}" y="{_HEIGHT - 6}" text-anchor="middle">{count}</text>' for count in counts]
+    parts += [f'<text x="{x(count):.1f}" y="{_HEIGHT - 6}" text-anchor="middle">{count:,}</text>' for count in counts]
     for name, points in series.items():
         drawn = [(x(count), y(value), count, value) for count, value in points if value is not None]
         path = " ".join(f"{px:.1f},{py:.1f}" for px, py, _, _ in drawn)

@@ -2,7 +2,18 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from odradek.base.html_page import COLOURS, colour_key, heading, html_table, line_plot, page, paragraph, plots, strips
+from odradek.base.html_page import (
+    COLOURS,
+    colour_key,
+    heading,
+    html_table,
+    line_plot,
+    page,
+    paragraph,
+    plots,
+    strips,
+    told,
+)
 from odradek.lab.rebalance.crew import DESIGNS
 from odradek.lab.rebalance.experiment import Outcome
 from odradek.lab.rebalance.happenings import Phase, Windows
@@ -45,6 +56,23 @@ _PLOTS: Mapping[str, Callable[[Phase], float | None]] = {
     "decisions from old views": lambda phase: phase.old_views,
     "claims refused": lambda phase: phase.refused,
 }
+_HIGHLIGHTS = (
+    (
+        "join",
+        "operations on znodes",
+        "The herd. One more member joins: in design one everybody is told, and everybody reads everybody.",
+    ),
+    (
+        "start",
+        "claims refused",
+        "The disagreement. All start at once: in design one they decide from lists of different ages.",
+    ),
+    (
+        "cut off",
+        "partition-seconds with two owners",
+        "The one who doesn't know. Cut off, it reads on; in design three it knows when its session is over.",
+    ),
+)
 
 
 def cells(phase: Phase) -> list[str]:
@@ -83,10 +111,14 @@ def html_report(outcomes: Mapping[tuple[str, int], Outcome], facts: Sequence[str
         *(paragraph(f"Design {design}: {_EXPLANATIONS[design]}") for design in designs),
         paragraph(" ".join(facts)),
         colour_key([f"design {design}" for design in designs], [_colour(design) for design in designs]),
+        plots(
+            told(_plot(f"{name}: {title}", _PLOTS[title], name, phases, designs), text)
+            for name, title, text in _HIGHLIGHTS
+        ),
     ]
     for name in dict.fromkeys(phase.name for phase in phases):
         sections.append(heading(f"{name}: over the number of members"))
-        sections.append(plots(_plot(title, value, name, phases, designs) for title, value in _PLOTS.items()))
+        sections += _of_phase(name, [phase for phase in phases if phase.name == name], designs)
     sections.append(heading("Who owned what, when"))
     sections.append(colour_key(["one owner", "nobody", "two owners"], [_OWNER_COLOURS[1], _OWNER_COLOURS[0], _SEVERAL]))
     sections += [
@@ -96,6 +128,13 @@ def html_report(outcomes: Mapping[tuple[str, int], Outcome], facts: Sequence[str
     ]
     sections += [heading("All figures"), html_table(HEAD, [cells(phase) for phase in in_order(phases)], WORDS)]
     return page("Rebalances", sections)
+
+
+def _of_phase(name: str, phases: Sequence[Phase], designs: Sequence[str]) -> list[str]:
+    """Its plots, but for those in which nothing would be seen."""
+    never = [title for title, value in _PLOTS.items() if not any(map(value, phases))]
+    shown = plots(_plot(title, value, name, phases, designs) for title, value in _PLOTS.items() if title not in never)
+    return [shown, *([paragraph(f"Nowhere: {', '.join(never)}.")] if never else [])]
 
 
 def _plot(
