@@ -81,6 +81,9 @@ def test_the_page_of_rebalances_shows_every_row_and_needs_nothing_else() -> None
     assert_stands_alone(page)
     assert "&lt;crash&gt;" in page
     assert "Facts &amp; figures." in page
+    assert "<figcaption>watch notifications</figcaption>" in page
+    assert "<figcaption>requests to brokers</figcaption>" not in page, "nobody sent any"
+    assert re.search("Nowhere: .*requests to brokers", page)
     table = text_report(phases)
     assert re.search(r"one +crash +3 +never +7 ", table)
     assert re.search(r"three +crash +3 +5.25 +0 ", table)

@@ -106,6 +106,7 @@ def text_report(phases: Sequence[Phase]) -> str:
 def html_report(outcomes: Mapping[tuple[str, int], Outcome], facts: Sequence[str]) -> str:
     phases = [phase for outcome in outcomes.values() for phase in outcome.phases]
     designs = [design for design in DESIGNS if any(phase.design == design for phase in phases)]
+    names = list(dict.fromkeys(phase.name for phase in phases))
     sections = [
         heading("Rebalances of consumer groups, in three designs", 1),
         *(paragraph(f"Design {design}: {_EXPLANATIONS[design]}") for design in designs),
@@ -114,9 +115,10 @@ def html_report(outcomes: Mapping[tuple[str, int], Outcome], facts: Sequence[str
         plots(
             told(_plot(f"{name}: {title}", _PLOTS[title], name, phases, designs), text)
             for name, title, text in _HIGHLIGHTS
+            if name in names
         ),
     ]
-    for name in dict.fromkeys(phase.name for phase in phases):
+    for name in names:
         sections.append(heading(f"{name}: over the number of members"))
         sections += _of_phase(name, [phase for phase in phases if phase.name == name], designs)
     sections.append(heading("Who owned what, when"))
@@ -132,7 +134,7 @@ def html_report(outcomes: Mapping[tuple[str, int], Outcome], facts: Sequence[str
 
 def _of_phase(name: str, phases: Sequence[Phase], designs: Sequence[str]) -> list[str]:
     """Its plots, but for those in which nothing would be seen."""
-    never = [title for title, value in _PLOTS.items() if not any(map(value, phases))]
+    never = [title for title, value in _PLOTS.items() if all(value(phase) == 0 for phase in phases)]
     shown = plots(_plot(title, value, name, phases, designs) for title, value in _PLOTS.items() if title not in never)
     return [shown, *([paragraph(f"Nowhere: {', '.join(never)}.")] if never else [])]
 
