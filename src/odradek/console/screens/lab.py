@@ -15,7 +15,7 @@ from odradek.console.page import first_sight, follow, page, perform, told
 from odradek.console.readings.cluster import ClusterState
 from odradek.console.readings.coordination import CoordinationState
 from odradek.console.readings.topic import TopicDetail
-from odradek.console.views.lab import ACTS, CUTS, LabBroker, brokers_html, experiment_html
+from odradek.console.views.lab import ACTS, CONSEQUENCES, CUTS, LabBroker, brokers_html, experiment_html
 from odradek.console.views.topic import strips_html
 from odradek.links.cuts import CutFrom
 
@@ -131,7 +131,7 @@ async def _do(console: Console, machine: Machine, act: str, broker: int) -> None
 async def _cut(console: Console, machine: Machine, broker: int) -> None:
     dialog = ChangeDialog(f"Cut off broker {broker}", "Cut off", danger=True)
     whom = dialog.choice("From", CUTS, "zookeeper")
-    dialog.says(lambda: ACTS["cut"].format(broker, CUTS[whom.value]))
+    dialog.says(lambda: ACTS["cut"].format(broker, CUTS[whom.value], CONSEQUENCES[whom.value]))
 
     async def work() -> str:
         links = list(CutFrom) if whom.value == "both" else [CutFrom(whom.value)]

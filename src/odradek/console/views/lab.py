@@ -15,7 +15,7 @@ ACTS = {
     "pause": "Freezes broker {}: it is there and answers nothing, as in a very long garbage collection.",
     "resume": "Lets broker {} go on: it finds out by itself what it has missed.",
     "stop": "Stops broker {} cleanly: it hands its partitions to the others first.",
-    "cut": "Cuts broker {} off {}: nothing that is sent arrives any more, on either side; no connection breaks.",
+    "cut": "Cuts broker {} off {}, as a broken switch does: connections stay open and go silent. {}",
     "heal": "Lets broker {} reach everybody again: it finds out by itself what it has missed.",
     "start": "Starts broker {} again: it follows, catches up and joins the ISRs; it leads again after an election.",
 }
@@ -24,8 +24,13 @@ CUTS = {
     "brokers": "the other brokers",
     "both": "ZooKeeper and the other brokers",
 }
+CONSEQUENCES = {
+    "zookeeper": "Its session ends after some seconds, and others lead what it led; it believes that it still does.",
+    "brokers": "It falls out of the others' ISRs and they out of its own, after replica.lag.time.max.ms.",
+    "both": "The others go on without it; it goes on alone, and nothing that it takes with acks=all is acknowledged.",
+}
 _TITLES = {"cut": "Cut off"}
-_TONES_OF_ACTS = {"kill": "danger", "cut": "danger"}
+_TONES_OF_ACTS = {"kill": "danger", "cut": "danger", "heal": "primary", "start": "primary", "resume": "primary"}
 _POSSIBLE = {"running": ("kill", "pause", "stop"), "paused": ("resume", "kill"), "stopped": ("start",)}
 
 
@@ -75,7 +80,7 @@ def _broker_html(
         tag("div", f"leads {leads}, in sync in {in_sync} of {len(partitions)}", cls="note"),
         tag("div", marks, cls="marks"),
         None if read_only else tag("div", acts, cls="acts"),
-        cls=f"card brokerbox {'live' if broker.process == 'running' and not broker.cut_from else 'dead'}",
+        cls=f"card brokerbox {'dead' if broker.process != 'running' else 'cut' if broker.cut_from else 'live'}",
         data_broker=broker.id,
     )
 

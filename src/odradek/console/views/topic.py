@@ -136,7 +136,7 @@ def _strip_html(topic: str, strip: Strip) -> Html:
                 title="Browse its records",
             ),
             tag("small", leader, cls="bad" if strip.leader < 0 else ""),
-            tag("small", size(strip.size_bytes)),
+            tag("small", size(strip.size_bytes)) if strip.size_bytes is not None else None,
             cls="id",
         ),
         tag("div", [_lane_html(lane, strip) for lane in strip.lanes]),
