@@ -57,12 +57,12 @@ async def _show_all(console: Console) -> None:
     def search(value: str | None) -> None:
         nonlocal text, number
         text, number = value or "", 1
-        render(console.groups.want())
+        render(console.groups.want(), console.rebalances.want())
 
     def act(what: Act) -> None:
         nonlocal number
         number = int(what["to"])
-        render(console.groups.want())
+        render(console.groups.want(), console.rebalances.want())
 
     with ui.element("div").classes("top"):
         ui.html("<h1>Consumer groups</h1>", sanitize=False).classes("grow")
@@ -71,11 +71,11 @@ async def _show_all(console: Console) -> None:
         )
     rows = Live(on_act=act)
 
-    def render(groups: Reading[GroupsState]) -> None:
+    def render(groups: Reading[GroupsState], rebalances: Reading[Rebalances]) -> None:
         if groups.value is not None:
-            rows.show(groups_table(groups.value, text, number))
+            rows.show(groups_table(groups.value, rebalances.value, text, number))
 
-    await follow([console.groups], render)
+    await follow([console.groups, console.rebalances], render)
 
 
 async def _show_one(console: Console, name: str) -> None:

@@ -11,27 +11,46 @@ from odradek.console.views.figures import clock_time, count, duration, plural
 from odradek.console.views.parts import Column, chip, figure, meter, paged, pager, table
 from odradek.model.topology import TopicPartition
 from odradek.recorder.entry import Entry
+from odradek.recorder.rebalances import Rebalances
 
 _PARTITIONS_SHOWN = 12
 
 
-def groups_table(state: GroupsState, text: str, number: int) -> Html:
+def groups_table(state: GroupsState, rebalances: Rebalances | None, text: str, number: int) -> Html:
+    """With the last rebalance of each, where the journals tell."""
     words = text.lower().split()
     found = [group for group in state.groups if all(word in group.group.lower() for word in words)]
     page = paged(len(found), number)
-    rows = [_group_cells(group, state.lags) for group in found[page.window]]
-    columns = [Column("Group"), Column("State"), Column("Kind", small=False), Column("Lag", numeric=True)]
+    rows = [
+        _group_cells(group, state.lags, rebalances.of(group.group) if rebalances else ())
+        for group in found[page.window]
+    ]
+    columns = [
+        Column("Group"),
+        Column("State"),
+        Column("Kind", small=False),
+        Column("Last rebalance", small=False),
+        Column("Lag", numeric=True),
+    ]
     empty = "No group has that in its name." if text else "No group has consumed anything yet."
     return together(table(columns, rows, empty=empty), pager(page))
 
 
-def _group_cells(group: GroupListing, lags: Mapping[str, int | None]) -> list[object]:
+def _group_cells(group: GroupListing, lags: Mapping[str, int | None], told: Sequence[Entry]) -> list[object]:
     return [
         tag("a", group.group, cls="name", href=link("groups", group.group)),
         state_chip(group.state),
         group.protocol_type or "offsets only",
+        tag("span", _last_rebalance(told), cls="soft"),
         count(lags.get(group.group)),
     ]
+
+
+def _last_rebalance(told: Sequence[Entry]) -> str:
+    if not told:
+        return "–"
+    first, *more = (told[-1].text or "").split("; ")
+    return f"{clock_time(told[-1].time_ms)}  {first}{f', and {len(more)} more' if more else ''}"
 
 
 def state_chip(state: str) -> Html:
