@@ -13,6 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from odradek.lab.bench.cli_figures import cli_figures
 from odradek.lab.bench.clients import Clients, Metrics, Records, has_kcat, topic
 from odradek.lab.bench.cluster_figures import cluster_figures
 from odradek.lab.bench.figures import LARGE_BATCHES, PARTITIONS, Figure, Work, new_topic_name, one_broker_figures
@@ -59,7 +60,7 @@ def parse_options() -> argparse.Namespace:
 
 
 def all_figures() -> list[Figure]:
-    return [*one_broker_figures(), *cluster_figures(), *scale_figures(), *group_figures()]
+    return [*one_broker_figures(), *cluster_figures(), *scale_figures(), *group_figures(), *cli_figures()]
 
 
 def run(options: argparse.Namespace, directory: Path, kafka_lib: Path) -> int:

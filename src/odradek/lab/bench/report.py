@@ -43,6 +43,9 @@ UNITS = {
     "heartbeats_per_s": "heartbeats/s",
     "left_s": "s until all have left",
     "listed_s": "s to list them all",
+    "own_cpu_s": "CPU s",
+    "alike_cpu_s": "CPU s typed as Kafka's",
+    "own_s": "s until it has ended",
     "moved_s": "s until every partition has a leader",
 }
 
