@@ -31,10 +31,10 @@ SLOW = "100KB"
 class Desk:
     """Where somebody types `odradek …`."""
 
-    def __init__(self, cluster: OwnCluster, directory: Path) -> None:
+    def __init__(self, bootstrap: str, directory: Path) -> None:
         self._environment = {
             **os.environ,
-            "ODRADEK_BOOTSTRAP_SERVER": cluster.bootstrap,
+            "ODRADEK_BOOTSTRAP_SERVER": bootstrap,
             "ODRADEK_STATE_DIR": str(directory / "state"),
         }
 
@@ -65,7 +65,7 @@ def writing(writer: Writer) -> Iterator[None]:
 def test_brokers_and_commands_die_in_the_middle(tmp_path: Path, zookeeper: str, kafka_lib: Path) -> None:
     plan_file = tmp_path / "plan.json"
     with running_cluster(tmp_path, zookeeper) as cluster, KafkaTools(kafka_lib, tmp_path / "tools") as tools:
-        desk = Desk(cluster, tmp_path)
+        desk = Desk(cluster.bootstrap, tmp_path)
         cluster.create_topic("orders", (0, 1), (1, 0), (0, 1))
         fill(cluster, "orders")
         writer = Writer(cluster, "numbers")
@@ -119,7 +119,7 @@ def test_brokers_and_commands_die_in_the_middle(tmp_path: Path, zookeeper: str, 
 
 def test_the_recorder_tells_why_the_leader_changed(tmp_path: Path, zookeeper: str) -> None:
     with running_cluster(tmp_path, zookeeper) as cluster:
-        desk = Desk(cluster, tmp_path)
+        desk = Desk(cluster.bootstrap, tmp_path)
         first = (cluster.controller() + 1) % 3
         second = (first + 1) % 3
         cluster.create_topic("orders", (first, second))
