@@ -14,23 +14,24 @@ class Unobtainable(Exception):
     """The client can't be had on this machine; the message says why."""
 
 
-def kafkajs_program() -> list[str]:
-    """The command that runs tests/kafkajs/admin.js."""
+def kafkajs_program(script: str = "admin.js") -> list[str]:
+    """The command that runs a script of tests/kafkajs."""
     node = _found("node", "npm")
     directory = _TOOLS / "kafkajs"
     if not (directory / "node_modules" / "kafkajs").is_dir():
         directory.mkdir(parents=True, exist_ok=True)
         shutil.copy(_HERE / "kafkajs" / "package.json", directory)
         _fetch(["npm", "install", "--silent", "--no-fund", "--no-audit"], directory)
-    shutil.copy(_HERE / "kafkajs" / "admin.js", directory)
-    return [node, str(directory / "admin.js")]
+    shutil.copy(_HERE / "kafkajs" / script, directory)
+    return [node, str(directory / script)]
 
 
 def franz_program() -> list[str]:
     """The program that tests/franz is the source of; compiling it takes half a minute, once."""
     go = _found("go")
     program = _TOOLS / "franz-go-admin"
-    if not program.exists() or program.stat().st_mtime < (_HERE / "franz" / "main.go").stat().st_mtime:
+    newest = max(source.stat().st_mtime for source in (_HERE / "franz").iterdir())
+    if not program.exists() or program.stat().st_mtime < newest:
         _TOOLS.mkdir(parents=True, exist_ok=True)
         _fetch([go, "build", "-o", str(program), "."], _HERE / "franz")
     return [str(program)]

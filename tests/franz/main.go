@@ -1,4 +1,4 @@
-// What franz-go's admin client can do, done once: admin HOST:PORT TOPIC. Prints what it found as JSON.
+// What franz-go's admin client can do, done once: admin HOST:PORT TOPIC [story]. Prints what it found as JSON.
 package main
 
 import (
@@ -28,6 +28,10 @@ func main() {
 	check(err)
 	defer client.Close()
 	admin := kadm.NewClient(client)
+	if len(os.Args) > 3 && os.Args[3] == "story" {
+		check(writeStory(tellStory(ctx, admin, topic)))
+		return
+	}
 	found := map[string]any{}
 
 	retention := "12345"

@@ -6,16 +6,14 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from odradek.base.errors import FatalError
+from odradek.cli.grammar.declaration import Argument, Option
+from odradek.cli.grammar.noun import command
 from odradek.cli.output import Format, note, print_json, print_rows, warn
-from odradek.cli.usage import examples
 
 if TYPE_CHECKING:
     from odradek.pipeline.audit.findings import AuditReport
 
-app = typer.Typer(add_completion=False)
 
 _TOPIC_COLUMNS = ("topic", "partitions", "replicas", "records", "batches", "bytes", "uncommitted")
 _FINDING_COLUMNS = ("topic", "partition", "offset", "kind", "brokers", "detail")
@@ -26,25 +24,25 @@ class AuditFormat(StrEnum):
     JSON = "json"
 
 
-@app.command(
-    epilog=examples(
+@command(
+    examples=[
         "odradek audit odradek-data",
         "odradek audit /var/lib/broker-0 /var/lib/broker-1 --topic orders --html audit.html",
         "odradek audit odradek-data --format json",
-    )
+    ]
 )
 def audit(
     directories: Annotated[
         list[str],
-        typer.Argument(
-            metavar="DIR…", help="Log directories of the brokers, or the directory of `odradek up`.", show_default=False
+        Argument(
+            metavar="DIR", help="Log directories of the brokers, or the directory of `odradek up`.", show_default=False
         ),
     ],
-    topic: Annotated[list[str] | None, typer.Option("--topic", help="Only this topic; again for more.")] = None,
-    output: Annotated[AuditFormat, typer.Option("--format", help="A table, or json.")] = AuditFormat.TABLE,
-    html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write the report as a page too.")] = None,
+    topic: Annotated[list[str] | None, Option("--topic", help="Only this topic; again for more.")] = None,
+    output: Annotated[AuditFormat, Option("--format", help="A table, or json.")] = AuditFormat.TABLE,
+    html: Annotated[Path | None, Option("--html", metavar="FILE", help="Write the report as a page too.")] = None,
     master: Annotated[
-        str, typer.Option("--master", help="The Spark cluster to run on; its workers must see the directories.")
+        str, Option("--master", help="The Spark cluster to run on; its workers must see the directories.")
     ] = "local[*]",
 ) -> None:
     """Compare all replicas of all partitions below the high watermark; exit code 1 if anything is wrong.
@@ -52,6 +50,9 @@ def audit(
     Checks checksums, offsets, producers' sequences, and that replicas hold the same bytes. Reads files only, so brokers
     may run or not; the directories of all replicas are needed to compare them.
     """
+    missing = [path for path in directories if master.startswith("local") and not Path(path).exists()]
+    if missing:  # said at once, not after the start of Spark
+        raise FatalError(f"{missing[0]} does not exist; give log directories, or the directory of `odradek up`")
     report = _run(directories, frozenset(topic or ()), master)
     from odradek.pipeline.audit.report import as_html, as_json, verdict
 

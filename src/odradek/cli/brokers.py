@@ -2,20 +2,16 @@
 
 from collections import Counter
 
-import typer
-
+from odradek.cli.grammar.noun import command
 from odradek.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption, Format, FormatOption, print_rows
-from odradek.cli.usage import examples
 from odradek.cli.watch import watchable
 from odradek.client.cluster_client import ClusterClient
 from odradek.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 
-app = typer.Typer(add_completion=False)
-
 _COLUMNS = ("broker", "address", "rack", "controller", "leads", "preferred", "replicas", "out_of_sync")
 
 
-@app.command(epilog=examples("odradek brokers", "odradek brokers --format json"))
+@command(examples=["odradek brokers", "odradek brokers --format json"])
 @watchable
 def brokers(bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP, output: FormatOption = Format.TABLE) -> None:
     """Show the live brokers."""

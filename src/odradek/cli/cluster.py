@@ -3,26 +3,25 @@
 from collections.abc import Sequence
 from typing import Annotated
 
-import typer
 from rich.text import Text
 
+from odradek.cli.grammar.declaration import Option
+from odradek.cli.grammar.noun import command
 from odradek.cli.output import (
     DEFAULT_BOOTSTRAP,
     BootstrapOption,
     Format,
     FormatOption,
-    data_console,
     print_json,
     print_rows,
     size_as_text,
 )
-from odradek.cli.usage import examples
+from odradek.cli.terminal import data_console
+from odradek.cli.usage import Exit
 from odradek.cli.watch import watchable
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.cluster_health import BrokerHealth, ClusterHealth, examine
 from odradek.model.topology import TopicPartition
-
-app = typer.Typer(add_completion=False)
 
 _NAMED_MAX = 6
 _DISK_FULL_PERCENT = 85.0
@@ -41,10 +40,10 @@ _BROKER_COLUMNS = (
 )
 
 
-@app.command(epilog=examples("odradek cluster", "odradek cluster --watch 2", "odradek cluster --check && deploy"))
+@command(examples=["odradek cluster", "odradek cluster --watch 2", "odradek cluster --check && deploy"])
 @watchable
 def cluster(
-    check: Annotated[bool, typer.Option("--check", help="Exit code 1 unless everything is well.")] = False,
+    check: Annotated[bool, Option("--check", help="Exit code 1 unless everything is well.")] = False,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
@@ -58,7 +57,7 @@ def cluster(
     else:
         print_rows([_summary(health)], list(_summary(health)), output)
     if check and not health.is_well:
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def _print_page(health: ClusterHealth) -> None:

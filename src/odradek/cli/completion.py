@@ -5,23 +5,18 @@ declarations, so there is nothing to keep in step; names of topics and groups fr
 """
 
 import os
-from enum import Enum
 from importlib import import_module
-from inspect import unwrap
-from typing import Annotated, Any, get_args, get_type_hints
-
-import typer
-from typer.main import get_command
+from typing import Annotated
 
 from odradek.base.errors import KafkaError
+from odradek.cli.grammar.declaration import Argument
+from odradek.cli.grammar.noun import Command, Noun, command
 from odradek.cli.main import COMMANDS
 from odradek.cli.output import DEFAULT_BOOTSTRAP
-from odradek.cli.usage import WrongUsage, examples
+from odradek.cli.usage import WrongUsage
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.group_admin import list_groups
 from odradek.network.broker_client import ConnectionFailed, UnsupportedByBroker
-
-app = typer.Typer(add_completion=False)
 
 _PATIENCE_MS = 1_000
 _SCRIPTS = {
@@ -48,16 +43,16 @@ complete -c odradek -a '(__odradek)'""",
 }
 
 
-@app.command(
-    epilog=examples(
+@command(
+    examples=[
         "odradek completion bash > ~/.local/share/bash-completion/completions/odradek",
         'odradek completion zsh > "${fpath[1]}/_odradek"',
         "odradek completion fish > ~/.config/fish/completions/odradek.fish",
-    )
+    ]
 )
 def completion(
-    shell: Annotated[str, typer.Argument(metavar="bash|zsh|fish", help="The shell to print a script for.")],
-    words: Annotated[list[str] | None, typer.Argument(hidden=True)] = None,
+    shell: Annotated[str, Argument(metavar="bash|zsh|fish", help="The shell to print a script for.")],
+    words: Annotated[list[str] | None, Argument(hidden=True)] = None,
 ) -> None:
     """Print the script that makes a shell complete our commands."""
     if shell == "words":
@@ -84,39 +79,28 @@ def _candidates(before: list[str], begun: str) -> list[str]:
         return _kafka_candidates(name, rest)
     if name not in COMMANDS:
         return []
-    found = COMMANDS[name]
-    command: Any = get_command(getattr(import_module(found.module), found.attribute))
-    verbs = getattr(command, "commands", {})
-    if verbs:
-        verb = next((word for word in rest if word in verbs), None)
-        if verb is None:
-            return [*verbs, "--help"]
-        command = verbs[verb]
-    return _option_candidates(command, rest, begun)
+    entry = COMMANDS[name]
+    found = getattr(import_module(entry.module), entry.attribute)
+    if isinstance(found, Noun):
+        verb = next((word for word in rest if word in found.verbs), None)
+        return [*found.verbs, "--help"] if verb is None else _words(found.verbs[verb], rest, begun)
+    return _words(found, rest, begun) if isinstance(found, Command) else ["--help"]
 
 
-def _option_candidates(command: Any, before: list[str], begun: str) -> list[str]:
+def _words(command: Command, before: list[str], begun: str) -> list[str]:
+    """What may stand next in a command: an option, the value of the last one, or an argument."""
+    parameters = [parameter for parameter in command.parameters if not parameter.declared.hidden]
+    options = {name: parameter for parameter in parameters if parameter.option for name in parameter.option.names}
     last = before[-1] if before else ""
-    option = next((p for p in command.params if last in p.opts and not getattr(p, "is_flag", False)), None)
-    if option is not None:
-        return _choices(command, option.name) or _names(last, before)
-    options = [opt for param in command.params for opt in param.opts if opt.startswith("--")]
+    if last in options and not options[last].is_flag:
+        return options[last].choices or _names(last, before)
+    longs = [name for name in options if name.startswith("--")]
     if begun.startswith("-"):
-        return [*options, "--help"]
-    arguments = [param.name for param in command.params if param.param_type_name == "argument"]
-    if not arguments:
-        return options
-    return _choices(command, arguments[0]) or _names(f"--{_ARGUMENTS.get(command.callback.__module__, '')}", before)
-
-
-def _choices(command: Any, name: str) -> list[str]:
-    """The values of an option or argument that is an enumeration."""
-    kind = get_type_hints(unwrap(command.callback)).get(name)
-    kinds = [part for part in (kind, *get_args(kind)) if isinstance(part, type) and issubclass(part, Enum)]
-    return [str(member.value) for part in kinds for member in part]
-
-
-_ARGUMENTS = {"odradek.cli.topics": "topic", "odradek.cli.groups": "group"}
+        return [*longs, "--help"]
+    argument = next((parameter for parameter in parameters if parameter.option is None), None)
+    if argument is None:
+        return longs
+    return argument.choices or _names(f"--{argument.metavar.lower()}", before)
 
 
 def _kafka_candidates(tool: str, before: list[str]) -> list[str]:

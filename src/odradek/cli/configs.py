@@ -3,19 +3,17 @@
 from enum import StrEnum
 from typing import Annotated
 
-import typer
-
+from odradek.cli.grammar.declaration import Argument, Option
+from odradek.cli.grammar.noun import Noun
 from odradek.cli.output import (
     DEFAULT_BOOTSTRAP,
     BootstrapOption,
     Format,
     FormatOption,
-    data_console,
     print_rows,
 )
 from odradek.cli.quotas import parse_quotas
-from odradek.cli.usage import WrongUsage, examples
-from odradek.cli.verbs import VerbGroup
+from odradek.cli.usage import WrongUsage
 from odradek.cli.watch import watchable
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.config_admin import (
@@ -29,19 +27,16 @@ from odradek.client.config_admin import (
 )
 from odradek.client.quota_admin import alter_quotas, describe_quotas
 
-app = typer.Typer(
-    cls=VerbGroup,
-    no_args_is_help=True,
-    add_completion=False,
-    help="Show and change settings of topics, brokers, clients, users and addresses.",
-    epilog=examples(
+app = Noun(
+    "Show and change settings of topics, brokers, clients, users and addresses.",
+    examples=[
         "odradek configs describe topics orders",
         "odradek configs describe brokers 0 --all",
         "odradek configs alter topics orders --set retention.ms=3600000 --set cleanup.policy=compact,delete",
         "odradek configs alter brokers --default --set log.cleaner.threads=2",
         "odradek configs alter clients app --set producer_byte_rate=1048576",
         "odradek configs alter topics orders --delete retention.ms",
-    ),
+    ],
 )
 
 
@@ -57,18 +52,16 @@ _RESOURCES = {EntityType.TOPICS: ResourceType.TOPIC, EntityType.BROKERS: Resourc
 _QUOTA_KINDS = {EntityType.CLIENTS: "client-id", EntityType.USERS: "user", EntityType.IPS: "ip"}
 _COLUMNS = ("entity", "name", "value", "source", "read_only", "sensitive")
 
-TypeArgument = Annotated[
-    EntityType | None, typer.Argument(metavar="TYPE", help="topics, brokers, clients, users, ips.")
-]
-NameArgument = Annotated[str | None, typer.Argument(metavar="NAME", help="Which one.", show_default=False)]
-TypeOption = Annotated[EntityType | None, typer.Option("--entity-type", help="The same as TYPE.", show_default=False)]
-NameOption = Annotated[str | None, typer.Option("--entity-name", help="The same as NAME.", show_default=False)]
+TypeArgument = Annotated[EntityType | None, Argument(metavar="TYPE", help="topics, brokers, clients, users, ips.")]
+NameArgument = Annotated[str | None, Argument(metavar="NAME", help="Which one.", show_default=False)]
+TypeOption = Annotated[EntityType | None, Option("--entity-type", help="The same as TYPE.", show_default=False)]
+NameOption = Annotated[str | None, Option("--entity-name", help="The same as NAME.", show_default=False)]
 DefaultOption = Annotated[
-    bool, typer.Option("--default", "--entity-default", help="What holds for all that have nothing of their own.")
+    bool, Option("--default, --entity-default", help="What holds for all that have nothing of their own.")
 ]
 
 
-@app.command()
+@app.verb()
 @watchable
 def describe(
     kind: TypeArgument = None,
@@ -77,7 +70,7 @@ def describe(
     entity_name: NameOption = None,
     default: DefaultOption = False,
     everything: Annotated[
-        bool, typer.Option("--all", help="Also what was not set on it: from the file, and Kafka's defaults.")
+        bool, Option("--all", help="Also what was not set on it: from the file, and Kafka's defaults.")
     ] = False,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
@@ -97,7 +90,7 @@ def describe(
     print_rows(rows, _COLUMNS, output, empty="nothing is set there; --all shows what holds instead")
 
 
-@app.command()
+@app.verb()
 def alter(
     kind: TypeArgument = None,
     name: NameArgument = None,
@@ -105,16 +98,16 @@ def alter(
     entity_name: NameOption = None,
     default: DefaultOption = False,
     changes: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting; may be given again.")
+        list[str] | None, Option("--set", metavar="KEY=VALUE", help="A setting; may be given again.")
     ] = None,
     add_config: Annotated[
-        str, typer.Option("--add-config", metavar="K=V,…", help="Several; [a,b] around values with commas.")
+        str, Option("--add-config", metavar="K=V,…", help="Several; [a,b] around values with commas.")
     ] = "",
     deletions: Annotated[
         list[str] | None,
-        typer.Option("--delete", "--delete-config", metavar="KEY", help="Back to the default; may be given again."),
+        Option("--delete, --delete-config", metavar="KEY", help="Back to the default; may be given again."),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Let the cluster check it, change nothing.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Let the cluster check it, change nothing.")] = False,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
@@ -137,7 +130,7 @@ def alter(
     if output is Format.TABLE:
         told = [f"{key}={value}" for key, value in given.items()] + [f"{key} back to its default" for key in dropped]
         done = "would be accepted" if dry_run else "changed"
-        data_console().print(f"{done}: {chosen} {wanted or '(default)'}: {', '.join(told)}", markup=False)
+        print(f"{done}: {chosen} {wanted or '(default)'}: {', '.join(told)}")
     else:
         print_rows(rows, ("name", "value"), output)
 

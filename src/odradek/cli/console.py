@@ -4,62 +4,60 @@ import os
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from odradek.base.errors import FatalError
 from odradek.base.logs import configure
 from odradek.cli.console_process import DEFAULT_PORT
+from odradek.cli.grammar.declaration import Option
+from odradek.cli.grammar.noun import command
 from odradek.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption
-from odradek.cli.usage import WrongUsage, examples
-
-app = typer.Typer(add_completion=False)
+from odradek.cli.usage import WrongUsage
 
 MISSING = "the web console needs NiceGUI: pip install 'odradek[console]'"
 
 
-@app.command(
-    epilog=examples(
+@command(
+    examples=[
         "odradek console",
         "odradek console --bootstrap-server kafka-1:9092 --read-only",
         "ODRADEK_CONSOLE_PASSWORD=… odradek console --host 0.0.0.0 --certificate cert.pem --key key.pem",
-    )
+    ]
 )
 def console(
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
-    port: Annotated[int, typer.Option("--port", min=1, max=65535, help="Where it listens.")] = DEFAULT_PORT,
+    port: Annotated[int, Option("--port", min=1, max=65535, help="Where it listens.")] = DEFAULT_PORT,
     host: Annotated[
-        str, typer.Option("--host", help="The address it listens at; any but loopback needs a password.")
+        str, Option("--host", help="The address it listens at; any but loopback needs a password.")
     ] = "127.0.0.1",
-    read_only: Annotated[bool, typer.Option("--read-only", help="Show, and change nothing.")] = False,
+    read_only: Annotated[bool, Option("--read-only", help="Show, and change nothing.")] = False,
     lab: Annotated[
-        bool, typer.Option("--lab", help="With the laboratory: crash and freeze the brokers of --data by a button.")
+        bool, Option("--lab", help="With the laboratory: crash and freeze the brokers of --data by a button.")
     ] = False,
     data: Annotated[
         Path | None,
-        typer.Option("--data", metavar="DIR", help="Of `odradek up`: its journals, its brokers.", show_default=False),
+        Option("--data", metavar="DIR", help="Of `odradek up`: its journals, its brokers.", show_default=False),
     ] = None,
     journal: Annotated[
         list[Path] | None,
-        typer.Option("--journal", metavar="DIR", help="More places with flight recorders' journals."),
+        Option("--journal", metavar="DIR", help="More places with flight recorders' journals."),
     ] = None,
     pipeline: Annotated[
-        list[Path] | None, typer.Option("--pipeline", metavar="DIR", help="A pipeline project to show.")
+        list[Path] | None, Option("--pipeline", metavar="DIR", help="A pipeline project to show.")
     ] = None,
     zookeeper: Annotated[
         str | None,
-        typer.Option("--zookeeper", metavar="HOST:PORT,…", help="Where ZooKeeper is.", show_default="as brokers say"),
+        Option("--zookeeper", metavar="HOST:PORT,…", help="Where ZooKeeper is.", show_default="as brokers say"),
     ] = None,
     password_file: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--password-file",
             metavar="FILE",
             help="Its first line is the password.",
             show_default="$ODRADEK_CONSOLE_PASSWORD",
         ),
     ] = None,
-    certificate: Annotated[Path | None, typer.Option("--certificate", metavar="PEM", help="Serve https.")] = None,
-    key: Annotated[Path | None, typer.Option("--key", metavar="PEM", help="The certificate's private key.")] = None,
+    certificate: Annotated[Path | None, Option("--certificate", metavar="PEM", help="Serve https.")] = None,
+    key: Annotated[Path | None, Option("--key", metavar="PEM", help="The certificate's private key.")] = None,
 ) -> None:
     """Show a cluster in the browser, and run it from there."""
     try:

@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated
 
-import typer
-
+from odradek.cli.grammar.declaration import Option
+from odradek.cli.grammar.noun import command
 from odradek.cli.name_values import parse_name_value_pairs
 from odradek.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption, bytes_as_text, note
 from odradek.cli.record_printing import Limits, Printer, Printing
@@ -24,14 +24,12 @@ from odradek.cli.record_text import (
     headers_as_bytes,
 )
 from odradek.cli.topic_selection import parse_numbers, select_topics
-from odradek.cli.usage import WrongUsage, examples
+from odradek.cli.usage import WrongUsage
 from odradek.client.cluster_client import ClusterClient, TopicState, unknown_partition
 from odradek.client.group_reader import GroupReader
 from odradek.client.partition_offsets import EARLIEST, LATEST, list_offsets
 from odradek.client.record_reader import DEFAULT_MAX_WAIT_MS, RecordReader
 from odradek.model.topology import TopicPartition
-
-app = typer.Typer(add_completion=False)
 
 _COLUMNS = ("topic", "partition", "offset", "timestamp_ms", "key", "value", "headers")
 _TABLE_LINE = "{:>9}  {:>12}  {:<23}  {:<20}  {}\n"
@@ -53,28 +51,24 @@ class RecordFormat(StrEnum):
     CSV = "csv"
 
 
-@app.command(
-    epilog=examples(
+@command(
+    examples=[
         "odradek consume --topic orders --from-beginning",
         "odradek consume --topic orders --partition 0 --offset -10 --exit-at-end",
         r"odradek consume --topic 'orders.*' -f '%t-%p/%o %T %k=%s\n' --max-messages 5",
         "odradek consume --topic orders --group shop --from-beginning",
-    )
+    ]
 )
 def consume(
-    topic: Annotated[
-        str, typer.Option("--topic", "--include", help="A topic, several with commas, or a regular expression.")
-    ],
+    topic: Annotated[str, Option("--topic, --include", help="A topic, several with commas, or a regular expression.")],
     group: Annotated[
         str | None,
-        typer.Option(
-            "--group", "-g", help="Share the partitions with this group's members, and commit.", show_default=False
-        ),
+        Option("--group, -g", help="Share the partitions with this group's members, and commit.", show_default=False),
     ] = None,
-    from_beginning: Annotated[bool, typer.Option("--from-beginning", help="The same as --offset earliest.")] = False,
+    from_beginning: Annotated[bool, Option("--from-beginning", help="The same as --offset earliest.")] = False,
     offset: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--offset",
             metavar="N|-N|earliest|latest",
             help="Where to begin; -N is the last N records of each partition.",
@@ -82,33 +76,31 @@ def consume(
         ),
     ] = None,
     partition: Annotated[
-        str, typer.Option("--partition", "-p", metavar="N,…", help="Only these partitions.", show_default="all")
+        str, Option("--partition, -p", metavar="N,…", help="Only these partitions.", show_default="all")
     ] = "",
-    max_messages: Annotated[int | None, typer.Option("--max-messages", "-c", min=1, help="Stop after so many.")] = None,
+    max_messages: Annotated[int | None, Option("--max-messages, -c", min=1, help="Stop after so many.")] = None,
     timeout_ms: Annotated[
-        int | None, typer.Option("--timeout-ms", min=1, help="Stop when nothing has come for so long.")
+        int | None, Option("--timeout-ms", min=1, help="Stop when nothing has come for so long.")
     ] = None,
     exit_at_end: Annotated[
-        bool, typer.Option("--exit-at-end", "-e", help="Stop at what is the end now, instead of waiting for more.")
+        bool, Option("--exit-at-end, -e", help="Stop at what is the end now, instead of waiting for more.")
     ] = False,
-    keys: Annotated[bool, typer.Option("--keys", help="Print the key before the value.")] = False,
-    headers: Annotated[bool, typer.Option("--headers", help="Print headers.")] = False,
-    timestamps: Annotated[bool, typer.Option("--timestamps", help="Print the timestamp in ms.")] = False,
-    offsets: Annotated[bool, typer.Option("--offsets", help="Print the offset.")] = False,
-    partitions: Annotated[bool, typer.Option("--partitions", help="Print the partition.")] = False,
+    keys: Annotated[bool, Option("--keys", help="Print the key before the value.")] = False,
+    headers: Annotated[bool, Option("--headers", help="Print headers.")] = False,
+    timestamps: Annotated[bool, Option("--timestamps", help="Print the timestamp in ms.")] = False,
+    offsets: Annotated[bool, Option("--offsets", help="Print the offset.")] = False,
+    partitions: Annotated[bool, Option("--partitions", help="Print the partition.")] = False,
     separator: Annotated[
-        str | None, typer.Option("--separator", help="Between what is printed.", show_default="a tab")
+        str | None, Option("--separator", help="Between what is printed.", show_default="a tab")
     ] = None,
     properties: Annotated[
         list[str] | None,
-        typer.Option("--property", metavar="KEY=VALUE", help=f"As Kafka's tool: {', '.join(_PROPERTIES)}."),
+        Option("--property", metavar="KEY=VALUE", help=f"As Kafka's tool: {', '.join(_PROPERTIES)}."),
     ] = None,
-    format_string: Annotated[
-        str | None, typer.Option("--format-string", "-f", help=f"{_TOKENS_HELP}; escapes as \\n.")
-    ] = None,
+    format_string: Annotated[str | None, Option("--format-string, -f", help=f"{_TOKENS_HELP}; escapes as \\n.")] = None,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: Annotated[
-        RecordFormat, typer.Option("--format", help="Values line by line, a table, one JSON object per line, or CSV.")
+        RecordFormat, Option("--format", help="Values line by line, a table, one JSON object per line, or CSV.")
     ] = RecordFormat.TEXT,
 ) -> None:
     """Print records, and go on as they are written; Ctrl-C ends."""

@@ -1,19 +1,18 @@
 """`odradek dump-log`: shows the files of a partition's directory, and finds what is broken in them."""
 
 import json
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-import typer
-from rich.text import Text
-
 from odradek.base.errors import FatalError
+from odradek.cli.colour import styled
+from odradek.cli.grammar.declaration import Argument, Option
+from odradek.cli.grammar.noun import command
 from odradek.cli.log_files import Entry, Problem, ReadOptions, reader_for
-from odradek.cli.output import Format, bytes_as_text, note_console, print_rows
-from odradek.cli.usage import WrongUsage, examples
-
-app = typer.Typer(add_completion=False)
+from odradek.cli.output import Format, bytes_as_text, note, print_rows
+from odradek.cli.usage import WrongUsage
 
 _BATCH_COLUMNS = (
     "position",
@@ -38,31 +37,31 @@ class DumpFormat(StrEnum):
     CSV = "csv"
 
 
-@app.command(
-    epilog=examples(
+@command(
+    examples=[
         "odradek dump-log data/broker-0/logs/orders-0/00000000000000000000.log",
         "odradek dump-log --verify data/broker-0/logs/orders-0",
         "odradek dump-log --print-data-log --format json FILE.log",
-    )
+    ]
 )
 def dump_log(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(
+        Argument(
             help="Files: .log, .index, .timeindex, .txnindex, .snapshot, leader-epoch-checkpoint; "
             "or a partition's directory, for all of them.",
             show_default=False,
         ),
     ] = None,
-    file_list: Annotated[str, typer.Option("--files", metavar="FILE,…", help="The same, separated by commas.")] = "",
-    deep_iteration: Annotated[bool, typer.Option("--deep-iteration", help="Look into each batch of a .log.")] = False,
+    file_list: Annotated[str, Option("--files", metavar="FILE,…", help="The same, separated by commas.")] = "",
+    deep_iteration: Annotated[bool, Option("--deep-iteration", help="Look into each batch of a .log.")] = False,
     print_data_log: Annotated[
-        bool, typer.Option("--print-data-log", help="Show keys, values and headers too; implies --deep-iteration.")
+        bool, Option("--print-data-log", help="Show keys, values and headers too; implies --deep-iteration.")
     ] = False,
-    verify: Annotated[bool, typer.Option("--verify", help="Print nothing but problems and a summary.")] = False,
-    max_bytes: Annotated[int | None, typer.Option("--max-bytes", min=1, help="Read no more of a .log.")] = None,
+    verify: Annotated[bool, Option("--verify", help="Print nothing but problems and a summary.")] = False,
+    max_bytes: Annotated[int | None, Option("--max-bytes", min=1, help="Read no more of a .log.")] = None,
     output: Annotated[
-        DumpFormat, typer.Option("--format", help="kafka-dump-log's lines, a table, one JSON object per line, or CSV.")
+        DumpFormat, Option("--format", help="kafka-dump-log's lines, a table, one JSON object per line, or CSV.")
     ] = DumpFormat.TEXT,
 ) -> None:
     """Show batches, index entries and checkpoints; exit code 1 if anything in them is broken.
@@ -77,7 +76,7 @@ def dump_log(
     if broken:
         raise FatalError(f"{len(broken)} of {len(paths)} files are broken: {', '.join(str(path) for path in broken)}")
     if verify:
-        typer.echo(f"{len(paths)} files, no problems found")
+        print(f"{len(paths)} files, no problems found")
 
 
 def dump_as_text(path: Path, options: ReadOptions, *, is_quiet: bool = False) -> bool:
@@ -113,24 +112,23 @@ def _is_readable(path: Path) -> bool:
 def _dump(path: Path, options: ReadOptions, output: DumpFormat | None, *, hidden: str = "") -> bool:
     """Shows one file, unless `output` is None; tells problems on standard error; whether there were none."""
     reader = reader_for(path)
-    console = note_console()
     entries: list[Entry] = []
     healthy = True
     if output is DumpFormat.TEXT:
-        typer.echo(f"Dumping {path}")
+        print(f"Dumping {path}")
         if path.suffix == ".log" and path.stem.isdecimal():
-            typer.echo(f"Log starting offset: {int(path.stem)}")
+            print(f"Log starting offset: {int(path.stem)}")
         if path.suffix == ".index" and not path.stat().st_size:
-            typer.echo(f"{path} is empty.")
+            print(f"{path} is empty.")
     for item in reader(path, options):
         match item:
             case Problem(position, what):
                 healthy = False
-                console.print(Text.assemble(("problem: ", "red"), f"{path} at byte {position}: {what}"))
+                note(styled("problem: ", "red", sys.stderr) + f"{path} at byte {position}: {what}")
             case Entry() if output is DumpFormat.TEXT:
                 _print_text(item, hidden)
             case Entry() if output is DumpFormat.JSON:
-                typer.echo(json.dumps({"file": str(path), **_jsonable(item)}, ensure_ascii=False))
+                print(json.dumps({"file": str(path), **_jsonable(item)}, ensure_ascii=False))
             case Entry() if output is not None:
                 entries.append(item)
     if output in (DumpFormat.TABLE, DumpFormat.CSV):
@@ -139,9 +137,9 @@ def _dump(path: Path, options: ReadOptions, output: DumpFormat | None, *, hidden
 
 
 def _print_text(entry: Entry, hidden: str) -> None:
-    typer.echo(_line(entry.fields))
+    print(_line(entry.fields))
     for record in entry.records:
-        typer.echo("| " + _line({name: value for name, value in record.items() if name != hidden}))
+        print("| " + _line({name: value for name, value in record.items() if name != hidden}))
 
 
 def _line(fields: dict[str, object]) -> str:

@@ -3,37 +3,33 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from odradek.base.errors import ErrorCode
+from odradek.cli.grammar.declaration import Option
+from odradek.cli.grammar.noun import command
 from odradek.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption, Format, FormatOption, print_rows
 from odradek.cli.partition_files import read_partitions
-from odradek.cli.usage import WrongUsage, examples
+from odradek.cli.usage import Exit, WrongUsage
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.elections import ElectionType, elect_leaders
 from odradek.model.topology import TopicPartition
 
-app = typer.Typer(add_completion=False)
 
-
-@app.command(
-    epilog=examples(
+@command(
+    examples=[
         "odradek elections --all-topic-partitions",
         "odradek elections --topic orders --partition 0",
         "odradek elections --election-type unclean --path-to-json-file partitions.json",
-    )
+    ]
 )
 def elections(
     election_type: Annotated[
         ElectionType,
-        typer.Option("--election-type", case_sensitive=False, help="An unclean one may lose records."),
+        Option("--election-type", help="An unclean one may lose records."),
     ] = ElectionType.PREFERRED,
-    topic: Annotated[str | None, typer.Option("--topic", help="Of this topic.", show_default=False)] = None,
-    partition: Annotated[int | None, typer.Option("--partition", min=0, show_default=False)] = None,
-    path_to_json_file: Annotated[
-        Path | None, typer.Option("--path-to-json-file", metavar="FILE", show_default=False)
-    ] = None,
-    all_topic_partitions: Annotated[bool, typer.Option("--all-topic-partitions", help="Of every partition.")] = False,
+    topic: Annotated[str | None, Option("--topic", help="Of this topic.", show_default=False)] = None,
+    partition: Annotated[int | None, Option("--partition", min=0, show_default=False)] = None,
+    path_to_json_file: Annotated[Path | None, Option("--path-to-json-file", metavar="FILE", show_default=False)] = None,
+    all_topic_partitions: Annotated[bool, Option("--all-topic-partitions", help="Of every partition.")] = False,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
@@ -49,7 +45,7 @@ def elections(
         rows, ("topic", "partition", "outcome", "reason"), output, empty="every partition has its leader already"
     )
     if any(code not in (ErrorCode.NONE, ErrorCode.ELECTION_NOT_NEEDED) for code, _ in outcomes.values()):
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def _wanted(

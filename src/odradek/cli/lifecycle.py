@@ -9,68 +9,58 @@ from pathlib import Path
 from types import FrameType
 from typing import Annotated
 
-import typer
-
 from odradek.base.errors import FatalError
 from odradek.cli.cluster_processes import LocalCluster
-from odradek.cli.usage import WrongUsage, examples
+from odradek.cli.grammar.declaration import Argument, Option
+from odradek.cli.grammar.noun import command
+from odradek.cli.usage import Exit, WrongUsage
 from odradek.links.cuts import CutFrom
 
-up = typer.Typer(rich_markup_mode="rich")
-down = typer.Typer()
-kill = typer.Typer()
-start = typer.Typer()
-cut = typer.Typer()
-heal = typer.Typer()
-stop = typer.Typer()
-
 DataOption = Annotated[
-    Path, typer.Option("--data", metavar="DIR", help="Where the cluster lives; nothing is written elsewhere.")
+    Path, Option("--data", metavar="DIR", help="Where the cluster lives; nothing is written elsewhere.")
 ]
-BrokerArgument = Annotated[int, typer.Argument(metavar="N", help="The broker's id.", min=0)]
+BrokerArgument = Annotated[int, Argument(metavar="N", help="The broker's id.", min=0)]
 DEFAULT_DATA = Path("odradek-data")
 
 
-@up.command(
-    epilog=examples(
+@command(
+    examples=[
         "odradek up",
         "odradek up --brokers 3 --lab",
         "odradek up --port 19092 --data /tmp/trial --detach",
         "odradek up --set log.retention.hours=1",
-    )
+    ]
 )
-def up_command(
+def up(
     brokers: Annotated[
         int | None,
-        typer.Option("--brokers", metavar="N", min=1, help="How many brokers.", show_default="1, or as before"),
+        Option("--brokers", metavar="N", min=1, help="How many brokers.", show_default="1, or as before"),
     ] = None,
     data: DataOption = DEFAULT_DATA,
     port: Annotated[
         int | None,
-        typer.Option("--port", min=1, max=65535, help="The first broker's port.", show_default="9092, or as before"),
+        Option("--port", min=1, max=65535, help="The first broker's port.", show_default="9092, or as before"),
     ] = None,
     zookeeper: Annotated[
         str | None,
-        typer.Option("--zookeeper", metavar="HOST:PORT,…", help="An ensemble to use.", show_default="an embedded one"),
+        Option("--zookeeper", metavar="HOST:PORT,…", help="An ensemble to use.", show_default="an embedded one"),
     ] = None,
     console: Annotated[
         int | None,
-        typer.Option(
-            "--console", metavar="PORT", min=1, max=65535, help="The web console's port.", show_default="8080"
-        ),
+        Option("--console", metavar="PORT", min=1, max=65535, help="The web console's port.", show_default="8080"),
     ] = None,
-    no_console: Annotated[bool, typer.Option("--no-console", help="Without the web console.")] = False,
+    no_console: Annotated[bool, Option("--no-console", help="Without the web console.")] = False,
     lab: Annotated[
-        bool, typer.Option("--lab", help="With the laboratory in the console: crash brokers, and cut them off.")
+        bool, Option("--lab", help="With the laboratory in the console: crash brokers, and cut them off.")
     ] = False,
     pipeline: Annotated[
         list[Path] | None,
-        typer.Option("--pipeline", metavar="DIR", help="A pipeline project that the console shows; may be repeated."),
+        Option("--pipeline", metavar="DIR", help="A pipeline project that the console shows; may be repeated."),
     ] = None,
-    detach: Annotated[bool, typer.Option("--detach", help="Leave it running and return.")] = False,
+    detach: Annotated[bool, Option("--detach", help="Leave it running and return.")] = False,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A broker setting, as in server.properties."),
+        Option("--set", metavar="KEY=VALUE", help="A broker setting, as in server.properties."),
     ] = None,
 ) -> None:
     """Start ZooKeeper and brokers, or resume what the directory holds; Ctrl-C stops it cleanly."""
@@ -91,41 +81,41 @@ def up_command(
         _watch(cluster)
 
 
-@down.command()
-def down_command(data: DataOption = DEFAULT_DATA) -> None:
+@command()
+def down(data: DataOption = DEFAULT_DATA) -> None:
     """Stop the brokers, then ZooKeeper. The data stays; `up` resumes it."""
     if not LocalCluster(data).stop():
         print(f"nothing was running in {data}", file=sys.stderr)
 
 
-@kill.command()
-def kill_command(broker: BrokerArgument, data: DataOption = DEFAULT_DATA) -> None:
+@command()
+def kill(broker: BrokerArgument, data: DataOption = DEFAULT_DATA) -> None:
     """Crash one broker at once, as kill -9 or a power cut does."""
     if not LocalCluster(data).broker(broker).kill():
         raise FatalError(f"broker {broker} is not running; start it with: odradek start --data {data} {broker}")
     print(f"broker {broker} killed", file=sys.stderr)
 
 
-@start.command()
-def start_command(broker: BrokerArgument, data: DataOption = DEFAULT_DATA) -> None:
+@command()
+def start(broker: BrokerArgument, data: DataOption = DEFAULT_DATA) -> None:
     """Start one broker again, with the configuration that it has."""
     started = LocalCluster(data).start_broker(broker)
     print("broker {} serves at {}:{}".format(broker, *started.address), file=sys.stderr)
 
 
-@stop.command()
-def stop_command(broker: BrokerArgument, data: DataOption = DEFAULT_DATA) -> None:
+@command()
+def stop(broker: BrokerArgument, data: DataOption = DEFAULT_DATA) -> None:
     """Stop one broker cleanly: it hands its partitions to the others first."""
     if not LocalCluster(data).broker(broker).stop():
         raise FatalError(f"broker {broker} is not running; start it with: odradek start --data {data} {broker}")
     print(f"broker {broker} stopped", file=sys.stderr)
 
 
-@cut.command()
-def cut_command(
+@command()
+def cut(
     broker: BrokerArgument,
     whom: Annotated[
-        list[CutFrom] | None, typer.Option("--from", help="From whom; may be repeated.", show_default="both")
+        list[CutFrom] | None, Option("--from", help="From whom; may be repeated.", show_default="both")
     ] = None,
     data: DataOption = DEFAULT_DATA,
 ) -> None:
@@ -134,8 +124,8 @@ def cut_command(
     print(f"broker {broker} is cut off; mend it with: odradek heal --data {data} {broker}", file=sys.stderr)
 
 
-@heal.command()
-def heal_command(broker: BrokerArgument, data: DataOption = DEFAULT_DATA) -> None:
+@command()
+def heal(broker: BrokerArgument, data: DataOption = DEFAULT_DATA) -> None:
     """Mend what `odradek cut` has cut."""
     LocalCluster(data).heal(broker)
     print(f"broker {broker} reaches everybody again", file=sys.stderr)
@@ -164,7 +154,7 @@ def _stopped_by_signals(cluster: LocalCluster) -> Iterator[None]:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         print("stopping", file=sys.stderr)
         cluster.stop()
-        raise typer.Exit(0) from None
+        raise Exit(0) from None
     except FatalError:
         if not ran_before:
             cluster.stop()

@@ -78,15 +78,16 @@ def write_lines(writer: LineWriter, paths: list[Path], rules: LineRules, *, prom
     """Of the files, or of standard input, where `prompt` is shown before each line."""
     total = sum(path.stat().st_size for path in paths) if paths else None
     # On a terminal the bar would draw over what is being typed.
-    with progress("writing", total, unit="bytes", hidden=not paths and sys.stdin.isatty()) as bar:
-        task = bar.task_ids[0]
+    with progress("writing", total, unit="bytes", hidden=not paths and sys.stdin.isatty()) as show:
+        done = 0
         for name, number, line in _lines(writer, paths, prompt):
             try:
                 writer.add(NewRecord(*parse_line(line, rules)))
             except LineError as error:
                 writer.flush()
                 raise FatalError(f"{name} line {number}: {error}; {writer.records} records were written") from None
-            bar.advance(task, len(line) + 1)
+            done += len(line) + 1
+            show(done)
         writer.flush()
 
 

@@ -2,38 +2,36 @@
 
 from typing import Annotated
 
-import typer
-
+from odradek.cli.grammar.declaration import Option
+from odradek.cli.grammar.noun import command
 from odradek.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption, Format, FormatOption, print_rows, size_as_text
 from odradek.cli.topic_selection import parse_numbers, select_topics
-from odradek.cli.usage import WrongUsage, examples
+from odradek.cli.usage import WrongUsage
 from odradek.cli.watch import watchable
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.log_dir_admin import LogDir, describe_log_dirs
-
-app = typer.Typer(add_completion=False)
 
 _DIRECTORY_COLUMNS = ("broker", "directory", "state", "replicas", "size", "volume", "free", "used")
 _REPLICA_COLUMNS = ("broker", "directory", "topic", "partition", "size", "lag", "future")
 
 
-@app.command(
-    epilog=examples(
+@command(
+    examples=[
         "odradek log-dirs",
         "odradek log-dirs --topic orders",
         "odradek log-dirs --broker 0,1 --replicas --format csv",
-    )
+    ]
 )
 @watchable
 def log_dirs(
     topic: Annotated[
         str | None,
-        typer.Option("--topic", help="Replicas of a topic, several with commas, or a regular expression."),
+        Option("--topic", help="Replicas of a topic, several with commas, or a regular expression."),
     ] = None,
     broker: Annotated[
-        str, typer.Option("--broker", "--broker-list", metavar="N,…", help="Of these brokers.", show_default="all")
+        str, Option("--broker, --broker-list", metavar="N,…", help="Of these brokers.", show_default="all")
     ] = "",
-    replicas: Annotated[bool, typer.Option("--replicas", help="Each replica, the largest first.")] = False,
+    replicas: Annotated[bool, Option("--replicas", help="Each replica, the largest first.")] = False,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:

@@ -6,59 +6,57 @@ module. Exit codes: 0 done, 1 failed, 2 used wrongly, 130 interrupted.
 
 import os
 import sys
-import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from odradek import __version__
 from odradek.base.errors import ConfigError, FatalError, KafkaError
+from odradek.cli.usage import Exit, WrongUsage
 
 
-class Command(NamedTuple):
+class Entry(NamedTuple):
     module: str
     attribute: str
     help: str
 
 
 COMMANDS = {
-    "up": Command("odradek.cli.lifecycle", "up", "start ZooKeeper and brokers on this machine"),
-    "down": Command("odradek.cli.lifecycle", "down", "stop what `up` started"),
-    "kill": Command("odradek.cli.lifecycle", "kill", "crash one broker, as kill -9 does"),
-    "start": Command("odradek.cli.lifecycle", "start", "start one broker again"),
-    "stop": Command("odradek.cli.lifecycle", "stop", "stop one broker cleanly"),
-    "cut": Command("odradek.cli.lifecycle", "cut", "cut one broker off the network, with --lab"),
-    "heal": Command("odradek.cli.lifecycle", "heal", "mend what was cut"),
-    "brokers": Command("odradek.cli.brokers", "app", "show who is in the cluster and who controls it"),
-    "cluster": Command("odradek.cli.cluster", "app", "how the cluster is, on one screen"),
-    "topics": Command("odradek.cli.topics", "app", "create, list, describe, alter and delete topics"),
-    "configs": Command("odradek.cli.configs", "app", "show and change settings of topics, brokers and clients"),
-    "quotas": Command("odradek.cli.quotas", "app", "show and change how much clients may do"),
-    "groups": Command("odradek.cli.groups", "app", "list, describe, reset and delete consumer groups"),
-    "produce": Command("odradek.cli.produce", "app", "write records from standard input or a file"),
-    "consume": Command("odradek.cli.consume", "app", "read records"),
-    "reassign": Command("odradek.cli.reassign", "app", "move replicas to other brokers"),
-    "elections": Command("odradek.cli.elections", "app", "elect leaders"),
-    "log-dirs": Command("odradek.cli.log_dirs", "app", "show the brokers' directories and what lies in them"),
-    "offsets": Command("odradek.cli.offsets", "app", "show where partitions begin and end"),
-    "dump-log": Command("odradek.cli.dump_log", "app", "show and check the files of a partition"),
-    "audit": Command("odradek.cli.audit", "app", "compare all replicas, file by file, as a Spark job"),
-    "perf": Command("odradek.cli.perf", "app", "measure producing and consuming"),
-    "recorder": Command("odradek.cli.recorder", "app", "what brokers saw and decided, and why"),
-    "console": Command("odradek.cli.console", "app", "see the cluster in the browser, and run it from there"),
-    "pipeline": Command("odradek.cli.pipeline", "app", "data pipelines on Spark: from topics to tables and back"),
-    "lab": Command("odradek.lab.command", "app", "experiments: rebalances, elections, and the benchmark"),
-    "completion": Command("odradek.cli.completion", "app", "print the script that makes a shell complete our commands"),
-    "demo": Command(
-        "odradek.demo.command", "app", "a cluster, a shop and a pipeline; a broker dies; the books are checked"
+    "up": Entry("odradek.cli.lifecycle", "up", "start ZooKeeper and brokers on this machine"),
+    "down": Entry("odradek.cli.lifecycle", "down", "stop what `up` started"),
+    "kill": Entry("odradek.cli.lifecycle", "kill", "crash one broker, as kill -9 does"),
+    "start": Entry("odradek.cli.lifecycle", "start", "start one broker again"),
+    "stop": Entry("odradek.cli.lifecycle", "stop", "stop one broker cleanly"),
+    "cut": Entry("odradek.cli.lifecycle", "cut", "cut one broker off the network, with --lab"),
+    "heal": Entry("odradek.cli.lifecycle", "heal", "mend what was cut"),
+    "brokers": Entry("odradek.cli.brokers", "brokers", "show who is in the cluster and who controls it"),
+    "cluster": Entry("odradek.cli.cluster", "cluster", "how the cluster is, on one screen"),
+    "topics": Entry("odradek.cli.topics", "app", "create, list, describe, alter and delete topics"),
+    "configs": Entry("odradek.cli.configs", "app", "show and change settings of topics, brokers and clients"),
+    "quotas": Entry("odradek.cli.quotas", "app", "show and change how much clients may do"),
+    "groups": Entry("odradek.cli.groups", "app", "list, describe, reset and delete consumer groups"),
+    "produce": Entry("odradek.cli.produce", "produce", "write records from standard input or a file"),
+    "consume": Entry("odradek.cli.consume", "consume", "read records"),
+    "reassign": Entry("odradek.cli.reassign", "app", "move replicas to other brokers"),
+    "elections": Entry("odradek.cli.elections", "elections", "elect leaders"),
+    "log-dirs": Entry("odradek.cli.log_dirs", "log_dirs", "show the brokers' directories and what lies in them"),
+    "offsets": Entry("odradek.cli.offsets", "offsets", "show where partitions begin and end"),
+    "dump-log": Entry("odradek.cli.dump_log", "dump_log", "show and check the files of a partition"),
+    "audit": Entry("odradek.cli.audit", "audit", "compare all replicas, file by file, as a Spark job"),
+    "perf": Entry("odradek.cli.perf", "app", "measure producing and consuming"),
+    "recorder": Entry("odradek.cli.recorder", "app", "what brokers saw and decided, and why"),
+    "console": Entry("odradek.cli.console", "console", "see the cluster in the browser, and run it from there"),
+    "pipeline": Entry("odradek.cli.pipeline", "app", "data pipelines on Spark: from topics to tables and back"),
+    "lab": Entry("odradek.lab.command", "app", "experiments: rebalances, elections, and the benchmark"),
+    "completion": Entry(
+        "odradek.cli.completion", "completion", "print the script that makes a shell complete our commands"
+    ),
+    "demo": Entry(
+        "odradek.demo.command", "demo", "a cluster, a shop and a pipeline; a broker dies; the books are checked"
     ),
 }
 _BROKER_USAGE = "usage: odradek broker SERVER.PROPERTIES [--override KEY=VALUE ...]"
-
-
-class UsageError(Exception):
-    """The command line can't be understood. The message says how it is meant."""
 
 
 def main() -> NoReturn:
@@ -68,7 +66,7 @@ def main() -> NoReturn:
 def run(arguments: Sequence[str]) -> int:
     try:
         return _dispatch(arguments)
-    except UsageError as error:
+    except WrongUsage as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
@@ -79,6 +77,8 @@ def run(arguments: Sequence[str]) -> int:
         return 1
     except Exception as error:
         if os.environ.get("ODRADEK_DEBUG"):
+            import traceback
+
             traceback.print_exc()
         print(f"error: {_one_line(error)}", file=sys.stderr)
         return 1
@@ -97,34 +97,24 @@ def _dispatch(arguments: Sequence[str]) -> int:
     if name.startswith("kafka-"):
         return _run_kafka_tool(name, rest)
     if name not in COMMANDS:
-        raise UsageError(f"there is no command {name!r}; `odradek --help` lists them")
+        raise WrongUsage(f"there is no command '{name}'{_like(name, COMMANDS)}")
     return _run_command(name, rest)
 
 
-def _run_command(name: str, arguments: Sequence[str]) -> int:
-    command = COMMANDS[name]
-    app: Callable[..., object] = getattr(import_module(command.module), command.attribute)
+def _run_command(name: str, words: Sequence[str]) -> int:
+    entry = COMMANDS[name]
+    command: Callable[[Sequence[str], str], int] = getattr(import_module(entry.module), entry.attribute)
     try:
-        code = app(args=list(arguments), prog_name=f"odradek {name}", standalone_mode=False)
-    except SystemExit as stop:
-        code = stop.code
-    except Exception as error:
-        # typer's own errors, and its ways to end a command, wherever the classes live in the typer that is installed
-        if isinstance(error.__cause__, KeyboardInterrupt):
-            raise error.__cause__ from None
-        if hasattr(error, "format_message") and error.format_message():
-            raise UsageError(f"{error.format_message()} (odradek {name} --help)") from error
-        if not hasattr(error, "exit_code"):
-            raise
-        code = error.exit_code
-    return code if isinstance(code, int) else 0
+        return command(words, f"odradek {name}")
+    except Exit as end:
+        return end.code
 
 
 def _run_kafka_tool(name: str, arguments: Sequence[str]) -> int:
     from odradek.cli.kafka.tool import TOOLS, run_tool
 
     if name not in TOOLS:
-        raise UsageError(f"there is no {name}; there are {', '.join(TOOLS)}")
+        raise WrongUsage(f"there is no {name}{_like(name, TOOLS)}")
     return run_tool(name, arguments)
 
 
@@ -151,14 +141,14 @@ def parse_broker_arguments(arguments: Sequence[str]) -> tuple[Path | None, dict[
             setting = argument.partition("=")[2] or (remaining.pop(0) if remaining else "")
             key, separator, value = setting.partition("=")
             if not key or not separator:
-                raise UsageError(f"--override takes KEY=VALUE, not {setting!r}\n{_BROKER_USAGE}")
+                raise WrongUsage(f"--override takes KEY=VALUE, not {setting!r}\n{_BROKER_USAGE}")
             overrides[key] = value
         elif argument.startswith("-") or path is not None:
-            raise UsageError(f"unexpected argument {argument!r}\n{_BROKER_USAGE}")
+            raise WrongUsage(f"unexpected argument {argument!r}\n{_BROKER_USAGE}")
         else:
             path = Path(argument)
     if path is None:
-        raise UsageError(f"which broker? Give its properties file\n{_BROKER_USAGE}")
+        raise WrongUsage(f"which broker? Give its properties file\n{_BROKER_USAGE}")
     return path, overrides
 
 
@@ -176,6 +166,12 @@ def _help() -> str:
         "`odradek COMMAND --help` tells more of each; `odradek --version` shows the version.",
     ]
     return "\n".join(lines)
+
+
+def _like(name: str, known: Iterable[str]) -> str:
+    from odradek.cli.grammar.parsing import like
+
+    return like(name, known) or f"; there are {', '.join(known)}"
 
 
 def _one_line(error: Exception) -> str:

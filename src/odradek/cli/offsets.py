@@ -2,38 +2,37 @@
 
 from typing import Annotated
 
-import typer
-
+from odradek.base.errors import FatalError
+from odradek.cli.grammar.declaration import Option
+from odradek.cli.grammar.noun import command
 from odradek.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption, Format, FormatOption, print_rows
 from odradek.cli.topic_selection import parse_numbers, select_topics
-from odradek.cli.usage import WrongUsage, examples
+from odradek.cli.usage import WrongUsage
 from odradek.cli.watch import watchable
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.partition_offsets import EARLIEST, LATEST, FoundOffset, list_offsets, parse_time
 from odradek.model.topology import TopicPartition
 
-app = typer.Typer(add_completion=False)
 
-
-@app.command(
-    epilog=examples(
+@command(
+    examples=[
         "odradek offsets --topic orders",
         "odradek offsets --topic orders --time earliest",
         "odradek offsets --topic 'log-.*' --partitions 0,1 --time 1700000000000 --format json",
-    )
+    ]
 )
 @watchable
 def offsets(
     topic: Annotated[
         str | None,
-        typer.Option("--topic", help="A topic, several with commas, or a regular expression.", show_default="all"),
+        Option("--topic", help="A topic, several with commas, or a regular expression.", show_default="all"),
     ] = None,
     partitions: Annotated[
-        str, typer.Option("--partitions", metavar="N,…", help="Only these partitions.", show_default="all")
+        str, Option("--partitions", metavar="N,…", help="Only these partitions.", show_default="all")
     ] = "",
     time: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--time",
             metavar="latest|earliest|max-timestamp|MS",
             help="The offset at this time: the first record that isn't older.",
@@ -41,7 +40,7 @@ def offsets(
         ),
     ] = None,
     exclude_internal_topics: Annotated[
-        bool, typer.Option("--exclude-internal-topics", help="Leave the cluster's own topics out.")
+        bool, Option("--exclude-internal-topics", help="Leave the cluster's own topics out.")
     ] = False,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
@@ -60,6 +59,8 @@ def offsets(
             for p in state.partitions
             if not wanted or p.partition in wanted
         ]
+        if wanted and not asked:
+            raise FatalError(f"no topic has partition {', '.join(map(str, sorted(wanted)))}")
         if timestamp is None:
             rows, columns = _range_rows(client, asked), ("topic", "partition", "earliest", "latest", "records")
         else:

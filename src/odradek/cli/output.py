@@ -7,18 +7,13 @@ carries data only. Colours and progress bars appear on a terminal only.
 import csv
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-import typer
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
-if TYPE_CHECKING:
-    from rich.progress import Progress  # few commands need it, and loading it takes a while
+from odradek.cli.colour import styled
+from odradek.cli.grammar.declaration import Option
 
 Row = Mapping[str, object]
 
@@ -31,44 +26,27 @@ class Format(StrEnum):
 
 BootstrapOption = Annotated[
     str,
-    typer.Option(
-        "--bootstrap-server",
-        "-b",
+    Option(
+        "--bootstrap-server, -b",
         metavar="HOST:PORT,…",
         envvar="ODRADEK_BOOTSTRAP_SERVER",
         help="Brokers to ask first; any one that answers is enough.",
     ),
 ]
-FormatOption = Annotated[Format, typer.Option("--format", help="A table for people, json or csv for programs.")]
+FormatOption = Annotated[Format, Option("--format", help="A table for people, json or csv for programs.")]
 DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
 
-# Rich folds cells at 80 columns where there's no terminal to ask; a file or a pipe has no such edge.
-_WIDTH_WITHOUT_TERMINAL = 10_000
-# It takes half a millisecond for a row; where there is nothing to fold, or far too much to look at, plain text does.
+# Folding takes half a millisecond for a row; where there is far too much to look at, plain text does.
 _FOLDED_ROWS_MAX = 200
-
-
-def data_console() -> Console:
-    """Standard output. Made anew for each use, so that it follows a redirected `sys.stdout`."""
-    return Console(file=sys.stdout, width=None if sys.stdout.isatty() else _WIDTH_WITHOUT_TERMINAL, highlight=False)
-
-
-def note_console() -> Console:
-    return Console(
-        file=sys.stderr,
-        width=None if sys.stderr.isatty() else _WIDTH_WITHOUT_TERMINAL,
-        highlight=False,
-        markup=False,
-    )
 
 
 def note(text: str) -> None:
     """One line about the work, kept out of the data."""
-    note_console().print(text)
+    print(text, file=sys.stderr)
 
 
 def warn(text: str) -> None:
-    note_console().print(Text.assemble(("warning: ", "yellow"), text))
+    note(styled("warning: ", "yellow", sys.stderr) + text)
 
 
 def print_json(value: object) -> None:
@@ -91,10 +69,8 @@ def print_rows(
         case Format.TABLE:
             if not rows and empty:
                 note(empty)
-            elif sys.stdout.isatty() and len(rows) <= _FOLDED_ROWS_MAX:
-                _print_titled(_table(rows, columns), title)
             else:
-                sys.stdout.write(_plain_table(rows, columns, title))
+                _print_table(rows, columns, title)
 
 
 def print_fields(fields: Row, output: Format, *, title: str = "") -> None:
@@ -105,30 +81,25 @@ def print_fields(fields: Row, output: Format, *, title: str = "") -> None:
         case Format.CSV:
             _print_csv([fields], list(fields))
         case Format.TABLE:
-            table = Table(box=None, show_header=False, pad_edge=False)
-            table.add_column(style="bold")
-            table.add_column()
+            width = max((len(name) for name in fields), default=0)
+            lines = [styled(title, "bold", sys.stdout)] if title else []
             for name, value in fields.items():
-                table.add_row(_heading(name), Text(cell(value)))
-            _print_titled(table, title)
+                lines.append(f"{styled(f'{_heading(name):<{width}}', 'bold', sys.stdout)} {cell(value)}".rstrip())
+            print("\n".join(lines))
 
 
-def progress(description: str, total: int | None, *, unit: str = "records", hidden: bool = False) -> "Progress":
-    """A started-by-`with` progress bar with one task; it draws nothing where standard error isn't a terminal."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+@contextmanager
+def progress(
+    description: str, total: int | None, *, unit: str = "records", hidden: bool = False
+) -> Iterator[Callable[[int], None]]:
+    """Gives a function to tell how much is done, which a bar shows where standard error is a terminal."""
+    if hidden or not sys.stderr.isatty():
+        yield lambda done: None
+        return
+    from odradek.cli.terminal import progress_bar
 
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn(unit),
-        TimeRemainingColumn(),
-        console=note_console(),
-        disable=hidden or not sys.stderr.isatty(),
-        transient=True,
-    )
-    bar.add_task(description, total=total)
-    return bar
+    with progress_bar(description, total, unit) as show:
+        yield show
 
 
 def cell(value: object) -> str:
@@ -177,33 +148,25 @@ def _csv_cell(value: object) -> str:
     return str(value) if isinstance(value, float) else cell(value)
 
 
-def _print_titled(table: Table, title: str) -> None:
-    console = data_console()
-    if title:  # rich would fold a title to the width of its table
-        console.print(Text(title, style="bold"))
-    console.print(table)
-
-
-def _plain_table(rows: Sequence[Row], columns: Sequence[str], title: str) -> str:
-    """The same without colours and folding: columns side by side, each as wide as its widest cell."""
-    cells = [[cell(row.get(column)) for row in rows] for column in columns]
+def _print_table(rows: Sequence[Row], columns: Sequence[str], title: str) -> None:
     headings = [_heading(column) for column in columns]
-    widths = [max([len(heading), *map(len, column)]) for heading, column in zip(headings, cells, strict=True)]
     numeric = [bool(rows) and all(_is_number(row.get(column)) for row in rows) for column in columns]
+    cells = [[cell(row.get(column)) for column in columns] for row in rows]
+    if sys.stdout.isatty() and len(rows) <= _FOLDED_ROWS_MAX:
+        from odradek.cli.terminal import print_folded
+
+        print_folded(headings, numeric, cells, title)
+    else:
+        sys.stdout.write(_plain_table(headings, numeric, cells, title))
+
+
+def _plain_table(headings: Sequence[str], numeric: Sequence[bool], rows: Sequence[Sequence[str]], title: str) -> str:
+    """Without colours and folding: columns side by side, each as wide as its widest cell."""
+    widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
     form = "   ".join(f"{{:{'>' if right else '<'}{width}}}" for width, right in zip(widths, numeric, strict=True))
     lines = [*([title] if title else []), form.format(*headings), "─" * (sum(widths) + 3 * (len(widths) - 1))]
-    lines += [form.format(*row) for row in zip(*cells, strict=True)]
+    lines += [form.format(*row) for row in rows]
     return "\n".join(line.rstrip() for line in lines) + "\n\n"
-
-
-def _table(rows: Sequence[Row], columns: Sequence[str]) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        numeric = bool(rows) and all(_is_number(row.get(column)) for row in rows)
-        table.add_column(_heading(column), justify="right" if numeric else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(cell(row.get(column))) for column in columns))
-    return table
 
 
 def _is_number(value: object) -> bool:

@@ -55,8 +55,10 @@ def read_plan(path: Path, group: str | None, option: str) -> dict[str, dict[Topi
 def _entries(path: Path, option: str) -> list[dict[str, Any]]:
     try:
         content = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise WrongUsage(f"{path} can't be read as JSON: {error}", option) from None
+    except OSError as error:
+        raise WrongUsage(f"{path} can't be read: {error.strerror}", option) from None
+    except ValueError as error:
+        raise WrongUsage(f"{path} is not JSON: {error}", option) from None
     entries = content.get("partitions") if isinstance(content, dict) else None
     if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
         raise WrongUsage(f'{path} has no list of "partitions"', option)

@@ -9,12 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, TextIO
 
-import typer
 from rich.console import Console
 
 from odradek.base.errors import FatalError
+from odradek.cli.grammar.declaration import Argument, Option
+from odradek.cli.grammar.noun import Noun
 from odradek.cli.output import DEFAULT_BOOTSTRAP, Format, FormatOption, note, print_json, print_rows
-from odradek.cli.usage import WrongUsage, examples
+from odradek.cli.usage import WrongUsage
 from odradek.pipeline.declaration import read_pipeline
 from odradek.pipeline.live_view import LiveView
 from odradek.pipeline.queries import plan
@@ -23,9 +24,7 @@ from odradek.pipeline.scaffold import init_project
 from odradek.pipeline.session import LOCAL, SparkTarget
 from odradek.pipeline.status import find_statuses, is_live, process_start, read_status
 
-app = typer.Typer(
-    add_completion=False, no_args_is_help=True, help="Data pipelines on Spark: from topics to tables and back."
-)
+app = Noun("Data pipelines on Spark: from topics to tables and back.")
 
 _STOP_SECONDS_MAX = 60.0
 _STATUS_COLUMNS = (
@@ -42,18 +41,16 @@ _STATUS_COLUMNS = (
     "group",
 )
 
-ProjectArgument = Annotated[Path, typer.Argument(metavar="[PROJECT]", help="The directory with pipeline.toml.")]
-MasterOption = Annotated[str, typer.Option("--master", help="Spark's master: local[N], spark://…, yarn, k8s://…")]
-RemoteOption = Annotated[str | None, typer.Option("--remote", help="A Spark Connect server: sc://HOST:PORT.")]
+ProjectArgument = Annotated[Path, Argument(metavar="PROJECT", help="The directory with pipeline.toml.")]
+MasterOption = Annotated[str, Option("--master", help="Spark's master: local[N], spark://…, yarn, k8s://…")]
+RemoteOption = Annotated[str | None, Option("--remote", help="A Spark Connect server: sc://HOST:PORT.")]
 
 
-@app.command(epilog=examples("odradek pipeline init shop", "cd shop && odradek pipeline run"))
+@app.verb(examples=["odradek pipeline init shop", "cd shop && odradek pipeline run"])
 def init(
-    name: Annotated[str, typer.Argument(help="Of the pipeline; its topics are named after it.")],
-    directory: Annotated[
-        Path | None, typer.Option("--directory", help="Where; by default a new one of that name.")
-    ] = None,
-    bootstrap_server: Annotated[str, typer.Option("--bootstrap-server", "-b")] = DEFAULT_BOOTSTRAP,
+    name: Annotated[str, Argument(help="Of the pipeline; its topics are named after it.")],
+    directory: Annotated[Path | None, Option("--directory", help="Where; by default a new one of that name.")] = None,
+    bootstrap_server: Annotated[str, Option("--bootstrap-server, -b")] = DEFAULT_BOOTSTRAP,
 ) -> None:
     """Write a small project that runs as it is."""
     target = directory or Path(name)
@@ -62,14 +59,14 @@ def init(
     note(f"next: read {target / 'README.md'}, or right away: odradek pipeline run {target}")
 
 
-@app.command("run", epilog=examples("odradek pipeline run", "odradek pipeline run shop --master spark://host:7077"))
+@app.verb("run", examples=["odradek pipeline run", "odradek pipeline run shop --master spark://host:7077"])
 def run_command(
     project: ProjectArgument = Path(),
     master: MasterOption = LOCAL,
     remote: RemoteOption = None,
-    once: Annotated[bool, typer.Option("--once", help="Read what is there, then end.")] = False,
+    once: Annotated[bool, Option("--once", help="Read what is there, then end.")] = False,
     metrics_port: Annotated[
-        int | None, typer.Option("--metrics-port", min=0, max=65535, help="Serve /metrics for Prometheus; 0: any port.")
+        int | None, Option("--metrics-port", min=0, max=65535, help="Serve /metrics for Prometheus; 0: any port.")
     ] = None,
 ) -> None:
     """Run the pipeline until it is stopped. It goes on where the last run ended."""
@@ -84,7 +81,7 @@ def run_command(
             run(pipeline, options, view.show, lambda text: console.print(text))
 
 
-@app.command("validate", epilog=examples("odradek pipeline validate", "odradek pipeline validate shop"))
+@app.verb("validate", examples=["odradek pipeline validate", "odradek pipeline validate shop"])
 def validate_command(
     project: ProjectArgument = Path(), master: MasterOption = LOCAL, remote: RemoteOption = None
 ) -> None:
@@ -103,9 +100,9 @@ def validate_command(
     note(f"pipeline {pipeline.name} is fine")
 
 
-@app.command(epilog=examples("odradek pipeline status", "odradek pipeline status ~/pipelines --format json"))
+@app.verb(examples=["odradek pipeline status", "odradek pipeline status ~/pipelines --format json"])
 def status(
-    directory: Annotated[Path, typer.Argument(help="A project, or a directory with projects below it.")] = Path(),
+    directory: Annotated[Path, Argument(help="A project, or a directory with projects below it.")] = Path(),
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Show the pipelines here and below, running or not, and how their queries get on."""
@@ -138,7 +135,7 @@ def status(
             note(f"{document['pipeline']}: {document['reason']}")
 
 
-@app.command(epilog=examples("odradek pipeline stop", "odradek pipeline stop shop"))
+@app.verb(examples=["odradek pipeline stop", "odradek pipeline stop shop"])
 def stop(project: ProjectArgument = Path()) -> None:
     """Stop a running pipeline, and wait until it has."""
     document = read_status(project.absolute())
@@ -154,21 +151,17 @@ def stop(project: ProjectArgument = Path()) -> None:
     note(f"pipeline {document['pipeline']} has stopped")
 
 
-@app.command(
-    epilog=examples(
+@app.verb(
+    examples=[
         "odradek pipeline replay --from-offset earliest",
         "odradek pipeline replay --from-offset shop.orders:0:1200,shop.orders:1:1180",
         "odradek pipeline replay --from-time 2026-01-31T12:00:00",
-    )
+    ]
 )
 def replay(
     project: ProjectArgument = Path(),
-    from_offset: Annotated[
-        str | None, typer.Option("--from-offset", help="earliest, N, or TOPIC:PARTITION:OFFSET,…")
-    ] = None,
-    from_time: Annotated[
-        str | None, typer.Option("--from-time", help="ISO time (UTC), or milliseconds since 1970.")
-    ] = None,
+    from_offset: Annotated[str | None, Option("--from-offset", help="earliest, N, or TOPIC:PARTITION:OFFSET,…")] = None,
+    from_time: Annotated[str | None, Option("--from-time", help="ISO time (UTC), or milliseconds since 1970.")] = None,
 ) -> None:
     """Go back: the next run computes again from there. Tables give up what comes after, topics get it again."""
     from odradek.pipeline.replay import replay as prepare

@@ -5,9 +5,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from odradek.base.errors import FatalError
+from odradek.cli.grammar.declaration import Argument, Option
+from odradek.cli.grammar.noun import command
 from odradek.cli.line_writer import LineWriter, write_lines
 from odradek.cli.name_values import parse_name_value_pairs
 from odradek.cli.output import (
@@ -19,12 +19,10 @@ from odradek.cli.output import (
     print_fields,
 )
 from odradek.cli.record_text import LineRules, unescape
-from odradek.cli.usage import WrongUsage, examples
+from odradek.cli.usage import WrongUsage
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.record_sender import ACKS_ALL, Headers, RecordSender
 from odradek.protocol.compression import Codec
-
-app = typer.Typer(add_completion=False)
 
 _KAFKA_PROPERTIES = ("parse.key", "key.separator", "parse.headers", "null.marker")
 
@@ -52,49 +50,49 @@ class Acks(StrEnum):
         return ACKS_ALL if self is Acks.ALL else int(self.value)
 
 
-AcksOption = Annotated[Acks, typer.Option("--acks", help="Who must have a record: nobody, its leader, the whole ISR.")]
+AcksOption = Annotated[Acks, Option("--acks", help="Who must have a record: nobody, its leader, the whole ISR.")]
 CompressionOption = Annotated[
-    Compression, typer.Option("--compression", "--compression-codec", help="How batches are compressed.")
+    Compression, Option("--compression, --compression-codec", help="How batches are compressed.")
 ]
 
 
-@app.command(
-    epilog=examples(
+@command(
+    examples=[
         "odradek produce --topic orders < orders.txt",
         "echo 'k1:hello' | odradek produce --topic orders --key-separator :",
         "odradek produce --topic orders --compression zstd --header source=import a.txt b.txt",
-    )
+    ]
 )
 def produce(
-    topic: Annotated[str, typer.Option("--topic", help="The topic, which must exist.")],
+    topic: Annotated[str, Option("--topic", help="The topic, which must exist.")],
     files: Annotated[
-        list[Path] | None, typer.Argument(help="Files with a record on each line.", show_default="standard input")
+        list[Path] | None, Argument(help="Files with a record on each line.", show_default="standard input")
     ] = None,
     key_separator: Annotated[
-        str | None, typer.Option("--key-separator", "-K", help=r"Ends the key in each line; \t is a tab.")
+        str | None, Option("--key-separator, -K", help=r"Ends the key in each line; \t is a tab.")
     ] = None,
     headers: Annotated[
-        bool, typer.Option("--headers", help="Each line begins with name:value,name:value and a tab.")
+        bool, Option("--headers", help="Each line begins with name:value,name:value and a tab.")
     ] = False,
     header: Annotated[
-        list[str] | None, typer.Option("--header", metavar="NAME=VALUE", help="A header of every record.")
+        list[str] | None, Option("--header", metavar="NAME=VALUE", help="A header of every record.")
     ] = None,
     null_marker: Annotated[
-        str | None, typer.Option("--null-marker", help="A key or value that is exactly this becomes null.")
+        str | None, Option("--null-marker", help="A key or value that is exactly this becomes null.")
     ] = None,
     partition: Annotated[
-        int | None, typer.Option("--partition", "-p", min=0, help="Where to write.", show_default="by key, or in turn")
+        int | None, Option("--partition, -p", min=0, help="Where to write.", show_default="by key, or in turn")
     ] = None,
     compression: CompressionOption = Compression.NONE,
     acks: AcksOption = Acks.ALL,
     idempotent: Annotated[
         bool | None,
-        typer.Option("--idempotent/--no-idempotent", help="Each record once.", show_default="with acks=all"),
+        Option("--idempotent/--no-idempotent", help="Each record once.", show_default="with acks=all"),
     ] = None,
-    batch_size: Annotated[int, typer.Option("--batch-size", min=1, help="Bytes to gather before sending.")] = 64 * 1024,
+    batch_size: Annotated[int, Option("--batch-size", min=1, help="Bytes to gather before sending.")] = 64 * 1024,
     properties: Annotated[
         list[str] | None,
-        typer.Option("--property", metavar="KEY=VALUE", help=f"As Kafka's tool: {', '.join(_KAFKA_PROPERTIES)}."),
+        Option("--property", metavar="KEY=VALUE", help=f"As Kafka's tool: {', '.join(_KAFKA_PROPERTIES)}."),
     ] = None,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,

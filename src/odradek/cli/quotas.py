@@ -1,57 +1,68 @@
 """`odradek quotas`: how much users, clients and addresses may do."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated
 
-import typer
-
+from odradek.cli.grammar.declaration import Option
+from odradek.cli.grammar.noun import Noun
 from odradek.cli.name_values import parse_name_value_pairs
 from odradek.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption, Format, FormatOption, print_rows
-from odradek.cli.usage import WrongUsage, examples
-from odradek.cli.verbs import VerbGroup
+from odradek.cli.usage import WrongUsage
 from odradek.cli.watch import watchable
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.quota_admin import alter_quotas, describe_quotas
 
-app = typer.Typer(
-    cls=VerbGroup,
-    no_args_is_help=True,
-    add_completion=False,
-    help="Show and change quotas: producer_byte_rate, consumer_byte_rate, request_percentage and "
+app = Noun(
+    "Show and change quotas: producer_byte_rate, consumer_byte_rate, request_percentage and "
     "controller_mutation_rate of users and clients, connection_creation_rate of addresses.",
-    epilog=examples(
+    examples=[
         "odradek quotas describe",
         "odradek quotas alter --client app --set producer_byte_rate=1048576",
         "odradek quotas alter --user-default --client app --set request_percentage=50",
         "odradek quotas alter --client app --delete producer_byte_rate",
-    ),
+    ],
 )
 
-User = Annotated[str | None, typer.Option("--user", help="Of this user.", show_default=False)]
-UserDefault = Annotated[bool, typer.Option("--user-default", "--user-defaults", help="Of users without their own.")]
-Client = Annotated[str | None, typer.Option("--client", help="Of this client id.", show_default=False)]
-ClientDefault = Annotated[
-    bool, typer.Option("--client-default", "--client-defaults", help="Of client ids without their own.")
-]
-Ip = Annotated[str | None, typer.Option("--ip", help="Of this address.", show_default=False)]
-IpDefault = Annotated[bool, typer.Option("--ip-default", "--ip-defaults", help="Of addresses without their own.")]
 _COLUMNS = ("entity", "quota", "value")
 
 
-@app.command()
+@dataclass(frozen=True, slots=True)
+class Whose:
+    user: Annotated[str | None, Option("--user", help="Of this user.", show_default=False)] = None
+    user_default: Annotated[bool, Option("--user-default, --user-defaults", help="Of users without their own.")] = False
+    client_id: Annotated[str | None, Option("--client", help="Of this client id.", show_default=False)] = None
+    client_default: Annotated[
+        bool, Option("--client-default, --client-defaults", help="Of client ids without their own.")
+    ] = False
+    ip: Annotated[str | None, Option("--ip", help="Of this address.", show_default=False)] = None
+    ip_default: Annotated[bool, Option("--ip-default, --ip-defaults", help="Of addresses without their own.")] = False
+
+    def entity(self) -> dict[str, str | None]:
+        entity: dict[str, str | None] = {}
+        for kind, name, default in (
+            ("user", self.user, self.user_default),
+            ("client-id", self.client_id, self.client_default),
+            ("ip", self.ip, self.ip_default),
+        ):
+            if name is not None and default:
+                raise WrongUsage(f"give the name of one {kind} or the default, not both")
+            if name is not None or default:
+                entity[kind] = name
+        if "ip" in entity and len(entity) > 1:
+            raise WrongUsage("an address stands alone: leave --user and --client out")
+        return entity
+
+
+@app.verb()
 @watchable
 def describe(
-    user: User = None,
-    user_default: UserDefault = False,
-    client_id: Client = None,
-    client_default: ClientDefault = False,
-    ip: Ip = None,
-    ip_default: IpDefault = False,
+    whose: Whose,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Show quotas: of whom is named, or all."""
-    entity = _entity(user, user_default, client_id, client_default, ip, ip_default)
+    entity = whose.entity()
     with ClusterClient(bootstrap_server) as client:
         found = describe_quotas(client, entity, strict=bool(entity))
     rows = [
@@ -62,24 +73,17 @@ def describe(
     print_rows(rows, _COLUMNS, output, empty="there are no quotas")
 
 
-@app.command()
+@app.verb()
 def alter(
-    user: User = None,
-    user_default: UserDefault = False,
-    client_id: Client = None,
-    client_default: ClientDefault = False,
-    ip: Ip = None,
-    ip_default: IpDefault = False,
-    changes: Annotated[
-        list[str] | None, typer.Option("--set", metavar="QUOTA=NUMBER", help="May be given again.")
-    ] = None,
-    deletions: Annotated[list[str] | None, typer.Option("--delete", metavar="QUOTA", help="No limit any more.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Let the cluster check it, change nothing.")] = False,
+    whose: Whose,
+    changes: Annotated[list[str] | None, Option("--set", metavar="QUOTA=NUMBER", help="May be given again.")] = None,
+    deletions: Annotated[list[str] | None, Option("--delete", metavar="QUOTA", help="No limit any more.")] = None,
+    dry_run: Annotated[bool, Option("--dry-run", help="Let the cluster check it, change nothing.")] = False,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Set quotas or take them away."""
-    entity = _entity(user, user_default, client_id, client_default, ip, ip_default)
+    entity = whose.entity()
     if not entity:
         raise WrongUsage(
             "of whom? Give --user, --client or --ip, or one of --user-default, --client-default, --ip-default"
@@ -109,21 +113,3 @@ def parse_quotas(values: Mapping[str, str]) -> dict[str, float]:
         except ValueError:
             raise WrongUsage(f"{key}={value}: a quota is a number", "--set") from None
     return numbers
-
-
-def _entity(
-    user: str | None, user_default: bool, client_id: str | None, client_default: bool, ip: str | None, ip_default: bool
-) -> dict[str, str | None]:
-    entity: dict[str, str | None] = {}
-    for kind, name, default in (
-        ("user", user, user_default),
-        ("client-id", client_id, client_default),
-        ("ip", ip, ip_default),
-    ):
-        if name is not None and default:
-            raise WrongUsage(f"give the name of one {kind} or the default, not both")
-        if name is not None or default:
-            entity[kind] = name
-    if "ip" in entity and len(entity) > 1:
-        raise WrongUsage("an address stands alone: leave --user and --client out")
-    return entity

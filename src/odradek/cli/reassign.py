@@ -3,47 +3,42 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from odradek.base.errors import ErrorCode
 from odradek.cli import reassign_plan, reassign_run
+from odradek.cli.grammar.declaration import Option
+from odradek.cli.grammar.noun import Noun
 from odradek.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption, Format, FormatOption, print_json, print_rows
 from odradek.cli.partition_files import read_assignments
-from odradek.cli.usage import examples
-from odradek.cli.verbs import VerbGroup
+from odradek.cli.usage import Exit
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.reassignments import alter_reassignments, ongoing_reassignments
 from odradek.model.topology import TopicPartition
 
-app = typer.Typer(cls=VerbGroup, add_completion=False, no_args_is_help=True)
-
-PlanOption = Annotated[
-    Path,
-    typer.Option("--reassignment-json-file", metavar="FILE", help="Partitions with their replicas, as Kafka's tool."),
-]
-_PLAN = "--reassignment-json-file"
-_OUTCOMES = ("topic", "partition", "outcome", "reason")
-
-
-@app.callback(
-    epilog=examples(
+app = Noun(
+    "Move replicas to other brokers: plan, run, status, cancel, undo; and the verbs of Kafka's tool.",
+    examples=[
         "odradek reassign plan --drain 2 --out plan.json",
         "odradek reassign plan --brokers 0,1,2,3 --balance leaders --throttle 20MB --out plan.json",
         "odradek reassign run plan.json --throttle 20MB",
         "odradek reassign status",
         "odradek reassign undo",
         "odradek reassign execute --reassignment-json-file plan.json",
-    )
+    ],
 )
-def main() -> None:
-    """Move replicas to other brokers: plan, run, status, cancel, undo; and the verbs of Kafka's tool."""
+
+PlanOption = Annotated[
+    Path,
+    Option("--reassignment-json-file", metavar="FILE", help="Partitions with their replicas, as Kafka's tool."),
+]
+_PLAN = "--reassignment-json-file"
+_OUTCOMES = ("topic", "partition", "outcome", "reason")
 
 
 for verb in (reassign_plan.plan, reassign_run.run, reassign_run.status, reassign_run.undo):
-    app.command()(verb)
+    app.verb()(verb)
 
 
-@app.command()
+@app.verb()
 def execute(
     reassignment_json_file: PlanOption,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
@@ -57,10 +52,10 @@ def execute(
         _report(alter_reassignments(client, dict(plan)), "begun", output)
 
 
-@app.command()
+@app.verb()
 def cancel(
     reassignment_json_file: Annotated[
-        Path | None, typer.Option(_PLAN, metavar="FILE", help="These partitions'.", show_default="the last run's")
+        Path | None, Option(_PLAN, metavar="FILE", help="These partitions'.", show_default="the last run's")
     ] = None,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
@@ -74,7 +69,7 @@ def cancel(
         _report(alter_reassignments(client, dict.fromkeys(plan)), "cancelled", output)
 
 
-@app.command("list")
+@app.verb("list")
 def list_moves(bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP, output: FormatOption = Format.TABLE) -> None:
     """Show the moves that are under way."""
     with ClusterClient(bootstrap_server) as client:
@@ -92,7 +87,7 @@ def list_moves(bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP, output: Fo
     print_rows(rows, ("topic", "partition", "replicas", "adding", "removing"), output, empty="nothing is being moved")
 
 
-@app.command()
+@app.verb()
 def verify(
     reassignment_json_file: PlanOption,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
@@ -108,7 +103,7 @@ def verify(
     ]
     print_rows(rows, ("topic", "partition", "outcome"), output)
     if any(row["outcome"] != "completed" for row in rows):
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def _progress(wanted: list[int], now: list[int] | None, is_moving: bool) -> str:
@@ -145,4 +140,4 @@ def _report(answers: dict[TopicPartition, tuple[ErrorCode, str | None]], done: s
     ]
     print_rows(rows, _OUTCOMES, output)
     if any(code for code, _ in answers.values()):
-        raise typer.Exit(1)
+        raise Exit(1)

@@ -4,7 +4,8 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from odradek.cli.output import data_console, size_as_text
+from odradek.cli.output import size_as_text
+from odradek.cli.terminal import data_console
 from odradek.reassign.forecast import BrokerForecast, Forecast, Gravity, Move
 
 _ROWS_MAX = 40

@@ -5,9 +5,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from odradek.base.errors import FatalError
+from odradek.cli.grammar.declaration import Option
 from odradek.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption, Format, FormatOption, note, print_json, print_rows
 from odradek.cli.reassign_picture import print_forecast
 from odradek.cli.topic_selection import parse_numbers, select_topics
@@ -21,9 +20,7 @@ from odradek.reassign.reading import read_view
 
 ThrottleOption = Annotated[
     str,
-    typer.Option(
-        "--throttle", metavar="BYTES", help="A second, for each broker, as in 50MB or 500KB; none lifts the limit."
-    ),
+    Option("--throttle", metavar="BYTES", help="A second, for each broker, as in 50MB or 500KB; none lifts the limit."),
 ]
 DEFAULT_THROTTLE = "50MB"
 _UNITS = {"": 1, "B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
@@ -32,30 +29,30 @@ _UNITS = {"": 1, "B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
 def plan(
     brokers: Annotated[
         str | None,
-        typer.Option(metavar="0,1,2", help="Spread over these brokers, and no others.", show_default=False),
+        Option("--brokers", metavar="0,1,2", help="Spread over these brokers, and no others.", show_default=False),
     ] = None,
     add: Annotated[
         str | None,
-        typer.Option(metavar="3", help="Give these new brokers their share.", show_default=False),
+        Option("--add", metavar="3", help="Give these new brokers their share.", show_default=False),
     ] = None,
     drain: Annotated[
-        str | None, typer.Option(metavar="2", help="Take everything off these brokers.", show_default=False)
+        str | None, Option("--drain", metavar="2", help="Take everything off these brokers.", show_default=False)
     ] = None,
     replication_factor: Annotated[
-        int | None, typer.Option("--replication-factor", min=1, help="For every partition.", show_default=False)
+        int | None, Option("--replication-factor", min=1, help="For every partition.", show_default=False)
     ] = None,
     balance: Annotated[
         list[Balance] | None,
-        typer.Option(help="What shall be the same on all brokers; may be repeated.", show_default=False),
+        Option("--balance", help="What shall be the same on all brokers; may be repeated.", show_default=False),
     ] = None,
     topics: Annotated[
         str | None,
-        typer.Option(
-            "--topics", "--topic", metavar="NAMES", help="Only these; a regular expression too.", show_default=False
-        ),
+        Option("--topics, --topic", metavar="NAMES", help="Only these; a regular expression too.", show_default=False),
     ] = None,
     throttle: ThrottleOption = DEFAULT_THROTTLE,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Where the plan goes.", show_default=False)] = None,
+    out: Annotated[
+        Path | None, Option("--out", metavar="FILE", help="Where the plan goes.", show_default=False)
+    ] = None,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:

@@ -7,22 +7,19 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any
 
-import typer
-from rich.progress import BarColumn, TextColumn
-from rich.progress import Progress as Bar
-
 from odradek.base.errors import FatalError
+from odradek.cli.grammar.declaration import Argument, Option
 from odradek.cli.output import (
     DEFAULT_BOOTSTRAP,
     BootstrapOption,
     Format,
     FormatOption,
     note,
-    note_console,
     print_fields,
     print_rows,
     size_as_text,
@@ -30,7 +27,7 @@ from odradek.cli.output import (
 )
 from odradek.cli.reassign_picture import duration, summary
 from odradek.cli.reassign_plan import DEFAULT_THROTTLE, ThrottleOption, parse_throttle
-from odradek.cli.usage import WrongUsage
+from odradek.cli.usage import Exit, WrongUsage
 from odradek.client.cluster_client import ClusterClient
 from odradek.reassign.admin import Unreachable, WireAdmin
 from odradek.reassign.checks import problems_of
@@ -42,36 +39,40 @@ from odradek.reassign.reading import cluster_id, read_view
 from odradek.reassign.run import Outcome, Progress, Run, RunOptions, ThrottleRefused, cancel_moves
 from odradek.reassign.throttles import Settings
 
-AtOnceOption = Annotated[
-    int, typer.Option("--at-once", min=1, help="How many partitions may be on their way at the same time.")
-]
-DeadBrokerOption = Annotated[
-    int,
-    typer.Option(
-        "--dead-broker-seconds", min=1, help="How long a move waits for a dead broker before it is cancelled."
-    ),
-]
 _CLIENT_TIMEOUT_MS = 10_000
 _PROBLEMS_SHOWN = 3
 
 
+@dataclass(frozen=True, slots=True)
+class Pace:
+    throttle: ThrottleOption = DEFAULT_THROTTLE
+    at_once: Annotated[
+        int, Option("--at-once", min=1, help="How many partitions may be on their way at the same time.")
+    ] = 10
+    dead_broker_seconds: Annotated[
+        int,
+        Option("--dead-broker-seconds", min=1, help="How long a move waits for a dead broker before it is cancelled."),
+    ] = 60
+
+    def options(self) -> RunOptions:
+        return RunOptions(parse_throttle(self.throttle), self.at_once, self.dead_broker_seconds * 1000)
+
+
 def run(
+    pace: Pace,
     plan: Annotated[
         Path | None,
-        typer.Argument(
+        Argument(
             metavar="PLAN.json",
             help="As `plan` or Kafka's tool writes it. Without: go on with what was killed.",
             show_default=False,
         ),
     ] = None,
-    throttle: ThrottleOption = DEFAULT_THROTTLE,
-    at_once: AtOnceOption = 10,
-    dead_broker_seconds: DeadBrokerOption = 60,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Carry out a plan: throttled, a few at a time, followed to the end. Ctrl-C cancels what is under way."""
-    options = RunOptions(parse_throttle(throttle), at_once, dead_broker_seconds * 1000)
+    options = pace.options()
     wanted = None if plan is None else _read_plan(plan)
     with _cluster(bootstrap_server) as (client, admin, journals):
         left = _clear_and_tell(journals, admin)
@@ -91,17 +92,15 @@ def run(
 
 
 def undo(
+    pace: Pace,
     run_id: Annotated[
-        str | None, typer.Argument(metavar="RUN", help="Which one; `status` names them.", show_default="the last")
+        str | None, Argument(metavar="RUN", help="Which one; `status` names them.", show_default="the last")
     ] = None,
-    throttle: ThrottleOption = DEFAULT_THROTTLE,
-    at_once: AtOnceOption = 10,
-    dead_broker_seconds: DeadBrokerOption = 60,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Bring the partitions of a run back to where they were before it."""
-    options = RunOptions(parse_throttle(throttle), at_once, dead_broker_seconds * 1000)
+    options = pace.options()
     with _cluster(bootstrap_server) as (client, admin, journals):
         if any(item.under_way for item in _clear_and_tell(journals, admin)):
             raise FatalError("moves of an interrupted run are under way; give them up with: odradek reassign cancel")
@@ -121,7 +120,7 @@ def undo(
 
 def status(
     clear_throttles: Annotated[
-        bool, typer.Option("--clear-throttles", help="Also those that no run of ours has set.")
+        bool, Option("--clear-throttles", help="Also those that no run of ours has set.")
     ] = False,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
@@ -159,7 +158,7 @@ def cancel_last_run(bootstrap_server: str, output: Format) -> None:
     rows = [{"topic": tp.topic, "partition": tp.partition, "outcome": refused.get(tp, "cancelled")} for tp in under_way]
     print_rows(rows, ("topic", "partition", "outcome"), output, empty="nothing of the last run is under way")
     if refused:
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 # --- carrying out ------------------------------------------------------------------------------------------------
@@ -213,7 +212,9 @@ def _cluster(bootstrap_server: str) -> Iterator[tuple[ClusterClient, WireAdmin, 
 def _read_plan(path: Path) -> Plan:
     try:
         return Plan.from_text(path.read_text())
-    except (OSError, UnicodeDecodeError, PlanError) as error:
+    except OSError as error:
+        raise WrongUsage(f"{path} can't be read: {error.strerror}") from None
+    except (UnicodeDecodeError, PlanError) as error:
         raise WrongUsage(f"{path}: {error}") from None
 
 
@@ -252,6 +253,11 @@ def _clear_foreign(admin: WireAdmin, throttles: Settings) -> None:
 @contextmanager
 def _progress() -> Iterator[Callable[[Progress], None]]:
     """A bar on a terminal; elsewhere a line when a partition is done."""
+    from rich.progress import BarColumn, TextColumn
+    from rich.progress import Progress as Bar
+
+    from odradek.cli.terminal import note_console
+
     bar = Bar(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -300,7 +306,7 @@ def _report(outcome: Outcome, output: Format) -> None:
     elif output is Format.TABLE:
         note(f"{outcome.how}; throttles are cleared")
     if outcome.how != "completed":
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def _told(record: RunRecord) -> dict[str, Any]:

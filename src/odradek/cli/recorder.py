@@ -7,12 +7,14 @@ from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.text import Text
 
 from odradek.base.errors import ErrorCode, FatalError, KafkaError
-from odradek.cli.output import Format, FormatOption, data_console, note, print_json, print_rows
-from odradek.cli.usage import WrongUsage, examples
+from odradek.cli.grammar.declaration import Argument, Option
+from odradek.cli.grammar.noun import Noun
+from odradek.cli.output import Format, FormatOption, note, print_json, print_rows
+from odradek.cli.terminal import data_console
+from odradek.cli.usage import WrongUsage
 from odradek.model.topology import TopicPartition
 from odradek.recorder.entry import Entry, Kind
 from odradek.recorder.journals import find_journals, read_journals
@@ -20,11 +22,20 @@ from odradek.recorder.picture import PartitionPicture, Picture
 from odradek.recorder.rebalances import Rebalances
 from odradek.recorder.why import Change, changes_of, is_about
 
-app = typer.Typer(add_completion=False, no_args_is_help=True)
+app = Noun(
+    "Read the flight recorder: what brokers saw and decided, in order and with causes.",
+    examples=[
+        "odradek recorder show --data odradek-data --limit 50",
+        "odradek recorder why orders-2 --data odradek-data",
+        "odradek recorder rebalances shop --data odradek-data",
+        "odradek recorder replay --at 2026-11-17T02:10:05 --data odradek-data",
+        "odradek recorder show --data broker-0.journal --data broker-1.journal --format json",
+    ],
+)
 
 DataOption = Annotated[
     list[Path] | None,
-    typer.Option(
+    Option(
         "--data",
         metavar="DIR",
         help="The directory of `odradek up`, a broker's log directory or copied journal files; may be repeated.",
@@ -33,37 +44,24 @@ DataOption = Annotated[
 ]
 AtOption = Annotated[
     str | None,
-    typer.Option("--at", metavar="TIME", help="2026-11-17T02:10:05.123 (UTC) or milliseconds.", show_default=False),
+    Option("--at", metavar="TIME", help="2026-11-17T02:10:05.123 (UTC) or milliseconds.", show_default=False),
 ]
 _DEFAULT_DATA = Path("odradek-data")
 _QUIET = frozenset({Kind.READ, Kind.WATCH, Kind.PICTURE, Kind.ANSWER, Kind.LATER})
 _TOLD_MAX = 12
 
 
-@app.callback(
-    epilog=examples(
-        "odradek recorder show --data odradek-data --limit 50",
-        "odradek recorder why orders-2 --data odradek-data",
-        "odradek recorder rebalances shop --data odradek-data",
-        "odradek recorder replay --at 2026-11-17T02:10:05 --data odradek-data",
-        "odradek recorder show --data broker-0.journal --data broker-1.journal --format json",
-    )
-)
-def main() -> None:
-    """Read the flight recorder: what brokers saw and decided, in order and with causes."""
-
-
-@app.command()
+@app.verb()
 def show(
     data: DataOption = None,
-    broker: Annotated[int | None, typer.Option("--broker", help="Of this broker only.", show_default=False)] = None,
+    broker: Annotated[int | None, Option("--broker", help="Of this broker only.", show_default=False)] = None,
     kind: Annotated[
-        list[Kind] | None, typer.Option("--kind", help="Of these kinds; may be repeated.", show_default=False)
+        list[Kind] | None, Option("--kind", help="Of these kinds; may be repeated.", show_default=False)
     ] = None,
-    since: Annotated[str | None, typer.Option("--since", metavar="TIME", show_default=False)] = None,
-    until: Annotated[str | None, typer.Option("--until", metavar="TIME", show_default=False)] = None,
-    limit: Annotated[int, typer.Option("--limit", min=0, help="The last so many entries; 0: all.")] = 200,
-    everything: Annotated[bool, typer.Option("--all", help="Reads, watches and answers too.")] = False,
+    since: Annotated[str | None, Option("--since", metavar="TIME", show_default=False)] = None,
+    until: Annotated[str | None, Option("--until", metavar="TIME", show_default=False)] = None,
+    limit: Annotated[int, Option("--limit", min=0, help="The last so many entries; 0: all.")] = 200,
+    everything: Annotated[bool, Option("--all", help="Reads, watches and answers too.")] = False,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Show the entries of all journals as one story."""
@@ -104,12 +102,12 @@ def show(
     print_rows(rows, columns, output, empty="the journals have nothing of that")
 
 
-@app.command()
+@app.verb()
 def why(
-    partition: Annotated[str, typer.Argument(metavar="TOPIC-PARTITION")],
+    partition: Annotated[str, Argument(metavar="TOPIC-PARTITION")],
     data: DataOption = None,
     at: AtOption = None,
-    leaders: Annotated[bool, typer.Option("--leaders", help="Only changes of the leader.")] = False,
+    leaders: Annotated[bool, Option("--leaders", help="Only changes of the leader.")] = False,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Tell who leads a partition, or led it at a moment, and why its leader and ISR changed until then."""
@@ -130,11 +128,11 @@ def why(
     print_rows(rows, tuple(name for name in rows[0] if name != "chain"), output)
 
 
-@app.command()
+@app.verb()
 def replay(
     data: DataOption = None,
     at: AtOption = None,
-    topic: Annotated[str | None, typer.Option("--topic", help="Of this topic.", show_default=False)] = None,
+    topic: Annotated[str | None, Option("--topic", help="Of this topic.", show_default=False)] = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Rebuild what the controller knew at a moment: who controlled, who lived, who led and followed."""
@@ -165,9 +163,9 @@ def replay(
     print_rows(rows, ("topic", "partition", "leader", "leader_epoch", "isr", "replicas", "since"), output)
 
 
-@app.command()
+@app.verb()
 def rebalances(
-    group: Annotated[str, typer.Argument(metavar="GROUP")],
+    group: Annotated[str, Argument(metavar="GROUP")],
     data: DataOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:

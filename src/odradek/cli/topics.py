@@ -5,9 +5,9 @@ Each verb is a word (`odradek topics create orders`) or, as in Kafka's tool, an 
 
 from typing import Annotated
 
-import typer
-
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.cli.grammar.declaration import Argument, Option
+from odradek.cli.grammar.noun import Noun
 from odradek.cli.name_values import parse_name_value_pairs
 from odradek.cli.output import (
     DEFAULT_BOOTSTRAP,
@@ -15,13 +15,11 @@ from odradek.cli.output import (
     Format,
     FormatOption,
     cell,
-    data_console,
     print_json,
     print_rows,
 )
 from odradek.cli.topic_selection import parse_numbers, parse_replica_assignment, partitions_of, select_topics
-from odradek.cli.usage import WrongUsage, examples
-from odradek.cli.verbs import VerbGroup
+from odradek.cli.usage import Exit, WrongUsage
 from odradek.cli.watch import watchable
 from odradek.client.cluster_client import ClusterClient, TopicState
 from odradek.client.record_deletion import HIGH_WATERMARK, delete_records
@@ -35,43 +33,38 @@ from odradek.client.topic_admin import (
 )
 from odradek.model.uuid_text import uuid_to_text
 
-app = typer.Typer(
-    cls=VerbGroup,
-    no_args_is_help=True,
-    add_completion=False,
-    help="List, describe, create, alter and delete topics.",
-    epilog=examples(
+app = Noun(
+    "List, describe, create, alter and delete topics.",
+    examples=[
         "odradek topics create orders --partitions 3 --config retention.ms=3600000",
         "odradek topics describe orders",
         "odradek topics delete-records orders --before 1000",
         "odradek topics --list --exclude-internal --format json",
-    ),
+    ],
 )
 
 _PARTITION_COLUMNS = ("topic", "partition", "leader", "replicas", "isr", "offline_replicas")
 
-Name = Annotated[
-    str | None, typer.Argument(metavar="TOPIC", help="The topic; the same as --topic.", show_default=False)
-]
-NameOption = Annotated[str | None, typer.Option("--topic", metavar="TOPIC", help="The topic.", show_default=False)]
+Name = Annotated[str | None, Argument(metavar="TOPIC", help="The topic; the same as --topic.", show_default=False)]
+NameOption = Annotated[str | None, Option("--topic", metavar="TOPIC", help="The topic.", show_default=False)]
 PatternOption = Annotated[
     str | None,
-    typer.Option("--topic", help="A topic, several with commas, or a regular expression.", show_default=False),
+    Option("--topic", help="A topic, several with commas, or a regular expression.", show_default=False),
 ]
 Assignment = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--replica-assignment",
         metavar="0:1,1:2,…",
         help="The brokers of each partition in order, the preferred leader first.",
         show_default=False,
     ),
 ]
-IfExists = Annotated[bool, typer.Option("--if-exists", help="Do nothing if there's no such topic.")]
-ExcludeInternal = Annotated[bool, typer.Option("--exclude-internal", help="Leave the cluster's own topics out.")]
+IfExists = Annotated[bool, Option("--if-exists", help="Do nothing if there's no such topic.")]
+ExcludeInternal = Annotated[bool, Option("--exclude-internal", help="Leave the cluster's own topics out.")]
 
 
-@app.command("list")
+@app.verb("list")
 @watchable
 def list_topics(
     name: Name = None,
@@ -97,25 +90,25 @@ def list_topics(
     print_rows(rows, columns, output, empty="there are no topics; make one with: odradek topics create NAME")
 
 
-@app.command()
+@app.verb()
 @watchable
 def describe(
     name: Name = None,
     topic: PatternOption = None,
     under_replicated_partitions: Annotated[
-        bool, typer.Option("--under-replicated-partitions", help="Only partitions with a replica out of sync.")
+        bool, Option("--under-replicated-partitions", help="Only partitions with a replica out of sync.")
     ] = False,
     unavailable_partitions: Annotated[
-        bool, typer.Option("--unavailable-partitions", help="Only partitions without a leader.")
+        bool, Option("--unavailable-partitions", help="Only partitions without a leader.")
     ] = False,
     under_min_isr_partitions: Annotated[
-        bool, typer.Option("--under-min-isr-partitions", help="Only partitions with too few replicas in sync.")
+        bool, Option("--under-min-isr-partitions", help="Only partitions with too few replicas in sync.")
     ] = False,
     at_min_isr_partitions: Annotated[
-        bool, typer.Option("--at-min-isr-partitions", help="Only partitions with just enough replicas in sync.")
+        bool, Option("--at-min-isr-partitions", help="Only partitions with just enough replicas in sync.")
     ] = False,
     topics_with_overrides: Annotated[
-        bool, typer.Option("--topics-with-overrides", help="Only topics with configs of their own, without partitions.")
+        bool, Option("--topics-with-overrides", help="Only topics with configs of their own, without partitions.")
     ] = False,
     exclude_internal: ExcludeInternal = False,
     if_exists: IfExists = False,
@@ -146,27 +139,25 @@ def describe(
     _print_described(described, output)
 
 
-@app.command()
+@app.verb()
 def create(
     name: Name = None,
     topic: NameOption = None,
     partitions: Annotated[
-        int, typer.Option("--partitions", help="How many.", show_default="the cluster's num.partitions")
+        int, Option("--partitions", help="How many.", show_default="the cluster's num.partitions")
     ] = CLUSTER_DEFAULT,
     replication_factor: Annotated[
         int,
-        typer.Option(
+        Option(
             "--replication-factor", help="Replicas of each.", show_default="the cluster's default.replication.factor"
         ),
     ] = CLUSTER_DEFAULT,
     config: Annotated[
         list[str] | None,
-        typer.Option("--config", metavar="KEY=VALUE", help="A config of the topic; may be given several times."),
+        Option("--config", metavar="KEY=VALUE", help="A config of the topic; may be given several times."),
     ] = None,
     replica_assignment: Assignment = None,
-    if_not_exists: Annotated[
-        bool, typer.Option("--if-not-exists", help="Do nothing if the topic is there already.")
-    ] = False,
+    if_not_exists: Annotated[bool, Option("--if-not-exists", help="Do nothing if the topic is there already.")] = False,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
@@ -196,12 +187,12 @@ def create(
     _tell(output, wanted, done, _shape(state))
 
 
-@app.command()
+@app.verb()
 def alter(
     name: Name = None,
     topic: PatternOption = None,
     partitions: Annotated[
-        int | None, typer.Option("--partitions", min=1, help="The new number; it can only grow.", show_default=False)
+        int | None, Option("--partitions", min=1, help="The new number; it can only grow.", show_default=False)
     ] = None,
     replica_assignment: Assignment = None,
     if_exists: IfExists = False,
@@ -220,7 +211,7 @@ def alter(
             _tell(output, state.name, "altered", f"{len(state.partitions)} → {partitions} partitions")
 
 
-@app.command()
+@app.verb()
 def delete(
     name: Name = None,
     topic: PatternOption = None,
@@ -236,16 +227,14 @@ def delete(
             _tell(output, state.name, "deleted", _shape(state))
 
 
-@app.command("delete-records")
+@app.verb("delete-records")
 def delete_old_records(
     before: Annotated[
-        str, typer.Option("--before", metavar="OFFSET|latest", help="Delete what is older; latest: everything.")
+        str, Option("--before", metavar="OFFSET|latest", help="Delete what is older; latest: everything.")
     ],
     name: Name = None,
     topic: PatternOption = None,
-    partitions: Annotated[
-        str, typer.Option("--partitions", metavar="N,…", help="Only in these.", show_default="all")
-    ] = "",
+    partitions: Annotated[str, Option("--partitions", metavar="N,…", help="Only in these.", show_default="all")] = "",
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
@@ -268,7 +257,7 @@ def delete_old_records(
     ]
     print_rows(rows, ("topic", "partition", "first_offset", "result"), output)
     if any(row["first_offset"] is None for row in rows):
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def _existing(
@@ -324,7 +313,7 @@ def _print_described(described: list[dict[str, object]], output: Format) -> None
         rows = _partition_rows(item)
         title = f"{item['topic']}  {_count(len(rows))}, replication factor {item['replication_factor']}"
         print_rows(rows, _PARTITION_COLUMNS[1:], output, title=title)
-        data_console().print(f"topic id {item['topic_id']}   configs {cell(item['configs']) or 'none'}\n", markup=False)
+        print(f"topic id {item['topic_id']}   configs {cell(item['configs']) or 'none'}\n")
 
 
 def _tell(output: Format, topic: str, done: str, detail: str) -> None:
@@ -334,7 +323,7 @@ def _tell(output: Format, topic: str, done: str, detail: str) -> None:
         case Format.CSV:
             print_rows([{"topic": topic, "result": done, "detail": detail}], ("topic", "result", "detail"), output)
         case Format.TABLE:
-            data_console().print(f"{done} topic {topic}: {detail}", markup=False)
+            print(f"{done} topic {topic}: {detail}")
 
 
 def _one_of(name: str | None, option: str | None) -> str | None:

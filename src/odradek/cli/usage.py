@@ -1,18 +1,20 @@
-"""Wrong command lines and right ones: the error for the first, the examples that `--help` ends with for the second."""
-
-import typer
+"""Ways for a command to end before its end."""
 
 
-class WrongUsage(typer.BadParameter):
-    """A command line that can't be meant: exit code 2, and its message alone, without typer's preamble."""
+class WrongUsage(Exception):
+    """A command line that can't be meant: exit code 2. Nothing was done."""
 
     def __init__(self, message: str, option: str = "") -> None:
         super().__init__(f"{option}: {message}" if option else message)
 
-    def format_message(self) -> str:
-        return self.message
+    def see(self, command: str) -> "WrongUsage":
+        """The same, with where to read on."""
+        return WrongUsage(f"{self} ({command} --help)")
 
 
-def examples(*lines: str) -> str:
-    """For a command's epilog; the empty lines keep typer from joining them."""
-    return "\n\n".join(["Examples:", *lines])
+class Exit(Exception):
+    """The command has told all there is to tell, and ends with this code."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code

@@ -11,9 +11,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Annotated, Any, TypeVar, cast
 
-import typer
-
 from odradek.base.errors import KafkaError
+from odradek.cli.grammar.declaration import Option
 from odradek.cli.output import warn
 from odradek.network.broker_client import ConnectionFailed
 
@@ -21,7 +20,7 @@ Command = TypeVar("Command", bound=Callable[..., None])
 
 WatchOption = Annotated[
     float | None,
-    typer.Option("--watch", metavar="SECONDS", min=0.1, help="Show it again every so often.", show_default=False),
+    Option("--watch", metavar="SECONDS", min=0.1, help="Show it again every so often.", show_default=False),
 ]
 _CLEAR = "\x1b[H\x1b[2J"
 _PARAMETER = inspect.Parameter("watch", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=WatchOption)

@@ -5,7 +5,7 @@ asks the cluster only what the goal needs, keeps every new offset within what th
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -101,6 +101,18 @@ def from_file(offsets: Offsets) -> Goal:
     return lambda tp, situation: offsets[tp]
 
 
+# By Kafka's names for them, from what is typed after the name.
+GOALS: Mapping[str, Callable[[str], Goal]] = {
+    "to-offset": lambda text: to_offset(int(text)),
+    "shift-by": lambda text: shift_by(int(text)),
+    "to-datetime": lambda text: to_time(parse_datetime(text)),
+    "by-duration": lambda text: by_duration(parse_duration(text)),
+    "to-earliest": lambda _: to_earliest,
+    "to-latest": lambda _: to_latest,
+    "to-current": lambda _: to_current,
+}
+
+
 def plan(
     client: ClusterClient, group: str, partitions: Iterable[TopicPartition], goal: Goal, clock: Clock = SYSTEM_CLOCK
 ) -> list[Move]:
@@ -128,6 +140,11 @@ def _move(tp: TopicPartition, wanted: int, situation: Situation) -> Move:
     first, last = situation.earliest[tp], situation.latest[tp]
     new = min(max(wanted, first), last)
     return Move(tp, situation.committed.get(tp), new, last, is_clamped=new != wanted)
+
+
+def topics_with_offsets(client: ClusterClient, group: str, there: Container[str]) -> list[str]:
+    """Topics that the group has been in, of those that are there still."""
+    return sorted({tp.topic for tp in committed_offsets(client, group) if tp.topic in there})
 
 
 def offsets_at(client: ClusterClient, partitions: Iterable[TopicPartition], time: int) -> Offsets:

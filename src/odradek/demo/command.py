@@ -4,31 +4,25 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from odradek.cli.usage import examples
-
-app = typer.Typer(add_completion=False)
+from odradek.cli.grammar.declaration import Option
+from odradek.cli.grammar.noun import command
+from odradek.cli.usage import Exit
 
 
-@app.command(epilog=examples("odradek demo", "odradek demo --seconds 120 --rate 1000", "odradek demo --quick"))
+@command(examples=["odradek demo", "odradek demo --seconds 120 --rate 1000", "odradek demo --quick"])
 def demo(
-    quick: Annotated[
-        bool, typer.Option("--quick", help="One broker and many records, without Spark: seconds.")
-    ] = False,
-    records: Annotated[int, typer.Option("--records", min=1, help="With --quick: how many.")] = 100_000,
-    seconds: Annotated[int, typer.Option("--seconds", min=10, help="How long the shop sells.")] = 30,
-    rate: Annotated[int, typer.Option("--rate", min=1, max=5_000, help="Orders a second.")] = 300,
+    quick: Annotated[bool, Option("--quick", help="One broker and many records, without Spark: seconds.")] = False,
+    records: Annotated[int, Option("--records", min=1, help="With --quick: how many.")] = 100_000,
+    seconds: Annotated[int, Option("--seconds", min=10, help="How long the shop sells.")] = 30,
+    rate: Annotated[int, Option("--rate", min=1, max=5_000, help="Orders a second.")] = 300,
     kill_broker: Annotated[
         bool | None,
-        typer.Option(
+        Option(
             "--kill-broker/--no-kill-broker",
             help="Crash a broker halfway; on a terminal you are asked, elsewhere it is done.",
         ),
     ] = None,
-    report: Annotated[Path, typer.Option("--report", help="Where the page with the plots goes.")] = Path(
-        "odradek-demo.html"
-    ),
+    report: Annotated[Path, Option("--report", help="Where the page with the plots goes.")] = Path("odradek-demo.html"),
 ) -> None:
     """Three brokers, a shop that sells, a pipeline that keeps its books; a broker dies, and the books are checked."""
     if quick:
@@ -41,4 +35,4 @@ def demo(
     asks = kill_broker is None and sys.stdin.isatty()
     ok = tell(Plan(seconds=seconds, rate=rate, kills=kill_broker is not False and not asks, asks=asks, report=report))
     if not ok:
-        raise typer.Exit(1)
+        raise Exit(1)

@@ -17,7 +17,8 @@ from types import FrameType
 
 from odradek.base.errors import FatalError
 from odradek.cli.cluster_processes import LocalCluster
-from odradek.cli.output import Format, data_console, note_console, print_rows, progress, size_as_text
+from odradek.cli.output import Format, print_rows, progress, size_as_text
+from odradek.cli.terminal import data_console, note_console
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.partition_offsets import EARLIEST, LATEST, list_offsets
 from odradek.client.record_reader import RecordReader, records_in
@@ -89,14 +90,14 @@ def _write(client: ClusterClient, records: int) -> float:
     """Record n goes to partition n mod 3, so each partition holds an order that can be checked."""
     sender = RecordSender(client, _TOPIC)
     began = time.monotonic()
-    with progress("writing", records) as bar:
+    with progress("writing", records) as show:
         for first in range(0, records, _BATCH_RECORDS * _PARTITIONS):
             numbers = range(first, min(first + _BATCH_RECORDS * _PARTITIONS, records))
             batches: dict[int, list[NewRecord]] = {}
             for number in numbers:
                 batches.setdefault(number % _PARTITIONS, []).append(NewRecord(b"%d" % number, value_of(number)))
             sender.send(batches)
-            bar.advance(bar.task_ids[0], len(numbers))
+            show(numbers.stop)
     return time.monotonic() - began
 
 
@@ -105,7 +106,7 @@ def _read_and_check(client: ClusterClient, records: int) -> float:
     due = {partition: partition for partition in range(_PARTITIONS)}  # the number that each partition gives next
     count, began = 0, time.monotonic()
     last_record_at = began
-    with progress("reading", records) as bar:
+    with progress("reading", records) as show:
         while count < records:
             for fetched in reader.poll():
                 for record in records_in(fetched):
@@ -115,7 +116,7 @@ def _read_and_check(client: ClusterClient, records: int) -> float:
                 last_record_at = time.monotonic()
             if time.monotonic() - last_record_at > _SILENCE_SECONDS_MAX:
                 raise FatalError(f"only {count} of {records} records came back")
-            bar.update(bar.task_ids[0], completed=count)
+            show(count)
     if any(number < records for number in due.values()):
         raise FatalError(f"{count} records came back, but not the ones that were written")
     return time.monotonic() - began

@@ -11,7 +11,8 @@ from pathlib import Path
 from rich.console import Console
 
 from odradek.base.errors import FatalError
-from odradek.cli.output import Format, data_console, note_console, print_rows
+from odradek.cli.output import Format, print_rows
+from odradek.cli.terminal import data_console, note_console
 from odradek.demo.observer import Observer, Sample
 from odradek.demo.proof import Proof, prove
 from odradek.demo.quick import activation, stopped_at_the_end

@@ -13,9 +13,16 @@ usage: odradek lab EXPERIMENT [OPTIONS]
 `odradek lab EXPERIMENT --help` tells more of each."""
 
 
-def app(*, args: Sequence[str], prog_name: str, standalone_mode: bool) -> int:
+def app(words: Sequence[str], prog_name: str) -> int:
     """Called as every command is; the command line of an experiment is its own."""
-    name, *rest = args or ["--help"]
+    try:
+        return _run(words, prog_name)
+    except SystemExit as end:  # argparse's way to end
+        return end.code if isinstance(end.code, int) else 0
+
+
+def _run(words: Sequence[str], prog_name: str) -> int:
+    name, *rest = words or ["--help"]
     if name in ("--help", "-h"):
         print(_USAGE)
         return 0

@@ -55,8 +55,8 @@ def test_fields(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_progress_draws_nothing_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    with progress("working", 10) as bar:
-        bar.advance(bar.task_ids[0], 10)
+    with progress("working", 10) as show:
+        show(10)
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", "")
 

@@ -1,22 +1,23 @@
 """`--watch`, without a cluster: the command is run again until it is interrupted."""
 
 import sys
+from typing import Annotated
 
 import pytest
-import typer
 
 from odradek.cli import main, watch
+from odradek.cli.grammar.declaration import Option
+from odradek.cli.grammar.noun import command
 from odradek.network.broker_client import ConnectionFailed
 
 
 def run(monkeypatch: pytest.MonkeyPatch, outcomes: list[Exception | None], *arguments: str) -> tuple[int, list[str]]:
     """Runs a command that ends as listed, one after the other; its exit code, and the names it had."""
     called: list[str] = []
-    app = typer.Typer()
 
-    @app.command()
+    @command()
     @watch.watchable
-    def show(name: str = "x") -> None:
+    def show(name: Annotated[str, Option("--name")] = "x") -> None:
         called.append(name)
         outcome = outcomes.pop(0)
         if outcome:
@@ -27,8 +28,8 @@ def run(monkeypatch: pytest.MonkeyPatch, outcomes: list[Exception | None], *argu
             raise KeyboardInterrupt
 
     monkeypatch.setattr(watch.time, "sleep", sleep)
-    monkeypatch.setitem(main.COMMANDS, "show", main.Command(__name__, "app", ""))
-    monkeypatch.setattr(sys.modules[__name__], "app", app, raising=False)
+    monkeypatch.setitem(main.COMMANDS, "show", main.Entry(__name__, "show", ""))
+    monkeypatch.setattr(sys.modules[__name__], "show", show, raising=False)
     return main.run(["show", *arguments]), called
 
 

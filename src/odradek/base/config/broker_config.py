@@ -119,7 +119,11 @@ class BrokerConfig:
 
     @classmethod
     def from_file(cls, path: Path, overrides: Mapping[str, str] | None = None) -> "BrokerConfig":
-        return cls.from_properties(parse_properties(path.read_text("utf-8")) | dict(overrides or {}))
+        try:
+            text = path.read_text("utf-8")
+        except OSError as error:
+            raise ConfigError(f"{path} can't be read: {error.strerror}") from None
+        return cls.from_properties(parse_properties(text) | dict(overrides or {}))
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> "BrokerConfig":

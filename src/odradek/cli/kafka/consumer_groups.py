@@ -18,28 +18,13 @@ from odradek.client.group_admin import (
     Group,
     Member,
     commit_offsets,
-    committed_offsets,
     delete_group,
     delete_offsets,
     describe_group,
     list_groups,
 )
 from odradek.client.group_lag import Lag, group_lags
-from odradek.client.offset_reset import (
-    Goal,
-    Move,
-    by_duration,
-    from_file,
-    parse_datetime,
-    parse_duration,
-    plan,
-    shift_by,
-    to_current,
-    to_earliest,
-    to_latest,
-    to_offset,
-    to_time,
-)
+from odradek.client.offset_reset import GOALS, Goal, Move, from_file, plan, topics_with_offsets
 from odradek.model.topology import TopicPartition
 from odradek.network.broker_client import ConnectionFailed
 
@@ -82,16 +67,7 @@ TABLE = OptionTable(
     *EVERY_TOOL,
 )
 _ACTIONS = ("list", "describe", "delete", "reset-offsets", "delete-offsets")
-_GOALS = (
-    "to-offset",
-    "shift-by",
-    "to-datetime",
-    "by-duration",
-    "to-earliest",
-    "to-latest",
-    "to-current",
-    "from-file",
-)
+_GOALS = (*GOALS, "from-file")
 _MISSING = "-"
 _EXECUTION = "java.util.concurrent.ExecutionException"
 
@@ -110,7 +86,7 @@ def run(given: Given) -> int:
         _error(f"Executing consumer group command failed due to {error}")
         return 1
     except WrongUsage as error:
-        raise WrongOptions(error.message) from None
+        raise WrongOptions(str(error)) from None
     return 0
 
 
@@ -309,22 +285,15 @@ def _reset(client: ClusterClient, given: Given) -> None:
 
 def _goal(given: Given) -> Goal | None:
     """None: as the file says."""
-    flags = {"to-earliest": to_earliest, "to-latest": to_latest, "to-current": to_current}
-    for name, goal in flags.items():
-        if given.has(name):
-            return goal
-    if given.has("to-offset"):
-        return to_offset(given.number("to-offset") or 0)
-    if given.has("shift-by"):
-        return shift_by(given.number("shift-by") or 0)
+    [name] = given.any_of(*_GOALS)
+    if name not in GOALS:
+        return None
+    if name in ("to-offset", "shift-by"):
+        given.number(name)  # or Kafka's words about it
     try:
-        if given.has("to-datetime"):
-            return to_time(parse_datetime(given.text("to-datetime")))
-        if given.has("by-duration"):
-            return by_duration(parse_duration(given.text("by-duration")))
+        return GOALS[name](given.value(name) or "")
     except ValueError as error:
         raise WrongOptions(str(error)) from None
-    return None
 
 
 def _moves(client: ClusterClient, group: str, given: Given, goal: Goal | None) -> list[Move]:
@@ -336,7 +305,7 @@ def _moves(client: ClusterClient, group: str, given: Given, goal: Goal | None) -
     topics = given.values("topic")
     there = client.topics()
     if given.has("all-topics"):
-        topics = sorted({tp.topic for tp in committed_offsets(client, group)} & there.keys())
+        topics = topics_with_offsets(client, group, there)
     return plan(client, group, partitions_of(there, topics), goal)
 
 

@@ -1,0 +1,110 @@
+"""Options and arguments, as annotations of a function's parameters, and what they come to together with its types."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field, is_dataclass
+from enum import Enum
+from pathlib import Path
+from types import UnionType
+from typing import Any, cast, get_args, get_origin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Argument:
+    """A word that is known by its place."""
+
+    help: str = ""
+    metavar: str = ""
+    show_default: bool | str = True  # a text tells what an absent value means
+    min: float | None = None
+    max: float | None = None
+    hidden: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Option(Argument):
+    """A word that is known by the one before it: `-b, --bootstrap-server`; or a flag: `--all`, `--once/--no-once`."""
+
+    spelled: str
+    envvar: str = field(default="", kw_only=True)
+
+    @property
+    def names(self) -> list[str]:
+        return self.spelled.partition("/")[0].split(", ")
+
+    @property
+    def negative(self) -> str:
+        """What switches a flag off; empty if nothing does."""
+        return self.spelled.partition("/")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    name: str
+    declared: Argument
+    kind: type[Any]  # str, int, float, bool, Path or an enumeration
+    repeats: bool
+    default: object
+
+    @property
+    def option(self) -> Option | None:
+        return self.declared if isinstance(self.declared, Option) else None
+
+    @property
+    def is_flag(self) -> bool:
+        return self.kind is bool
+
+    @property
+    def is_required(self) -> bool:
+        return self.default is inspect.Parameter.empty
+
+    @property
+    def choices(self) -> list[str]:
+        return [str(member.value) for member in self.kind] if issubclass(self.kind, Enum) else []
+
+    @property
+    def shown(self) -> str:
+        """How errors name it."""
+        return self.option.names[0] if self.option else self.metavar
+
+    @property
+    def metavar(self) -> str:
+        if self.declared.metavar or self.is_flag:
+            return self.declared.metavar
+        if self.option is None:
+            return self.name.upper()
+        return "|".join(self.choices) or {int: "N", float: "N", Path: "PATH"}.get(self.kind, "TEXT")
+
+
+def parameters_of(function: Callable[..., Any]) -> list[Parameter]:
+    """Those of a bundle, which is a dataclass of options that several commands share, are among them."""
+    found: list[Parameter] = []
+    for declared in inspect.signature(function).parameters.values():
+        if is_dataclass(declared.annotation):
+            found += parameters_of(cast(type, declared.annotation))
+        else:
+            found.append(_parameter(declared))
+    return found
+
+
+def call(function: Callable[..., None], values: dict[str, object]) -> None:
+    """With a value for each of its parameters."""
+    function(**_bundled(function, values))
+
+
+def _bundled(function: Callable[..., Any], values: dict[str, object]) -> dict[str, object]:
+    return {
+        name: cast(type, kind)(**_bundled(cast(type, kind), values)) if is_dataclass(kind) else values[name]
+        for name, kind in ((item.name, item.annotation) for item in inspect.signature(function).parameters.values())
+    }
+
+
+def _parameter(declared: inspect.Parameter) -> Parameter:
+    kind, annotation = get_args(declared.annotation)
+    kind = _without_none(kind)
+    repeats = get_origin(kind) is list
+    return Parameter(declared.name, annotation, get_args(kind)[0] if repeats else kind, repeats, declared.default)
+
+
+def _without_none(kind: Any) -> Any:
+    return next(part for part in get_args(kind) if part is not type(None)) if isinstance(kind, UnionType) else kind
