@@ -43,7 +43,9 @@ def group_figures() -> Iterator[Figure]:
     answers = (at_most("stable_s", 1.0), at_least("heartbeats_per_s", 1.0), at_most("left_s", 1.0))
     yield Figure("groups", f"groups: {MEMBERS:,} members at once", answers, partial(crowd, MEMBERS))
     work = (at_least("commits_per_s", 1.0), at_most("listed_s", 1.0))
-    yield Figure("groups", f"groups: {GROUPS:,} groups, 100 commits in flight", work, partial(many, GROUPS))
+    title = f"{GROUPS:,} groups, 100 commits in flight"
+    yield Figure("groups", f"groups: {title}", work, partial(many, GROUPS))
+    yield Figure("groups", f"RF {BROKERS}: {title}", work, partial(many, GROUPS), brokers=BROKERS)
     for groups in (1, GROUPS):
         title = f"RF {BROKERS}: kill -9 of the coordinator of {groups:,} group{'s' * (groups > 1)}"
         yield Figure("groups", title, (at_most("outage_s", 1.0),), partial(failover, groups), brokers=BROKERS)

@@ -82,7 +82,7 @@ class Experiment:
         hand.mend()
 
     def _phase(self, name: str, change: Callable[[], None]) -> None:
-        self._tell(f"  {name} …")
+        self._tell(f"{name} …")
         before, from_s = self._recorder.costs(), self._recorder.now_s()
         self._marks.append((from_s, name))
         change()
@@ -100,7 +100,7 @@ class Experiment:
         )
         self._phases.append(phase)
         told = f"not settled after {self._patience_s:.0f} s" if phase.settled_s is None else f"{phase.settled_s:.1f} s"
-        self._tell(f"  {name}: {told}")
+        self._tell(f"{name}: {told}")
 
     def _await_settled(self, from_s: float) -> float | None:
         """When the last partition changed hands, once nothing has moved for a while."""

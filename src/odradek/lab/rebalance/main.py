@@ -5,6 +5,7 @@ import itertools
 import sys
 import tempfile
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from odradek.base import logs
@@ -66,15 +67,19 @@ def main(arguments: Sequence[str]) -> int:
         ):
             runs = list(itertools.product(options.members, options.designs))
             for number, (members, design) in enumerate(runs, 1):
-                tell(f"run {number} of {len(runs)}: design {design}, {members} members")
                 setting = _prepare(cluster, ensemble, design, members)
-                experiment = Experiment(design, members, setting, options.patience, tell)
+                so_far = f"{number} of {len(runs)}, design {design}, {members} members"
+                experiment = Experiment(design, members, setting, options.patience, partial(_tell_phase, tell, so_far))
                 outcomes[design, members] = experiment.run()
                 # after each: whoever breaks off keeps what there is
                 options.out.write_text(html_report(outcomes, facts))
     print(text_report([phase for outcome in outcomes.values() for phase in outcome.phases]))
     print(f"\n{' '.join(facts)}\nPlots: {options.out}")
     return 0
+
+
+def _tell_phase(tell: Progress, so_far: str, line: str) -> None:
+    tell(f"{so_far}: {line}")
 
 
 def _prepare(cluster: ChaosCluster, ensemble: LaggingEnsemble, design: str, members: int) -> Setting:
