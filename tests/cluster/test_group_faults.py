@@ -35,7 +35,11 @@ pytestmark = pytest.mark.timeout(300)
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory, zookeeper: str) -> Iterator[OwnCluster]:
     directory: Path = tmp_path_factory.mktemp("group-faults")
-    settings = {"group_initial_rebalance_delay_ms": "0", "offsets_topic_num_partitions": str(PARTITIONS)}
+    settings = {
+        "group_initial_rebalance_delay_ms": "0",
+        "offsets_topic_num_partitions": str(PARTITIONS),
+        "max_connections_per_ip": "5000",
+    }
     with running_cluster(directory, zookeeper, **settings) as cluster:
         cluster.create_topic("orders", ALL)
         with cluster.client(0) as client:
@@ -163,12 +167,14 @@ def leave(*members: Member) -> None:
     assert [each.error_code for each in answer.members] == [ErrorCode.NONE] * len(members)
 
 
-def test_a_thousand_join_at_once(bootstrap: str) -> None:
-    host, _, port = bootstrap.rpartition(":")
+def test_a_thousand_join_at_once(cluster: OwnCluster) -> None:
     group = unused_name()
-    with BrokerClient(host, int(port)) as client:
-        eventually(lambda: client.send(FindCoordinatorRequest(key=group), 3).error_code == ErrorCode.NONE, PATIENCE_S)
-        with Crowd((host, int(port)), group, 1_000) as everybody:
+    with cluster.client(0) as asked:
+        asking = FindCoordinatorRequest(key=group)
+        eventually(lambda: asked.send(asking, 3).error_code == ErrorCode.NONE, PATIENCE_S)
+        found = asked.send(asking, 3)
+    with BrokerClient(found.host, found.port) as client:
+        with Crowd((found.host, found.port), group, 1_000) as everybody:
             everybody.join()
             everybody.beat()
             (described,) = client.send(DescribeGroupsRequest(groups=[group])).groups
