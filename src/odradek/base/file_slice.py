@@ -1,7 +1,7 @@
 """Bytes that stay in a file until a socket takes them.
 
 The log answers a fetch with slices, the codec counts their size without looking inside, and the connection
-hands them to sendfile. A slice holds the open file object, so the descriptor lives as long as anyone needs it,
+hands long ones to sendfile. A slice holds the open file object, so the descriptor lives as long as anyone needs it,
 even when the segment has been deleted meanwhile.
 """
 
@@ -17,5 +17,5 @@ class FileSlice:
     size: int
 
     def read(self) -> bytes:
-        """The bytes themselves, for those who can't use sendfile (tests, tools, down-conversion)."""
+        """The bytes themselves, for those who can't use sendfile or gain nothing by it."""
         return os.pread(self.file.fileno(), self.size, self.position)

@@ -1,4 +1,4 @@
-"""One client: who it is, what it has asked, what it is still owed. Touched by its processor's thread only.
+"""One client: who it is, what it has asked, what it is still owed. Touched by whoever has its processor's turn.
 
 The API layer reads its identity and hangs on it what a session learns about the client (software, principal).
 """

@@ -23,8 +23,16 @@ class Mailbox:
         return bool(self._posts)
 
     def post(self, action: Callable[..., None], *arguments: object) -> None:
-        """Any thread. Whoever finds the owner asleep wakes it, so that a burst of posts costs one write."""
+        """Any thread."""
         self._posts.append((action, arguments))
+        self.wake()
+
+    def leave(self, action: Callable[..., None], *arguments: object) -> None:
+        """The same, for one who looks after it later: nobody is woken."""
+        self._posts.append((action, arguments))
+
+    def wake(self) -> None:
+        """Whoever finds the owner asleep wakes it, so that a burst of posts costs one write."""
         if self.owner_sleeps:
             self.owner_sleeps = False
             os.eventfd_write(self.fd, 1)

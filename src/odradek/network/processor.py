@@ -1,8 +1,12 @@
 """The event loop: one thread, one selector, its share of the connections.
 
-It reads frames, offers each to the application, and sends the answers in the order of the requests. Everything about
-a connection is changed by this thread alone; other threads post what they want done (`answer`, `release`, `close`,
-`adopt`) and wake it if it sleeps.
+It reads frames, offers each to the application, and sends the answers in the order of the requests.
+
+Everything about a connection is changed by whoever has the processor's turn. That is its own thread while it is awake;
+other threads post what they want done (`answer`, `release`, `close`, `adopt`) and wake it if it sleeps. A colleague,
+which is another processor's thread, doesn't wake it: at the end of its own event it takes the sleeper's turn and does
+there what it has left. So an answer that one client's request makes possible for another leaves without a switch of
+threads, of which one write to three replicas would need three.
 
 Reading stops, and with it the client, while
   - a handler thread has one of the connection's requests (or the handlers' queue is full),
@@ -31,7 +35,7 @@ from odradek.network.settings import ServerSettings
 log = get_logger(__name__)
 
 _SCRATCH_BYTES = 128 << 10
-_RETRY_S = 0.02
+_RETRY_NS = 20_000_000
 _TURN_NS = 20_000_000
 _MS = 1_000_000
 
@@ -50,8 +54,10 @@ class Processor:
         application: Application,
         channel: RequestChannel,
         memory: RequestMemory,
+        colleagues: dict[int, "Processor"],
         on_closed: Callable[[Connection], None],
     ) -> None:
+        """`colleagues` is shared by those who may do each other's work: processors that run, by thread."""
         self.name = name
         self.accepted = 0
         self.closed = 0
@@ -69,6 +75,8 @@ class Processor:
         self._end_turn = application.end_turn
         self._channel = channel
         self._memory = memory
+        self._colleagues = colleagues
+        self._to_visit: list[Processor] = []  # colleagues for whom something was left
         self._on_closed = on_closed
         self._scratch = Scratch(_SCRATCH_BYTES)
         self._connections: dict[int, Connection] = {}
@@ -80,6 +88,8 @@ class Processor:
         self._next_sweep_ns = NEVER_NS
         self._muted = Muted()
         self._drain_until_ns: int | None = None
+        self._turn = threading.Lock()  # given back while the thread sleeps
+        self._sleeps_until_ns = NEVER_NS
 
         self._epoll = select.epoll()
         self._mailbox = Mailbox()
@@ -111,8 +121,12 @@ class Processor:
         self._post(self._register, accepted)
 
     def answer(self, request: InboundRequest, chunks: Sequence[Chunk] | None) -> None:
-        if threading.get_ident() == self._thread_ident:
+        thread = threading.get_ident()
+        if thread == self._thread_ident:
             self._accept_answer(request, chunks)
+        elif (colleague := self._colleagues.get(thread)) is not None:
+            self._mailbox.leave(self._accept_answer, request, chunks)
+            colleague._to_visit.append(self)
         else:
             self._post(self._accept_answer, request, chunks)
 
@@ -142,16 +156,36 @@ class Processor:
         """The handlers' queue has room again."""
         self._post(self._offer_refused)
 
-    # -- this thread only, from here to the end
+    def _visit(self) -> None:
+        """By a colleague who has left something: do it, unless the thread is awake and will, or somebody else does."""
+        mailbox = self._mailbox
+        if not (mailbox and mailbox.owner_sleeps):
+            return
+        if not self._turn.acquire(blocking=False):
+            mailbox.wake()
+            return
+        try:
+            self._now_ns = monotonic_ns()
+            mailbox.run_posted()
+            self._flush_dirty()
+            oversleeps = self._due_ns() < self._sleeps_until_ns
+        finally:
+            self._turn.release()
+        if oversleeps:
+            mailbox.wake()
+
+    # -- whoever has the turn, from here to the end
 
     def _run(self) -> None:
         self._thread_ident = threading.get_ident()
+        self._colleagues[self._thread_ident] = self
+        self._turn.acquire()
         while self._drain_until_ns is None or not self._drained(self._drain_until_ns):
             for fd, event in self._poll():
                 self._handle_event(fd, event)
             if self._mailbox:
                 self._mailbox.run_posted()
-                self._flush_dirty()
+                self._send_answers()
             if self._resumable or self._starved:
                 self._resume()
             if self._now_ns >= self._muted.next_end_ns:
@@ -162,23 +196,30 @@ class Processor:
             self._flush_dirty()
         for connection in list(self._connections.values()):
             self._close(connection, "the broker stops")
+        del self._colleagues[self._thread_ident]
         self._epoll.close()
 
     def _poll(self) -> list[tuple[int, int]]:
-        began_ns = monotonic_ns()
-        self._mailbox.owner_sleeps = True
-        timeout_s = 0.0 if self._mailbox or self._resumable else self._sleep_s(began_ns)
+        self._now_ns = began_ns = monotonic_ns()
+        self._sleeps_until_ns = until_ns = self._due_ns()
+        mailbox = self._mailbox
+        mailbox.owner_sleeps = True
+        timeout_s = 0.0 if mailbox else -1 if until_ns == NEVER_NS else max(0, until_ns - began_ns) / 1e9
+        self._turn.release()
         events = self._epoll.poll(timeout_s)
-        self._mailbox.owner_sleeps = False
+        self._turn.acquire()
+        mailbox.owner_sleeps = False
         self._now_ns = now_ns = monotonic_ns()
         self.idle_ns += now_ns - began_ns
         return events
 
-    def _sleep_s(self, now_ns: int) -> float:
+    def _due_ns(self) -> int:
+        """Until when it may sleep if nothing happens."""
+        if self._resumable:
+            return self._now_ns
         if self._starved or self._drain_until_ns is not None:
-            return _RETRY_S
-        next_ns = min(self._next_sweep_ns, self._muted.next_end_ns)
-        return -1 if next_ns == NEVER_NS else max(0, next_ns - now_ns) / 1e9
+            return self._now_ns + _RETRY_NS
+        return min(self._next_sweep_ns, self._muted.next_end_ns)
 
     def _handle_event(self, fd: int, event: int) -> None:
         connection = self._connections.get(fd)
@@ -192,7 +233,7 @@ class Processor:
             self._close(connection, "the client is gone")
         if event & select.EPOLLOUT:
             self._flush(connection)
-        self._flush_dirty()
+        self._send_answers()
 
     # reading
 
@@ -311,7 +352,7 @@ class Processor:
         starved, self._starved = self._starved, []
         for connection in resumable:
             self._begin_unread(connection)
-            self._flush_dirty()
+            self._send_answers()
         for connection in starved:
             self._restore_reading(connection)
 
@@ -345,6 +386,11 @@ class Processor:
     def _release(self, request: InboundRequest) -> None:
         self.held_bytes -= request.held_bytes
         request.held_bytes = 0
+
+    def _send_answers(self) -> None:
+        self._flush_dirty()
+        while self._to_visit:
+            self._to_visit.pop()._visit()
 
     def _flush_dirty(self) -> None:
         while self._dirty:

@@ -1,7 +1,7 @@
 """A request on its way through the broker, and the application that serves it.
 
 An `InboundRequest` is made by the processor that read it. The application may keep it, pass it between threads
-and answer it from any of them; what an answer changes is changed by that processor's thread alone.
+and answer it from any of them; what an answer changes is changed by that processor, or in its stead while it sleeps.
 """
 
 from collections.abc import Callable, Sequence
@@ -46,7 +46,7 @@ class InboundRequest:
         self.frame = memoryview(frame)
         self.received_ns = received_ns
         self.on_sent: Callable[[int], None] | None = None
-        """Set it to be told, on the processor's thread, the monotonic time at which the kernel took the last byte."""
+        """Set it to be told, by whoever sends, the monotonic time at which the kernel took the last byte."""
         self.held_bytes = len(frame)
         self.answer: Sequence[Chunk] | None = None
         self.answered = False

@@ -34,6 +34,7 @@ class SocketServer:
             application, capacity=settings.queued_max_requests, max_threads=settings.num_io_threads
         )
         self.processors: list[Processor] = []
+        self._colleagues: dict[int, Processor] = {}
         self._application = application
         self._quotas = ConnectionQuotas(settings, address_limits or AddressLimits())
         self._unprotected: list[Processor] = []
@@ -130,7 +131,9 @@ class SocketServer:
         return processors
 
     def _new_processor(self, name: str) -> Processor:
-        return Processor(name, self.settings, self._application, self.channel, self, self._connection_closed)
+        return Processor(
+            name, self.settings, self._application, self.channel, self, self._colleagues, self._connection_closed
+        )
 
     def _make_room(self) -> None:
         """A protected listener has taken one more than there may be: a client of another listener has to go."""

@@ -54,6 +54,12 @@ class FrameClient:
         self.send(payload)
         return self.receive()
 
+    def receive_until_closed(self) -> bytes:
+        data = bytearray()
+        while chunk := self.socket.recv(1 << 20):
+            data += chunk
+        return bytes(data)
+
     def is_closed(self) -> bool:
         """Whether the server ends the connection, waiting for it."""
         try:

@@ -6,6 +6,7 @@ import struct
 import threading
 from pathlib import Path
 
+import pytest
 from frame_client import Echo, eventually, framed
 
 from odradek.base.file_slice import FileSlice
@@ -143,15 +144,15 @@ def test_large_file_slices_reach_a_client_with_a_tiny_window(serve, connect, tmp
     application.file.close()
 
 
-def test_a_truncated_file_closes_the_connection_rather_than_sending_something_else(serve, connect, tmp_path):
+@pytest.mark.parametrize("promised", [1000, 100_000], ids=["short enough to copy", "sent from the file"])
+def test_a_truncated_file_closes_the_connection_rather_than_sending_something_else(serve, connect, tmp_path, promised):
     path = tmp_path / "segment"
     path.write_bytes(b"short")
     application = AnswerWithFile(path)
     server = serve(application)
     client, other = connect(server), connect(server)
-    client.send(struct.pack(">ii", 0, 1000))
-    assert client.receive_exactly(4 + 3 + 5)[7:] == b"short"
-    assert client.is_closed()
+    client.send(struct.pack(">ii", 0, promised))
+    assert client.receive_until_closed()[7:] in (b"", b"short")
     assert other.ask(struct.pack(">ii", 0, 5)) == b"<<<short>>>"
     application.file.close()
 
@@ -174,3 +175,62 @@ def test_a_client_that_never_reads_stops_being_read_and_others_are_served(serve,
     assert len(good.ask(struct.pack(">ii", 0, 100))) == 106
     assert server.processors[0].requests == read_by_the_server + 1
     application.file.close()
+
+
+class AnswerThePrevious:
+    """Each request, whoever sent it, answers the one that came before it; b"last" also itself."""
+
+    def __init__(self) -> None:
+        self.senders: list[str] = []
+        self._waiting: InboundRequest | None = None
+        self._lock = threading.Lock()
+
+    def begin(self, request: InboundRequest) -> bool:
+        request.on_sent = lambda _now_ns: self.senders.append(threading.current_thread().name)
+        with self._lock:
+            previous, self._waiting = self._waiting, request
+        if previous is not None:
+            previous.reply([framed(bytes(previous.frame))])
+        if request.frame == b"last":
+            request.reply([framed(b"last")])
+        return True
+
+    def run(self, request: InboundRequest) -> None:
+        raise AssertionError("nothing was declined")
+
+
+def test_a_colleague_sends_the_answer_of_a_processor_that_sleeps(serve, connect):
+    application = AnswerThePrevious()
+    server = serve(application, num_network_threads=2)
+    first, second = connect(server), connect(server)
+    eventually(lambda: sorted(processor.connections for processor in server.processors) == [1, 1])
+
+    first.send(b"first")
+    eventually(lambda: sum(processor.requests for processor in server.processors) == 1)
+    eventually(lambda: all(processor._mailbox.owner_sleeps for processor in server.processors))
+    second.send(b"last")
+
+    assert (first.receive(), second.receive()) == (b"first", b"last")
+    eventually(lambda: len(application.senders) == 2)
+    assert len(set(application.senders)) == 1  # the thread that read the second request
+
+
+def test_no_answer_is_lost_between_processors_that_answer_for_each_other(serve, connect):
+    clients, asked = 9, 400
+    server = serve(AnswerThePrevious(), num_network_threads=3)
+    connected = [connect(server) for _ in range(clients)]
+    received: dict[int, list[bytes]] = {}
+
+    def ask(number: int) -> None:
+        for index in range(asked):
+            connected[number].send(b"%d" % index)
+        received[number] = [connected[number].receive() for _ in range(asked)]
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(clients)]
+    for thread in threads:
+        thread.start()
+    eventually(lambda: sum(processor.requests for processor in server.processors) == clients * asked)
+    assert connect(server).ask(b"last") == b"last"
+    for thread in threads:
+        thread.join()
+    assert received == {number: [b"%d" % index for index in range(asked)] for number in range(clients)}
