@@ -2,8 +2,9 @@
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
+from statistics import mean
 from typing import Any
 
 from odradek.lab.bench.clients import Metrics, administer, topic
@@ -18,6 +19,7 @@ from odradek.lab.bench.figures import (
     at_least,
     at_most,
     at_rest,
+    kcat_single,
     latency,
     new_topic_name,
     produce,
@@ -27,6 +29,7 @@ from odradek.lab.bench.systems import BenchError, System
 
 BROKERS = 3
 WAIT_S_MAX = 120.0
+CRASHES = 3
 POLL_S = 0.02
 
 
@@ -36,10 +39,12 @@ def cluster_figures() -> Iterator[Figure]:
         title = f"produce {load}, {batching.batch_bytes // 1024} KB batches, acks=all"
         targets = (at_least("records_per_s", 1.5), at_most("cpu_s_per_gb", 0.5))
         yield _figure("produce", title, targets, partial(produce, load, batching, "all"))
-    for producers, in_flight in ((1, 1), (8, 20)):
+    for producers, in_flight in ((1, 1), (1, 100), (8, 20)):
         title = f"one record per request, {producers} × {in_flight} in flight, acks=all"
         session = partial(single, "all", producers, in_flight)
         yield _figure("single", title, (at_least("requests_per_s", 1.5),), session)
+    kcat_title, one_by_one = "kcat one record per request, 100 in flight, acks=all", partial(kcat_single, "all", 20_000)
+    yield _figure("single", kcat_title, (at_least("records_per_s", 1.5),), one_by_one, needs_kcat=True)
     latencies = (at_most("p50_ms", 1.0), at_most("p99_ms", 1.0))
     yield _figure("latency", "end-to-end latency, acks=all", latencies, partial(latency, "all"))
     for topics, partitions in ((100, 1), (1, 1000)):
@@ -50,8 +55,12 @@ def cluster_figures() -> Iterator[Figure]:
     yield _figure("failover", "kill -9 of the controller, 2,000 partitions", (at_most("moved_s", 1.0),), crash_of_many)
 
 
-def _figure(group: str, title: str, targets: tuple[Target, ...], session: Session) -> Figure:
-    return Figure(f"cluster-{group}", f"RF {BROKERS}: {title}", targets, session, brokers=BROKERS)
+def _figure(
+    group: str, title: str, targets: tuple[Target, ...], session: Session, *, needs_kcat: bool = False
+) -> Figure:
+    return Figure(
+        f"cluster-{group}", f"RF {BROKERS}: {title}", targets, session, needs_kcat=needs_kcat, brokers=BROKERS
+    )
 
 
 @contextmanager
@@ -83,40 +92,61 @@ def create(topics: int, partitions: int, work: Work, system: System) -> Iterator
 
 @contextmanager
 def outage(work: Work, system: System) -> Iterator[Callable[[], Metrics]]:
-    """From the crash of the controller, which also leads, to the first acknowledged write on every partition."""
-    from confluent_kafka import Producer
+    """From the crash of the controller, which also leads, to the first acknowledged write on every partition.
 
+    Most of it is ZooKeeper's: a session ends in steps of a tick, counted from the last ping, anywhere within two
+    seconds. So a round is the mean of a few crashes, and what comes after the session is told by itself.
+    """
     with topic(system, new_topic_name(), PARTITIONS) as name:
 
         def measure() -> Metrics:
-            await_all_in_sync(system, name)
-            _elect_preferred(system)
-            victim = controller_of(system)
-            producer = Producer(
-                {
-                    "bootstrap.servers": system.bootstrap,
-                    "acks": "all",
-                    "enable.idempotence": True,
-                    "reconnect.backoff.max.ms": 100,
-                    "retry.backoff.ms": 20,
-                    "retry.backoff.max.ms": 100,
-                    "topic.metadata.refresh.fast.interval.ms": 50,
-                    "log_level": 0,
-                }
-            )
-            _write_everywhere(producer, name)
-            system.kill_broker(victim)
-            start = time.monotonic()
-            _write_everywhere(producer, name)
-            outage_s = time.monotonic() - start
-            system.start_broker(victim)
-            await_all_in_sync(system, name)
-            return {"outage_s": outage_s}
+            crashes = [_crash_of_controller(system, name) for _ in range(1 if work.quick else CRASHES)]
+            return {metric: mean(crash[metric] for crash in crashes) for metric in crashes[0]}
 
         yield measure
 
 
+def _crash_of_controller(system: System, name: str) -> Metrics:
+    from confluent_kafka import Producer
+
+    await_all_in_sync(system, name)
+    _elect_preferred(system)
+    victim = controller_of(system)
+    settings = {"acks": "all", "enable.idempotence": True, "reconnect.backoff.max.ms": 100, "retry.backoff.ms": 20}
+    producer = Producer(
+        {"bootstrap.servers": system.bootstrap, **settings, "retry.backoff.max.ms": 100, "log_level": 0}
+    )
+    _write_everywhere(producer, name)
+    with _end_of_session(system, victim) as ended_at:
+        system.kill_broker(victim)
+        start = time.monotonic()
+        _write_everywhere(producer, name)
+        written_at = time.monotonic()
+    system.start_broker(victim)
+    await_all_in_sync(system, name)
+    return {"outage_s": written_at - start, "after_session_s": written_at - ended_at[0]}
+
+
+@contextmanager
+def _end_of_session(system: System, broker_id: int) -> Iterator[list[float]]:
+    """The moment in which ZooKeeper lets the broker's registration go; in the list by the time writes are taken."""
+    from kazoo.client import KazooClient
+
+    moments: list[float] = []
+    zookeeper = KazooClient(f"127.0.0.1:{system.zookeeper_port}")
+    zookeeper.start()
+    try:
+        zookeeper.exists(f"/brokers/ids/{broker_id}", watch=lambda _event: moments.append(time.monotonic()))
+        yield moments
+    finally:
+        zookeeper.stop()
+        zookeeper.close()
+
+
 def _write_everywhere(producer: Any, name: str) -> None:
+    """By itself the client asks for leaders ever less often, whatever broker it talks to; here it asks all the time."""
+    from confluent_kafka import KafkaException
+
     missing = set(range(PARTITIONS))
     for partition in range(PARTITIONS):
 
@@ -127,7 +157,9 @@ def _write_everywhere(producer: Any, name: str) -> None:
         producer.produce(name, b"x", partition=partition, on_delivery=delivered)
     deadline = time.monotonic() + WAIT_S_MAX
     while missing and time.monotonic() < deadline:
-        producer.poll(0.01)
+        with suppress(KafkaException):  # nobody answered in time
+            producer.list_topics(name, timeout=1)
+        producer.poll(POLL_S)
     if missing:
         raise BenchError(f"no acknowledged write on partitions {sorted(missing)}")
 

@@ -35,6 +35,7 @@ UNITS = {
     "extra_s": "s more than without it",
     "created_s": "s until all have leaders",
     "outage_s": "s until writes are taken again",
+    "after_session_s": "s of these after ZooKeeper ended the session",
     "created_cpu_s": "broker CPU s to create them",
     "failover_cpu_s": "broker CPU s when the controller dies",
     "descriptors": "open files and sockets",
