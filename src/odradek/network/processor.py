@@ -193,7 +193,7 @@ class Processor:
             if self._now_ns >= self._next_sweep_ns:
                 self._sweep()
             self._end_turn()
-            self._flush_dirty()
+            self._send_answers()
         for connection in list(self._connections.values()):
             self._close(connection, "the broker stops")
         del self._colleagues[self._thread_ident]

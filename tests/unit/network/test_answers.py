@@ -177,7 +177,7 @@ def test_a_client_that_never_reads_stops_being_read_and_others_are_served(serve,
     application.file.close()
 
 
-class AnswerThePrevious:
+class AnswerThePrevious(Echo):
     """Each request, whoever sent it, answers the one that came before it; b"last" also itself."""
 
     def __init__(self) -> None:
@@ -194,9 +194,6 @@ class AnswerThePrevious:
         if request.frame == b"last":
             request.reply([framed(b"last")])
         return True
-
-    def run(self, request: InboundRequest) -> None:
-        raise AssertionError("nothing was declined")
 
 
 def test_a_colleague_sends_the_answer_of_a_processor_that_sleeps(serve, connect):
