@@ -20,14 +20,15 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from time import monotonic_ns
-from typing import Protocol
 
 from odradek.base.logs import get_logger
 from odradek.network.connection import Accepted, Connection
+from odradek.network.frame_memory import FrameMemory, SharedMemory
 from odradek.network.frame_reader import EndOfStream, InvalidFrame, Scratch
 from odradek.network.mailbox import Mailbox
 from odradek.network.muted import NEVER_NS, Muted
 from odradek.network.outbox import Outbox, SliceTruncated
+from odradek.network.patience import Patience
 from odradek.network.request import NO_FRAME, Application, Chunk, InboundRequest
 from odradek.network.request_channel import RequestChannel
 from odradek.network.settings import ServerSettings
@@ -37,13 +38,6 @@ log = get_logger(__name__)
 _SCRATCH_BYTES = 128 << 10
 _RETRY_NS = 20_000_000
 _TURN_NS = 20_000_000
-_MS = 1_000_000
-
-
-class RequestMemory(Protocol):
-    """What all processors together may hold in frames."""
-
-    def has_room_for(self, size: int) -> bool: ...
 
 
 class Processor:
@@ -53,7 +47,7 @@ class Processor:
         settings: ServerSettings,
         application: Application,
         channel: RequestChannel,
-        memory: RequestMemory,
+        memory: SharedMemory,
         colleagues: dict[int, "Processor"],
         on_closed: Callable[[Connection], None],
     ) -> None:
@@ -65,16 +59,14 @@ class Processor:
         self.bytes_out = 0
         self.requests = 0
         self.idle_ns = 0
-        self.held_bytes = 0
-        """Request bytes that are being read, served or waiting; part of the memory that processors share."""
-
-        self._settings = settings
+        self._max_frame_bytes = settings.socket_request_max_bytes
         self._max_unanswered = settings.max_unanswered_per_connection
         self._max_unsent_bytes = settings.max_unsent_bytes_per_connection
         self._begin = application.begin
         self._end_turn = application.end_turn
         self._channel = channel
-        self._memory = memory
+        self._memory = FrameMemory(memory)
+        self._patience = Patience(settings, self._memory)
         self._colleagues = colleagues
         self._to_visit: list[Processor] = []  # colleagues for whom something was left
         self._on_closed = on_closed
@@ -85,7 +77,6 @@ class Processor:
         self._refused: deque[InboundRequest] = deque()  # wait for room in the handlers' queue
         self._starved: list[Connection] = []  # wait for room in the request memory
         self._now_ns = monotonic_ns()
-        self._next_sweep_ns = NEVER_NS
         self._muted = Muted()
         self._drain_until_ns: int | None = None
         self._turn = threading.Lock()  # given back while the thread sleeps
@@ -103,6 +94,10 @@ class Processor:
     @property
     def connections(self) -> int:
         return len(self._connections)
+
+    @property
+    def held_bytes(self) -> int:
+        return self._memory.held_bytes
 
     def start(self) -> None:
         self._thread.start()
@@ -132,9 +127,9 @@ class Processor:
 
     def release(self, request: InboundRequest) -> None:
         if threading.get_ident() == self._thread_ident:
-            self._release(request)
+            self._memory.release(request)
         else:
-            self._post(self._release, request)
+            self._post(self._memory.release, request)
 
     def mute(self, connection: Connection, until_ns: int) -> None:
         if threading.get_ident() == self._thread_ident:
@@ -190,8 +185,8 @@ class Processor:
                 self._resume()
             if self._now_ns >= self._muted.next_end_ns:
                 self._unmute()
-            if self._now_ns >= self._next_sweep_ns:
-                self._sweep()
+            if self._now_ns >= self._patience.next_look_ns:
+                self._close_overdue()
             self._end_turn()
             self._send_answers()
         for connection in list(self._connections.values()):
@@ -219,7 +214,7 @@ class Processor:
             return self._now_ns
         if self._starved or self._drain_until_ns is not None:
             return self._now_ns + _RETRY_NS
-        return min(self._next_sweep_ns, self._muted.next_end_ns)
+        return min(self._patience.next_look_ns, self._muted.next_end_ns)
 
     def _handle_event(self, fd: int, event: int) -> None:
         connection = self._connections.get(fd)
@@ -238,11 +233,11 @@ class Processor:
     # reading
 
     def _register(self, accepted: Accepted) -> None:
-        connection = Connection(accepted, self, self._settings.socket_request_max_bytes, self._now_ns)
+        connection = Connection(accepted, self, self._max_frame_bytes, self._now_ns)
         self._connections[connection.fd] = connection
         self._epoll.register(connection.fd, select.EPOLLIN)
         self.accepted += 1
-        self._sweep_by(self._now_ns + self._settings.connections_max_idle_ms * _MS)
+        self._patience.connected(self._now_ns)
 
     def _read(self, connection: Connection) -> None:
         if not self._may_read(connection):
@@ -267,25 +262,11 @@ class Processor:
         self.bytes_in += reader.received
         connection.last_active_ns = self._now_ns
         if connection.first_frame_began_ns is not None:
-            self._watch_first_frame(connection, complete=bool(frames))
+            self._patience.read_from(connection, self._now_ns, complete=bool(frames))
         if frames:
-            self._hold(connection, frames)
+            self._memory.hold(connection, frames)
             connection.unread.extend(frames)
             self._begin_unread(connection)
-
-    def _watch_first_frame(self, connection: Connection, *, complete: bool) -> None:
-        if complete:
-            connection.first_frame_began_ns = None
-        elif connection.first_frame_began_ns == 0:
-            connection.first_frame_began_ns = self._now_ns
-            self._sweep_by(self._now_ns + self._settings.first_frame_timeout_ms * _MS)
-
-    def _hold(self, connection: Connection, frames: list[bytearray]) -> None:
-        for frame in frames:
-            self.held_bytes += len(frame)
-        if connection.reserved_bytes:
-            self.held_bytes -= connection.reserved_bytes
-            connection.reserved_bytes = 0
 
     def _may_read(self, connection: Connection) -> bool:
         return (
@@ -304,18 +285,14 @@ class Processor:
         )
 
     def _has_memory(self, connection: Connection) -> bool:
-        """Whether the memory for the unfinished frame is set aside; all of it, so that what has begun can end."""
+        """Whether the memory for the unfinished frame is set aside; else it is starved."""
         if connection.reserved_bytes:
             return True
-        size = connection.reader.frame_size
-        if not self._memory.has_room_for(size):
+        if not self._memory.reserve(connection, self._now_ns):
             if connection not in self._starved:
                 self._starved.append(connection)
             return False
-        connection.reserved_bytes = size
-        connection.reserved_ns = self._now_ns
-        self.held_bytes += size
-        self._sweep_by(self._now_ns + self._settings.first_frame_timeout_ms * _MS)
+        self._patience.reserved(self._now_ns)
         return True
 
     def _begin_unread(self, connection: Connection) -> None:
@@ -376,16 +353,12 @@ class Processor:
         request.answered = True
         request.answer = chunks
         request.frame = NO_FRAME
-        self._release(request)
+        self._memory.release(request)
         if connection.delegated is request:
             connection.delegated = None
         if not connection.dirty:
             connection.dirty = True
             self._dirty.append(connection)
-
-    def _release(self, request: InboundRequest) -> None:
-        self.held_bytes -= request.held_bytes
-        request.held_bytes = 0
 
     def _send_answers(self) -> None:
         self._flush_dirty()
@@ -449,10 +422,8 @@ class Processor:
         if reason is not None:
             log.info("connection closed", connection=connection.id, reason=reason)
         del self._connections[connection.fd]
-        self.held_bytes -= connection.reserved_bytes + sum(map(len, connection.unread))
+        self._memory.release_all(connection)
         connection.unread.clear()
-        for request in connection.unanswered:
-            self._release(request)
         connection.unanswered.clear()
         if connection.delegated is not None and connection.delegated in self._refused:
             self._refused.remove(connection.delegated)
@@ -465,32 +436,9 @@ class Processor:
             oldest = min(self._connections.values(), key=lambda connection: connection.last_active_ns)
             self._close(oldest, "too many connections, and it was the least recently active")
 
-    def _sweep_by(self, deadline_ns: int) -> None:
-        self._next_sweep_ns = min(self._next_sweep_ns, deadline_ns)
-
-    def _sweep(self) -> None:
-        """Close those whose time is up, and find when the next one's will be."""
-        self._next_sweep_ns = NEVER_NS
-        for connection in list(self._connections.values()):
-            deadline_ns, reason = self._deadline(connection)
-            if deadline_ns <= self._now_ns:
-                self._close(connection, reason)
-            else:
-                self._sweep_by(max(deadline_ns, self._now_ns + 10 * _MS))
-
-    def _deadline(self, connection: Connection) -> tuple[int, str]:
-        settings = self._settings
-        idle_ns = settings.connections_max_idle_ms * _MS
-        patience_ns = settings.first_frame_timeout_ms * _MS
-        if connection.reserved_bytes and not self._memory.has_room_for(connection.reserved_bytes):
-            return connection.reserved_ns + patience_ns, "its frame holds memory that others need, and doesn't end"
-        if connection.first_frame_began_ns:
-            return connection.first_frame_began_ns + patience_ns, "its first frame never ended"
-        if connection.muted_until_ns:
-            return connection.muted_until_ns + idle_ns, "idle"
-        if connection.unanswered and not connection.unanswered[0].answered and not connection.outbox:
-            return self._now_ns + idle_ns, ""  # it waits for us
-        return connection.last_active_ns + idle_ns, "idle"
+    def _close_overdue(self) -> None:
+        for connection, reason in self._patience.overdue(self._connections.values(), self._now_ns):
+            self._close(connection, reason)
 
     # stopping
 
