@@ -23,15 +23,17 @@ settings.register_profile("patient", deadline=None, suppress_health_check=[Healt
 settings.load_profile("patient")
 
 
-class OneSparkSession(LoadFileScheduling):
-    """A file stays with one worker, whose brokers it shares; all that needs Spark stays with one, and its session."""
+class SharedScheduling(LoadFileScheduling):
+    """A file stays with one worker, whose brokers it shares; all that needs Spark stays with one, and its session; all
+    that needs the console with one, and its cluster and browser."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return "spark" if nodeid.startswith("tests/pipeline/") else super()._split_scope(nodeid)
+        shared = next((kind for kind in ("tests/pipeline/", "tests/console/") if nodeid.startswith(kind)), None)
+        return shared or super()._split_scope(nodeid)
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> OneSparkSession:
-    return OneSparkSession(config, log)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> SharedScheduling:
+    return SharedScheduling(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -61,6 +61,14 @@ class OdradekCluster:
     def heal(self, broker_id: int) -> None:
         self._processes.heal(broker_id)
 
+    def stop_zookeeper(self) -> None:
+        """Brokers lose their connection, and with it what they elect and create."""
+        self._processes.zookeeper.stop()
+
+    def start_zookeeper(self) -> None:
+        """At the same address, with all it knew."""
+        self._processes.zookeeper.start()
+
     def pid(self, broker_id: int) -> int | None:
         """The process of the broker, for signals of your own; None when it doesn't run."""
         return self._processes.broker(broker_id).pid

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from ssl import create_default_context
@@ -39,9 +40,9 @@ class ConsoleProcess:
 
 
 def start_console(
-    directory: Path, *arguments: str, host: str = "127.0.0.1", certificate: Path | None = None
+    directory: Path, *arguments: str, host: str = "127.0.0.1", port: int = 0, certificate: Path | None = None
 ) -> ConsoleProcess:
-    port = free_port()
+    port = port or free_port()
     log = directory / f"console-{port}.log"
     command = [sys.executable, "-m", "odradek", "console", "--port", str(port), *arguments]
     with log.open("wb") as output:
@@ -105,18 +106,27 @@ def chromium():  # type: ignore[no-untyped-def]
         browser.close()
 
 
-@pytest.fixture
-def page(chromium, console):  # type: ignore[no-untyped-def]
-    """A fresh browser on the console. Whatever the test does, the page asks no other host and runs nothing foreign."""
+@contextmanager
+def browser_on(chromium, console):  # type: ignore[no-untyped-def]
+    """A fresh browser on the console. Whatever is done in it, the page asks no other host and runs nothing foreign."""
     context = chromium.new_context(base_url=console.url, viewport={"width": 1280, "height": 860})
     context.set_default_timeout(PATIENCE_S * 1000)
-    page = context.new_page()
     seen = Seen()
-    page.on("request", lambda request: seen.hosts.add(urlsplit(request.url).netloc))
-    page.on("websocket", lambda socket: seen.hosts.add(urlsplit(socket.url).netloc))
-    page.on("pageerror", lambda error: seen.faults.append(str(error)))
-    page.on("dialog", lambda dialog: (seen.faults.append(f"dialog: {dialog.message}"), dialog.dismiss()))
-    yield page
+
+    def watch(page):  # type: ignore[no-untyped-def]
+        page.on("request", lambda request: seen.hosts.add(urlsplit(request.url).netloc))
+        page.on("websocket", lambda socket: seen.hosts.add(urlsplit(socket.url).netloc))
+        page.on("pageerror", lambda error: seen.faults.append(str(error)))
+        page.on("dialog", lambda dialog: (seen.faults.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+
+    context.on("page", watch)
+    yield context.new_page()
     assert seen.hosts - {""} == {urlsplit(console.url).netloc}
     assert not seen.faults
     context.close()
+
+
+@pytest.fixture
+def page(chromium, console):  # type: ignore[no-untyped-def]
+    with browser_on(chromium, console) as page:
+        yield page

@@ -8,7 +8,7 @@ Names follow the usual rules of the JMX exporter for Kafka, so that existing das
 `kafka_server_brokertopicmetrics_messagesin_total{topic="t"}`, `kafka_network_requestmetrics_totaltimems{request=…}`.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 QUANTILES = (0.5, 0.75, 0.95, 0.98, 0.99, 0.999)
@@ -26,17 +26,22 @@ class Registry:
     """Where the parts of a broker say what can be measured of them. Sources are asked only at a scrape."""
 
     def __init__(self) -> None:
-        self._sources: list[Callable[[], Iterable[Sample]]] = []
+        self._sources: list[tuple[Callable[[], Iterable[Sample]], frozenset[str]]] = []
 
-    def add(self, source: Callable[[], Iterable[Sample]]) -> None:
-        self._sources.append(source)
+    def add(self, source: Callable[[], Iterable[Sample]], names: Collection[str] = ()) -> None:
+        """A source that says which `names` it tells is not asked when others are wanted."""
+        self._sources.append((source, frozenset(names)))
 
     def gauge(self, name: str, value: Callable[[], float]) -> None:
-        self.add(lambda: [Sample(name, "gauge", value(), {})])
+        self.add(lambda: [Sample(name, "gauge", value(), {})], [name])
 
-    def collect(self) -> Iterable[Sample]:
-        for source in self._sources:
-            yield from source()
+    def collect(self, wanted: Collection[str] = ()) -> Iterable[Sample]:
+        """All of it, or what has one of the `wanted` names."""
+        for source, names in self._sources:
+            if not wanted:
+                yield from source()
+            elif not names or not names.isdisjoint(wanted):
+                yield from (sample for sample in source() if sample.name in wanted)
 
 
 def histogram_samples(name: str, recent_ns: Sequence[int], count: int, labels: Mapping[str, str]) -> Iterable[Sample]:

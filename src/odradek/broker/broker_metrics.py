@@ -8,6 +8,14 @@ from odradek.base.metrics import Registry, Sample
 from odradek.log.log_cleaner import LogCleaner
 from odradek.network.server import SocketServer
 
+_TRAFFIC = [f"kafka_server_brokertopicmetrics_{name}_total" for name in ("messagesin", "bytesin", "bytesout")]
+_LOGS = [
+    "kafka_log_log_size",
+    "kafka_log_log_logstartoffset",
+    "kafka_log_log_logendoffset",
+    "kafka_cluster_partition_highwatermark",
+]
+
 
 def register_broker_metrics(services: BrokerServices, server: SocketServer) -> None:
     registry = services.metrics
@@ -33,8 +41,8 @@ def register_broker_metrics(services: BrokerServices, server: SocketServer) -> N
     registry.gauge("kafka_network_requestchannel_requestqueuesize", lambda: server.channel.size)
     registry.gauge("kafka_server_socketservermetrics_connection_count", lambda: server.connections)
     registry.add(services.quotas.samples)
-    registry.add(lambda: _traffic(services))
-    registry.add(lambda: _logs(services))
+    registry.add(lambda: _traffic(services), _TRAFFIC)
+    registry.add(lambda: _logs(services), _LOGS)
 
 
 def register_cleaner_metrics(registry: Registry, cleaner: LogCleaner, clock: Clock) -> None:
@@ -68,17 +76,16 @@ def _traffic(services: BrokerServices) -> Iterable[Sample]:
         sums = topics.setdefault(tp.topic, [0, 0, 0])
         for i, value in enumerate((partition.messages_in, partition.bytes_in, partition.bytes_out)):
             sums[i] += value
-    for i, name in enumerate(("messagesin", "bytesin", "bytesout")):
-        full_name = f"kafka_server_brokertopicmetrics_{name}_total"
-        yield Sample(full_name, "counter", sum(sums[i] for sums in topics.values()), {})
+    for i, name in enumerate(_TRAFFIC):
+        yield Sample(name, "counter", sum(sums[i] for sums in topics.values()), {})
         for topic, sums in topics.items():
-            yield Sample(full_name, "counter", sums[i], {"topic": topic})
+            yield Sample(name, "counter", sums[i], {"topic": topic})
 
 
 def _logs(services: BrokerServices) -> Iterable[Sample]:
     for tp, partition in services.replicas.partitions.copy().items():
         labels = {"topic": tp.topic, "partition": str(tp.partition)}
-        yield Sample("kafka_log_log_size", "gauge", partition.log.size_bytes, labels)
-        yield Sample("kafka_log_log_logstartoffset", "gauge", partition.log.log_start_offset, labels)
-        yield Sample("kafka_log_log_logendoffset", "gauge", partition.log.log_end_offset, labels)
-        yield Sample("kafka_cluster_partition_highwatermark", "gauge", partition.high_watermark, labels)
+        log = partition.log
+        told = (log.size_bytes, log.log_start_offset, log.log_end_offset, partition.high_watermark)
+        for name, value in zip(_LOGS, told, strict=True):
+            yield Sample(name, "gauge", value, labels)

@@ -68,11 +68,17 @@ class Console:
 
     @property
     def traffic(self) -> Feed[TrafficState]:
-        return self.feeds.feed("traffic", read_traffic, 1_000)
+        def read(client: ClusterClient, before: TrafficState | None) -> TrafficState:
+            return read_traffic(client, before, self.cluster.value().topics)
+
+        return self.feeds.feed("traffic", read, 1_000)
 
     @property
     def settings(self) -> Feed[TopicSettings]:
-        return self.feeds.feed("settings", read_settings, 3_000)
+        def read(client: ClusterClient, before: TopicSettings | None) -> TopicSettings:
+            return read_settings(client, self.cluster.value().topics)
+
+        return self.feeds.feed("settings", read, 3_000)
 
     @property
     def coordination(self) -> Feed[CoordinationState]:

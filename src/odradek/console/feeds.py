@@ -23,6 +23,9 @@ READING_TIMEOUT_MS = 3_000
 _SHARE_OF_TIME = 6  # a reading that takes long is asked for more seldom, so that looking never becomes a load
 _FEEDS_MAX = 256
 
+UNREADABLE = (KafkaError, ConnectionFailed, UnsupportedByBroker, FatalError)
+"""What may come of asking a cluster; `plainly` says it to a person."""
+
 T = TypeVar("T")
 
 
@@ -58,23 +61,37 @@ class Feed(Generic[T]):
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._hurry = threading.Event()
+        self._fresh = threading.Event()
         self.reading: Reading[T] = Reading()
-        self.is_fresh = False
-        """Whether it was read since somebody began to look, this time."""
 
     def want(self) -> Reading[T]:
         """The last reading; keeps the feed alive for a few seconds more."""
         with self._lock:
             self._wanted_until_ms = self._clock.monotonic_ms() + LEASE_MS
             if self._thread is None:
-                self.is_fresh = False
+                self._fresh.clear()
                 self._thread = threading.Thread(target=self._run, name=f"feed {self.name}", daemon=True)
                 self._thread.start()
         return self.reading
 
+    def value(self) -> T:
+        """For readings that build on this one: what was read since somebody began to look. Waits for it; never called
+        by a page."""
+        self.want()
+        self._fresh.wait(READING_TIMEOUT_MS / 1000)
+        reading = self.reading
+        if reading.value is None or reading.problem is not None:
+            raise FatalError(reading.problem or "the brokers have not answered yet")
+        return reading.value
+
     def hurry(self) -> None:
         """Something was changed: don't wait for the next turn."""
         self._hurry.set()
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether it was read since somebody began to look, this time."""
+        return self._fresh.is_set()
 
     @property
     def is_idle(self) -> bool:
@@ -93,7 +110,7 @@ class Feed(Generic[T]):
                         return
                 began = self._clock.monotonic_ms()
                 self._take(client)
-                self.is_fresh = True
+                self._fresh.set()
                 took = self._clock.monotonic_ms() - began
                 self._hurry.wait(max(self._interval_ms, took * _SHARE_OF_TIME) / 1000)
                 self._hurry.clear()
@@ -103,7 +120,7 @@ class Feed(Generic[T]):
         try:
             value = self._read(client, before.value)
             self.reading = Reading(value, self._clock.now_ms(), None, before.version + 1)
-        except (KafkaError, ConnectionFailed, UnsupportedByBroker, FatalError) as error:
+        except UNREADABLE as error:
             self.reading = Reading(before.value, before.at_ms, plainly(error), before.version + 1)
         except Exception as error:
             log.exception("a reading failed", feed=self.name)

@@ -1,11 +1,11 @@
 """What every page has: the bar with the screens, the line that says what is missing, the ticks that keep it alive."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from nicegui import ui
+from nicegui import background_tasks, ui
 
 from odradek.console.console import Console
 from odradek.console.feeds import Feed, Reading
@@ -16,7 +16,8 @@ from odradek.console.views.banner import banner
 T = TypeVar("T")
 
 _TICK_S = 0.25
-_FIRST_SIGHT_S = 0.7
+_FIRST_SIGHT_S = 0.4
+_LOOK_S = 0.01
 _SPOOL = Html(
     '<svg viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="1.8" stroke-linecap="round" '
     'aria-hidden="true"><path d="M5 3h14M5 21h14M7 3v4l2 2v6l-2 2v4M17 3v4l-2 2v6l2 2v4"/>'
@@ -34,7 +35,7 @@ _THEME = Html("""<script>
     localStorage.setItem("odradek-theme", value ? "dark" : "light"); set(value); };
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select")) return;
-    if (event.key === "/") { const field = document.querySelector(".main input");
+    if (event.key === "/") { const field = document.querySelector(".main input:not([type=checkbox])");
       if (field) { event.preventDefault(); field.focus(); } }
     const place = document.querySelector(`.bar nav a[data-key="${CSS.escape(event.key)}"]`);
     if (place) place.click();
@@ -60,12 +61,12 @@ def page(console: Console, screen: str, title: str = "") -> Iterator[None]:
     ui.html(str(_bar(console, screen)), sanitize=False)
     with ui.element("div").props("id=main").classes("main"):
         alarm = Live()
-        feed = console.cluster
+        cluster, coordination = console.cluster, console.coordination
 
         def tick() -> None:
             if who(console) is None:
                 ui.navigate.to("/login")  # logged out in another tab, or too long ago
-            alarm.show(banner(feed.want(), console.feeds.clock.now_ms()))
+            alarm.show(banner(cluster.want(), coordination.want().value, console.feeds.clock.now_ms()))
 
         tick()
         ui.timer(1.0, tick)
@@ -103,8 +104,14 @@ def _bar(console: Console, screen: str) -> Html:
 
 
 async def follow(feeds: Sequence[Feed[Any]], render: Callable[..., Awaitable[None] | None]) -> None:
-    """Calls `render` with the readings of the feeds, now and whenever one of them is new."""
-    await first_sight(*feeds)
+    """Calls `render` with the readings of the feeds, now and whenever one of them is new.
+
+    The page comes with what the first of them tells, where that takes no longer than an eye notices; the others add
+    to it when they have read.
+    """
+    for feed in feeds:
+        feed.want()
+    await first_sight(feeds[0])
     seen: list[int] = []
 
     async def tick() -> None:
@@ -120,14 +127,17 @@ async def follow(feeds: Sequence[Feed[Any]], render: Callable[..., Awaitable[Non
     ui.timer(_TICK_S, tick)
 
 
-async def first_sight(*feeds: Feed[Any]) -> None:
-    """The page comes with its first reading, where that takes no longer than an eye notices."""
-    for _ in range(int(_FIRST_SIGHT_S / 0.02)):
-        for feed in feeds:
-            feed.want()
-        if all(feed.is_fresh for feed in feeds):
+async def first_sight(feed: Feed[Any]) -> None:
+    for _ in range(int(_FIRST_SIGHT_S / _LOOK_S)):
+        feed.want()
+        if feed.is_fresh:
             return
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(_LOOK_S)
+
+
+async def at_first_sight(work: Coroutine[Any, Any, None]) -> None:
+    """Waits as long as a page may wait for what it shows first; the work goes on after that."""
+    await asyncio.wait({background_tasks.create(work)}, timeout=_FIRST_SIGHT_S)
 
 
 async def off_loop(work: Callable[[], T]) -> T:

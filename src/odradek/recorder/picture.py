@@ -45,6 +45,9 @@ class Picture:
                 picture.apply(entry)
         return picture
 
+    def copy(self) -> "Picture":
+        return replace(self, brokers=dict(self.brokers), partitions=dict(self.partitions), _unseen=set(self._unseen))
+
     def apply(self, entry: Entry) -> None:
         self.time_ms = max(self.time_ms, entry.time_ms)
         match entry.kind, entry.what:

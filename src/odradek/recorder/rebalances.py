@@ -6,7 +6,8 @@ Of each broker's newest files only the lines about groups are parsed, so that a 
 from collections import OrderedDict
 from pathlib import Path
 
-from odradek.recorder.entry import Entry, Kind, maybe_entry
+from odradek.recorder.entry import Entry, Kind
+from odradek.recorder.journal_tails import JournalTails
 from odradek.recorder.journals import find_journals, newest
 
 _MARK = f'"kind":"{Kind.GROUP}"'.encode()
@@ -19,15 +20,13 @@ class Rebalances:
 
     def __init__(self, *places: Path) -> None:
         self._places = places
-        self._positions: dict[Path, int] = {}
+        self._tails = JournalTails(_MARK)
         self._by_group: OrderedDict[str, tuple[Entry, ...]] = OrderedDict()
 
     def read(self) -> None:
         """What was written since the last time."""
         files = newest(find_journals(*(place for place in self._places if place.exists())))
-        self._positions = {path: self._positions.get(path, 0) for path in files}
-        found = [entry for path in files for entry in self._new_entries(path)]
-        for entry in sorted(found, key=lambda entry: (entry.time_ms, entry.generation or 0)):
+        for entry in sorted(self._tails.added(files), key=lambda entry: (entry.time_ms, entry.generation or 0)):
             if entry.group is not None:
                 self._by_group[entry.group] = (*self.of(entry.group), entry)[-_OF_A_GROUP_MAX:]
                 self._by_group.move_to_end(entry.group)
@@ -36,18 +35,3 @@ class Rebalances:
 
     def of(self, group: str) -> tuple[Entry, ...]:
         return self._by_group.get(group, ())
-
-    def _new_entries(self, path: Path) -> list[Entry]:
-        found: list[Entry] = []
-        try:
-            with path.open("rb") as file:
-                file.seek(self._positions[path])
-                for line in file:
-                    if not line.endswith(b"\n"):
-                        break  # is being written
-                    self._positions[path] += len(line)
-                    if _MARK in line and (entry := maybe_entry(line.decode("utf-8", "replace"))) is not None:
-                        found.append(entry)
-        except FileNotFoundError:
-            pass  # rotated away since it was found
-        return found

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from odradek.base.metrics import QUANTILES, Registry, histogram_samples
+from odradek.base.metrics import QUANTILES, Registry, Sample, histogram_samples
 
 
 @given(st.lists(st.integers(0, 10**12), min_size=1, max_size=200))
@@ -25,3 +25,11 @@ def test_sources_are_asked_at_each_scrape() -> None:
     assert [sample.value for sample in registry.collect()] == [1.0]
     values.append(7.0)
     assert [sample.value for sample in registry.collect()] == [7.0]
+
+
+def test_who_wants_a_name_has_only_the_sources_asked_that_know_it() -> None:
+    registry = Registry()
+    registry.gauge("wanted", lambda: 1.0)
+    registry.gauge("costly", lambda: 1 / 0)
+    registry.add(lambda: [Sample("wanted", "gauge", 2.0, {}), Sample("other", "gauge", 3.0, {})])
+    assert [sample.value for sample in registry.collect(["wanted"])] == [1.0, 2.0]

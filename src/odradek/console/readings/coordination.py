@@ -7,7 +7,7 @@ the reading's thread, so that nobody who doesn't look has a session.
 import json
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kazoo.client import KazooClient
@@ -40,6 +40,8 @@ class CoordinationState:
     controller_epoch: int | None
     since_ms: Mapping[int, int] = field(default_factory=dict)
     """When each live broker registered."""
+    answers: bool = True
+    """False: the rest is what it told when it did."""
 
 
 class ZooKeeperReader:
@@ -53,9 +55,9 @@ class ZooKeeperReader:
         connect = self._given or (before.connect if before else _ask_connect(client))
         try:
             return _read_all(self._session(connect), connect)
-        except (KazooException, KazooTimeoutError) as error:
+        except (KazooException, KazooTimeoutError):
             self.close()
-            raise FatalError(f"ZooKeeper at {connect} does not answer") from error
+            return replace(before or CoordinationState(connect, None, None), answers=False)
 
     def close(self) -> None:
         if self._zookeeper is not None:

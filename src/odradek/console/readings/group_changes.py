@@ -1,8 +1,11 @@
 """What happened to a group between two looks at it. Pure."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from odradek.client.group_admin import Group
+from odradek.client.group_admin import Group, Member
+
+_NAMED_MAX = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +21,8 @@ def changed(before: Group | None, now: Group, at_ms: int) -> list[Seen]:
     told: list[str] = []
     old = {member.id: member for member in before.members}
     new = {member.id: member for member in now.members}
-    told += [f"{_name(m.client_id, m.host)} left" for id_, m in old.items() if id_ not in new]
-    told += [f"{_name(m.client_id, m.host)} joined" for id_, m in new.items() if id_ not in old]
+    told += _crowd([m for id_, m in old.items() if id_ not in new], "left")
+    told += _crowd([m for id_, m in new.items() if id_ not in old], "joined")
     if before.coordinator != now.coordinator:
         told.append(f"its coordinator moved from broker {before.coordinator} to {now.coordinator}")
     if before.assignor != now.assignor and before.assignor and now.assignor:
@@ -33,6 +36,13 @@ def changed(before: Group | None, now: Group, at_ms: int) -> list[Seen]:
     if moved or gained:
         told.append(f"{moved} partitions changed hands, {gained} are newly read")
     return [Seen(at_ms, what) for what in told]
+
+
+def _crowd(members: Sequence[Member], did: str) -> list[str]:
+    """A few by name, a crowd in one line."""
+    if len(members) > _NAMED_MAX:
+        return [f"{len(members):,} members {did}"]
+    return [f"{_name(member.client_id, member.host)} {did}" for member in members]
 
 
 def _name(client: str, host: str) -> str:

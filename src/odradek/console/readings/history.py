@@ -1,21 +1,24 @@
 """The flight recorder's story: what the controllers saw and did, event by event, with what came of each.
 
-Reads the newest files of each broker's journal, again only when one has grown. Each file begins with the whole picture,
-so what came before is not needed.
+Reads the newest files of each broker's journal, and then only what is added to them. Each file begins with the whole
+picture, so what came before is not needed.
 """
 
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from odradek.base.errors import FatalError
 from odradek.client.cluster_client import ClusterClient
 from odradek.recorder.entry import Entry, Kind
-from odradek.recorder.journals import find_journals, merged, newest, read_file
+from odradek.recorder.journal_tails import JournalTails
+from odradek.recorder.journals import find_journals, merged, newest
 from odradek.recorder.picture import PartitionPicture, Picture
 
 _MOMENTS_MAX = 2_000
+_BETWEEN_PICTURES = 4_000
 _LINKS_OF_A_KIND = 8
 _TELLING = frozenset({Kind.MOVE, Kind.SEND, Kind.WRITE, Kind.REPORT, Kind.GROUP})
 
@@ -40,50 +43,87 @@ class Moment:
 class HistoryState:
     entries: tuple[Entry, ...]
     moments: tuple[Moment, ...]
-    marks: tuple[tuple[str, int], ...]
-    """The files and their sizes, to see whether there is more."""
+    pictures: tuple[tuple[int, Picture], ...]
+    """Of the cluster before some of the entries, by their place: a picture in between is not far from one."""
+
+    def picture_after(self, place: int) -> Picture:
+        """After the entry at that place."""
+        begin, known = self.pictures[bisect_right(self.pictures, place, key=lambda kept: kept[0]) - 1]
+        picture = known.copy()
+        for entry in self.entries[begin : place + 1]:
+            picture.apply(entry)
+        return picture
 
 
 class HistoryReader:
     def __init__(self, places: Sequence[Path]) -> None:
         self._places = places
+        self._tails = JournalTails()
+        self._story = Story()
 
     def read(self, client: ClusterClient, before: HistoryState | None) -> HistoryState:
         if not self._places:
-            raise FatalError("no journal is known here: start the console with --data or --journal DIR")
+            raise FatalError("no journal is known here: give --data or --journal DIR. Only Odradek's brokers keep one")
         files = newest(find_journals(*[place for place in self._places if place.exists()]))
-        marks = tuple((str(path), _size(path)) for path in files)
-        if before is not None and before.marks == marks:
+        if self._tails.files - set(files):  # some were rotated away: the story begins later
+            self._tails, self._story = JournalTails(), Story()
+        added = self._tails.added(files)
+        if before is not None and not added and self._story.entries:
             return before
-        entries = tuple(merged(entry for path in files for entry in read_file(path)))
-        return HistoryState(entries, tuple(moments(entries)[-_MOMENTS_MAX:]), marks)
+        if not self._story.goes_on_with(added):
+            self._story, added = Story(), [*self._story.entries, *added]
+        self._story.take(merged(added))
+        return self._story.state()
 
 
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
+class Story:
+    """Grows by entries in their merged order."""
 
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self._picture = Picture()
+        self._pictures: list[tuple[int, Picture]] = []
+        self._causes: dict[tuple[int, int], Entry] = {}
+        self._drafts: dict[tuple[int, int], _Draft] = {}
+        self._latest_ms = 0
+        self._epoch = 0
 
-def moments(entries: Sequence[Entry]) -> list[Moment]:
-    """The story as the events that changed something, oldest first."""
-    causes = {(entry.broker, entry.seq): entry for entry in entries}
-    drafts: dict[tuple[int, int], _Draft] = {}
-    picture = Picture()
-    for place, entry in enumerate(entries):
+    def goes_on_with(self, entries: Sequence[Entry]) -> bool:
+        """Whether these come after all it has; where clocks or controllers overlap it has to be told anew."""
+        return all(
+            entry.time_ms >= self._latest_ms
+            and (entry.controller_epoch is None or entry.controller_epoch >= self._epoch)
+            for entry in entries
+        )
+
+    def take(self, entries: Iterable[Entry]) -> None:
+        for entry in entries:
+            if len(self.entries) % _BETWEEN_PICTURES == 0:
+                self._pictures.append((len(self.entries), self._picture.copy()))
+            self._take(entry, len(self.entries))
+            self.entries.append(entry)
+            self._latest_ms = max(self._latest_ms, entry.time_ms)
+            self._epoch = max(self._epoch, entry.controller_epoch or 0)
+
+    def _take(self, entry: Entry, place: int) -> None:
+        picture = self._picture
         before_brokers, before_controller = set(picture.brokers), picture.controller
         tp = entry.topic_partition
         before = picture.partitions.get(tp) if tp is not None else None
         picture.apply(entry)
+        self._causes[entry.broker, entry.seq] = entry
         if entry.kind == Kind.PICTURE:
-            continue
+            return
         effects = _effects(entry, before_brokers, before_controller, before, picture)
         key = (entry.broker, entry.cause if entry.cause is not None else entry.seq)
-        if effects or entry.kind == Kind.EVENT or key in drafts:
-            drafts.setdefault(key, _Draft(causes.get(key, entry))).add(entry, place, effects)
-    told = [draft.moment() for draft in drafts.values() if draft.effects]
-    return sorted(told, key=lambda moment: moment.place)
+        if effects or entry.kind == Kind.EVENT or key in self._drafts:
+            self._drafts.setdefault(key, _Draft(self._causes.get(key, entry))).add(entry, place, effects)
+
+    def state(self) -> HistoryState:
+        """The events that changed something, oldest first."""
+        told = sorted((draft for draft in self._drafts.values() if draft.effects), key=lambda draft: draft.place)
+        moments = tuple(draft.moment for draft in told[-_MOMENTS_MAX:])
+        return HistoryState(tuple(self.entries), moments, tuple(self._pictures))
 
 
 class _Draft:
@@ -95,8 +135,10 @@ class _Draft:
         self.links: dict[tuple[str, str], list[str]] = defaultdict(list)
         self.touched: set[str] = set()
         self.is_bad = False
+        self._made: Moment | None = None
 
     def add(self, entry: Entry, place: int, effects: list[str]) -> None:
+        self._made = None
         if effects:
             self.place = place
         self.effects += effects
@@ -117,7 +159,13 @@ class _Draft:
             if more > 0:
                 yield f"… and {more:,} more: {kind} {what}"
 
+    @property
     def moment(self) -> Moment:
+        if self._made is None:
+            self._made = self._make()
+        return self._made
+
+    def _make(self) -> Moment:
         return Moment(
             self.time_ms,
             self.place,

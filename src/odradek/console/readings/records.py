@@ -5,7 +5,7 @@ A filter is data: where to look, how to compare, what for. Nothing that is typed
 
 import json
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -17,10 +17,12 @@ from odradek.model.topology import TopicPartition
 from odradek.protocol.records import Record
 
 LIMIT = 50
+_FIRST_STEP = 4
 SCANNED_RECORDS_MAX = 50_000
 SCANNED_BYTES_MAX = 64 << 20
 SCAN_SECONDS_MAX = 4.0
-_PARTITION_BYTES = 1 << 20
+_PARTITION_BYTES = 256 << 10
+_POLL_BYTES = 4 << 20  # limits are looked at between two polls
 _JSON_BYTES_MAX = 1 << 20
 
 
@@ -79,6 +81,8 @@ class Query:
     offset: int = 0
     time_ms: int = 0
     filter: Filter = Filter()
+    resume: Mapping[int, int] | None = None
+    """Where an earlier look at the same ended, by partition."""
 
 
 class FoundRecord(NamedTuple):
@@ -92,6 +96,8 @@ class Found:
     scanned: int
     is_complete: bool
     """Whether all was looked at that was asked for; False: a limit was reached first."""
+    resume: Mapping[int, int] | None = None
+    """Where to go on, by partition; None: there is no more."""
 
 
 def browse(client: ClusterClient, query: Query) -> Found:
@@ -104,10 +110,13 @@ def browse(client: ClusterClient, query: Query) -> Found:
         partitions = [wanted]
     starts = _offsets(client, partitions, EARLIEST)
     ends = _offsets(client, partitions, LATEST)
+    resume = query.resume or {}
     if query.start is From.NEWEST:
-        return _newest(client, query, starts, ends)
+        upper = {tp: max(starts[tp], min(resume.get(tp.partition, end), end)) for tp, end in ends.items()}
+        return _newest(client, query.filter, starts, upper)
     begin = _begin(client, query, starts, ends)
-    return _scan(client, begin, ends, query.filter, LIMIT, _Budget())
+    begin = {tp: max(resume.get(tp.partition, offset), starts[tp]) for tp, offset in begin.items()}
+    return _oldest(client, query.filter, begin, ends)
 
 
 class _Budget:
@@ -136,25 +145,55 @@ def _begin(
             return starts
 
 
-def _newest(
-    client: ClusterClient, query: Query, starts: dict[TopicPartition, int], ends: dict[TopicPartition, int]
+def _oldest(
+    client: ClusterClient, wanted: Filter, begin: dict[TopicPartition, int], ends: dict[TopicPartition, int]
 ) -> Found:
-    """Steps back from the end, further each time, until enough is found."""
+    scan = _scan(client, begin, ends, wanted, LIMIT, _Budget())
+    scan.found.sort(key=lambda f: (f.record.timestamp, f.partition, f.record.offset))
+    resume = scan.reached
+    for item in reversed(scan.found[LIMIT:]):
+        resume[item.partition] = min(resume[item.partition], item.record.offset)
+    is_end = all(resume[tp.partition] >= end for tp, end in ends.items())
+    shown = tuple(scan.found[:LIMIT])
+    return Found(shown, scan.scanned, len(shown) >= LIMIT or is_end, None if is_end else resume)
+
+
+def _newest(
+    client: ClusterClient, wanted: Filter, starts: dict[TopicPartition, int], upper: dict[TopicPartition, int]
+) -> Found:
+    """Steps back from the end, further each time, until enough is found. The first step is small: records may be
+    large, and a step that the limits interrupt has not seen the newest of its records."""
     budget = _Budget()
-    step, upper = LIMIT, dict(ends)
+    step = _FIRST_STEP
     found: list[FoundRecord] = []
     scanned = 0
-    while any(upper[tp] > starts[tp] for tp in upper) and not budget.is_spent:
+    while len(found) < LIMIT and any(upper[tp] > starts[tp] for tp in upper) and not budget.is_spent:
+        step = max(1, min(step, budget.records // len(upper)))
         lower = {tp: max(starts[tp], upper[tp] - step) for tp in upper}
-        part = _scan(client, lower, upper, query.filter, SCANNED_RECORDS_MAX, budget)
-        found += part.records
-        scanned += part.scanned
-        upper, step = lower, step * 4
-        if len(found) >= LIMIT:
-            break
+        scan = _scan(client, lower, upper, wanted, SCANNED_RECORDS_MAX, budget)
+        scanned += scan.scanned
+        done = {tp for tp in upper if scan.reached[tp.partition] >= upper[tp]}
+        if not done and not found:
+            done = set(upper)  # one step is more than the limits allow: better some than none
+        whole = {tp.partition for tp in done}
+        found += [item for item in scan.found if item.partition in whole]
+        upper = {tp: lower[tp] if tp in done else upper[tp] for tp in upper}
+        step *= 4
     found.sort(key=lambda f: (f.record.timestamp, f.record.offset), reverse=True)
-    complete = len(found) >= LIMIT or all(upper[tp] <= starts[tp] for tp in upper)
-    return Found(tuple(found[:LIMIT]), scanned, complete)
+    resume = {tp.partition: offset for tp, offset in upper.items()}
+    for item in found[LIMIT:]:
+        resume[item.partition] = max(resume[item.partition], item.record.offset + 1)
+    is_end = all(resume[tp.partition] <= start for tp, start in starts.items())
+    shown = tuple(found[:LIMIT])
+    return Found(shown, scanned, len(shown) >= LIMIT or is_end, None if is_end else resume)
+
+
+@dataclass(slots=True)
+class _Scan:
+    found: list[FoundRecord]
+    scanned: int
+    reached: dict[int, int]
+    """By partition, the offset before which everything was looked at."""
 
 
 def _scan(
@@ -162,14 +201,17 @@ def _scan(
     begin: dict[TopicPartition, int],
     ends: dict[TopicPartition, int],
     wanted: Filter,
-    limit: int,
+    enough: int,
     budget: _Budget,
-) -> Found:
+) -> _Scan:
+    reached = {tp.partition: ends[tp] for tp in begin}
     positions = {tp: offset for tp, offset in begin.items() if offset < ends[tp]}
-    reader = RecordReader(client, positions, max_wait_ms=200, partition_max_bytes=_PARTITION_BYTES)
+    reader = RecordReader(
+        client, positions, max_wait_ms=200, max_bytes=_POLL_BYTES, partition_max_bytes=_PARTITION_BYTES
+    )
     found: list[FoundRecord] = []
     scanned = 0
-    while reader.positions and len(found) < limit and not budget.is_spent:
+    while reader.positions and len(found) < enough and not budget.is_spent:
         for fetched in reader.poll():
             budget.bytes -= len(fetched.data)
             for record in records_in(fetched):
@@ -181,8 +223,8 @@ def _scan(
                     found.append(FoundRecord(fetched.tp.partition, record))
         for tp in [tp for tp, position in reader.positions.items() if position >= ends[tp]]:
             reader.stop(tp)
-    found.sort(key=lambda f: (f.record.timestamp, f.partition, f.record.offset))
-    return Found(tuple(found[:limit]), scanned, len(found) >= limit or not reader.positions)
+    reached |= {tp.partition: position for tp, position in reader.positions.items()}
+    return _Scan(found, scanned, reached)
 
 
 def _offsets(client: ClusterClient, partitions: Sequence[TopicPartition], when: int) -> dict[TopicPartition, int]:

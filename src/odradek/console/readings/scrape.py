@@ -22,6 +22,8 @@ _BROKER = 4
 _TIMEOUT_S = 1.0
 _BYTES_MAX = 64 << 20
 _PREFIX = "kafka_server_brokertopicmetrics_"
+_WANTED = ("bytesin_total", "bytesout_total")
+_QUERY = "&".join(f"name[]={_PREFIX}{name}" for name in _WANTED)  # all of it would be lines for each partition
 Endpoint = tuple[str, int]
 
 
@@ -42,7 +44,7 @@ def find_endpoints(client: ClusterClient, known: Mapping[int, Endpoint | None]) 
 def scrape(endpoint: Endpoint) -> Counters | None:
     connection = HTTPConnection(*endpoint, timeout=_TIMEOUT_S)
     try:
-        connection.request("GET", "/metrics")
+        connection.request("GET", f"/metrics?{_QUERY}")
         text = connection.getresponse().read(_BYTES_MAX).decode(errors="replace")
     except (OSError, HTTPException):
         return None
@@ -60,7 +62,7 @@ def parse(text: str) -> Counters | None:
             if "{" not in name:
                 values[name.removeprefix(_PREFIX)] = float(value)
     try:
-        return Counters(values["bytesin_total"], values["bytesout_total"])
+        return Counters(*(values[name] for name in _WANTED))
     except KeyError:
         return None
 

@@ -1,6 +1,6 @@
 """The few settings of every topic that whole-cluster pages need: one DescribeConfigs for all topics."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from odradek.client.cluster_client import ClusterClient
 from odradek.protocol.messages.describe_configs import (
@@ -14,10 +14,9 @@ _TOPIC = 2
 TopicSettings = Mapping[str, Mapping[str, str]]
 
 
-def read_settings(client: ClusterClient, before: TopicSettings | None) -> TopicSettings:
+def read_settings(client: ClusterClient, topics: Iterable[str]) -> TopicSettings:
     resources = [
-        DescribeConfigsResource(resource_type=_TOPIC, resource_name=name, configuration_keys=KEYS)
-        for name in client.topics()
+        DescribeConfigsResource(resource_type=_TOPIC, resource_name=name, configuration_keys=KEYS) for name in topics
     ]
     if not resources:
         return {}

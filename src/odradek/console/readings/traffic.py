@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from odradek.base.clock import SYSTEM_CLOCK
-from odradek.client.cluster_client import ClusterClient
+from odradek.client.cluster_client import ClusterClient, TopicState
 from odradek.console.readings.offsets import high_watermarks
 from odradek.console.readings.scrape import Counters, Endpoint, find_endpoints, scrape
 from odradek.model.topology import TopicPartition
@@ -39,8 +39,7 @@ class TrafficState:
         return bool(self.counters)
 
 
-def read_traffic(client: ClusterClient, before: TrafficState | None) -> TrafficState:
-    topics = client.topics()
+def read_traffic(client: ClusterClient, before: TrafficState | None, topics: Mapping[str, TopicState]) -> TrafficState:
     ends = high_watermarks(client, topics.values())
     now = SYSTEM_CLOCK.now_ms()
     endpoints = find_endpoints(client, before.endpoints if before else {})

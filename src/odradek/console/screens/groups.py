@@ -1,21 +1,23 @@
 """Groups: all of them; one with members, lag and what happened; reset with a preview, delete."""
 
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from nicegui import ui
 
-from odradek.base.errors import KafkaError
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.group_admin import commit_offsets, delete_group
 from odradek.client.offset_reset import Goal, Move, plan, shift_by, to_earliest, to_latest, to_offset, to_time
 from odradek.console.console import Console
 from odradek.console.dialogs import ChangeDialog
-from odradek.console.feeds import Feed, Reading, plainly
+from odradek.console.feeds import UNREADABLE, Feed, Reading, plainly
+from odradek.console.fields import WrongInput, meaning
 from odradek.console.live import Act, Live
-from odradek.console.markup import Html, tag, together
+from odradek.console.markup import tag, together
 from odradek.console.page import follow, off_loop, page, perform
 from odradek.console.readings.groups import GroupDetail, GroupsState
+from odradek.console.views.banner import gap
 from odradek.console.views.groups import (
     group_figures,
     groups_table,
@@ -27,7 +29,6 @@ from odradek.console.views.groups import (
 )
 from odradek.console.views.records import parse_when
 from odradek.model.topology import TopicPartition
-from odradek.network.broker_client import ConnectionFailed
 from odradek.recorder.rebalances import Rebalances
 
 _GOALS = {
@@ -69,9 +70,11 @@ async def _show_all(console: Console) -> None:
         ui.input(placeholder="Search  ( / )", on_change=lambda e: search(e.value)).props(
             'outlined dense clearable debounce=120 aria-label="Search groups"'
         )
+    problem = Live()
     rows = Live(on_act=act)
 
     def render(groups: Reading[GroupsState], rebalances: Reading[Rebalances]) -> None:
+        problem.show(gap("The groups can't all be read at the moment.", groups))
         if groups.value is not None:
             rows.show(groups_table(groups.value, rebalances.value, text, number))
 
@@ -101,7 +104,7 @@ async def _show_one(console: Console, name: str) -> None:
     seen = Live()
 
     def render(reading: Reading[GroupDetail], rebalances: Reading[Rebalances]) -> None:
-        problem.show(tag("div", reading.problem, cls="banner bad") if reading.problem else Html(""))
+        problem.show(gap("This group can't be read at the moment.", reading))
         detail = reading.value
         if detail is not None:
             figures.show(group_figures(detail))
@@ -125,7 +128,7 @@ async def _reset(console: Console, name: str) -> None:
     at = dialog.field("Offset, time (15m ago, 2026-01-31 14:00) or number of records", full=True)
     with dialog.below:
         preview = Live()
-        ui.button("Preview", on_click=lambda: look()).props("outline no-caps")
+        ui.button("Preview", on_click=lambda: show()).props("outline no-caps")
     dialog.says(
         lambda: (
             f"Moves group {name} to {_GOALS[goal.value]} {at.value or ''} in {topic.value or 'all its topics'}. "
@@ -135,14 +138,21 @@ async def _reset(console: Console, name: str) -> None:
 
     async def look() -> list[Move]:
         wanted = [tp for tp in partitions if topic.value in ("", tp.topic)]
+        now_ms = console.feeds.clock.now_ms()
         try:
-            chosen = _goal(goal.value, (at.value or "").strip(), console.feeds.clock.now_ms())
+            chosen = meaning(at, lambda text: _goal(goal.value, text, now_ms))
             moves[:] = await off_loop(partial(_plan, console.options.bootstrap, name, wanted, chosen))
-        except (ValueError, KafkaError, ConnectionFailed) as error:
+        except WrongInput:
+            raise ValueError("Nothing is changed: see what is said at the field.") from None
+        except (ValueError, *UNREADABLE) as error:
             preview.show(tag("div", plainly(error), cls="card empty bad", role="alert"))
             raise ValueError(plainly(error)) from error
         preview.show(moves_table(moves))
         return moves
+
+    async def show() -> None:
+        with suppress(ValueError):  # it is said already
+            await look()
 
     async def work() -> str:
         found = await look()
@@ -168,7 +178,7 @@ def _goal(kind: str, text: str, now_ms: int) -> Goal:
         case "time":
             return to_time(parse_when(text, now_ms))
     if not text.removeprefix("-").isdecimal() or (kind == "offset" and text.startswith("-")):
-        raise ValueError(f"'{text}' is not a number")
+        raise ValueError(f"'{text}' is not a number" if text else "a number is wanted here")
     return to_offset(int(text)) if kind == "offset" else shift_by(int(text))
 
 

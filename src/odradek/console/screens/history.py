@@ -1,15 +1,16 @@
 """History: the flight recorder as a timeline with a slider."""
 
+from functools import partial
+
 from nicegui import ui
 
 from odradek.console.console import Console
 from odradek.console.feeds import Reading
 from odradek.console.live import Act, Live
-from odradek.console.markup import tag
+from odradek.console.markup import Html, tag
 from odradek.console.page import follow, off_loop, page
-from odradek.console.readings.history import HistoryState
+from odradek.console.readings.history import HistoryState, Moment
 from odradek.console.views.history import brokers_html, heading, moments_html, partitions_html, timeline
-from odradek.recorder.picture import Picture
 
 
 def register(console: Console) -> None:
@@ -105,13 +106,18 @@ class _Replay:
         if state is None:
             return
         item = state.moments[at]
-        known = sorted({entry.broker for entry in state.entries})
-        picture = await off_loop(lambda: Picture.at(state.entries[: item.place + 1]))
+        brokers, partitions = await off_loop(partial(_cluster_at, state, item, self._text, self._page))
         if at != self._at:
             return  # somebody slid on meanwhile
         self._heading.show(heading(item, at, len(state.moments)))
         self._timeline.show(timeline(state.moments, at))
-        brokers = sorted({*known, *picture.brokers})
-        self._brokers.show(brokers_html(picture, brokers))
+        self._brokers.show(brokers)
         self._moments.show(moments_html(state.moments, at))
-        self._partitions.show(partitions_html(picture, brokers, item, self._text, self._page))
+        self._partitions.show(partitions)
+
+
+def _cluster_at(state: HistoryState, item: Moment, text: str, page_number: int) -> tuple[Html, Html]:
+    """Its brokers and its partitions then."""
+    picture = state.picture_after(item.place)
+    brokers = sorted({entry.broker for entry in state.entries} | set(picture.brokers))
+    return brokers_html(picture, brokers), partitions_html(picture, brokers, item, text, page_number)

@@ -1,23 +1,23 @@
 """Messages: look into a topic, and write to it."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from nicegui import ui
 
-from odradek.base.errors import KafkaError
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.partitioner import partition_for_key
 from odradek.client.record_sender import NewRecord, RecordSender
 from odradek.console.console import Console
 from odradek.console.dialogs import ChangeDialog
-from odradek.console.feeds import plainly
-from odradek.console.live import Live
+from odradek.console.feeds import UNREADABLE, plainly
+from odradek.console.fields import WrongInput, meaning, whole_number
+from odradek.console.live import Act, Live
 from odradek.console.markup import Html, tag
-from odradek.console.page import first_sight, off_loop, page, perform
+from odradek.console.page import at_first_sight, first_sight, off_loop, page, perform
 from odradek.console.readings.records import Filter, From, Part, Query, browse
 from odradek.console.views.records import parse_headers, parse_value, parse_when, records_html
-from odradek.network.broker_client import ConnectionFailed
 
 _TIMEOUT_MS = 10_000
 _STARTS = {"newest": "Newest", "oldest": "Oldest", "offset": "From offset", "time": "From time"}
@@ -69,13 +69,16 @@ class _Browser:
             for typed in (self._partition, self._at, self._name, self._text):
                 typed.on("keydown.enter", self.read)
             self._topic.style("min-width: 200px")
-            ui.button("Read", on_click=self.read).props("unelevated no-caps")
-        self._shown = Live()
+            self._button = ui.button("Read", on_click=self.read).props("unelevated no-caps")
+        self._shown = Live(on_act=self._go_on)
+        self._asked = 0
+        self._next: Query | None = None
 
     async def show(self) -> None:
         self._shape()
         if self._topic.value:
-            await self.read()
+            self._shown.show(tag("div", "Reading…", cls="card empty"))
+            await at_first_sight(self.read())
         else:
             self._shown.show(tag("div", "Choose a topic.", cls="card empty"))
 
@@ -88,17 +91,15 @@ class _Browser:
 
     def _query(self) -> Query:
         start = From(self._start.value)
-        at, partition = (self._at.value or "").strip(), (self._partition.value or "").strip()
-        if partition and not partition.isdecimal():
-            raise ValueError(f"'{partition}' is not a partition's number")
-        if start is From.OFFSET and not at.isdecimal():
-            raise ValueError(f"'{at}' is not an offset")
+        number = whole_number("a partition's number")
+        partition = meaning(self._partition, lambda text: number(text) if text else None)
+        now_ms = self._console.feeds.clock.now_ms()
         return Query(
             topic=self._topic.value or "",
-            partition=int(partition) if partition else None,
+            partition=partition,
             start=start,
-            offset=int(at) if start is From.OFFSET else 0,
-            time_ms=parse_when(at, self._console.feeds.clock.now_ms()) if start is From.TIME else 0,
+            offset=meaning(self._at, whole_number("an offset")) if start is From.OFFSET else 0,
+            time_ms=meaning(self._at, lambda text: parse_when(text, now_ms)) if start is From.TIME else 0,
             filter=Filter(
                 Part(self._part.value), self._name.value or "", self._equals.value == "is", self._text.value or ""
             ),
@@ -107,20 +108,44 @@ class _Browser:
     async def read(self) -> None:
         try:
             query = self._query()
-            if not query.topic:
-                raise ValueError("choose a topic first")
-            self._shown.show(await off_loop(partial(_read, self._console.options.bootstrap, query)))
-        except (ValueError, KafkaError, ConnectionFailed) as error:
-            self._shown.show(tag("div", plainly(error), cls="card empty bad", role="alert"))
+        except WrongInput:
+            self._shown.show(tag("div", "Nothing is read: see what is said at the fields.", cls="card empty"))
+            return
+        if query.topic:
+            await self._look(query)
+        else:
+            self._shown.show(tag("div", "Choose a topic first.", cls="card empty bad", role="alert"))
+
+    async def _go_on(self, _: Act) -> None:
+        if self._next is not None:
+            await self._look(self._next)
+
+    async def _look(self, query: Query) -> None:
+        """What was asked for last is shown, whichever comes last."""
+        self._asked += 1
+        asked = self._asked
+        self._button.props("loading")
+        following: Query | None = None
+        try:
+            following, shown = await off_loop(partial(_read, self._console.options.bootstrap, query))
+        except UNREADABLE as error:
+            shown = tag("div", plainly(error), cls="card empty bad", role="alert")
+        if asked == self._asked:
+            self._next = following
+            self._shown.show(shown)
+            self._button.props(remove="loading")
 
     async def _produce(self) -> None:
         if await produce(self._console, self._topic.value or ""):
             await self.read()
 
 
-def _read(bootstrap: str, query: Query) -> Html:
+def _read(bootstrap: str, query: Query) -> tuple[Query, Html]:
+    """What to ask to go on, and what was found."""
     with ClusterClient(bootstrap, client_id="odradek-console", timeout_ms=_TIMEOUT_MS) as client:
-        return records_html(browse(client, query))
+        found = browse(client, query)
+    further = "Older" if query.start is From.NEWEST else "Later"
+    return replace(query, resume=found.resume), records_html(found, further)
 
 
 async def produce(console: Console, topic: str) -> bool:

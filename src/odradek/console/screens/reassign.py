@@ -5,17 +5,16 @@ from functools import partial
 
 from nicegui import ui
 
-from odradek.base.errors import FatalError, KafkaError
 from odradek.console.changes import NotDone
 from odradek.console.console import Console
 from odradek.console.dialogs import ChangeDialog
-from odradek.console.feeds import Reading, plainly
+from odradek.console.feeds import UNREADABLE, Reading, plainly
+from odradek.console.fields import WrongInput, meaning
 from odradek.console.live import Act, Live
 from odradek.console.markup import Html, tag
 from odradek.console.page import follow, off_loop, page, perform, told
 from odradek.console.reassigner import Draft, RunsState
 from odradek.console.views.reassign import draft_html, run_sentence, runs_html
-from odradek.network.broker_client import ConnectionFailed
 from odradek.reassign.goal import Balance, Goal
 from odradek.reassign.plan import Plan, PlanError
 
@@ -40,27 +39,40 @@ def register(console: Console) -> None:
             await _Planner(console).show()
 
 
-def parse_goal(kind: str, brokers: str, factor: str, topics: str, text: str) -> Goal | Plan:
-    """What was asked for; ValueError says what is missing."""
-    chosen = frozenset(name.strip() for name in topics.split(",") if name.strip()) or None
-    if kind == "json":
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _brokers(text: str) -> frozenset[int]:
+    names = _names(text)
+    if not names or not all(name.isdecimal() for name in names):
+        raise ValueError("name brokers by their numbers, like 0, 2")
+    return frozenset(map(int, names))
+
+
+def _factor(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) < 100:
+        raise ValueError("how many replicas shall each partition have?")
+    return int(text)
+
+
+def _given_plan(text: str) -> Plan:
+    try:
         return Plan.from_text(text)
-    numbers: frozenset[int] = frozenset()
-    if kind in _NEEDS_BROKERS:
-        items = [item.strip() for item in brokers.split(",") if item.strip()]
-        if not items or not all(item.isdecimal() for item in items):
-            raise ValueError("name brokers by their numbers, like 0, 2")
-        numbers = frozenset(map(int, items))
-    match kind:
-        case "drain":
-            return Goal(drain=numbers, topics=chosen)
-        case "spread":
-            return Goal(brokers=numbers, balance=frozenset({Balance.REPLICAS, Balance.LEADERS}), topics=chosen)
-        case "factor":
-            if not factor.isdecimal() or not 0 < int(factor) < 100:
-                raise ValueError("how many replicas shall each partition have?")
-            return Goal(replication_factor=int(factor), topics=chosen)
-    return Goal(balance=frozenset({_BALANCES[kind]}), topics=chosen)
+    except PlanError as error:
+        raise ValueError(str(error)) from error
+
+
+def _throttle_bytes(text: str) -> int | None:
+    if not text:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0
+    if not 0 < value <= 100_000:
+        raise ValueError("a number of MB/s, or nothing")
+    return int(value * 1024 * 1024)
 
 
 class _Planner:
@@ -99,41 +111,47 @@ class _Planner:
         self._topics.set_visibility(self._goal.value != "json")
         self._json.set_visibility(self._goal.value == "json")
 
-    def _throttle_bytes(self) -> int | None:
-        text = (self._throttle.value or "").strip()
-        if not text:
-            return None
-        try:
-            value = float(text)
-        except ValueError:
-            value = 0
-        if not 0 < value <= 100_000:
-            raise ValueError("the throttle is a number of MB/s, or nothing")
-        return int(value * 1024 * 1024)
+    def _wanted(self) -> Goal | Plan:
+        """What was asked for. WrongInput: a field lacks something, and says what."""
+        topics = frozenset(_names(self._topics.value or "")) or None
+        match self._goal.value:
+            case "json":
+                return meaning(self._json, _given_plan)
+            case "drain":
+                return Goal(drain=meaning(self._brokers, _brokers), topics=topics)
+            case "spread":
+                balance = frozenset({Balance.REPLICAS, Balance.LEADERS})
+                return Goal(brokers=meaning(self._brokers, _brokers), balance=balance, topics=topics)
+            case "factor":
+                return Goal(replication_factor=meaning(self._factor, _factor), topics=topics)
+            case other:
+                return Goal(balance=frozenset({_BALANCES[other]}), topics=topics)
 
     async def _plan(self) -> None:
         try:
-            values = [
-                field.value or "" for field in (self._goal, self._brokers, self._factor, self._topics, self._json)
-            ]
-            goal = parse_goal(*values)
-            make = goal if isinstance(goal, Goal) else lambda client: goal
-            await self._show_draft(partial(self._console.reassigner.draft, make, self._throttle_bytes()))
-        except (ValueError, PlanError) as error:
-            self._fault(error)
+            wanted = self._wanted()
+            throttle = meaning(self._throttle, _throttle_bytes)
+        except WrongInput:
+            return
+        make = wanted if isinstance(wanted, Goal) else lambda client: wanted
+        await self._show_draft(partial(self._console.reassigner.draft, make, throttle))
+
+    async def _undo(self, run_id: str) -> None:
+        try:
+            throttle = meaning(self._throttle, _throttle_bytes)
+        except WrongInput:
+            return
+        await self._show_draft(partial(self._console.reassigner.undo_draft, run_id, throttle))
 
     async def _show_draft(self, draw_up: Callable[[], Draft]) -> None:
         try:
             self._draft = await off_loop(draw_up)
-        except (PlanError, KafkaError, ConnectionFailed, FatalError, ValueError) as error:
-            self._fault(error)
+        except (PlanError, ValueError, *UNREADABLE) as error:
+            self._draft = None
+            self._shown.show(tag("div", plainly(error), cls="card empty bad", role="alert"))
             return
         self._page = 1
         self._redraw()
-
-    def _fault(self, error: Exception) -> None:
-        self._draft = None
-        self._shown.show(tag("div", plainly(error), cls="card empty bad", role="alert"))
 
     def _redraw(self) -> None:
         html = Html("")
@@ -152,8 +170,7 @@ class _Planner:
             case "run" if self._draft is not None:
                 await self._run(self._draft)
             case "undo":
-                reassigner = self._console.reassigner
-                await self._show_draft(partial(reassigner.undo_draft, act["id"], self._throttle_bytes()))
+                await self._undo(act["id"])
             case "cancel":
                 await self._cancel(act["id"])
 

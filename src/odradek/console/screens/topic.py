@@ -6,14 +6,13 @@ from typing import Any
 
 from nicegui import ui
 
-from odradek.base.errors import KafkaError
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.config_admin import Resource, ResourceType, Setting, alter_configs, describe_configs
 from odradek.client.elections import ElectionType, elect_leaders
 from odradek.client.topic_admin import add_partitions, delete_topic
 from odradek.console.console import Console
 from odradek.console.dialogs import ChangeDialog, number_between
-from odradek.console.feeds import Feed, Reading, plainly
+from odradek.console.feeds import UNREADABLE, Feed, Reading, plainly
 from odradek.console.live import Act, Live
 from odradek.console.markup import Html, link, tag, together
 from odradek.console.page import follow, off_loop, page, perform
@@ -21,10 +20,10 @@ from odradek.console.readings.groups import GroupsState
 from odradek.console.readings.storage import StorageState
 from odradek.console.readings.topic import TopicDetail
 from odradek.console.readings.traffic import TrafficState
+from odradek.console.views.banner import gap
 from odradek.console.views.figures import rate
 from odradek.console.views.topic import configs_html, consumers_html, otherwise, strips_html, topic_figures
 from odradek.model.topology import TopicPartition
-from odradek.network.broker_client import ConnectionFailed
 
 _PARTITIONS_MAX = 10_000
 
@@ -53,7 +52,7 @@ async def _show(console: Console, name: str) -> None:
     partitions = Live(on_act=turn)
     ui.html("<h2>Consumers</h2>", sanitize=False)
     consumers = Live()
-    await _settings(console, name)
+    _settings(console, name)
 
     def render(
         detail: Reading[TopicDetail],
@@ -61,7 +60,7 @@ async def _show(console: Console, name: str) -> None:
         traffic: Reading[TrafficState],
         groups: Reading[GroupsState],
     ) -> None:
-        problem.show(_problem(detail))
+        problem.show(gap("This topic can't be read at the moment.", detail))
         if detail.value is None:
             return
         rates = traffic.value.topic_rates.get(name, ()) if traffic.value else ()
@@ -83,14 +82,6 @@ def _heading(name: str) -> Html:
     )
 
 
-def _problem(detail: Reading[TopicDetail]) -> Html:
-    if detail.problem is None:
-        return Html("")
-    return tag(
-        "div", tag("b", "This topic can't be read at the moment."), tag("span", detail.problem), cls="banner bad"
-    )
-
-
 def _acts(console: Console, name: str) -> None:
     with ui.element("div").classes("row-of"):
         Live(tag("a", "Messages", cls="btn", href=link("messages", topic=name)))
@@ -108,7 +99,7 @@ def _button(text: str, do: Callable[[], Awaitable[None]]) -> ui.element:
     return button
 
 
-async def _settings(console: Console, name: str) -> None:
+def _settings(console: Console, name: str) -> None:
     settings: list[Setting] = []
     only_own = True
     resource = Resource(ResourceType.TOPIC, name)
@@ -121,7 +112,7 @@ async def _settings(console: Console, name: str) -> None:
         nonlocal settings
         try:
             settings = await off_loop(read)
-        except (KafkaError, ConnectionFailed) as error:
+        except UNREADABLE as error:
             shown.show(tag("div", plainly(error), cls="card empty"))
             return
         draw()
@@ -143,7 +134,7 @@ async def _settings(console: Console, name: str) -> None:
         ui.html("<h2 style='margin:0'>Settings</h2>", sanitize=False).classes("grow")
         ui.switch("only what is set on the topic", value=True, on_change=lambda e: choose(e.value)).props("dense")
     shown = Live(on_act=act)
-    await load()
+    ui.timer(0, load, once=True)
 
 
 async def _change_setting(console: Console, topic: str, setting: Setting) -> bool:

@@ -1,12 +1,34 @@
 """The line above every page: what is missing at the moment, and how old what is shown is."""
 
+from typing import Any
+
 from odradek.console.feeds import Reading
-from odradek.console.markup import Html, tag
+from odradek.console.markup import Html, tag, together
 from odradek.console.readings.cluster import ClusterState
+from odradek.console.readings.coordination import CoordinationState
 from odradek.console.views.figures import duration, plural
 
 
-def banner(reading: Reading[ClusterState], now_ms: int) -> Html:
+def banner(reading: Reading[ClusterState], coordination: CoordinationState | None, now_ms: int) -> Html:
+    return together(_brokers(reading, now_ms), _zookeeper(coordination))
+
+
+def gap(what: str, reading: Reading[Any]) -> Html:
+    """The same for a part of a page."""
+    return Html("") if reading.problem is None else _line("bad", what, reading.problem)
+
+
+def _zookeeper(state: CoordinationState | None) -> Html:
+    if state is None or state.answers:
+        return Html("")
+    return _line(
+        "warn",
+        f"ZooKeeper at {state.connect} does not answer.",
+        "Records are written and read as long as leaders live; nothing is elected, created or moved until it is back.",
+    )
+
+
+def _brokers(reading: Reading[ClusterState], now_ms: int) -> Html:
     if reading.problem is not None:
         age = f" What is shown is {duration(now_ms - reading.at_ms)} old." if reading.value is not None else ""
         return _line(

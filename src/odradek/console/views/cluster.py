@@ -208,7 +208,9 @@ def plots(traffic: TrafficState | None) -> Html:
         ):
             drawn.append(plot(title, size(_last(values), "/s"), values, size(max(values, default=0.0), "/s")))
     else:
-        hint = "Bytes per second come from the brokers' metrics: set odradek.metrics.port."
+        hint = (
+            "None of these brokers tells its bytes per second: an Odradek broker does, with odradek.metrics.port set."
+        )
         drawn.append(
             tag("div", tag("div", "Bytes in and out", cls="soft"), tag("p", hint, cls="note"), cls="card plot")
         )

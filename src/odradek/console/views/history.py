@@ -15,27 +15,18 @@ _AROUND = 12
 
 
 def timeline(moments: Sequence[Moment], at: int) -> Html:
-    """Every moment as a tick, by time; the chosen one stands out."""
+    """Every moment as a tick, by time, those that fall together as one; the chosen one stands out."""
     if not moments:
         return Html("")
     first, last = moments[0].time_ms, moments[-1].time_ms
     span = max(last - first, 1)
-    ticks = []
-    for place, item in enumerate(moments):
-        x = 6 + (item.time_ms - first) / span * 988
-        tall = 24 if place == at else 10 + min(10, len(item.effects))
-        colour = "var(--ink)" if place == at else "var(--bad)" if item.tone == "bad" else "var(--accent)"
-        ticks.append(
-            tag(
-                "line",
-                x1=f"{x:.1f}",
-                x2=f"{x:.1f}",
-                y1=34 - tall,
-                y2=34,
-                stroke=colour,
-                stroke_width=3 if place == at else 1.5,
-            )
-        )
+    drawn: dict[int, tuple[int, str]] = {}
+    for item in moments:
+        x = 6 + (item.time_ms - first) * 988 // span // 2 * 2
+        tall, tone = drawn.get(x, (0, ""))
+        drawn[x] = max(tall, 10 + min(10, len(item.effects))), tone or item.tone
+    ticks = [_tick(x, tall, "bad" if tone else "accent", 1.5) for x, (tall, tone) in sorted(drawn.items())]
+    ticks.append(_tick(6 + (moments[at].time_ms - first) * 988 // span, 24, "ink", 3))
     return tag(
         "div",
         tag(
@@ -55,6 +46,10 @@ def timeline(moments: Sequence[Moment], at: int) -> Html:
         ),
         cls="timeline-box",
     )
+
+
+def _tick(x: int, tall: int, colour: str, width: float) -> Html:
+    return tag("line", x1=x, x2=x, y1=34 - tall, y2=34, stroke=f"var(--{colour})", stroke_width=width)
 
 
 def heading(item: Moment, place: int, total: int) -> Html:
@@ -83,8 +78,8 @@ def brokers_html(picture: Picture, known: Sequence[int]) -> Html:
 def partitions_html(picture: Picture, known: Sequence[int], item: Moment, text: str, number: int) -> Html:
     """Those that changed at that moment first, internal topics last."""
     words = text.lower().split()
-    found = [(tp, p) for tp, p in sorted(picture.partitions.items()) if all(word in str(tp).lower() for word in words)]
-    found.sort(key=lambda pair: (str(pair[0]) not in item.touched, is_internal(pair[0].topic)))
+    found = [(tp, p) for tp, p in picture.partitions.items() if all(word in str(tp).lower() for word in words)]
+    found.sort(key=lambda pair: (str(pair[0]) not in item.touched, is_internal(pair[0].topic), pair[0]))
     page = paged(len(found), number)
     dead = frozenset(known) - frozenset(picture.brokers)
     rows = [

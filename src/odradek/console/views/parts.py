@@ -7,6 +7,8 @@ from odradek.client.cluster_client import PartitionState
 from odradek.console.markup import Content, Html, tag, together
 
 PAGE_ROWS = 50
+_PLOT_POINTS = 120
+_SPARK_POINTS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,10 +171,9 @@ def legend() -> Html:
 
 
 def spark(values: Sequence[float]) -> Html:
-    """A small line without axes."""
-    return tag(
-        "svg", _line(values, 96, 22), cls="spark", viewBox="0 0 96 22", preserveAspectRatio="none", aria_hidden="true"
-    )
+    """A small line without axes, of the last moments only: a page has fifty of them."""
+    line = _line(values[-_SPARK_POINTS:], 96, 22, _SPARK_POINTS)
+    return tag("svg", line, cls="spark", viewBox="0 0 96 22", preserveAspectRatio="none", aria_hidden="true")
 
 
 def plot(title: str, now: str, values: Sequence[float], peak: str) -> Html:
@@ -182,7 +183,7 @@ def plot(title: str, now: str, values: Sequence[float], peak: str) -> Html:
         tag("div", tag("span", title, cls="soft"), tag("span", now, cls="now"), cls="head"),
         tag(
             "svg",
-            _line(values, 300, 84),
+            _line(values, 300, 84, _PLOT_POINTS),
             viewBox="0 0 300 84",
             preserveAspectRatio="none",
             role="img",
@@ -193,8 +194,7 @@ def plot(title: str, now: str, values: Sequence[float], peak: str) -> Html:
     )
 
 
-def _line(values: Sequence[float], width: int, height: int) -> Html:
-    points_max = 120
+def _line(values: Sequence[float], width: int, height: int, points_max: int) -> Html:
     top = max([*values, 1e-9])
     step = width / (points_max - 1)
     first = points_max - len(values)

@@ -5,13 +5,21 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from odradek.console.markup import Html, tag, together
-from odradek.console.readings.records import SCANNED_RECORDS_MAX, Found, FoundRecord
+from odradek.console.readings.records import (
+    SCAN_SECONDS_MAX,
+    SCANNED_BYTES_MAX,
+    SCANNED_RECORDS_MAX,
+    Found,
+    FoundRecord,
+)
 from odradek.console.views.figures import count, moment, plural, size
-from odradek.console.views.parts import chip
+from odradek.console.views.parts import button, chip
 
 SHOWN_BYTES_MAX = 64 * 1024
 LINE_LENGTH = 160
-_HEX_BYTES_MAX = 16 * 1024
+_PAGE_BYTES_MAX = 1 << 20
+_RECORD_BYTES_MIN = 4 * 1024
+_HEX_WIDTH = 4  # characters for a byte
 _JSON_BYTES_MAX = 256 * 1024
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
@@ -55,19 +63,19 @@ def in_a_line(data: bytes | None) -> str:
     return shown if len(shown) <= LINE_LENGTH else f"{shown[:LINE_LENGTH]}…"
 
 
-def whole(data: bytes | None) -> tuple[str, str]:
+def whole(data: bytes | None, limit: int = SHOWN_BYTES_MAX) -> tuple[str, str]:
     """What kind of value it is, and the value."""
     if data is None:
         return "null", "∅  (a tombstone)"
     document = as_json(data)
     if document is not None:
-        return "JSON", _cut(document)
-    head = data[:SHOWN_BYTES_MAX]
-    text = as_text(head) if len(data) <= SHOWN_BYTES_MAX else _first_text(head)
+        return "JSON", _cut(document, limit)
+    head = data[:limit]
+    text = as_text(head) if len(data) <= limit else _first_text(head)
     more = f"\n… {size(len(data) - len(head))} more" if len(data) > len(head) else ""
     if text is not None:
         return "text", text + more
-    shown = data[:_HEX_BYTES_MAX]
+    shown = data[: limit // _HEX_WIDTH]
     more = f"\n… {size(len(data) - len(shown))} more" if len(data) > len(shown) else ""
     return "bytes", as_hex(shown) + more
 
@@ -77,31 +85,32 @@ def _first_text(head: bytes) -> str | None:
     return next((text for cut in range(4) if (text := as_text(head[: len(head) - cut])) is not None), None)
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= SHOWN_BYTES_MAX else f"{text[:SHOWN_BYTES_MAX]}\n… {count(len(text))} characters in all"
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}\n… {count(len(text))} characters in all"
 
 
-def records_html(found: Found) -> Html:
+def records_html(found: Found, further: str = "Later") -> Html:
+    """`further` is where going on leads: to later records, or to older ones."""
+    more = button(f"{further} records ›", "more") if found.resume else None
+    told = tag("div", tag("span", coverage(found), cls="note grow"), more, cls="row-of beneath")
     if not found.records:
-        return tag("div", "No record was found.", tag("p", coverage(found), cls="note"), cls="card empty")
-    return together(
-        tag("div", [_record_html(item) for item in found.records], cls="card table"),
-        tag("p", coverage(found), cls="note"),
-    )
+        return together(tag("div", "No record was found.", cls="card empty"), told)
+    limit = min(SHOWN_BYTES_MAX, max(_RECORD_BYTES_MIN, _PAGE_BYTES_MAX // len(found.records)))
+    return together(tag("div", [_record_html(item, limit) for item in found.records], cls="card table"), told)
 
 
 def coverage(found: Found) -> str:
     looked = f"{plural(len(found.records), 'record')} of {count(found.scanned)} looked at"
     if found.is_complete:
         return f"{looked}."
-    limit = f"a look ends after {count(SCANNED_RECORDS_MAX)} records or a few seconds"
-    return f"{looked}; {limit}: narrow it by partition, offset or time."
+    limits = f"{count(SCANNED_RECORDS_MAX)} records, {size(SCANNED_BYTES_MAX)} or {SCAN_SECONDS_MAX:.0f} seconds"
+    return f"{looked}. A look ends after {limits}: go on, or narrow it by partition, offset or time."
 
 
-def _record_html(item: FoundRecord) -> Html:
+def _record_html(item: FoundRecord, limit: int) -> Html:
     record = item.record
-    kind, value = whole(record.value)
-    key_kind, key = whole(record.key)
+    kind, value = whole(record.value, limit)
+    key_kind, key = whole(record.key, limit)
     length = 0 if record.value is None else len(record.value)
     return tag(
         "details",

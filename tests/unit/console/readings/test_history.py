@@ -1,16 +1,22 @@
 """The story of a broker's death, from entries as brokers record them."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 pytest.importorskip("nicegui", reason="the console needs odradek[console]")
 
+from odradek.client.cluster_client import ClusterClient
 from odradek.client.group_admin import Group, Member
+from odradek.console.readings import history
 from odradek.console.readings.group_changes import changed
-from odradek.console.readings.history import moments
+from odradek.console.readings.history import HistoryReader, HistoryState, Story
 from odradek.console.readings.scrape import Counters, parse
 from odradek.console.views.history import brokers_html, partitions_html
 from odradek.model.topology import TopicPartition
 from odradek.recorder.entry import Entry, Kind
+from odradek.recorder.journals import file_name
 from odradek.recorder.picture import Picture
 
 BOTH = ({"id": 0}, {"id": 1})
@@ -35,8 +41,14 @@ STORY = [
 ]
 
 
+def _told(entries: list[Entry]) -> HistoryState:
+    story = Story()
+    story.take(entries)
+    return story.state()
+
+
 def test_each_event_with_what_came_of_it_and_what_was_done() -> None:
-    told = moments(STORY)
+    told = _told(STORY).moments
     assert told[-1].title == "The brokers changed"
     assert told[-1].effects == (
         "broker 1 left",
@@ -53,13 +65,37 @@ def test_each_event_with_what_came_of_it_and_what_was_done() -> None:
 
 
 def test_the_cluster_is_drawn_as_it_was() -> None:
-    before, after = moments(STORY)[-2:]
+    state = _told(STORY)
+    before, after = state.moments[-2:]
     for item, leads, gone in ((before, 1, 0), (after, 0, 1)):
-        picture = Picture.at(STORY[: item.place + 1])
+        picture = state.picture_after(item.place)
+        assert picture == Picture.at(STORY[: item.place + 1])
         html = brokers_html(picture, [0, 1])
         assert f'data-broker="1" data-leads="{leads}"' in html
         assert html.count("gone") == gone
     assert "changed just now" in partitions_html(Picture.at(STORY), [0, 1], after, "", 1)
+
+
+def test_a_story_that_grows_is_read_from_where_it_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history, "_BETWEEN_PICTURES", 3)
+    journal, other = tmp_path / file_name(0, 1), tmp_path / file_name(1, 1)
+    journal.write_text("".join(entry.as_line() for entry in STORY[:5]))
+    reader = HistoryReader([tmp_path])
+    client = ClusterClient("127.0.0.1:1")
+    state = reader.read(client, None)
+    assert reader.read(client, state) is state
+    torn = STORY[5].as_line()
+    with journal.open("a") as lines:
+        lines.write(torn[:20])
+    assert reader.read(client, state) is state
+    with journal.open("a") as lines:
+        lines.write(torn[20:] + "".join(entry.as_line() for entry in STORY[6:]))
+    state = reader.read(client, state)
+    assert state == _told(STORY)
+    for place in range(len(STORY)):
+        assert state.picture_after(place) == Picture.at(STORY[: place + 1])
+    other.write_text(Entry(4, 1, 1, Kind.LIFE, "Started").as_line())  # late, by its clock
+    assert [entry.broker for entry in reader.read(client, state).entries][2:5] == [0, 1, 0]
 
 
 def test_a_group_is_told_of_by_what_changed_between_two_looks() -> None:
@@ -74,6 +110,10 @@ def test_a_group_is_told_of_by_what_changed_between_two_looks() -> None:
         "1 partitions changed hands, 0 are newly read",
     ]
     assert changed(None, now, 5) == []
+    crowd = tuple(Member(f"m{number}", None, "c", "/h", ()) for number in range(1_000))
+    assert [seen.what for seen in changed(replace(now, members=()), replace(now, members=crowd), 5)] == [
+        "1,000 members joined"
+    ]
 
 
 def test_only_the_brokers_own_counters_are_taken_from_its_metrics() -> None:

@@ -10,6 +10,7 @@ pytest.importorskip("markupsafe", reason="the console needs odradek[console]")
 from odradek.client.cluster_client import PartitionState, TopicState
 from odradek.console.feeds import Reading
 from odradek.console.readings.cluster import BrokerState, ClusterState
+from odradek.console.readings.coordination import CoordinationState
 from odradek.console.readings.topic import ReplicaOffsets, TopicDetail
 from odradek.console.readings.traffic import Point, TrafficState
 from odradek.console.views.banner import banner
@@ -77,9 +78,12 @@ def test_brokers_bear_what_they_lead_and_a_dead_one_is_still_shown() -> None:
 
 def test_the_banner_says_what_is_missing_and_how_old_the_picture_is() -> None:
     state = _cluster(WELL)
-    assert banner(Reading(state, 1_000, None, 1), 1_500) == ""
-    assert "1 broker missing: 2" in banner(Reading(replace(state, brokers=state.brokers[:2]), 1_000, None, 1), 1_500)
-    gone = banner(Reading(state, 1_000, "no broker answers at host:9092", 2), 13_000)
+    assert banner(Reading(state, 1_000, None, 1), CoordinationState("zk:2181", 0, 1), 1_500) == ""
+    one_gone = Reading(replace(state, brokers=state.brokers[:2]), 1_000, None, 1)
+    assert "1 broker missing: 2" in banner(one_gone, None, 1_500)
+    no_zookeeper = CoordinationState("zk:2181", None, None, answers=False)
+    assert "ZooKeeper at zk:2181 does not answer" in banner(Reading(state, 1_000, None, 1), no_zookeeper, 1_500)
+    gone = banner(Reading(state, 1_000, "no broker answers at host:9092", 2), None, 13_000)
     assert "No broker answers" in gone
     assert "12 s old" in gone
 
