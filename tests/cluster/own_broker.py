@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from odradek.protocol.messages.produce import (
 from odradek.protocol.record_batch import NO_TIMESTAMP, batches, build_batch
 from odradek.protocol.records import Record, read_records
 from odradek.zk.server import free_port
+from waiting import eventually
 
 LAST_FETCH_BY_NAME = 12
 LAST_FETCH_FROM_LEADERS_ONLY = 10
@@ -201,10 +202,3 @@ def _fetch_from_leader(client: BrokerClient, topic: str, offset: int, partition:
 def run_odradek(*arguments: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "odradek", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-
-
-def eventually(condition: Callable[[], bool], within_s: float = 60) -> None:
-    deadline = time.monotonic() + within_s
-    while not condition():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.01)

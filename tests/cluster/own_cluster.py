@@ -17,8 +17,9 @@ from odradek.protocol.messages.create_topics import (
 )
 from odradek.zk.session import ZkSession
 from odradek.zk.store import ZkStore
+from waiting import eventually
 
-from .own_broker import OwnBroker, eventually
+from .own_broker import OwnBroker
 
 PATIENCE_S = 60
 """How long anything may take before it counts as not happening; a loaded machine is slow, not wrong."""

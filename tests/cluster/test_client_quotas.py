@@ -24,8 +24,9 @@ from odradek.protocol.messages.api_versions import ApiVersionsRequest
 from odradek.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from odradek.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from odradek.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from waiting import eventually
 
-from .own_broker import OwnBroker, batch_of, eventually, fetch_request, produce, produce_request
+from .own_broker import OwnBroker, batch_of, fetch_request, produce, produce_request
 
 # One second is remembered: a client that goes on has used up what it may at once after two.
 WINDOWS = {"quota_window_num": "2", "quota_window_size_seconds": "1"}

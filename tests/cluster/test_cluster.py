@@ -8,7 +8,8 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from .own_broker import eventually
+from waiting import eventually
+
 from .own_cluster import PATIENCE_S, OwnCluster, running_cluster
 
 ALL = (0, 1, 2)

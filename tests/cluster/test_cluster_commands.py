@@ -9,8 +9,9 @@ import pytest
 
 from odradek.cli.cluster_processes import LocalCluster
 from odradek.zk.server import free_port, port_is_taken
+from waiting import eventually
 
-from .own_broker import eventually, run_odradek
+from .own_broker import run_odradek
 
 PATIENCE_S = 60
 

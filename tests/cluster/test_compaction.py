@@ -10,8 +10,9 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 
 from odradek.log.checkpoint import CLEANER_FILE, read_offsets
 from odradek.model import topology
+from waiting import eventually
 
-from .own_broker import OwnBroker, eventually, running
+from .own_broker import OwnBroker, running
 from .own_cluster import running_cluster
 
 PATIENCE_S = 60

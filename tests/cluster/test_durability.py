@@ -21,11 +21,11 @@ from odradek.cli.pipelined_connection import PipelinedConnection
 from odradek.network.broker_client import ConnectionFailed
 from odradek.protocol.framing import decode_response, encode_request
 from odradek.protocol.messages.produce import ProduceResponse
+from waiting import eventually
 
 from .own_broker import (
     OwnBroker,
     batch_of,
-    eventually,
     produce,
     produce_request,
     read_all,

@@ -13,8 +13,9 @@ from odradek.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from waiting import eventually
 
-from .own_broker import OwnBroker, batch_of, eventually, produce
+from .own_broker import OwnBroker, batch_of, produce
 
 WAIT_S = 30
 BROKER, SET, DELETE = 4, 0, 1

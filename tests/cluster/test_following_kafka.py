@@ -17,7 +17,7 @@ from kazoo.client import KazooClient
 
 from apache_kafka import KafkaPeer
 from cluster.conftest import COMPRESSIONS
-from cluster.own_broker import batch_of, eventually
+from cluster.own_broker import batch_of
 from odradek.base.clock import SYSTEM_CLOCK
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.log.config import LogConfig
@@ -30,6 +30,7 @@ from odradek.replication.followers import LagRules
 from odradek.replication.following import Following
 from odradek.replication.partition import Partition
 from odradek.replication.replication_quota import ReplicationQuotas
+from waiting import eventually
 
 LEADER, FOLLOWER = 0, 9
 TP = TopicPartition("followed", 0)

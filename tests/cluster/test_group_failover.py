@@ -23,8 +23,8 @@ from odradek.protocol.messages.offset_commit import (
 from odradek.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 from odradek.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from odradek.protocol.schema import Request
+from waiting import eventually
 
-from .own_broker import eventually
 from .own_cluster import PATIENCE_S, OwnCluster, running_cluster
 
 pytestmark = pytest.mark.timeout(300)

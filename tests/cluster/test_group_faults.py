@@ -23,9 +23,9 @@ from odradek.protocol.messages.alter_partition_reassignments import (
 from odradek.protocol.messages.describe_groups import DescribeGroupsRequest
 from odradek.protocol.messages.find_coordinator import FindCoordinatorRequest
 from odradek.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from waiting import eventually
 
 from .conftest import unused_name
-from .own_broker import eventually
 from .own_cluster import PATIENCE_S, OwnCluster, running_cluster
 from .test_group_failover import ALL, GROUP, KEPT_IN, PARTITIONS, Member
 

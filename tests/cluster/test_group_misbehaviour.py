@@ -24,9 +24,9 @@ from odradek.protocol.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from odradek.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
+from waiting import eventually
 
 from .conftest import unused_name
-from .own_broker import eventually
 from .test_group_versions import prepare
 
 WAIT_S = 60

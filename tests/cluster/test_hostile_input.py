@@ -29,12 +29,12 @@ from odradek.protocol.messages.list_offsets import ListOffsetsPartition, ListOff
 from odradek.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from odradek.protocol.record_batch import BatchHeader, pack_batch, read_header
 from odradek.protocol.records import Record, encode_record
+from waiting import eventually
 
 from .own_broker import (
     LAST_FETCH_BY_NAME,
     OwnBroker,
     batch_of,
-    eventually,
     fetch_request,
     produce,
     produce_request,

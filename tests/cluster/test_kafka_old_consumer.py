@@ -18,8 +18,7 @@ from odradek.legacy.consumer import ZooKeeperConsumer
 from odradek.legacy.leader_reader import SMALLEST
 from odradek.legacy.member import MemberSettings
 from odradek.testing import OdradekCluster
-
-from .own_broker import eventually
+from waiting import eventually
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(600)]
 

@@ -17,8 +17,8 @@ from odradek.legacy.leader_reader import SMALLEST
 from odradek.legacy.member import Member, MemberSettings
 from odradek.legacy.observer import Tally, What
 from odradek.legacy.znodes import ConsumerId, Registration
+from waiting import eventually
 
-from .own_broker import eventually
 from .own_cluster import PATIENCE_S, OwnCluster, running_cluster
 
 pytestmark = pytest.mark.timeout(300)

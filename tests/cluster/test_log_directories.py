@@ -9,8 +9,9 @@ import pytest
 
 from kafka_tools import KafkaTools
 from odradek.protocol.messages.metadata import MetadataRequest, MetadataResponsePartition
+from waiting import eventually
 
-from .own_broker import OwnBroker, batch_of, eventually, produce, read_all, running
+from .own_broker import OwnBroker, batch_of, produce, read_all, running
 from .own_cluster import PATIENCE_S, OwnCluster, running_cluster
 from .test_cluster import Writer
 from .test_cluster import read_all as read_numbers

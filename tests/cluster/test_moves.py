@@ -15,8 +15,8 @@ from odradek.protocol.messages.alter_partition_reassignments import (
 )
 from odradek.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from odradek.zk.znodes import DeletedTopic, PreferredElection, Reassignments
+from waiting import eventually
 
-from .own_broker import eventually
 from .own_cluster import PATIENCE_S, OwnCluster, running_cluster
 from .test_cluster import Writer, read_all
 

@@ -17,8 +17,8 @@ import pytest
 
 from kafka_tools import KafkaTools
 from odradek.model.topology import ReplicaAssignment, TopicPartition
+from waiting import eventually
 
-from .own_broker import eventually
 from .own_cluster import PATIENCE_S, OwnCluster, running_cluster
 from .test_cluster import Writer, read_all
 

@@ -6,8 +6,9 @@ from pathlib import Path
 from odradek.network.broker_client import BrokerClient
 from odradek.protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from odradek.protocol.record_batch import read_header
+from waiting import eventually
 
-from .own_broker import OwnBroker, batch_of, eventually, produce
+from .own_broker import OwnBroker, batch_of, produce
 from .own_cluster import PATIENCE_S, running_cluster
 
 TOPIC = "refilled"

@@ -2,8 +2,6 @@
 
 import socket
 import struct
-import time
-from collections.abc import Callable
 
 from odradek.network.request import InboundRequest
 from odradek.network.server import SocketServer
@@ -69,10 +67,3 @@ class FrameClient:
 
     def close(self) -> None:
         self.socket.close()
-
-
-def eventually(condition: Callable[[], bool], within_s: float = 30) -> None:
-    deadline = time.monotonic() + within_s
-    while not condition():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.005)

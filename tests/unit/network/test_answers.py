@@ -7,10 +7,11 @@ import threading
 from pathlib import Path
 
 import pytest
-from frame_client import Echo, eventually, framed
+from frame_client import Echo, framed
 
 from odradek.base.file_slice import FileSlice
 from odradek.network.request import InboundRequest
+from waiting import eventually
 
 
 class Keep:

@@ -8,11 +8,12 @@ import time
 from contextlib import ExitStack, suppress
 
 import pytest
-from frame_client import Echo, eventually
+from frame_client import Echo
 
 from odradek.base.errors import FatalError
 from odradek.network.server import SocketServer
 from odradek.network.settings import ListenerSettings, ServerSettings
+from waiting import eventually
 
 
 def test_a_thousand_idle_connections_cost_little_and_leave_nothing(serve, connect):

@@ -3,9 +3,10 @@
 import threading
 import time
 
-from frame_client import Echo, eventually, framed
+from frame_client import Echo, framed
 
 from odradek.network.request import InboundRequest
+from waiting import eventually
 
 
 class Blocking(Echo):

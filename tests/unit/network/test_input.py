@@ -8,9 +8,10 @@ import time
 from contextlib import suppress
 
 import pytest
-from frame_client import Echo, eventually, framed
+from frame_client import Echo, framed
 
 from odradek.network.request import InboundRequest
+from waiting import eventually
 
 
 class Explosive(Echo):

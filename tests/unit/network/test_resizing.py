@@ -4,10 +4,11 @@ import threading
 import time
 from dataclasses import replace
 
-from frame_client import Echo, eventually, framed
+from frame_client import Echo, framed
 
 from odradek.network.request import InboundRequest
 from odradek.network.server import SocketServer
+from waiting import eventually
 
 
 class Resizing(Echo):

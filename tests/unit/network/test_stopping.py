@@ -5,9 +5,10 @@ import threading
 import time
 
 import pytest
-from frame_client import Echo, eventually, framed
+from frame_client import Echo, framed
 
 from odradek.network.request import InboundRequest
+from waiting import eventually
 
 
 class Slow(Echo):

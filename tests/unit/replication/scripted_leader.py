@@ -3,7 +3,6 @@
 import socket
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from uuid import UUID, uuid5
@@ -48,13 +47,6 @@ NAMESPACE = UUID(int=1)
 
 def topic_id(topic: str) -> UUID:
     return uuid5(NAMESPACE, topic)
-
-
-def eventually(condition: Callable[[], bool], within_s: float = 60) -> None:
-    deadline = time.monotonic() + within_s
-    while not condition():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(_POLL_S)
 
 
 def make_log(directory: Path, tp: TopicPartition, *epochs: tuple[int, int]) -> PartitionLog:

@@ -1,8 +1,7 @@
 """Replicas that move between directories: asked for, refused, cancelled, resumed; writers go on meanwhile."""
 
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from odradek.replication.directory_move import DirectoryMove, MoveThrottle
 from odradek.replication.directory_moves import DirectoryMoves
 from odradek.replication.move_pace import Manner, Pace
 from odradek.replication.replication_quota import WindowedRate
+from waiting import eventually
 
 PATIENCE_S = 60
 PIECE = 500
@@ -91,13 +91,6 @@ def values_of(log: PartitionLog) -> list[str]:
             found += [(record.value or b"").decode() for record in read_records(data, position, header)]
             offset = header.next_offset
     return found
-
-
-def eventually(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.01)
 
 
 def test_a_replica_moves_and_goes_on_there(disks: Disks) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from scripted_leader import ScriptedLeader, bytes_of, eventually, make_log, topic_id, write
+from scripted_leader import ScriptedLeader, bytes_of, make_log, topic_id, write
 
 from odradek.base.clock import SYSTEM_CLOCK
 from odradek.base.config.broker_config import BrokerConfig
@@ -17,6 +17,7 @@ from odradek.replication import fetch_loop
 from odradek.replication.fetchers import Fetchers, loop_number
 from odradek.replication.following import Following
 from odradek.replication.replication_quota import ReplicationQuotas
+from waiting import eventually
 
 TP = TopicPartition("orders", 0)
 OTHER = TopicPartition("orders", 1)
