@@ -128,10 +128,16 @@ def epochs_not_remembered(patch: pytest.MonkeyPatch) -> None:
 
 @mutant("KIP-380, KIP-570, KAFKA-13790, zombie controllers: whatever anybody says is obeyed")
 def open_gate(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(ControlGate, "_admit", lambda self, request: ErrorCode.NONE)
+    patch.setattr(ControlGate, "_admit", lambda self, request, correlation_id: ErrorCode.NONE)
     patch.setattr(ReplicaManager, "_check_controller", lambda *_: None)
     patch.setattr(replica_manager, "refuse_directive", lambda *_: None)
     patch.setattr(replica_manager, "refuse_stop", lambda *_: None)
+
+
+@mutant("what a controller said before is obeyed after what it said since")
+def late_requests_obeyed(patch: pytest.MonkeyPatch) -> None:
+    admit = ControlGate._admit
+    patch.setattr(ControlGate, "_admit", lambda self, request, correlation_id: admit(self, request, 1 << 31))
 
 
 @mutant("a leader that resigned still acknowledges")

@@ -59,8 +59,8 @@ _HANDLERS: dict[type, tuple[Callable[..., object], int]] = {
 class InlineGate(ControlGate):
     """Admits as the real one does, on the caller's thread."""
 
-    def submit(self, request: Any, answer: Callable[[ErrorCode], None]) -> None:
-        answer(self._admit(request))
+    def submit(self, request: Any, correlation_id: int, answer: Callable[[ErrorCode], None]) -> None:
+        answer(self._admit(request, correlation_id))
 
 
 class SimulatedBroker:
@@ -117,7 +117,7 @@ class SimulatedBroker:
 
     # ---- the controller's requests
 
-    def obey(self, request: Request) -> Response:
+    def obey(self, request: Request, correlation_id: int = 0) -> Response:
         handler, version = _HANDLERS[type(request)]
         answered: list[Response] = []
 
@@ -135,7 +135,8 @@ class SimulatedBroker:
             configs=configs,
             groups=groups,
         )
-        handler(request, SimpleNamespace(version=version, broker=broker, reply_with=reply_with))
+        header = SimpleNamespace(correlation_id=correlation_id)
+        handler(request, SimpleNamespace(version=version, header=header, broker=broker, reply_with=reply_with))
         return answered[0]
 
     # ---- following

@@ -6,6 +6,7 @@ Nothing happens by itself: `story` says what does.
 """
 
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -18,6 +19,7 @@ from odradek.controller.request_answers import event_of
 from odradek.log.partition_log import AppendResult
 from odradek.model.topology import LeaderAndIsr, ReplicaAssignment, TopicAssignment
 from odradek.protocol.record_batch import read_header
+from odradek.protocol.schema import Request, Response
 from odradek.replication.delayed_produce import AppendOutcome
 from odradek.replication.fetching import FetchOutcome, FetchTarget, FetchTerms
 from odradek.replication.isr import IsrChange
@@ -31,6 +33,8 @@ from .simulated_network import Network
 BROKERS = (0, 1, 2)
 HEALING_ROUNDS = 400
 PRODUCE_TIMEOUT_MS = 2_000
+SENT_TWICE = 0.1
+"""Of the controller's requests, because the first copy was held back: that one comes later, at any time."""
 
 
 class SimulatedWorld(World):
@@ -55,6 +59,7 @@ class SimulatedCluster:
         self.producers = [Producer(number) for number in (1, 2)]
         self._directory = directory
         self.network = Network(self.trace.append)
+        self._correlation_ids = count()
         self.consumed = 0
         self.weak: int | None = None  # who lost its tail and is not back in the ISR
         self.epoch_before = -1  # under which that one was registered when it lost it
@@ -79,17 +84,22 @@ class SimulatedCluster:
         tenure, broker_id, request = context.term.epoch, effect.broker_id, effect.request
         registered = context.brokers.get(broker_id)
         channel = tenure, broker_id, registered.epoch if registered else -1
+        text = f"{type(request).__name__} of controller epoch {tenure} at {broker_id}"
+        first, second = next(self._correlation_ids), next(self._correlation_ids)
 
         def deliver() -> None:
-            broker = self.brokers.get(broker_id)
-            if broker is None:
-                return
-            event = event_of(broker_id, request, broker.obey(request))
+            if self.chance.random() < SENT_TWICE:
+                self.network.post(f"held back: {text}", lambda: self._tell(broker_id, request, first))
+            answer = self._tell(broker_id, request, second)
+            event = event_of(broker_id, request, answer) if answer is not None else None
             if event is not None and self.world.context is context:
                 self.world.enqueue(event)
 
-        text = f"{type(request).__name__} of controller epoch {tenure} at {broker_id}"
         self.network.post(text, deliver, channel=channel)
+
+    def _tell(self, broker_id: int, request: Request, correlation_id: int) -> Response | None:
+        broker = self.brokers.get(broker_id)
+        return None if broker is None else broker.obey(request, correlation_id)
 
     def ask_for_isr(self, broker: SimulatedBroker) -> None:
         change = broker.wanted_isr
@@ -303,4 +313,13 @@ class SimulatedCluster:
             return False
         partitions = [broker.partition for broker in self.brokers.values()]
         ends = {p.log.log_end_offset for p in partitions if p} | {p.high_watermark for p in partitions if p}
-        return all(partitions) and len(ends) == 1
+        return all(partitions) and len(ends) == 1 and all(map(self._is_informed, self.brokers.values()))
+
+    def _is_informed(self, broker: SimulatedBroker) -> bool:
+        """It tells its clients who lives, and who leads."""
+        image = broker.metadata.image
+        known = image.partition(ORDERS)
+        told = (known.leader, known.leader_epoch, known.isr) if known is not None else None
+        state = self.state
+        assert state is not None
+        return image.brokers.keys() == set(BROKERS) and told == (state.leader, state.leader_epoch, state.isr)

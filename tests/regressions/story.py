@@ -1,7 +1,8 @@
 """What happens to a simulated cluster, drawn from a seed: the same seed, the same story.
 
 The network delays, reorders and loses. Requests of one tenure of a controller reach a broker in order, but those of
-an earlier tenure may come after them; a fetch or produce whose connection broke may still arrive. Brokers are killed,
+an earlier tenure may come after them, and so may the first copy of one that was sent twice; a fetch or produce whose
+connection broke may still arrive. Brokers are killed,
 restarted, cut off from ZooKeeper, and one at a time loses what it had not flushed: only while everybody else is well,
 for that is what replication promises to survive.
 """

@@ -3,12 +3,14 @@
 Requests leave in the order in which they were queued, one at a time, and are sent again until the broker answers or the
 channel is closed. The event thread never waits for a broker: it only queues. A broker that doesn't answer for long gets
 what it missed in fewer requests: the news of a partition replace those that still wait. What LeaderAndIsr and
-StopReplica bring comes back as events.
+StopReplica bring comes back as events. Correlation ids rise through all connections of a tenure, by which a broker
+knows what comes late (`api.control_gate`).
 """
 
+import itertools
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from odradek.base.logs import get_logger
 from odradek.controller.events import Event
@@ -38,6 +40,7 @@ class BrokerChannels:
         self._timeout_ms = timeout_ms
         self._answered = answered
         self._channels: dict[int, _Channel] = {}
+        self._correlation_ids = itertools.count(1)
 
     def open(self, broker: Broker) -> None:
         """A channel that is open to it already is closed: the broker came back, or lives elsewhere now."""
@@ -46,7 +49,9 @@ class BrokerChannels:
         if endpoint is None:
             log.error("broker can't be reached by the controller", broker=broker.id, listener=self._listener)
             return
-        channel = _Channel(self._controller_id, broker.id, endpoint, self._timeout_ms, self._answered)
+        channel = _Channel(
+            self._controller_id, broker.id, endpoint, self._timeout_ms, self._answered, self._correlation_ids
+        )
         self._channels[broker.id] = channel
         channel.start()
 
@@ -76,12 +81,14 @@ class _Channel:
         endpoint: Endpoint,
         timeout_ms: int,
         answered: Callable[[Event], None],
+        correlation_ids: Iterator[int],
     ) -> None:
         self._client_id = str(controller_id)
         self._broker_id = broker_id
         self._endpoint = endpoint
         self._timeout_ms = timeout_ms
         self._answered = answered
+        self._correlation_ids = correlation_ids
         self._changed = threading.Condition()
         self._requests: deque[Request] = deque()
         self._closed = False
@@ -154,7 +161,13 @@ class _Channel:
     def _connected(self) -> BrokerClient:
         if self._client is None:
             endpoint = self._endpoint
-            client = BrokerClient(endpoint.host, endpoint.port, self._client_id, self._timeout_ms)
+            client = BrokerClient(
+                endpoint.host,
+                endpoint.port,
+                self._client_id,
+                self._timeout_ms,
+                correlation_ids=self._correlation_ids,
+            )
             with self._changed:
                 self._client = client
                 if self._closed:

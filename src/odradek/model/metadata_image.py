@@ -19,11 +19,6 @@ class PartitionImage:
     isr: tuple[int, ...]
     offline: tuple[int, ...] = ()
     """Replicas on dead brokers or in failed directories, as the controller told."""
-    version: int = -1
-    """Of the state's znode: which of two states of one leader epoch is the later one."""
-
-    def is_older_than(self, other: "PartitionImage") -> bool:
-        return (self.leader_epoch, self.version) < (other.leader_epoch, other.version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +41,6 @@ class TopicUpdate:
 class MetadataImage:
     cluster_id: str = ""
     controller_id: int = -1
-    controller_epoch: int = -1
     brokers: Mapping[int, Broker] = field(default_factory=dict)
     topics: Mapping[str, TopicImage] = field(default_factory=dict)
     topic_names: Mapping[UUID, str] = field(default_factory=dict)
@@ -61,43 +55,30 @@ class MetadataImage:
         return [(broker, endpoint) for broker, endpoint in endpoints if endpoint is not None]
 
     def updated(
-        self, controller_id: int, brokers: Mapping[int, Broker], news: Iterable[TopicUpdate], controller_epoch: int = -1
+        self, controller_id: int, brokers: Mapping[int, Broker], news: Iterable[TopicUpdate]
     ) -> "MetadataImage":
-        """The image after an update: all live brokers anew, and the partitions that the update names.
-
-        What one controller says of a partition only gets newer. A request that the network held back, and that was sent
-        again meanwhile, may come after later ones: it must not bring back leaders of the past.
-        """
-        same_controller = controller_epoch == self.controller_epoch
+        """The image after an update: all live brokers anew, and the partitions that the update names."""
         topics, names = dict(self.topics), dict(self.topic_names)
         for update in news:
             known = topics.pop(update.name, None)
             if known is not None:
                 names.pop(known.id, None)
-            partitions = _merged(known, update, only_newer=same_controller)
+            partitions = _merged(known, update)
             if partitions:
                 topic_id = update.id if update.id != ZERO_UUID or known is None else known.id
                 topics[update.name] = TopicImage(update.name, topic_id, partitions)
                 names[topic_id] = update.name
         names.pop(ZERO_UUID, None)
-        return replace(
-            self,
-            controller_id=controller_id,
-            controller_epoch=controller_epoch,
-            brokers=dict(brokers),
-            topics=topics,
-            topic_names=names,
-        )
+        return replace(self, controller_id=controller_id, brokers=dict(brokers), topics=topics, topic_names=names)
 
 
-def _merged(known: TopicImage | None, update: TopicUpdate, *, only_newer: bool) -> dict[int, PartitionImage]:
+def _merged(known: TopicImage | None, update: TopicUpdate) -> dict[int, PartitionImage]:
     is_another_topic = known is not None and ZERO_UUID not in (known.id, update.id) and known.id != update.id
     merged = dict(known.partitions) if known is not None and not is_another_topic else {}
-    only_newer = only_newer and update.id != ZERO_UUID
     for number, partition in update.partitions.items():
         if partition is None:
             merged.pop(number, None)
-        elif not (only_newer and number in merged and partition.is_older_than(merged[number])):
+        else:
             merged[number] = partition
     return dict(sorted(merged.items()))
 

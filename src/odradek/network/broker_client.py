@@ -6,7 +6,9 @@
 Not thread-safe, but for `abort`. After an error the connection is closed; make a new client to go on.
 """
 
+import itertools
 import socket
+from collections.abc import Iterator
 from struct import Struct
 from types import TracebackType
 from typing import Any, Self
@@ -40,11 +42,16 @@ class BrokerClient:
         client_id: str | None = "odradek",
         timeout_ms: int = 30_000,
         connect_timeout_ms: int | None = None,
+        correlation_ids: Iterator[int] | None = None,
     ) -> None:
-        """Connects and asks for the broker's versions. Connecting may take as long as anything else, unless told."""
+        """Connects and asks for the broker's versions. Connecting may take as long as anything else, unless told.
+
+        `correlation_ids`: for who goes on counting where an earlier connection ended.
+        """
         self.address = f"{host}:{port}"
         self._client_id = client_id
         self._timeout_ms = timeout_ms
+        self._correlation_ids = itertools.count(1) if correlation_ids is None else correlation_ids
         self._correlation_id = 0
         try:
             self._socket = socket.create_connection((host, port), (connect_timeout_ms or timeout_ms) / 1000)
@@ -139,7 +146,7 @@ class BrokerClient:
             raise
 
     def _write(self, request: Request, version: int) -> None:
-        self._correlation_id += 1
+        self._correlation_id = next(self._correlation_ids)
         frame = encode_request(request, version, self._correlation_id, self._client_id)
         try:
             self._socket.sendall(frame)

@@ -29,6 +29,8 @@ class FakeBroker:
     def __init__(self, broker_id: int) -> None:
         self.id = broker_id
         self.told: list[Request] = []
+        self.correlation_ids: list[int] = []
+        """Of all that came, also of what was not answered."""
         self.hang_ups = 0
         """How many connections are to be closed instead of an answer."""
         self.on_request: Callable[[Request], None] = lambda request: None
@@ -81,6 +83,7 @@ class FakeBroker:
                 while size := stream.read(4):
                     frame = memoryview(stream.read(_SIZE.unpack(size)[0]))
                     header, request = decode_request(frame)
+                    self.correlation_ids.append(header.correlation_id)
                     answer = self._answer(request)
                     if answer is None:
                         return

@@ -102,6 +102,18 @@ def test_a_request_is_sent_again_until_it_is_answered(
     assert isinstance(answers.get(timeout=PATIENCE_SECONDS), LeaderAndIsrAnswered)
 
 
+def test_a_broker_can_tell_what_was_sent_first(broker: FakeBroker, channels: BrokerChannels) -> None:
+    """Through all connections, and channels: what the network held back is known by its number."""
+    broker.hang_ups = 2
+    channels.open(broker.broker)
+    channels.send(1, know(0))
+    broker.wait_for(at_least(1))
+    channels.open(broker.broker)
+    channels.send(1, know(1))
+    broker.wait_for(at_least(2))
+    assert broker.correlation_ids == sorted(set(broker.correlation_ids))
+
+
 def test_a_broker_that_is_silent_for_long_gets_the_newest(broker: FakeBroker, channels: BrokerChannels) -> None:
     broker.fall_silent()
     channels.open(broker.broker)

@@ -46,22 +46,3 @@ def test_an_update_from_before_topic_ids_forgets_no_id():
     after = before.updated(0, BROKERS, [TopicUpdate("orders", ZERO_UUID, {0: led_by(1)})])
     assert after.topics["orders"].id == FIRST
     assert after.topic_names == {FIRST: "orders"}
-
-
-def state(epoch: int, version: int, leader: int) -> PartitionImage:
-    return PartitionImage(leader, epoch, (0, 1), (0, 1), version=version)
-
-
-def leader_after(*updates: tuple[int, PartitionImage]) -> int:
-    """Of the partition, after what controllers of these epochs said of it, in this order."""
-    image = MetadataImage()
-    for controller_epoch, partition in updates:
-        image = image.updated(0, BROKERS, [TopicUpdate("orders", FIRST, {0: partition})], controller_epoch)
-    return image.topics["orders"].partitions[0].leader
-
-
-def test_an_update_that_was_held_back_brings_no_leader_back():
-    assert leader_after((5, state(1, 1, leader=0)), (5, state(2, 4, leader=1)), (5, state(1, 3, leader=0))) == 1
-    assert leader_after((5, state(2, 4, leader=1)), (5, state(2, 3, leader=0))) == 1
-    assert leader_after((5, state(2, 4, leader=1)), (5, state(2, 4, leader=-1))) == -1, "the same state, seen anew"
-    assert leader_after((5, state(2, 4, leader=1)), (6, state(1, 1, leader=0))) == 0, "a new controller knows best"

@@ -43,7 +43,7 @@ def leader_and_isr(request: LeaderAndIsrRequest, ctx: RequestContext) -> Outcome
         )
         return _response(named, errors, ErrorCode.NONE, ctx.version)
 
-    ctx.broker.control.submit(request, ctx.reply_with(response))
+    ctx.broker.control.submit(request, ctx.header.correlation_id, ctx.reply_with(response))
     return LATER
 
 

@@ -26,7 +26,7 @@ def stop_replica(request: StopReplicaRequest, ctx: RequestContext) -> Outcome:
             return StopReplicaResponse(error_code=refusal)
         return _response(_stop(_asked(request, ctx.version), request, ctx))
 
-    ctx.broker.control.submit(request, ctx.reply_with(response))
+    ctx.broker.control.submit(request, ctx.header.correlation_id, ctx.reply_with(response))
     return LATER
 
 

@@ -33,7 +33,7 @@ def update_metadata(request: UpdateMetadataRequest, ctx: RequestContext) -> Outc
     def response(refusal: ErrorCode) -> UpdateMetadataResponse:
         return UpdateMetadataResponse(error_code=refusal or _publish(request, ctx))
 
-    ctx.broker.control.submit(request, ctx.reply_with(response))
+    ctx.broker.control.submit(request, ctx.header.correlation_id, ctx.reply_with(response))
     return LATER
 
 
@@ -45,8 +45,7 @@ def _publish(request: UpdateMetadataRequest, ctx: RequestContext) -> ErrorCode:
     except ValueError as error:
         log.warning("metadata is not understood", error=str(error))
         return ErrorCode.INVALID_REQUEST
-    news = list(_news(request, ctx.version))
-    after = before.updated(request.controller_id, brokers, news, request.controller_epoch)
+    after = before.updated(request.controller_id, brokers, list(_news(request, ctx.version)))
     cache.publish(after)
     for name in before.topics.keys() - after.topics.keys():
         ctx.broker.groups.forget_topic(name)
@@ -88,10 +87,5 @@ def _partition(state: UpdateMetadataPartitionState) -> PartitionImage | None:
     if state.leader == LEADER_DURING_DELETE:
         return None
     return PartitionImage(
-        state.leader,
-        state.leader_epoch,
-        tuple(state.replicas),
-        tuple(state.isr),
-        tuple(state.offline_replicas),
-        state.zk_version,
+        state.leader, state.leader_epoch, tuple(state.replicas), tuple(state.isr), tuple(state.offline_replicas)
     )
