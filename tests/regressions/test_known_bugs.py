@@ -339,3 +339,29 @@ def test_a_leader_that_lost_its_tail_is_back_before_anybody_knew(tmp_path: Path)
     cluster.world.elect_controller(1)
     cluster.bring_back(0)
     cluster.heal()
+
+
+def test_the_only_one_who_stayed_may_be_dead(tmp_path: Path) -> None:
+    """Two brokers lose a session and nothing else; the third loses power, and its session hasn't ended when the next
+    controller looks. To trust it alone, because it is the only one that was there all the time, would be the end."""
+    cluster = SimulatedCluster(0, tmp_path)
+    cluster.heal()
+    cluster.produce(cluster.producers[0], cluster.brokers[0])
+    cluster.heal()
+    assert cluster.invariants.acknowledged
+    for broker_id in (0, 2):
+        cluster.lose(broker_id)
+        cluster.register(broker_id)
+    dead = cluster.brokers[1]
+    log = dead.log
+    assert log is not None
+    cluster.bury(dead, dead.crash)
+    cluster.invariants.lost_tail.add(1)
+    os.truncate(log.segments[-1].path, 0)
+    cluster.world.elect_controller(2)
+    cluster.world.run()
+    assert cluster.state is not None
+    assert set(cluster.state.isr) == {0, 1, 2}
+    cluster.bring_back(1)
+    cluster.heal()
+    cluster.stop()

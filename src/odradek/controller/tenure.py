@@ -104,30 +104,35 @@ def _drop_the_reborn(context: ControllerContext) -> Decision[None]:
     """Out of the ISR: whoever has registered since the state was written, so that nobody acted on its death.
 
     It may have come back with less than it had. If it led on in the same epoch, the others would cut their logs to its
-    own. So others lead and it follows, as if its death had been seen; unless nobody else in the ISR has lived on.
+    own. So others lead and it follows, as if its death had been seen; unless nobody else in the ISR has lived on. Where
+    one alone has, the reborn stay in the ISR and don't lead: that one may be dead by now, its session not yet over, and
+    most who are reborn have lost a session and nothing else.
     """
     changed: dict[TopicPartition, LeaderAndIsr] = {}
     for tp, state in context.states.items():
         alive = [broker for broker in context.online_replicas(tp) if broker in state.isr]
         stayed = [broker for broker in alive if context.brokers[broker].epoch <= state.written_zxid]
-        if stayed and len(stayed) < len(alive) and not context.is_being_deleted(tp.topic):
-            changed[tp] = _without(state, set(alive) - set(stayed), stayed[0], context.term.epoch)
+        reborn = set(alive) - set(stayed)
+        if not stayed or not reborn or context.is_being_deleted(tp.topic):
+            continue
+        leaving = reborn if len(stayed) > 1 else set[int]()
+        leader = stayed[0] if state.leader in reborn else state.leader
+        if leaving or leader != state.leader:
+            changed[tp] = _without(state, leaving, leader, context.term.epoch)
     if not changed:
         return
-    yield Report(
-        f"brokers are back before their death was seen, out of the ISR of {', '.join(map(str, changed))}", "info"
-    )
+    yield Report(f"brokers are back before their death was seen, others lead {', '.join(map(str, changed))}", "info")
     context.states |= yield UpdatePartitionStates(changed)
     if lost := tuple(tp for tp, state in changed.items() if context.states[tp].leader_epoch != state.leader_epoch):
         context.states |= yield ReadPartitionStates(lost)
 
 
-def _without(state: LeaderAndIsr, reborn: set[int], successor: int, controller_epoch: int) -> LeaderAndIsr:
+def _without(state: LeaderAndIsr, leaving: set[int], leader: int, controller_epoch: int) -> LeaderAndIsr:
     return replace(
         state,
-        leader=successor if state.leader in reborn else state.leader,
+        leader=leader,
         leader_epoch=state.leader_epoch + 1,
-        isr=tuple(broker for broker in state.isr if broker not in reborn),
+        isr=tuple(broker for broker in state.isr if broker not in leaving),
         controller_epoch=controller_epoch,
     )
 
