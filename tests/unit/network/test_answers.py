@@ -31,6 +31,21 @@ class Keep:
         raise AssertionError("nothing was declined")
 
 
+class AnswerTogether(Keep):
+    """Answers what it was given when there is nothing more."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.together: list[int] = []
+
+    def end_turn(self) -> None:
+        requests, self.requests = self.requests, []
+        if requests:
+            self.together.append(len(requests))
+        for request in requests:
+            request.reply([framed(bytes(request.frame))])
+
+
 class AnswerWithFile:
     """The payload is position and size of the slice to answer with."""
 
@@ -58,6 +73,17 @@ def test_ten_thousand_pipelined_requests_are_answered_in_order(serve, connect):
     sender.start()
     assert [client.receive() for _ in payloads] == payloads
     sender.join()
+
+
+def test_what_was_read_together_may_be_answered_together(serve, connect):
+    application = AnswerTogether()
+    client = connect(serve(application))
+    payloads = [b"%d" % number for number in range(1_000)]  # more than may be unanswered at once
+    client.send(*payloads)
+    assert [client.receive() for _ in payloads] == payloads
+    assert max(application.together) > 1
+    client.send(b"alone")
+    assert client.receive() == b"alone"
 
 
 def test_answers_from_other_threads_in_any_order_leave_in_request_order(serve, connect):
