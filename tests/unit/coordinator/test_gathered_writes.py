@@ -76,3 +76,26 @@ def test_who_is_given_up_is_written_before_the_next_reads(stage: Stage, processo
     assert (answers, stage.committed("g")) == ([ErrorCode.NONE], 7)
     processor.submit(stage.groups.end_burst).result(WAIT_S)
     assert len(stage.log.written) == 1
+
+
+def test_memory_is_what_the_log_says_whoever_wrote_it(stage: Stage) -> None:
+    """Threads that serve in bursts and threads that don't commit for the same groups at the same time."""
+    groups = [f"group-{number}" for number in range(5)]
+
+    def commit(worker: int) -> list[list[ErrorCode]]:
+        answers = []
+        for step in range(300):
+            if worker % 2 and step % 7 == 0:
+                stage.groups.end_burst()
+            answers.append(stage.commit(groups[(step * (worker + 1)) % len(groups)], worker * 1_000 + step))
+        stage.groups.end_burst()
+        return answers
+
+    with ThreadPoolExecutor(4) as workers:
+        answered = [answers for worker in workers.map(commit, range(4)) for answers in worker]
+    assert answered == [[ErrorCode.NONE]] * 1_200
+    in_memory = {group: stage.committed(group) for group in groups}
+    stage.resign(1)
+    stage.lead(2)
+    stage.settle_tenures()
+    assert {group: stage.committed(group) for group in groups} == in_memory
