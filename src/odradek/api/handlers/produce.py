@@ -3,7 +3,7 @@
 Versions 0-11. v0-2 carry the older message sets, which are converted; v3+ carry exactly one batch v2 per partition;
 v5 adds the log start offset, v8 error messages and which records were at fault, v10 the current leader. acks 0 has no
 answer: a failure closes the connection, so that the client looks again for the leader; acks -1 is answered when the
-whole ISR has the records. Not done: transactions.
+whole ISR has the records. Not done: transactions; a batch of one is refused, since nobody could ever end it.
 """
 
 from functools import partial
@@ -34,6 +34,7 @@ from odradek.protocol.record_batch import (
     MAGIC,
     MAGIC_AT,
     RECORD_COUNT_AT,
+    TRANSACTIONAL_BIT,
 )
 from odradek.replication.delayed_produce import AppendOutcome
 from odradek.replication.serving import Batch
@@ -132,9 +133,12 @@ def _tell_leaders(
 
 def _batches(request: ProduceRequest) -> list[Batch]:
     batches: list[Batch] = []
+    refused_whole = _refused(request)
     for topic in request.topic_data:
         name = topic.name
-        refused = _refused(name, request)
+        refused = refused_whole
+        if refused is None and is_internal(name):
+            refused = KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {name}")
         for data in topic.partition_data:
             records = data.records
             if refused is not None:
@@ -147,15 +151,23 @@ def _batches(request: ProduceRequest) -> list[Batch]:
     return batches
 
 
-def _refused(topic: str, request: ProduceRequest) -> KafkaError | None:
-    """Why nothing of the request may be written to the topic."""
+def _refused(request: ProduceRequest) -> KafkaError | None:
+    """Why nothing of the request may be written."""
     if request.acks not in VALID_ACKS:
         return KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
     if request.transactional_id is not None:
         return KafkaError(ErrorCode.INVALID_TXN_STATE, "This broker has no transactions yet.")
-    if is_internal(topic):
-        return KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {topic}")
+    if any(_is_transactional(data.records) for topic in request.topic_data for data in topic.partition_data):
+        why = "Records of a transaction come without a transactional id."
+        return KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, why)
     return None
+
+
+def _is_transactional(records: object) -> bool:
+    """By what the batch says of itself: what the request says around it proves nothing."""
+    if not isinstance(records, memoryview) or len(records) < HEADER_SIZE or records[MAGIC_AT] != MAGIC:
+        return False
+    return records[ATTRIBUTES_AT + 1] & TRANSACTIONAL_BIT != 0
 
 
 def _refusal(topic: str, index: int, error: KafkaError) -> PartitionProduceResponse:
