@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Consumer
 from kazoo.client import KazooClient
 
 from kafka_tools import KafkaTools
@@ -44,8 +45,10 @@ PLACEHOLDERS = (
     (re.compile(r'"logDir":"[^"]*"'), '"logDir":"DIR"'),
     (re.compile(r'"size":\d+'), '"size":N'),
     (re.compile(r"127\.0\.0\.1:\d+"), "ADDRESS"),
+    (re.compile(r'"port":\d+'), '"port":P'),
     (re.compile(r"ADDRESS +\(\d\)"), "ADDRESS (ID)"),  # the groups' topic is placed from any broker on
-    (re.compile(r"console-consumer-[-0-9a-f]{36}"), "MEMBER"),
+    (re.compile(r"(console-consumer|rdkafka)-[-0-9a-f]{36}"), "MEMBER"),
+    (re.compile(r"(Proposed partition reassignment configuration)\n.*"), r"\1\nPROPOSAL"),  # drawn by the tool itself
     (re.compile(r"^\tat .*\n", re.MULTILINE), ""),
     (re.compile(r" +"), " "),
     (re.compile(r"-{2,}"), "--"),
@@ -75,6 +78,9 @@ class Teller:
         found: list[str] = self._zookeeper.get_children(path)
         return found
 
+    def brokers(self) -> None:
+        self._write("zk> ls /brokers/ids", str(sorted(self.children("/brokers/ids"))))
+
     def file(self, name: str, content: str) -> str:
         path = self._directory / name
         path.write_text(content)
@@ -101,7 +107,9 @@ class Teller:
 
 
 def create_topics(teller: Teller) -> None:
-    teller.tool("kafka-topics", "--create", "--topic", "auto", "--partitions", "3", "--replication-factor", "3")
+    teller.brokers()
+    for path in ("/brokers/ids/0", "/controller", "/controller_epoch"):
+        teller.znode(path)
     assignment = ("--replica-assignment", "0:1:2,1:2:0,2:0:1", "--config", "min.insync.replicas=2")
     teller.tool("kafka-topics", "--create", "--topic", "orders", *assignment)
     teller.await_condition("every broker knows of orders", teller.isr(ORDERS, 3))
@@ -128,21 +136,25 @@ def kill_and_bring_back(teller: Teller) -> None:
     teller.tool("kafka-topics", "--describe", "--under-replicated-partitions", "--topic", "orders")
     teller.tool("kafka-topics", "--describe", "--at-min-isr-partitions")
     teller.tool("kafka-topics", "--describe", "--unavailable-partitions")
-    teller.znode("/brokers/topics/orders/partitions/0/state")
-    teller.znode("/controller_epoch")
+    teller.brokers()
+    for path in ("/brokers/topics/orders/partitions/0/state", "/controller_epoch"):
+        teller.znode(path)
     teller.cluster.start(0)
     teller.await_condition("broker 0 follows again", teller.isr(ORDERS, 3))
     teller.tool("kafka-topics", "--describe", "--topic", "orders")
+    teller.tool("kafka-topics", "--describe", "--under-replicated-partitions")
 
 
 def elect(teller: Teller) -> None:
     election = ("--election-type", "PREFERRED")
-    teller.tool("kafka-leader-election", *election, "--topic", "orders", "--partition", "0")
+    teller.tool("kafka-leader-election", *election, "--all-topic-partitions")
     teller.await_condition("broker 0 leads", lambda: teller.cluster.leader(ORDERS[0]) == 0)
     teller.tool("kafka-topics", "--describe", "--topic", "orders")
     teller.tool("kafka-leader-election", *election, "--topic", "orders", "--partition", "0")
     teller.tool("kafka-leader-election", "--election-type", "UNCLEAN", "--topic", "orders", "--partition", "0")
     teller.tool("kafka-leader-election", *election, "--topic", "absent", "--partition", "0")
+    teller.znode("/brokers/topics/orders/partitions/0/state")
+    teller.tool("kafka-topics", "--create", "--topic", "auto", "--partitions", "3", "--replication-factor", "3")
 
 
 def move(teller: Teller) -> None:
@@ -150,14 +162,20 @@ def move(teller: Teller) -> None:
     teller.await_condition("every broker knows of moved", teller.isr(MOVED, 2))
     records = "".join(f"{n:01000d}\n" for n in range(4000))
     teller.tool("kafka-console-producer", "--topic", "moved", stdin=records)
+    teller.tool("kafka-topics", "--describe", "--topic", "moved")
+    topics = teller.file("topics.json", '{"version":1,"topics":[{"topic":"moved"}]}')
+    generated = ("--generate", "--topics-to-move-json-file", topics, "--broker-list", "1,2")
+    teller.tool("kafka-reassign-partitions", *generated)
     plan = teller.file("plan.json", json.dumps(PLAN))
     reassignment = ("--reassignment-json-file", plan)
     teller.tool("kafka-reassign-partitions", "--execute", *reassignment, "--throttle", "10000")
+    teller.tool("kafka-topics", "--describe", "--topic", "moved")
     teller.tool("kafka-reassign-partitions", "--list")
     teller.tool("kafka-reassign-partitions", "--verify", *reassignment, "--preserve-throttles")
     teller.tool("kafka-configs", "--describe", "--entity-type", "brokers", "--entity-name", "0")
     teller.tool("kafka-configs", "--describe", "--entity-type", "topics", "--entity-name", "moved")
     teller.znode("/brokers/topics/moved")
+    teller.znode("/config/topics/moved")
     teller.tool("kafka-reassign-partitions", "--execute", "--additional", *reassignment, "--throttle", "100000000")
     teller.await_condition("the replicas have moved", lambda: reassigning(teller.cluster) == 0)
     teller.await_condition("both are in sync", teller.isr(MOVED, 2))
@@ -177,6 +195,7 @@ def consume(teller: Teller) -> None:
     teller.tool("kafka-consumer-groups", "--list", "--state", "stable")
     for view in ((), ("--members", "--verbose"), ("--state",)):
         teller.tool("kafka-consumer-groups", "--describe", *group, *view)
+    with_a_member(teller, group)
     orders = ("--reset-offsets", *group, "--topic", "orders")
     teller.tool("kafka-consumer-groups", *orders, "--shift-by", "-1", "--dry-run")
     teller.tool("kafka-consumer-groups", *orders, "--to-datetime", "2000-01-01T00:00:00.000", "--dry-run")
@@ -191,6 +210,26 @@ def consume(teller: Teller) -> None:
     teller.tool("kafka-consumer-groups", "--describe", *group)
 
 
+def with_a_member(teller: Teller, group: tuple[str, str]) -> None:
+    settings = {"bootstrap.servers": teller.cluster.bootstrap, "group.id": group[1], "log_level": 0}
+    member = Consumer(settings)
+    try:
+        member.subscribe(["orders"])
+
+        def has_all() -> bool:
+            member.poll(0.2)
+            return len(member.assignment()) == len(ORDERS)
+
+        teller.await_condition("one live member has all partitions", has_all)
+        for view in ((), ("--members", "--verbose"), ("--state",)):
+            teller.tool("kafka-consumer-groups", "--describe", *group, *view)
+        teller.tool(
+            "kafka-consumer-groups", "--reset-offsets", *group, "--topic", "orders", "--to-earliest", "--execute"
+        )
+    finally:
+        member.close()
+
+
 def configure_and_delete(teller: Teller) -> None:
     orders = ("--entity-type", "topics", "--entity-name", "orders")
     teller.tool("kafka-configs", "--alter", *orders, "--add-config", "retention.ms=3600000,segment.bytes=1048576")
@@ -201,6 +240,7 @@ def configure_and_delete(teller: Teller) -> None:
     teller.tool("kafka-topics", "--alter", "--topic", "orders", "--partitions", "2")
     grown = [TopicPartition("orders", n) for n in range(5)]
     teller.await_condition("five partitions have leaders", teller.isr(grown, 3))
+    teller.tool("kafka-topics", "--describe", "--topic", "orders")
     teller.tool("kafka-log-dirs", "--describe", "--topic-list", "moved", "--broker-list", "1")
     for topic in ("orders", "moved", "auto"):
         teller.tool("kafka-topics", "--delete", "--topic", topic)
