@@ -1,13 +1,15 @@
 """What the stories share: a ZooKeeper, and clusters that a story has to itself."""
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from odradek.lab.chaos import hosts
 from odradek.lab.chaos.cluster import ChaosCluster
+from odradek.zk.server import EmbeddedZooKeeper
 
 StartCluster = Callable[..., ChaosCluster]
 
@@ -26,6 +28,29 @@ def start_cluster(tmp_path: Path, zookeeper: str) -> Iterator[StartCluster]:
 @pytest.fixture
 def cluster(start_cluster: StartCluster) -> ChaosCluster:
     return start_cluster()
+
+
+class Site(NamedTuple):
+    """A cluster whose brokers, and ZooKeeper, can be cut off from each other."""
+
+    cluster: ChaosCluster
+    hosts: hosts.Hosts
+    zookeeper: EmbeddedZooKeeper
+
+
+@contextmanager
+def site(directory: Path, brokers: int, **options: object) -> Iterator[Site]:
+    if not hosts.available():
+        pytest.skip("network namespaces need root and iproute2")
+    with hosts.Hosts(brokers) as made:
+        zookeeper = EmbeddedZooKeeper(directory / "zookeeper", host=made.zookeeper_address)
+        zookeeper.start()
+        try:
+            address = zookeeper.connect
+            with ChaosCluster(directory / "cluster", address, brokers=brokers, hosts=made, **options) as cluster:  # type: ignore[arg-type]
+                yield Site(cluster, made, zookeeper)
+        finally:
+            zookeeper.stop()
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """Brokers on hosts of their own whose network breaks in one place: connections stay open and go silent (A3, B2)."""
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,20 +9,26 @@ from odradek.lab.chaos.clients import await_condition
 from odradek.lab.chaos.cluster import ChaosCluster
 from odradek.lab.chaos.hosts import Hosts
 from odradek.lab.chaos.story import Story
-from odradek.zk.server import EmbeddedZooKeeper
+
+from .conftest import Site, site
 
 pytestmark = pytest.mark.timeout(400)
 
 
 @pytest.fixture
-def cluster(three_hosts: Hosts, tmp_path: Path, start_cluster: Callable[..., ChaosCluster]):  # type: ignore[no-untyped-def]
-    zookeeper = EmbeddedZooKeeper(tmp_path / "zookeeper", host=three_hosts.zookeeper_address)
-    zookeeper.start()
-    try:
-        with ChaosCluster(tmp_path / "cluster", zookeeper.connect, hosts=three_hosts) as cluster:
-            yield cluster
-    finally:
-        zookeeper.stop()
+def three(tmp_path: Path) -> Iterator[Site]:
+    with site(tmp_path, 3) as made:
+        yield made
+
+
+@pytest.fixture
+def cluster(three: Site) -> ChaosCluster:
+    return three.cluster
+
+
+@pytest.fixture
+def three_hosts(three: Site) -> Hosts:
+    return three.hosts
 
 
 def test_a_broker_is_cut_off_from_zookeeper_only(cluster: ChaosCluster, three_hosts: Hosts) -> None:

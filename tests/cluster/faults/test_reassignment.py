@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from odradek.lab.chaos import hosts
 from odradek.lab.chaos.clients import await_condition
 from odradek.lab.chaos.cluster import ChaosCluster
 from odradek.lab.chaos.operations import reassign, reassigning
 from odradek.lab.chaos.story import Story
 from odradek.zk.server import EmbeddedZooKeeper
+
+from .conftest import site
 
 StartCluster = Callable[..., ChaosCluster]
 pytestmark = pytest.mark.timeout(400)
@@ -115,25 +116,16 @@ def test_zookeeper_restarts_in_the_middle(tmp_path: Path, start_cluster: StartCl
 
 @pytest.mark.soak
 @pytest.mark.parametrize("cut_from", ["ZooKeeper", "its peers"])
-def test_a_leader_is_cut_off_in_the_middle(tmp_path: Path, start_cluster: StartCluster, cut_from: str) -> None:
-    if not hosts.available():
-        pytest.skip("network namespaces need root and iproute2")
-    with hosts.Hosts(4) as four_hosts:
-        zookeeper = EmbeddedZooKeeper(tmp_path / "zookeeper", host=four_hosts.zookeeper_address)
-        zookeeper.start()
-        try:
-            settings = {"replica.fetch.max.bytes": "4096"}
-            cluster = start_cluster(zookeeper.connect, brokers=4, hosts=four_hosts, settings=settings)
-            with moving(cluster) as story:
-                lonely = cluster.leader(story.partitions[0])
-                if cut_from == "ZooKeeper":
-                    four_hosts.cut_from_zookeeper(lonely)
-                else:
-                    four_hosts.cut(lonely, *(broker for broker in range(4) if broker != lonely))
-                time.sleep(10)  # longer than a session and a follower's patience
-                four_hosts.heal()
-                story.let_it_work(200)
-            for broker in cluster.brokers:
-                broker.kill()
-        finally:
-            zookeeper.stop()
+def test_a_leader_is_cut_off_in_the_middle(tmp_path: Path, cut_from: str) -> None:
+    with (
+        site(tmp_path, 4, settings={"replica.fetch.max.bytes": "4096"}) as (cluster, four_hosts, _),
+        moving(cluster) as story,
+    ):
+        lonely = cluster.leader(story.partitions[0])
+        if cut_from == "ZooKeeper":
+            four_hosts.cut_from_zookeeper(lonely)
+        else:
+            four_hosts.cut(lonely, *(broker for broker in range(4) if broker != lonely))
+        time.sleep(10)  # longer than a session and a follower's patience
+        four_hosts.heal()
+        story.let_it_work(200)

@@ -53,7 +53,7 @@ class Story:
         self.partitions = [TopicPartition(TOPIC, n) for n in range(PARTITIONS)]
         self.verdict: list[str] = []
         self._idempotent = idempotent
-        self._replication_factor = replication_factor
+        self.replication_factor = replication_factor
         self._configs = configs or {}
         self._drain_s = drain_s
         settings = {
@@ -111,7 +111,7 @@ class Story:
         topic = CreatableTopic(
             name=TOPIC,
             num_partitions=PARTITIONS,
-            replication_factor=self._replication_factor,
+            replication_factor=self.replication_factor,
             configs=[CreatableTopicConfig(name=key, value=value) for key, value in self._configs.items()],
         )
         deadline = time.monotonic() + HEAL_S_MAX
@@ -119,7 +119,7 @@ class Story:
             if time.monotonic() > deadline:
                 raise TimeoutError("the topic could not be created")
             time.sleep(0.2)
-        self.await_isr(self._replication_factor)
+        self.await_isr(self.replication_factor)
 
     def _created(self, topic: CreatableTopic) -> bool:
         controller = self.cluster.controller()
@@ -139,7 +139,7 @@ class Story:
         for broker in self.cluster.brokers:
             broker.resume()
         self.cluster.start(*[broker.id for broker in self.cluster.brokers if broker.pid is None])
-        self.await_isr(self._replication_factor)
+        self.await_isr(self.replication_factor)
         for producer in self.producers:
             producer.stop()
         for consumer in self.consumers:
