@@ -1,7 +1,8 @@
 """Bugs by which replicated logs have lost records or kept zombies: each replayed once, in its smallest form.
 
 Named as Apache Kafka names them (a KIP where one was written, else the issue). The same bugs, planted, must be found
-by the simulator: `mutants`. Missing: KAFKA-14402 (a late produce leaves a transaction hanging): no transactions yet.
+by the simulator: `mutants`. KAFKA-14402 (a late produce leaves a transaction hanging) is among the refusals that are
+compared with Apache Kafka's: tests/cluster/test_refusals_like_kafka.py.
 """
 
 import os
