@@ -167,7 +167,7 @@ def _is_transactional(records: object) -> bool:
     """By what the batch says of itself: what the request says around it proves nothing."""
     if not isinstance(records, memoryview) or len(records) < HEADER_SIZE or records[MAGIC_AT] != MAGIC:
         return False
-    return records[ATTRIBUTES_AT + 1] & TRANSACTIONAL_BIT != 0
+    return bool(records[ATTRIBUTES_AT + 1] & TRANSACTIONAL_BIT)
 
 
 def _refusal(topic: str, index: int, error: KafkaError) -> PartitionProduceResponse:
