@@ -8,11 +8,9 @@ import pytest
 
 pytest.importorskip("nicegui", reason="the console needs odradek[console]")
 
-from odradek.base.clock import SYSTEM_CLOCK
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.client.cluster_client import ClusterClient
 from odradek.console import feeds as feeds_module
-from odradek.console.changes import Changes, NotDone
 from odradek.console.feeds import Feeds
 
 PATIENCE_S = 30
@@ -56,24 +54,6 @@ def test_trouble_is_told_beside_what_was_seen_last() -> None:
     feed = Feeds("127.0.0.1:1").feed("x", read, 10)
     _until(lambda: feed.want().problem is not None)
     assert (feed.reading.value, feed.reading.problem) == ("seen", "broker 2 is not in the cluster")
-
-
-def test_changes_are_logged_and_a_read_only_console_makes_none() -> None:
-    changes = Changes("127.0.0.1:1", SYSTEM_CLOCK, read_only=False)
-    assert changes.perform("Karl", "look", lambda client: 7) == 7
-    with pytest.raises(NotDone, match="no such thing"):
-        changes.perform("Karl", "break", _fail)
-    with pytest.raises(NotDone, match="session has ended"):
-        changes.perform(None, "sneak", lambda client: 7)
-    told = [(change.who, change.what, change.outcome) for change in changes.latest]
-    assert told == [
-        ("Karl", "break", "failed: no such thing"),
-        ("Karl", "break", "asked for"),
-        ("Karl", "look", "done"),
-        ("Karl", "look", "asked for"),
-    ]
-    with pytest.raises(NotDone, match="read-only"):
-        Changes("127.0.0.1:1", SYSTEM_CLOCK, read_only=True).perform("Karl", "look", lambda client: 7)
 
 
 def _fail(client: ClusterClient) -> None:
