@@ -54,7 +54,3 @@ def test_trouble_is_told_beside_what_was_seen_last() -> None:
     feed = Feeds("127.0.0.1:1").feed("x", read, 10)
     _until(lambda: feed.want().problem is not None)
     assert (feed.reading.value, feed.reading.problem) == ("seen", "broker 2 is not in the cluster")
-
-
-def _fail(client: ClusterClient) -> None:
-    raise ValueError("no such thing")
