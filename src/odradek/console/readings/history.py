@@ -144,9 +144,7 @@ class _Draft:
         self.effects += effects
         if effects and entry.topic_partition is not None:
             self.touched.add(str(entry.topic_partition))
-        self.is_bad |= any(
-            word in effect for effect in effects for word in (" left", "no leader", "shrank", "stopped", "lost")
-        )
+        self.is_bad |= any(word in effect for effect in effects for word in _BAD)
         if entry.kind in _TELLING:
             of_kind = self.links[entry.kind, entry.what]
             of_kind.append(_link(entry))
@@ -183,7 +181,7 @@ def _effects(
     if entry.kind == Kind.LIFE:
         return [f"broker {entry.broker} {entry.what.lower()}"]
     if entry.kind == Kind.SESSION:
-        return [f"broker {entry.broker}: session with ZooKeeper {entry.text or entry.what}"]
+        return [f"broker {entry.broker}: {entry.text or entry.what}"]
     if entry.kind == Kind.GROUP:
         return [f"group {entry.group}: generation {entry.generation}, members: {entry.count}"]
     told: list[str] = []
@@ -213,6 +211,7 @@ def _partition_effects(name: str, before: PartitionPicture | None, after: Partit
     return told
 
 
+_BAD = (" left", "no leader", "shrank", "stopped", "connection broke", "expired")
 _TITLE_LENGTH = 90
 _TITLES = {
     "BrokersChanged": "The brokers changed",
@@ -230,6 +229,10 @@ _TITLES = {
     "LogDirsFailed": "A log directory failed",
     "LeaderAndIsrAnswered": "A broker obeyed",
     "Rebalanced": "A group rebalanced",
+    "CONNECTION_LOST": "A broker lost its connection to ZooKeeper",
+    "CONNECTION_RESTORED": "A broker found ZooKeeper again",
+    "SESSION_LOST": "A broker lost its session with ZooKeeper",
+    "SESSION_RENEWED": "A broker has a new session with ZooKeeper",
     "Started": "A broker started",
     "Stopped": "A broker stopped",
 }

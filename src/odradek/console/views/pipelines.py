@@ -44,7 +44,7 @@ def _pipeline_html(document: Mapping[str, Any], state: PipelinesState) -> Html:
     reason = tag("div", tag("span", str(document["reason"])), cls="banner bad") if document.get("reason") else None
     queries = [query for query in document.get("queries", []) if isinstance(query, dict)]
     rows = [
-        _query_cells(query, state.rates.get((project, str(query.get("name"))), ()), is_live=doing == "running")
+        _query_cells(query, project, state.rates.get((project, str(query.get("name"))), ()), is_live=doing == "running")
         for query in queries
     ]
     return together(
@@ -55,7 +55,7 @@ def _pipeline_html(document: Mapping[str, Any], state: PipelinesState) -> Html:
     )
 
 
-def _query_cells(query: Mapping[str, Any], rates: Sequence[float], *, is_live: bool) -> list[object]:
+def _query_cells(query: Mapping[str, Any], project: str, rates: Sequence[float], *, is_live: bool) -> list[object]:
     """Of a pipeline that doesn't run there are no rates: those of its last batch are of the past."""
     group = query.get("group")
     name = tag("b", str(query.get("name", "?")))
@@ -64,9 +64,10 @@ def _query_cells(query: Mapping[str, Any], rates: Sequence[float], *, is_live: b
     restarts = tag("div", plural(int(query["restarts"]), "restart"), cls="warn note") if query.get("restarts") else None
     batch = _number(query.get("batch"))
     has_run = batch is not None and batch >= 0
+    waits = None if has_run or not is_live else tag("div", "no batch yet", cls="note")
     return [
-        together(named, error, restarts, _dropped(query)),
-        str(query.get("target", "–")),
+        together(named, error, restarts, _dropped(query), waits),
+        str(query.get("target", "–")).replace(f"{project}/", ""),
         count(_number(query.get("input_rows_total"))),
         spark(rates) if is_live else "",
         rate(_number(query.get("input_rows_per_second"))) if is_live and has_run else "–",
