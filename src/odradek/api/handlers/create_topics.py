@@ -21,6 +21,7 @@ from odradek.protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from odradek.protocol.primitives import ZERO_UUID
 
 DEFAULT = -1
 
@@ -30,10 +31,16 @@ def create_topics(request: CreateTopicsRequest, ctx: RequestContext) -> Outcome:
     times_named = Counter(topic.name for topic in request.topics)
     unique = [topic for topic in request.topics if times_named[topic.name] == 1]
 
+    def created(topic: CreatedTopic) -> CreatableTopicResult:
+        result = _created(topic, ctx)
+        if request.validate_only:  # what isn't made has no id
+            result.topic_id = ZERO_UUID
+        return result
+
     def response(outcomes: list[CreatedTopic | KafkaError]) -> CreateTopicsResponse:
         results = [_refused(name, _named_twice(name)) for name, times in times_named.items() if times > 1]
         for topic, outcome in zip(unique, outcomes, strict=True):
-            results.append(_refused(topic.name, outcome) if isinstance(outcome, KafkaError) else _created(outcome, ctx))
+            results.append(_refused(topic.name, outcome) if isinstance(outcome, KafkaError) else created(outcome))
         return CreateTopicsResponse(topics=results)
 
     ctx.broker.topics.create(
@@ -68,6 +75,7 @@ def _created(topic: CreatedTopic, ctx: RequestContext) -> CreatableTopicResult:
     return CreatableTopicResult(
         name=topic.name,
         topic_id=topic.id,
+        error_message=None,
         num_partitions=topic.partitions,
         replication_factor=topic.replication_factor,
         configs=[

@@ -41,18 +41,15 @@ def delete_topics(request: DeleteTopicsRequest, ctx: RequestContext) -> Outcome:
 
 def _result(name: str | None, topic_id: UUID, ctx: RequestContext) -> DeletableTopicResult:
     result = DeletableTopicResult(name=name, topic_id=topic_id)
-    image = ctx.broker.metadata.image
     if not ctx.broker.controller.is_active:
         result.error_code = ErrorCode.NOT_CONTROLLER
     elif name is None:
-        result.name = image.topic_names.get(topic_id)
+        result.name = ctx.broker.metadata.image.topic_names.get(topic_id)
         if result.name is None:
             _refuse(result, KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, "This server does not host this topic ID."))
     elif topic_id != ZERO_UUID:
         message = "Name a topic by its name or by its id, not by both."
         _refuse(result, KafkaError(ErrorCode.INVALID_REQUEST, message))
-    elif (topic := image.topics.get(name)) is not None and ctx.version >= 6:
-        result.topic_id = topic.id
     return result
 
 
