@@ -171,6 +171,7 @@ def create(
     assignment = parse_replica_assignment(replica_assignment) if replica_assignment else []
     done = "created"
     with ClusterClient(bootstrap_server) as client:
+        _must_be_there(client, assignment)
         try:
             state = create_topic(
                 client,
@@ -336,6 +337,13 @@ def _required(name: str | None) -> str:
     if not name:
         raise WrongUsage("name the topic, as a word or with --topic")
     return name
+
+
+def _must_be_there(client: ClusterClient, assignment: list[list[int]]) -> None:
+    """Kafka's protocol lets partitions wait for brokers that don't exist; somebody who types it hardly means it."""
+    missing = {broker for replicas in assignment for broker in replicas} - client.brokers().keys()
+    if missing:
+        raise WrongUsage(f"broker {min(missing)} is not in the cluster; see: odradek brokers", "--replica-assignment")
 
 
 def _at_least_one(value: int, option: str) -> None:

@@ -101,7 +101,7 @@ def assignment_of(topic: NewTopic, brokers: Brokers, random: Random) -> Assignme
             ErrorCode.INVALID_REPLICA_ASSIGNMENT, "Partitions should be a consecutive 0-based integer sequence."
         )
     assignment = dict(sorted(topic.assignments.items()))
-    check_replicas(assignment, brokers)
+    check_replicas(assignment)  # of brokers that are not there too, as Kafka does: they may be on their way
     return assignment
 
 
@@ -132,11 +132,15 @@ def added_partitions(
             f"Increasing the number of partitions by {count - held} but {len(assignments)} assignments provided.",
         )
     assignment = {held + i: replicas for i, replicas in enumerate(assignments)}
-    check_replicas(assignment, brokers, replication_factor=len(first))
+    if unknown := {broker for replicas in assignments for broker in replicas} - brokers.keys():
+        raise KafkaError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"Unknown broker(s) in replica assignment: {sorted(unknown)}."
+        )
+    check_replicas(assignment, replication_factor=len(first))
     return assignment
 
 
-def check_replicas(assignment: Assignment, brokers: Brokers, replication_factor: int | None = None) -> None:
+def check_replicas(assignment: Assignment, replication_factor: int | None = None) -> None:
     expected = replication_factor or len(next(iter(assignment.values())))
     for partition, replicas in assignment.items():
         fault = None
@@ -144,8 +148,6 @@ def check_replicas(assignment: Assignment, brokers: Brokers, replication_factor:
             fault = "has no replicas"
         elif len(set(replicas)) != len(replicas):
             fault = f"names a broker twice: {list(replicas)}"
-        elif unknown := [b for b in replicas if b not in brokers]:
-            fault = f"names unknown brokers {unknown}; the live ones are {sorted(brokers)}"
         elif len(replicas) != expected:
             fault = f"has {len(replicas)} replicas where others have {expected}"
         if fault:
