@@ -109,12 +109,16 @@ def cell(value: object) -> str:
             return ""
         case bool():
             return "yes" if value else "no"
+        case str():
+            return value
+        case int():
+            return str(value)
         case float():
             return f"{value:,.2f}"
         case dict():
             return ",".join(f"{key}={item}" for key, item in value.items())
-        case str():
-            return value
+        case list() | tuple():
+            return ",".join([cell(item) for item in value])
         case Iterable():
             return ",".join(cell(item) for item in value)
         case _:

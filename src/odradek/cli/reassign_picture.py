@@ -34,13 +34,18 @@ def summary(forecast: Forecast, throttle_bytes: int | None) -> str:
         return "nothing is to be moved: it is so already"
     copies = sum(len(move.adding) for move in forecast.moves)
     said = (
-        f"{len(forecast.moves)} partitions change, {copies} replicas are copied, {size_as_text(forecast.copied_bytes)}"
+        f"{_counted(len(forecast.moves), 'partition changes', 'partitions change')}, "
+        f"{_counted(copies, 'replica is copied', 'replicas are copied')}, {size_as_text(forecast.copied_bytes)}"
     )
     if not copies:
         return f"{said}: only who leads"
     if forecast.seconds is None or throttle_bytes is None:
         return f"{said}; without a throttle, as fast as disks and network go"
     return f"{said}; at {size_as_text(throttle_bytes)}/s for each broker at least {duration(forecast.seconds)}"
+
+
+def _counted(number: int, one: str, several: str) -> str:
+    return f"{number} {one if number == 1 else several}"
 
 
 def duration(seconds: float) -> str:

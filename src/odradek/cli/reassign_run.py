@@ -277,8 +277,12 @@ def _progress() -> Iterator[Callable[[Progress], None]]:
             note(told)
         settled = progress.done + progress.given_up
 
-    with bar:
-        yield show
+    try:
+        with bar:
+            yield show
+    except KeyboardInterrupt:
+        note("stopped: moves under way are cancelled; `odradek reassign status` shows what is left")
+        raise
 
 
 def _progress_text(progress: Progress) -> str:
