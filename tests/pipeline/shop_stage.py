@@ -11,7 +11,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from odradek.base.java import find_java
+import pyspark
+
 from odradek.demo.proof import Proof, prove
 from odradek.pipeline.sample_orders import CATEGORIES, OrderMaker, Sent, Shop
 from odradek.pipeline.status import read_status
@@ -107,6 +108,10 @@ def await_server(port: int) -> None:
     raise AssertionError(f"nobody answers on port {port}")
 
 
+def spark_wheel() -> Path:
+    return Path(pyspark.__file__).parent
+
+
 class StandaloneSpark:
     """A Spark master and workers of one core each, on free ports."""
 
@@ -116,17 +121,14 @@ class StandaloneSpark:
         self._processes: list[subprocess.Popen[bytes]] = []
 
     def __enter__(self) -> str:
-        import pyspark
-
         self._directory.mkdir()
-        jars = Path(pyspark.__file__).parent / "jars"
         port = free_port()
-        self._spawn(jars, "master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
+        self._spawn("master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
         await_server(port)
         master = f"spark://127.0.0.1:{port}"
-        for _ in range(self._workers):
-            work = ("--host", "127.0.0.1", "--cores", "1", "--memory", "1g", "--webui-port", "0")
-            self._spawn(jars, "worker.Worker", *work, "--work-dir", str(self._directory / "work"), master)
+        for number in range(self._workers):
+            work = ("--work-dir", str(self._directory / f"work-{number}"), "--cores", "1", "--memory", "1g")
+            self._spawn("worker.Worker", "--host", "127.0.0.1", "--webui-port", "0", *work, master)
         return master
 
     def __exit__(self, *_: object) -> None:
@@ -134,18 +136,15 @@ class StandaloneSpark:
             process.kill()
             process.wait()
 
-    def _spawn(self, jars: Path, role: str, *arguments: str) -> None:
-        environment = {**os.environ, "SPARK_HOME": str(jars.parent), "PYSPARK_PYTHON": sys.executable}
-        options = ("-Dspark.master.rest.enabled=false",)  # it would take a port that is always the same
-        command = [
-            str(find_java()),
-            "-Xmx256m",
-            "-cp",
-            f"{jars}/*",
-            *options,
-            f"org.apache.spark.deploy.{role}",
-            *arguments,
-        ]
+    def _spawn(self, role: str, *arguments: str) -> None:
+        environment = {
+            **os.environ,
+            "PYSPARK_PYTHON": sys.executable,
+            "SPARK_DAEMON_MEMORY": "256m",
+            "SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false",  # it would take a port that is always the same
+        }
+        # a script that becomes Java
+        command = [str(spark_wheel() / "bin" / "spark-class"), f"org.apache.spark.deploy.{role}", *arguments]
         with (self._directory / "spark.log").open("ab") as log:
             self._processes.append(subprocess.Popen(command, stdout=log, stderr=log, env=environment))
 
@@ -158,14 +157,12 @@ class ConnectServer:
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> str:
-        import pyspark
-
         self._directory.mkdir()
-        port, wheel = free_port(), Path(pyspark.__file__).parent
+        port = free_port()
         settings = (f"spark.connect.grpc.binding.port={port}", "spark.ui.enabled=false")
         options = [word for setting in settings for word in ("--conf", setting)]
         service = "org.apache.spark.sql.connect.service.SparkConnectServer"
-        command = [str(wheel / "bin" / "spark-submit"), "--master", "local[2]", *options, "--class", service]
+        command = [str(spark_wheel() / "bin" / "spark-submit"), "--master", "local[2]", *options, "--class", service]
         environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
         with (self._directory / "connect.log").open("ab") as log:
             # spark-submit is a script that becomes Java; its Python workers go with it

@@ -23,7 +23,8 @@ from odradek.pipeline.pipeline_metrics import pipeline_registry
 from odradek.pipeline.progress import Board
 from odradek.pipeline.queries import Query, build, group_of, plan
 from odradek.pipeline.replay import retire_replayed
-from odradek.pipeline.session import SparkTarget, spark_is_gone, start_session
+from odradek.pipeline.session import SparkTarget, start_session
+from odradek.pipeline.spark_errors import in_one_sentence
 from odradek.pipeline.spec import Pipeline, TableFormat, TableSink
 from odradek.pipeline.status import (
     FAILED,
@@ -39,7 +40,7 @@ from odradek.pipeline.status import (
 )
 from odradek.pipeline.supervisor import Supervisor
 from odradek.pipeline.table_output import claim_table
-from odradek.pipeline.views import Views, told
+from odradek.pipeline.views import Views
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -117,8 +118,8 @@ class Run:
             with in_one_sentence():
                 self._with_spark(stopping)
         except BaseException as error:
-            if stopping() and spark_is_gone(error):
-                return  # whoever asked for the end has asked Spark's process too
+            if stopping() and isinstance(error, FatalError):
+                return  # whoever asked for the end has ended Spark's process too
             state, reason = FAILED, str(error) or type(error).__name__
             raise
         finally:
@@ -198,21 +199,6 @@ def _identity(pipeline: Pipeline, cluster: str) -> Identity:
         reads={name: list(source.topics) for name, source in pipeline.sources.items()},
         writes={query.name: query.target for query in plan(pipeline)},
     )
-
-
-@contextmanager
-def in_one_sentence() -> Iterator[None]:
-    """What Spark has against a query, as FatalError without its trace."""
-    try:
-        yield
-    except FatalError:
-        raise
-    except Exception as error:
-        from pyspark.errors import PySparkException
-
-        if not isinstance(error, PySparkException):
-            raise
-        raise FatalError(told(error)) from error
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from odradek.base.errors import FatalError
 from odradek.base.java import find_java
+from odradek.pipeline.spark_errors import in_one_sentence
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -72,13 +73,6 @@ def start_session(name: str, target: SparkTarget, settings: Mapping[str, str], w
     return _started(builder, {**_SETTINGS, **local, **warehouse, **settings}, target)
 
 
-def spark_is_gone(error: BaseException) -> bool:
-    """Whether the error is what comes of it when Spark's process ends under our hands."""
-    from py4j.protocol import Py4JError
-
-    return isinstance(error, Py4JError | OSError | FatalError)
-
-
 def unzipped_spark_home(work: Path) -> Path:
     """Spark as the wheel has it, but for the zip of Python sources that it puts before everything else.
 
@@ -99,25 +93,10 @@ def unzipped_spark_home(work: Path) -> Path:
 
 
 def _started(builder: "SparkSession.Builder", settings: Mapping[str, str], target: SparkTarget) -> "SparkSession":
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
     for key, value in settings.items():
         builder = builder.config(key, value)
-    try:
+    with in_one_sentence(f"Spark doesn't start on {target}: "):
         return builder.getOrCreate()
-    except (PySparkException, Py4JError) as error:
-        raise FatalError(f"Spark doesn't start on {target}: {_reason(str(error))}") from None
-
-
-def _reason(trace: str) -> str:
-    """Java's own sentence, without the way it took."""
-    if "stopped SparkContext" in trace:
-        return "no master answered there, or it refused the application"
-    lines = [
-        line for line in trace.splitlines() if line.strip() and not line.startswith(("\tat ", "An error occurred"))
-    ]
-    return lines[0].strip().removeprefix(": ") if lines else "it says nothing"
 
 
 def _java_home(work: Path) -> Path:

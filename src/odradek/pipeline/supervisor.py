@@ -14,7 +14,7 @@ from odradek.base.logs import get_logger
 from odradek.pipeline.checkpoint import Checkpoint
 from odradek.pipeline.progress import Board
 from odradek.pipeline.queries import Query
-from odradek.pipeline.views import told
+from odradek.pipeline.spark_errors import told
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery

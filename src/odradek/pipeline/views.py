@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from odradek.base.errors import FatalError
 from odradek.pipeline.quality import REASON, RECORD, good, judged
+from odradek.pipeline.spark_errors import told
 from odradek.pipeline.spec import Dimension, Pipeline, PythonTransform, Source, SqlTransform, Transform
 
 if TYPE_CHECKING:
@@ -134,13 +135,3 @@ def load_function(path: Path, name: str) -> Callable[..., Any]:
     if not callable(function):
         raise FatalError(f"{path.name} has no function {name}")
     return function  # type: ignore[no-any-return]
-
-
-def told(error: Exception) -> str:
-    """Spark's own sentence, without its plan and its trace; of a Python trace the last word."""
-    text = str(error).split("\n== ")[0].split("\nJVM stacktrace")[0].split("\n=== Streaming Query")[0]
-    _, traced, trace = text.rpartition("Traceback (most recent call last):")
-    if traced:
-        text = "\n".join([line for line in trace.splitlines() if line and not line[0].isspace()][:3])
-    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.strip().startswith("'")]
-    return " ".join(lines)[:600]

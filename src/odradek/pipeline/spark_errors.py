@@ -1,0 +1,46 @@
+"""What Spark says when something is wrong, as one sentence for a person."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from odradek.base.errors import FatalError
+
+_SENTENCE_MAX = 600
+_NO_MASTER = "Spark has stopped: its master doesn't answer, or has removed the application"
+
+
+def told(error: BaseException) -> str:
+    """Spark's own sentence, without its plan and its trace; of a Python trace the last word."""
+    text = str(error)
+    if "stopped SparkContext" in text:
+        return _NO_MASTER
+    for end in ("\n== ", "\nJVM stacktrace", "\n=== Streaming Query", "\n\tat "):
+        text = text.split(end)[0]
+    if text.startswith("An error occurred while calling"):  # Py4J's own words, before Java's
+        text = text.partition("\n: ")[2]
+    _, traced, trace = text.rpartition("Traceback (most recent call last):")
+    if traced:
+        text = "\n".join([line for line in trace.splitlines() if line and not line[0].isspace()][:3])
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.strip().startswith("'")]
+    return " ".join(lines)[:_SENTENCE_MAX] or type(error).__name__
+
+
+@contextmanager
+def in_one_sentence(before: str = "") -> Iterator[None]:
+    """What Spark throws inside, as FatalError."""
+    try:
+        yield
+    except FatalError:
+        raise
+    except Exception as error:
+        if not is_sparks(error):
+            raise
+        raise FatalError(before + told(error)) from error
+
+
+def is_sparks(error: BaseException) -> bool:
+    """Whether Spark or the bridge to its process has thrown it, or the process is gone."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    return isinstance(error, PySparkException | Py4JError | ConnectionError)

@@ -1,0 +1,32 @@
+"""One sentence of what Spark says."""
+
+import pytest
+from py4j.protocol import Py4JNetworkError
+from pyspark.errors import AnalysisException
+
+from odradek.base.errors import FatalError
+from odradek.pipeline.spark_errors import in_one_sentence, told
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (
+            "An error occurred while calling o5.load.\n: java.lang.X: no such\n\tat a.b(C.scala:1)\n",
+            "java.lang.X: no such",
+        ),
+        ("[UNRESOLVED] no column x\n== SQL ==\nSELECT x", "[UNRESOLVED] no column x"),
+        ("failed to connect back.\n\nJVM stacktrace:\norg.a\n\tat b", "failed to connect back."),
+        ("bad\nTraceback (most recent call last):\n  File x\nValueError: never\n", "ValueError: never"),
+    ],
+)
+def test_without_plan_and_trace(text: str, sentence: str) -> None:
+    assert told(RuntimeError(text)) == sentence
+
+
+def test_only_what_is_sparks() -> None:
+    for thrown in (AnalysisException("no table"), Py4JNetworkError("no table"), ConnectionRefusedError("no table")):
+        with pytest.raises(FatalError, match="on Mars: no table"), in_one_sentence("on Mars: "):
+            raise thrown
+    with pytest.raises(ZeroDivisionError), in_one_sentence():
+        raise ZeroDivisionError
