@@ -15,6 +15,7 @@ import pyspark
 
 from odradek.demo.proof import Proof, prove
 from odradek.pipeline.sample_orders import CATEGORIES, OrderMaker, Sent, Shop
+from odradek.pipeline.session import unzipped_spark_home
 from odradek.pipeline.status import read_status
 from odradek.zk.server import free_port
 
@@ -162,8 +163,14 @@ class ConnectServer:
         settings = (f"spark.connect.grpc.binding.port={port}", "spark.ui.enabled=false")
         options = [word for setting in settings for word in ("--conf", setting)]
         service = "org.apache.spark.sql.connect.service.SparkConnectServer"
-        command = [str(spark_wheel() / "bin" / "spark-submit"), "--master", "local[2]", *options, "--class", service]
-        environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+        home = unzipped_spark_home(self._directory)  # workers that start in half the time
+        environment = {
+            **os.environ,
+            "SPARK_HOME": str(home),
+            "PYSPARK_PYTHON": sys.executable,
+            "SPARK_LOCAL_IP": "127.0.0.1",
+        }
+        command = [str(home / "bin" / "spark-submit"), "--master", "local[2]", *options, "--class", service]
         with (self._directory / "connect.log").open("ab") as log:
             # spark-submit is a script that becomes Java; its Python workers go with it
             self._process = subprocess.Popen(

@@ -97,12 +97,12 @@ def measure(ways: list[Way], options: argparse.Namespace) -> list[Round]:
     for way in ways:
         way.go(WARM_TOPIC, WARM_RECORDS)  # pays for compilers and connections
     for number in range(options.rounds):
-        found: Round = {way.name: way.go(TOPIC, options.records) for way in turn(ways, number)}
-        rounds.append(found)
-        told = ", ".join(f"{name} {run['s']:.1f} s" for name, run in found.items())
-        print(f"round {len(rounds)}: {told}", file=sys.stderr, flush=True)
-        if options.out:
-            options.out.write_text(json.dumps(rounds))
+        rounds.append({})
+        for way in turn(ways, number):
+            run = rounds[-1][way.name] = way.go(TOPIC, options.records)
+            print(f"round {len(rounds)}: {way.name} {run['s']:.1f} s", file=sys.stderr, flush=True)
+            if options.out:
+                options.out.write_text(json.dumps(rounds))
     return rounds
 
 
