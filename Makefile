@@ -48,6 +48,7 @@ test: setup lint
 	$(BIN)/python -m pytest --numprocesses=3 --dist=loadfile --no-loadscope-reorder
 
 soak: setup
+	$(BIN)/pip install --quiet --editable '.[soak]'
 	$(BIN)/python -m pytest -m soak
 
 # make bench BENCH='--quick --only produce,latency'
