@@ -77,7 +77,7 @@ def line_plot(title: str, series: Mapping[str, Sequence[tuple[int, float | None]
     def y(value: float) -> float:
         return _HEIGHT - _BOTTOM - value / top * (_HEIGHT - _BOTTOM - 12)
 
-    parts = [_axis(y(tick), _number(tick)) for tick in (0.0, top / 2, top)]
+    parts = [_axis(y(tick), _short_number(tick)) for tick in (0.0, top / 2, top)]
     parts += [f'<text x="{x(count):.1f}" y="{_HEIGHT - 6}" text-anchor="middle">{count:,}</text>' for count in counts]
     for name, points in series.items():
         drawn = [(x(count), y(value), count, value) for count, value in points if value is not None]
