@@ -127,4 +127,4 @@ class Nemesis:
         time.sleep(SESSION_S * self._chance.choice((0.1, 0.5, 1.0, 2.0, 3.0)))
 
     def _tell(self, what: str) -> None:
-        log.info(what, seed=self._seed, acknowledged=self._story.history.acknowledged_count())
+        log.warning(what, seed=self._seed, acknowledged=self._story.history.acknowledged_count())
