@@ -5,9 +5,8 @@ appended when no group's lock is held: at the end of the turn; or, by a thread t
 it has served them (`end_burst`), then, so that a hundred commits that came together are one batch. What is gathered is
 appended in the order in which it was gathered, whoever does it.
 
-That records are replicated is learned later, on any thread: perhaps at once, inside of the append. No thread ever
-takes a group's lock while it holds another's, or the one of the order: what finishes while it holds one is put aside
-until it doesn't.
+That records are replicated is learned later, on any thread: perhaps at once, inside of the append. No thread takes a
+group's lock while it holds another's, or while it appends: what finishes meanwhile is put aside until it is done.
 
 Records of one group are settled in the order in which they lie in the log, so memory is always what a replay of some
 beginning of the log would give.
@@ -74,7 +73,7 @@ class Write:
 
 class _Thread(threading.local):
     finished: list[HeldGroup] | None = None
-    """What finished while this thread held a lock; None: it holds none."""
+    """What finished while this thread appends; None: it doesn't."""
     in_bursts = False
     """It says when it has served what it has read."""
 
@@ -83,7 +82,8 @@ class GroupWrites:
     def __init__(self, group_log: GroupLog) -> None:
         self._log = group_log
         self._thread = _Thread()
-        self._order = threading.Lock()  # taken after a group's, if that is held; never the other way round
+        self._order = threading.Lock()  # held while what was gathered is appended; never taken under a group's lock
+        self._gathering = threading.Lock()  # guards the next, and nothing is done under it
         self._gathered: dict[int, list[Write]] = {}  # by offsets partition
 
     def turn(self, held: HeldGroup, action: Callable[[], T]) -> T:
@@ -120,7 +120,7 @@ class GroupWrites:
             log.exception("records of a group can't be made", group=held.group.id)
             write.error = ErrorCode.UNKNOWN_SERVER_ERROR
             return
-        with self._order:
+        with self._gathering:
             self._gathered.setdefault(held.partition, []).append(write)
 
     def end_burst(self) -> None:
@@ -136,7 +136,8 @@ class GroupWrites:
         thread.finished = finished
         try:
             with self._order:
-                gathered, self._gathered = self._gathered, {}
+                with self._gathering:
+                    gathered, self._gathered = self._gathered, {}
                 for partition, writes in gathered.items():
                     self._append(partition, writes)
         finally:
