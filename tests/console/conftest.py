@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from urllib.request import urlopen
 
 import pytest
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from odradek.testing import OdradekCluster
 from odradek.zk.server import free_port
@@ -85,6 +86,20 @@ def console(three_brokers: OdradekCluster, tmp_path_factory: pytest.TempPathFact
     process = start_console(tmp_path_factory.mktemp("console"), *arguments)
     yield process
     process.stop()
+
+
+def commit(servers: str, group: str, *positions: TopicPartition) -> None:
+    """In a group's name; a cluster that has just begun has no coordinator for a moment."""
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": group, "log_level": 0})
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            consumer.commit(offsets=list(positions), asynchronous=False)
+            break
+        except KafkaException:
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+    consumer.close()
 
 
 @dataclass

@@ -12,12 +12,12 @@ from statistics import median
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from odradek.testing import OdradekCluster
 
-from .conftest import ConsoleProcess, browser_on, start_console
+from .conftest import ConsoleProcess, browser_on, commit, start_console
 
 pytestmark = pytest.mark.soak
 
@@ -62,9 +62,7 @@ def _fill(servers: str) -> None:
         for number in range(100):
             producer.produce(name, f'{{"n": {number}}}', str(number))
     assert producer.flush(60) == 0
-    consumer = Consumer({"bootstrap.servers": servers, "group.id": "readers", "log_level": 0})
-    consumer.commit(offsets=[TopicPartition(TOPIC, number, 1) for number in range(10)], asynchronous=False)
-    consumer.close()
+    commit(servers, "readers", *(TopicPartition(TOPIC, number, 1) for number in range(10)))
 
 
 @pytest.fixture(scope="module")

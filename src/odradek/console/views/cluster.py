@@ -201,7 +201,7 @@ def plots(traffic: TrafficState | None) -> Html:
     points = traffic.points if traffic else ()
     records = [sum(point.records.values()) for point in points]
     drawn = [plot("Records in", rate(_last(records)), records, rate(max(records, default=0.0)))]
-    if traffic and traffic.has_metrics:
+    if traffic is None or traffic.has_metrics:
         for title, values in (
             ("Bytes in", [sum(point.bytes_in.values()) for point in points]),
             ("Bytes out", [sum(point.bytes_out.values()) for point in points]),

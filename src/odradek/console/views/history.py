@@ -95,7 +95,7 @@ def partitions_html(picture: Picture, known: Sequence[int], item: Moment, text: 
     columns = [
         Column("Partition"),
         Column("Leader", numeric=True),
-        Column("Epoch", numeric=True),
+        Column("Epoch", numeric=True, small=False),
         Column("Replicas"),
         Column("", small=False),
     ]
