@@ -37,6 +37,7 @@ UNSTABLE: Final = CommittedOffset(-1, NO_EPOCH, "", -1)
 """Instead of a position that is about to change, for those who ask for nothing but sure ones."""
 
 _MINUTE_MS = 60_000
+_FORGOTTEN_TOGETHER = 1_000  # groups
 _ERRORS: Mapping[ErrorCode, ErrorCode] = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -187,8 +188,11 @@ class GroupOffsets:
         def forget(held: HeldGroup) -> None:
             self._forget(held, choose(held), partial(_report, held.group.id))
 
-        for held in self._table.all():
-            self._writes.turn(held, partial(forget, held))
+        everywhere = self._table.all()
+        for begin in range(0, len(everywhere), _FORGOTTEN_TOGETHER):
+            with self._writes.burst():
+                for held in everywhere[begin : begin + _FORGOTTEN_TOGETHER]:
+                    self._writes.turn(held, partial(forget, held))
 
     def _forget(self, held: HeldGroup, gone: Collection[TopicPartition], done: Callable[[ErrorCode], None]) -> None:
         """During a turn at the group. One that is left without members and offsets goes too."""

@@ -14,7 +14,8 @@ beginning of the log would give.
 
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TypeAlias, TypeVar
 
 from odradek.base.errors import ErrorCode
@@ -129,6 +130,17 @@ class GroupWrites:
         if self._gathered:
             self.append_gathered()
 
+    @contextmanager
+    def burst(self) -> Iterator[None]:
+        """Turns at many groups, whose records are written together when all have had theirs."""
+        thread = self._thread
+        before, thread.in_bursts = thread.in_bursts, True
+        try:
+            yield
+        finally:
+            thread.in_bursts = before
+            self.append_gathered()
+
     def append_gathered(self) -> None:
         """When it returns, all that was gathered before is appended. Under no lock of a group."""
         thread = self._thread
@@ -148,8 +160,9 @@ class GroupWrites:
     def _append(self, partition: int, writes: list[Write]) -> None:
         def done(error: ErrorCode) -> None:
             if error in _TOO_LARGE and len(writes) > 1:
-                for write in writes:  # one of them may be to blame, or only that they are many
-                    self._append(partition, [write])
+                middle = len(writes) // 2  # one of them may be to blame, or only that they are many
+                self._append(partition, writes[:middle])
+                self._append(partition, writes[middle:])
                 return
             for write in writes:
                 write.error = error

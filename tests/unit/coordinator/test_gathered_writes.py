@@ -78,6 +78,15 @@ def test_who_is_given_up_is_written_before_the_next_reads(stage: Stage, processo
     assert len(stage.log.written) == 1
 
 
+def test_a_topic_of_very_many_groups_is_forgotten_in_few_batches(stage: Stage) -> None:
+    for number in range(2_500):
+        stage.commit(f"group-{number}", number)
+    written = len(stage.log.written)
+    stage.groups.forget_topic("orders")
+    assert [len(records) for records in stage.log.written[written:]] == [1_000, 1_000, 500]
+    assert stage.groups.list_groups() == []
+
+
 def test_memory_is_what_the_log_says_whoever_wrote_it(stage: Stage) -> None:
     """Threads that serve in bursts and threads that don't commit for the same groups at the same time."""
     groups = [f"group-{number}" for number in range(5)]
