@@ -63,7 +63,12 @@ def _asked(
     topic = image.topics.get(asked.name)
     if topic is not None:
         return _known(topic, request, image, ctx)
-    return _unknown(asked.name, _missing(asked.name, request, ctx))
+    return MetadataResponseTopic(
+        error_code=_missing(asked.name, request, ctx),
+        name=asked.name,
+        is_internal=is_internal(asked.name),
+        topic_authorized_operations=_rights(request),
+    )
 
 
 def _by_id(
@@ -100,9 +105,14 @@ def _known(
         name=topic.name,
         topic_id=topic.id,
         is_internal=is_internal(topic.name),
-        topic_authorized_operations=ALL_ON_TOPIC if request.include_topic_authorized_operations else NOT_ASKED,
+        topic_authorized_operations=_rights(request),
         partitions=[_partition(index, partition, image, ctx) for index, partition in topic.partitions.items()],
     )
+
+
+def _rights(request: MetadataRequest) -> int:
+    """On any name, whether there is such a topic or not."""
+    return ALL_ON_TOPIC if request.include_topic_authorized_operations else NOT_ASKED
 
 
 def _partition(

@@ -1,0 +1,41 @@
+"""Admin clients that nobody here wrote: told the same story, Odradek and Apache Kafka give them the same answers."""
+
+from collections.abc import Callable
+
+import pytest
+
+from apache_kafka import KafkaPeer
+from foreign_clients import Unobtainable
+
+from .admin_stories import (
+    Story,
+    aiokafka_story,
+    confluent_story,
+    franz_story,
+    kafka_python_story,
+    kafkajs_story,
+)
+from .conftest import unused_name
+
+
+@pytest.mark.parametrize(
+    "tell",
+    [
+        kafka_python_story,
+        confluent_story,
+        aiokafka_story,
+        kafkajs_story,
+        pytest.param(franz_story, marks=pytest.mark.soak),  # compiling it takes half a minute
+    ],
+)
+def test_every_call_has_the_same_answer(
+    bootstrap: str, kafka_peer: KafkaPeer, tell: Callable[[str, str], Story]
+) -> None:
+    name = unused_name()
+    try:
+        ours, theirs = tell(bootstrap, name), tell(kafka_peer.bootstrap_servers, name)
+    except Unobtainable as reason:
+        pytest.skip(str(reason))
+    assert [call for call, _ in ours] == [call for call, _ in theirs]
+    for (call, our_answer), (_, their_answer) in zip(ours, theirs, strict=True):
+        assert (call, our_answer) == (call, their_answer)
