@@ -157,6 +157,8 @@ def consumer_settings(settings: Settings) -> Settings:
         "auto.offset.reset": "error",
         "queued.max.messages.kbytes": _QUEUE_KB,
         "fetch.error.backoff.ms": 50,
+        # once the queue is full librdkafka looks away for a second, in which a worker empties it and waits
+        "fetch.queue.backoff.ms": 5,
     }
     return ours | settings
 
