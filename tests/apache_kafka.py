@@ -25,29 +25,32 @@ class Unobtainable(Exception):
     """Kafka can't be had on this machine; the message says why."""
 
 
-def kafka_jars() -> Path:
-    """The directory that ODRADEK_KAFKA_LIB names, else `.tools/kafka-lib`, filled once by Maven."""
-    if given := os.environ.get("ODRADEK_KAFKA_LIB"):
+def jars_of(project: str, variable: str) -> Path:
+    """The directory that the variable names, else `.tools/PROJECT-lib`, filled once as tests/PROJECT/pom.xml says."""
+    if given := os.environ.get(variable):
         if not Path(given).is_dir():
-            raise Unobtainable(f"ODRADEK_KAFKA_LIB={given} is not there")
+            raise Unobtainable(f"{variable}={given} is not there")
         return Path(given)
-    directory = _ROOT / ".tools" / "kafka-lib"
+    directory = _ROOT / ".tools" / f"{project}-lib"
     if not directory.exists():
-        _fetch(directory)
+        _fetch(_ROOT / "tests" / project / "pom.xml", directory)
     return directory
 
 
-def _fetch(directory: Path) -> None:
+def kafka_jars() -> Path:
+    return jars_of("kafka", "ODRADEK_KAFKA_LIB")
+
+
+def _fetch(pom: Path, directory: Path) -> None:
     maven = shutil.which("mvn")
     if maven is None:
-        raise Unobtainable("Apache Kafka's jars need mvn, or ODRADEK_KAFKA_LIB pointing at them")
+        raise Unobtainable(f"{directory.name}: its jars need mvn")
     arriving = directory.with_suffix(f".{os.getpid()}")
-    pom = _ROOT / "tests" / "kafka" / "pom.xml"
     command = [maven, "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", f"-DoutputDirectory={arriving}"]
     outcome = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     if outcome.returncode != 0:
         shutil.rmtree(arriving, ignore_errors=True)
-        raise Unobtainable(f"mvn could not fetch Apache Kafka: {(outcome.stdout + outcome.stderr)[-500:]}")
+        raise Unobtainable(f"mvn could not fetch {directory.name}: {(outcome.stdout + outcome.stderr)[-500:]}")
     arriving.rename(directory)
 
 

@@ -3,8 +3,6 @@
 Among the soaks, because its jars (20 MB) come from Maven.
 """
 
-import os
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +11,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
+from apache_kafka import Unobtainable, jars_of
 from odradek.base.java import find_java
 from odradek.legacy.consumer import ZooKeeperConsumer
 from odradek.legacy.leader_reader import SMALLEST
@@ -24,23 +23,14 @@ pytestmark = [pytest.mark.soak, pytest.mark.timeout(600)]
 
 PARTITIONS = 6
 PATIENCE_S = 90
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
 def jars() -> Path:
-    directory = Path(os.environ.get("ODRADEK_KAFKA_1_1_LIB", ROOT / ".tools" / "kafka-1.1-lib"))
-    if not directory.is_dir():
-        maven = shutil.which("mvn")
-        if maven is None:
-            pytest.skip("Kafka 1.1's jars need mvn, or ODRADEK_KAFKA_1_1_LIB pointing at them")
-        arriving = directory.with_suffix(f".{os.getpid()}")
-        pom = ROOT / "tests" / "kafka-1.1" / "pom.xml"
-        command = [maven, "-q", "-B", "-f", pom, "dependency:copy-dependencies", f"-DoutputDirectory={arriving}"]
-        if subprocess.run(command, capture_output=True, timeout=500, check=False).returncode != 0:
-            pytest.skip("mvn could not fetch Kafka 1.1")
-        arriving.rename(directory)
-    return directory
+    try:
+        return jars_of("kafka-1.1", "ODRADEK_KAFKA_1_1_LIB")
+    except Unobtainable as reason:
+        pytest.skip(str(reason))
 
 
 @contextmanager
