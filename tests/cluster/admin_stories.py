@@ -139,7 +139,7 @@ def kafka_python_story(bootstrap: str, name: str) -> Story:
             "config resources": lambda: admin.list_config_resources(),
             "offsets": lambda: [
                 admin.list_partition_offsets({tp: spec})
-                for spec in (OffsetSpec.EARLIEST, OffsetSpec.LATEST, OffsetSpec.MAX_TIMESTAMP, OffsetTimestamp(0))
+                for spec in (OffsetSpec.EARLIEST, OffsetSpec.LATEST, OffsetTimestamp(0))
             ],
             "delete records": lambda: admin.delete_records({tp: 1}),
             "delete too many": lambda: admin.delete_records({tp: 1000}),
@@ -279,7 +279,6 @@ def confluent_story(bootstrap: str, name: str) -> Story:
             for spec in (
                 rd.OffsetSpec.earliest(),
                 rd.OffsetSpec.latest(),
-                rd.OffsetSpec.max_timestamp(),
                 rd.OffsetSpec.for_timestamp(0),
             )
         ],
