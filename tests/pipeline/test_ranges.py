@@ -1,6 +1,7 @@
 """What a task does with a range, and what a stream's driver does between batches, without Spark around them."""
 
 import time
+from itertools import islice
 
 import pytest
 from confluent_kafka import Producer
@@ -9,6 +10,8 @@ from confluent_kafka.admin import AdminClient, NewPartitions  # type: ignore[att
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from odradek.model.topology import TopicPartition
+from odradek.pipeline.arrow_records import record_columns
+from odradek.pipeline.source import fetching
 from odradek.pipeline.source.errors import DataLoss, ReadFailed
 from odradek.pipeline.source.fetching import RangeReader
 from odradek.pipeline.source.offsets import OffsetRange
@@ -31,6 +34,34 @@ def offsets_of(bootstrap: str, topic: str, start: int, end: int, **options: str)
     reader = RangeReader(read_options(given, streaming=False), NO_HEADERS)
     batches = reader.read(OffsetRange(TopicPartition(topic, 0), start, end))
     return [offset for batch in batches for offset in batch.column("offset").to_pylist()]
+
+
+def test_plain_records_are_read_without_the_client(
+    bootstrap: str, new_topic: TopicMaker, fill: TopicFiller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = new_topic()
+    for first in range(0, 60, 20):  # three batches, of which the ends are asked for in part
+        fill(topic, [(b"k%d" % i, b"v%d" % i) for i in range(first, first + 20)])
+
+    def no_client(_settings: object) -> None:
+        raise AssertionError("librdkafka was asked")
+
+    monkeypatch.setattr(fetching, "Consumer", no_client)
+    assert offsets_of(bootstrap, topic, 7, 53) == list(range(7, 53))
+    with pytest.raises(AssertionError, match="librdkafka was asked"):
+        offsets_of(bootstrap, topic, 7, 53, **{"kafka.client.id": "somebody"})
+
+
+def test_the_client_reads_on_where_plain_reading_ended(
+    bootstrap: str, new_topic: TopicMaker, fill: TopicFiller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = new_topic()
+    for first in (0, 20):
+        fill(topic, [(None, b"%d" % i) for i in range(first, first + 20)])
+    plain_records = fetching.plain_records
+    monkeypatch.setattr(fetching, "plain_records", lambda *given: islice(plain_records(*given), 1))
+    monkeypatch.setattr(record_columns, "_CHUNK_RECORDS", 1)
+    assert offsets_of(bootstrap, topic, 3, 40) == list(range(3, 40))
 
 
 def stream(bootstrap: str, topic: str, **options: str) -> TopicStreamReader:

@@ -17,9 +17,15 @@ from pyspark.sql.types import StructType
 
 from odradek.base.errors import KafkaError
 from odradek.model.topology import TopicPartition
+from odradek.pipeline.arrow_records.record_columns import (
+    MalformedRecords,
+    PlainBatch,
+    RecordColumns,
+    chunked,
+    decode_records,
+)
 from odradek.pipeline.cold import schema as columns
 from odradek.pipeline.cold.log_directories import replicas
-from odradek.pipeline.cold.record_columns import Chunk, MalformedRecords, RecordColumns, decode_records
 from odradek.pipeline.cold.segment_file import StoredBatch, stored_batches
 from odradek.pipeline.source.errors import OptionError, ReadFailed
 from odradek.pipeline.source.options import includes_headers
@@ -27,8 +33,6 @@ from odradek.pipeline.source.schema import arrow_schema
 from odradek.protocol.record_batch import HEADER_SIZE
 from odradek.protocol.records import plain_payload
 
-_CHUNK_RECORDS: Final = 20_000
-_CHUNK_BYTES: Final = 4 * 1024 * 1024
 _CHUNK_BATCHES: Final = 5_000
 _TASK_BYTES: Final = 64 * 1024 * 1024
 _MAX_DECOMPRESSED: Final = 256 * 1024 * 1024
@@ -97,7 +101,7 @@ class SegmentReader(DataSourceReader):
 class RecordRows(SegmentReader):
     def rows(self, segment: Segment, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         headers_type = schema.field("headers").type if self._options.with_headers else None
-        for chunk in self._chunks(segment):
+        for chunk in chunked(self._batches(segment)):
             try:
                 yield _record_batch(segment, decode_records(chunk, headers_type), schema)
             except MalformedRecords as error:
@@ -110,9 +114,7 @@ class RecordRows(SegmentReader):
         if not self._options.drop_malformed:
             raise ReadFailed(f"{segment.path}: {what}. With the option mode=DROPMALFORMED its records are left out")
 
-    def _chunks(self, segment: Segment) -> Iterator[Chunk]:
-        chunk: Chunk = []
-        records = size = 0
+    def _batches(self, segment: Segment) -> Iterator[PlainBatch]:
         for batch in stored_batches(Path(segment.path)):
             if batch.problem is not None:
                 self._refuse(segment, f"the batch at byte {batch.position} is broken: {batch.problem}")
@@ -120,17 +122,9 @@ class RecordRows(SegmentReader):
             if batch.header.is_control or not batch.header.record_count:
                 continue
             try:
-                payload = _payload(batch)
+                yield batch.header, _payload(batch)
             except KafkaError as error:
                 self._refuse(segment, f"the batch at byte {batch.position} can't be decompressed: {error.message}")
-                continue
-            chunk.append((batch.header, payload))
-            records, size = records + batch.header.record_count, size + len(payload)
-            if records >= _CHUNK_RECORDS or size >= _CHUNK_BYTES:
-                yield chunk
-                chunk, records, size = [], 0, 0
-        if chunk:
-            yield chunk
 
 
 class BatchRows(SegmentReader):

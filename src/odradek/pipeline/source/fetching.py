@@ -1,14 +1,18 @@
 """What a Spark task does: reads one range of offsets from the brokers, and gives it on as Arrow batches.
 
-librdkafka fetches, decompresses and decodes in threads of its own; Python sees a thousand records at a time and takes
-them apart column by column. What waits in its queue and what is in the batch at hand is all that a worker holds.
+Where a query asks for nothing but records, they are fetched as they lie in the log and decoded by compiled code
+(`plain_fetching`). For all else there is librdkafka: security, committed reads, settings of its own, and the rest of a
+range when anything comes that isn't plain records in order. It fetches and decodes in threads of its own; Python sees
+some thousand records at a time and takes them apart column by column.
+
+What waits in a queue and what is in the batch at hand is all that a worker holds.
 
 Offsets in the range may have no record: compaction, transaction markers and aborted transactions leave gaps. A range
 is over when a record lies at or past its end, or when the partition is read up to there.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Final
 
@@ -18,10 +22,12 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as ClientPartition
 from pyspark.sql.types import StructType
 
+from odradek.pipeline.arrow_records.record_columns import RecordColumns
 from odradek.pipeline.source.connection import Settings
 from odradek.pipeline.source.errors import DataLoss, ReadFailed
 from odradek.pipeline.source.offsets import OffsetRange
 from odradek.pipeline.source.options import ReadOptions
+from odradek.pipeline.source.plain_fetching import plain_records
 from odradek.pipeline.source.schema import arrow_schema
 
 _BATCH_RECORDS: Final = 10_000
@@ -50,9 +56,18 @@ class RangeReader:
     schema: StructType
 
     def read(self, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
+        columns = Columns(wanted, arrow_schema(self.schema), with_headers=self.options.include_headers)
+        at = wanted.start
+        if self.options.is_plain:
+            for records, next_offset in plain_records(self.options.bootstrap, wanted, columns.headers_type):
+                yield columns.decoded(records)
+                at = next_offset
+        if at < wanted.end:
+            yield from self._read_with_client(replace(wanted, start=at), columns)
+
+    def _read_with_client(self, wanted: OffsetRange, columns: "Columns") -> Iterator[pa.RecordBatch]:
         consumer = Consumer(consumer_settings(self.options.settings))
         try:
-            columns = Columns(wanted, arrow_schema(self.schema), with_headers=self.options.include_headers)
             for messages in self._messages(consumer, wanted):
                 yield columns.batch(messages)
         finally:
@@ -128,23 +143,35 @@ class Columns:
     def __init__(self, wanted: OffsetRange, schema: pa.Schema, *, with_headers: bool) -> None:
         self._topic, self._partition = wanted.partition
         self._schema = schema
-        self._with_headers = with_headers
+        self.headers_type: pa.DataType | None = schema.field("headers").type if with_headers else None
 
     def batch(self, messages: list[Message]) -> pa.RecordBatch:
-        count = len(messages)
         kinds, times = zip(*map(Message.timestamp, messages), strict=True)
+        headers_type = self.headers_type
+        return self.decoded(
+            RecordColumns(
+                offset=pa.array(list(map(Message.offset, messages)), pa.int64()),
+                timestamp=pa.array(times, pa.timestamp("ms", "UTC")).cast(pa.timestamp("us", "UTC")),
+                # librdkafka counts from "not available", Java from -1
+                timestamp_type=pc.subtract(pa.array(kinds, pa.int32()), 1),
+                key=pa.array(list(map(Message.key, messages)), pa.binary()),
+                value=pa.array(list(map(Message.value, messages)), pa.binary()),
+                headers=None if headers_type is None else pa.array(list(map(_header_rows, messages)), headers_type),
+            )
+        )
+
+    def decoded(self, records: RecordColumns) -> pa.RecordBatch:
+        count = len(records.offset)
         arrays = [
-            pa.array(list(map(Message.key, messages)), pa.binary()),
-            pa.array(list(map(Message.value, messages)), pa.binary()),
+            records.key,
+            records.value,
             pa.repeat(self._topic, count),
             pa.repeat(pa.scalar(self._partition, pa.int32()), count),
-            pa.array(list(map(Message.offset, messages)), pa.int64()),
-            pa.array(times, pa.timestamp("ms", "UTC")).cast(pa.timestamp("us", "UTC")),
-            # librdkafka counts from "not available", Java from -1
-            pc.subtract(pa.array(kinds, pa.int32()), 1),
+            records.offset,
+            records.timestamp,
+            records.timestamp_type,
+            *([records.headers] if records.headers is not None else []),
         ]
-        if self._with_headers:
-            arrays.append(pa.array([_header_rows(message) for message in messages], self._schema.field("headers").type))
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
 

@@ -11,6 +11,7 @@ from odradek.pipeline.source.connection import Settings, client_settings
 from odradek.pipeline.source.errors import OptionError
 from odradek.pipeline.source.offsets import EARLIEST, LATEST, Offsets, parse_offsets
 
+_PLAIN_SETTINGS: Final = frozenset({"bootstrap.servers", "isolation.level", "log_level", "security.protocol"})
 _STRATEGIES: Final = ("subscribe", "subscribePattern", "assign")
 _DEFAULT_POLL_TIMEOUT_MS: Final = 120_000
 _DEFAULT_MAX_TRIGGER_DELAY_MS: Final = 15 * 60_000
@@ -56,6 +57,16 @@ class ReadOptions:
     @property
     def read_committed(self) -> bool:
         return bool(self.settings.get("isolation.level") == "read_committed")
+
+    @property
+    def bootstrap(self) -> str:
+        return str(self.settings["bootstrap.servers"])
+
+    @property
+    def is_plain(self) -> bool:
+        """Nothing is asked of the client but records: no security, no committed reads, no setting of its own."""
+        protocol = str(self.settings.get("security.protocol", "plaintext"))
+        return self.settings.keys() <= _PLAIN_SETTINGS and protocol.lower() == "plaintext" and not self.read_committed
 
 
 @dataclass(frozen=True, slots=True)

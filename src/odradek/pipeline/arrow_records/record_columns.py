@@ -1,12 +1,13 @@
 """Some batches' records as Arrow columns: what `record_decoder` finds, wrapped without copying it again."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from odradek.pipeline.cold import record_decoder
+from odradek.pipeline.arrow_records import record_decoder
 from odradek.protocol.record_batch import BatchHeader
 
 
@@ -18,7 +19,12 @@ class MalformedRecords(ValueError):
         self.base_offset = base_offset
 
 
-Chunk: TypeAlias = list[tuple[BatchHeader, bytes | memoryview]]
+PlainBatch: TypeAlias = tuple[BatchHeader, bytes | memoryview]
+"""A batch with its records, decompressed."""
+Chunk: TypeAlias = list[PlainBatch]
+
+_CHUNK_RECORDS: Final = 20_000
+_CHUNK_BYTES: Final = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +37,22 @@ class RecordColumns:
     headers: pa.Array | None
 
 
+def chunked(batches: Iterable[PlainBatch]) -> Iterator[Chunk]:
+    """So many together that a call into compiled code is worth it, and so few that a worker's memory stays small."""
+    chunk: Chunk = []
+    records = size = 0
+    for header, payload in batches:
+        chunk.append((header, payload))
+        records, size = records + header.record_count, size + len(payload)
+        if records >= _CHUNK_RECORDS or size >= _CHUNK_BYTES:
+            yield chunk
+            chunk, records, size = [], 0, 0
+    if chunk:
+        yield chunk
+
+
 def decode_records(batches: Chunk, headers_type: pa.DataType | None) -> RecordColumns:
-    """Of batches with their decompressed records. `headers_type` None: nobody asks for headers."""
+    """`headers_type` None: nobody asks for headers."""
     data = np.frombuffer(b"".join(payload for _, payload in batches), np.uint8)
     headers = [header for header, _ in batches]
     counts = np.array([header.record_count for header in headers], np.int64)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from odradek.pipeline.cold.record_columns import MalformedRecords, decode_records
+from odradek.pipeline.arrow_records.record_columns import MalformedRecords, decode_records
 from odradek.pipeline.cold.segment_file import stored_batches
 from odradek.protocol.compression import Codec
 from odradek.protocol.record_batch import HEADER_SIZE, build_batch, payload, read_header

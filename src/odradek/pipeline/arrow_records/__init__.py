@@ -1,0 +1,1 @@
+"""From record batches to Arrow columns, by compiled code."""
