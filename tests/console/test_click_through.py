@@ -7,10 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from odradek.testing import OdradekCluster
+from waiting import eventually
 
 PATIENCE_S = 60
 
@@ -24,7 +25,18 @@ def admin(three_brokers: OdradekCluster) -> AdminClient:
 
 
 def _create(admin: AdminClient, name: str, partitions: int = 3, replicas: int = 3) -> None:
-    admin.create_topics([NewTopic(name, partitions, replicas)])[name].result(30)
+    """Tried again while the client takes somebody for the controller who was killed by the test before."""
+
+    def is_created() -> bool:
+        try:
+            admin.create_topics([NewTopic(name, partitions, replicas)])[name].result(30)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.NOT_CONTROLLER:
+                raise
+            return False
+        return True
+
+    eventually(is_created)
 
 
 def _open(page: Any, path: str) -> None:

@@ -16,6 +16,7 @@ from odradek.pipeline.source.errors import DataLoss, ReadFailed
 from odradek.pipeline.source.fetching import RangeReader
 from odradek.pipeline.source.offsets import OffsetRange
 from odradek.pipeline.source.options import read_options
+from odradek.pipeline.source.plain_fetching import plain_records
 from odradek.pipeline.source.reader import RangePartition, TopicStreamReader
 from odradek.pipeline.source.schema import record_schema
 
@@ -58,7 +59,6 @@ def test_the_client_reads_on_where_plain_reading_ended(
     topic = new_topic()
     for first in (0, 20):
         fill(topic, [(None, b"%d" % i) for i in range(first, first + 20)])
-    plain_records = fetching.plain_records
     monkeypatch.setattr(fetching, "plain_records", lambda *given: islice(plain_records(*given), 1))
     monkeypatch.setattr(record_columns, "_CHUNK_RECORDS", 1)
     assert offsets_of(bootstrap, topic, 3, 40) == list(range(3, 40))
