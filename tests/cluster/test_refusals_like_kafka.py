@@ -91,7 +91,7 @@ def test_topics(
 
 @pytest.mark.parametrize("replicas", [[NOBODY], [0, NOBODY], [-1]])
 def test_topics_for_nobody(pair: KafkaPair, replicas: list[int]) -> None:
-    """With ZooKeeper, Apache Kafka takes brokers that aren't there yet; only asked, since such a topic has no leader."""
+    """With ZooKeeper, Apache Kafka takes brokers that aren't there yet. Only asked: such a topic has no leader."""
     wanted = CreatableTopic(
         name=unused_name(), num_partitions=-1, replication_factor=-1, assignments=assigned(replicas)
     )
