@@ -50,7 +50,7 @@ def _create(three_brokers: OdradekCluster, name: str, partitions: int, **config:
 @pytest.fixture(scope="module")
 def many(three_brokers: OdradekCluster, producer: Producer) -> str:
     """A topic of many records in two partitions, a second apart, whose keys say which they are."""
-    name = _create(three_brokers, "many", 2)
+    name = _create(three_brokers, "many", 2, **{"retention.ms": "-1"})  # their times are long past
     _produce(producer, name, MANY)
     return name
 
