@@ -101,7 +101,7 @@ def test_a_look_for_a_key_ends_and_goes_on(client: ClusterClient, many: str) -> 
 
 @pytest.mark.soak
 def test_a_million_records(client: ClusterClient, three_brokers: OdradekCluster, producer: Producer) -> None:
-    name = _create(three_brokers, "million", 2)
+    name = _create(three_brokers, "million", 2, **{"retention.ms": "-1"})
     _produce(producer, name, 1_000_000)
     looks = {
         "newest": Query(name),
