@@ -7,6 +7,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from odradek.model.topology import TopicPartition
 from odradek.pipeline.arrow_records import record_decoder
 from odradek.protocol.record_batch import BatchHeader
 
@@ -23,6 +24,7 @@ PlainBatch: TypeAlias = tuple[BatchHeader, bytes | memoryview]
 """A batch with its records, decompressed."""
 Chunk: TypeAlias = list[PlainBatch]
 
+MAX_DECOMPRESSED: Final = 256 * 1024 * 1024
 _CHUNK_RECORDS: Final = 20_000
 _CHUNK_BYTES: Final = 4 * 1024 * 1024
 
@@ -35,6 +37,20 @@ class RecordColumns:
     key: pa.Array
     value: pa.Array
     headers: pa.Array | None
+
+    def of(self, partition: TopicPartition) -> list[pa.Array]:
+        """All columns that Spark's connector has, in its order."""
+        count = len(self.offset)
+        return [
+            self.key,
+            self.value,
+            pa.repeat(partition.topic, count),
+            pa.repeat(pa.scalar(partition.partition, pa.int32()), count),
+            self.offset,
+            self.timestamp,
+            self.timestamp_type,
+            *([self.headers] if self.headers is not None else []),
+        ]
 
 
 def chunked(batches: Iterable[PlainBatch]) -> Iterator[Chunk]:

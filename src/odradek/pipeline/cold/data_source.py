@@ -18,6 +18,7 @@ from pyspark.sql.types import StructType
 from odradek.base.errors import KafkaError
 from odradek.model.topology import TopicPartition
 from odradek.pipeline.arrow_records.record_columns import (
+    MAX_DECOMPRESSED,
     MalformedRecords,
     PlainBatch,
     RecordColumns,
@@ -35,7 +36,6 @@ from odradek.protocol.records import plain_payload
 
 _CHUNK_BATCHES: Final = 5_000
 _TASK_BYTES: Final = 64 * 1024 * 1024
-_MAX_DECOMPRESSED: Final = 256 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,24 +169,13 @@ def log_options(options: Mapping[str, str]) -> LogOptions:
 
 def _payload(batch: StoredBatch) -> bytes | memoryview:
     if batch.header.is_compressed:
-        return plain_payload(batch.view, 0, batch.header, max_decompressed=_MAX_DECOMPRESSED)
+        return plain_payload(batch.view, 0, batch.header, max_decompressed=MAX_DECOMPRESSED)
     return bytes(batch.view[HEADER_SIZE:])  # the file's pages may go while the chunk is made
 
 
 def _record_batch(segment: Segment, found: RecordColumns, schema: pa.Schema) -> pa.RecordBatch:
-    count = len(found.offset)
-    arrays = [
-        found.key,
-        found.value,
-        pa.repeat(segment.partition.topic, count),
-        pa.repeat(pa.scalar(segment.partition.partition, pa.int32()), count),
-        found.offset,
-        found.timestamp,
-        found.timestamp_type,
-        *([found.headers] if found.headers is not None else []),
-        pa.repeat(pa.scalar(segment.broker, pa.int32()), count),
-    ]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+    broker = pa.repeat(pa.scalar(segment.broker, pa.int32()), len(found.offset))
+    return pa.RecordBatch.from_arrays([*found.of(segment.partition), broker], schema=schema)
 
 
 def _batch_row(segment: Segment, batch: StoredBatch) -> tuple[Any, ...]:

@@ -141,7 +141,7 @@ class Columns:
     """Makes record batches of the records of one partition: what is the same in all is made once."""
 
     def __init__(self, wanted: OffsetRange, schema: pa.Schema, *, with_headers: bool) -> None:
-        self._topic, self._partition = wanted.partition
+        self._partition = wanted.partition
         self._schema = schema
         self.headers_type: pa.DataType | None = schema.field("headers").type if with_headers else None
 
@@ -161,18 +161,7 @@ class Columns:
         )
 
     def decoded(self, records: RecordColumns) -> pa.RecordBatch:
-        count = len(records.offset)
-        arrays = [
-            records.key,
-            records.value,
-            pa.repeat(self._topic, count),
-            pa.repeat(pa.scalar(self._partition, pa.int32()), count),
-            records.offset,
-            records.timestamp,
-            records.timestamp_type,
-            *([records.headers] if records.headers is not None else []),
-        ]
-        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+        return pa.RecordBatch.from_arrays(records.of(self._partition), schema=self._schema)
 
 
 def consumer_settings(settings: Settings) -> Settings:

@@ -16,6 +16,7 @@ from odradek.client.cluster_client import ClusterClient
 from odradek.client.record_reader import Fetched, RecordReader
 from odradek.network.broker_client import ConnectionFailed, UnsupportedByBroker
 from odradek.pipeline.arrow_records.record_columns import (
+    MAX_DECOMPRESSED,
     MalformedRecords,
     PlainBatch,
     RecordColumns,
@@ -29,7 +30,6 @@ from odradek.protocol.records import plain_payload
 _FETCH_BYTES: Final = 4 * 1024 * 1024
 _WAIT_MS: Final = 500
 _TIMEOUT_MS: Final = 5_000
-_MAX_DECOMPRESSED: Final = 256 * 1024 * 1024
 
 
 def plain_records(
@@ -56,7 +56,7 @@ def _plain_batches(fetched: Fetched) -> Iterator[PlainBatch]:
     for position, header in fetched.batches:
         check_crc(fetched.data, position, header)
         if not header.is_control and header.record_count:
-            yield header, plain_payload(fetched.data, position, header, max_decompressed=_MAX_DECOMPRESSED)
+            yield header, plain_payload(fetched.data, position, header, max_decompressed=MAX_DECOMPRESSED)
 
 
 def _within(found: RecordColumns, start: int, end: int) -> RecordColumns:
