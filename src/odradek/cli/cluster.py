@@ -31,7 +31,6 @@ _BROKER_COLUMNS = (
     "rack",
     "role",
     "leads",
-    "preferred",
     "imbalance",
     "replicas",
     "out_of_sync",
@@ -122,7 +121,7 @@ def _disk(used: float | None, error: str) -> str:
         return error
     if used is None:
         return "not known"
-    return f"{used:.0f}% used" + (" !" if used >= _DISK_FULL_PERCENT else "")
+    return f"{used:.0f}%" + (" !" if used >= _DISK_FULL_PERCENT else "")
 
 
 def _summary(health: ClusterHealth) -> dict[str, object]:

@@ -14,6 +14,7 @@ from typing import Annotated
 
 from odradek.cli.colour import styled
 from odradek.cli.grammar.declaration import Option
+from odradek.client.bootstrap import parse_bootstrap
 
 Row = Mapping[str, object]
 
@@ -29,6 +30,7 @@ BootstrapOption = Annotated[
     Option(
         "--bootstrap-server, -b",
         metavar="HOST:PORT,…",
+        check=parse_bootstrap,
         envvar="ODRADEK_BOOTSTRAP_SERVER",
         help="Brokers to ask first; any one that answers is enough.",
     ),

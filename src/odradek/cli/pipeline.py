@@ -14,7 +14,7 @@ from rich.console import Console
 from odradek.base.errors import FatalError
 from odradek.cli.grammar.declaration import Argument, Option
 from odradek.cli.grammar.noun import Noun
-from odradek.cli.output import DEFAULT_BOOTSTRAP, Format, FormatOption, note, print_json, print_rows
+from odradek.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption, Format, FormatOption, note, print_json, print_rows
 from odradek.cli.usage import WrongUsage
 from odradek.pipeline.declaration import read_pipeline
 from odradek.pipeline.live_view import LiveView
@@ -50,7 +50,7 @@ RemoteOption = Annotated[str | None, Option("--remote", help="A Spark Connect se
 def init(
     name: Annotated[str, Argument(help="Of the pipeline; its topics are named after it.")],
     directory: Annotated[Path | None, Option("--directory", help="Where; by default a new one of that name.")] = None,
-    bootstrap_server: Annotated[str, Option("--bootstrap-server, -b")] = DEFAULT_BOOTSTRAP,
+    bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
 ) -> None:
     """Write a small project that runs as it is."""
     target = directory or Path(name)

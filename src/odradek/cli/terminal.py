@@ -33,22 +33,44 @@ def note_console() -> Console:
 
 
 def print_folded(headings: Sequence[str], numeric: Sequence[bool], rows: Sequence[Sequence[str]], title: str) -> None:
-    """Where it doesn't fit, columns move together, and those with nothing in them go."""
+    """Where it doesn't fit, columns move together, and those with nothing in them go; then rows become blocks."""
     console = data_console()
     columns = [_Column(*column) for column in zip(headings, numeric, zip(*rows, strict=True), strict=True)]
     tight = sum(column.width + 3 for column in columns) > console.width
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 0 if tight else 1))
     shown = [column for column in columns if any(column.cells) or not tight]
-    whole_words = sum(column.width_of_words + 1 for column in shown) < console.width
-    for column in shown:
-        least = column.width_of_words if whole_words else None
-        justify: Literal["right", "left"] = "right" if column.is_number else "left"
-        table.add_column(column.heading, justify=justify, overflow="fold", min_width=least)
-    for row in zip(*(column.cells for column in shown), strict=True):
-        table.add_row(*map(Text, row))
     if title:  # rich would fold a title to the width of its table
         console.print(Text(title, style="bold"))
+    spare = console.width - 1 - sum(column.width_of_words + 1 for column in shown)
+    if spare < 0:
+        _print_blocks(console, shown)
+        return
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 0 if tight else 1))
+    for column, width in zip(shown, _widths(shown, spare), strict=True):
+        justify: Literal["right", "left"] = "right" if column.is_number else "left"
+        table.add_column(column.heading, justify=justify, overflow="fold", width=width)
+    for row in zip(*(column.cells for column in shown), strict=True):
+        table.add_row(*map(Text, row))
     console.print(table)
+
+
+def _widths(columns: "Sequence[_Column]", spare: int) -> list[int]:
+    """Every word whole, and as many columns as possible on one line: those that need the least get it first."""
+    widths = [column.width_of_words for column in columns]
+    for index in sorted(range(len(columns)), key=lambda index: columns[index].width - widths[index]):
+        more = min(columns[index].width - widths[index], spare)
+        widths[index] += more
+        spare -= more
+    return widths
+
+
+def _print_blocks(console: Console, columns: "Sequence[_Column]") -> None:
+    """A row below the other, each value after its name: better than a table that breaks words."""
+    width = max(len(column.heading) for column in columns)
+    for row in zip(*(column.cells for column in columns), strict=True):
+        console.print()
+        for column, value in zip(columns, row, strict=True):
+            if value:
+                console.print(Text.assemble((f"{column.heading:<{width}} ", "bold"), value))
 
 
 class _Column(NamedTuple):

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from odradek.base.clock import SYSTEM_CLOCK, Clock
 from odradek.base.errors import RETRIABLE, ErrorCode, KafkaError
+from odradek.client.bootstrap import parse_bootstrap
 from odradek.model.topology import NO_LEADER, TopicPartition
 from odradek.network.broker_client import BrokerClient, ConnectionFailed
 from odradek.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
@@ -254,19 +255,6 @@ def topic_states(response: MetadataResponse) -> dict[str, TopicState]:
             ),
         )
     return found
-
-
-def parse_bootstrap(text: str) -> list[tuple[str, int]]:
-    """`host:port,host:port`; an IPv6 address stands in brackets. The port is 9092 unless given."""
-    addresses: list[tuple[str, int]] = []
-    for item in text.split(","):
-        host, colon, port = item.strip().rpartition(":")
-        if not colon or port.endswith("]"):
-            host, port = item.strip(), "9092"
-        if not host.strip("[]") or not port.isdecimal() or not 0 < int(port) < 65536:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"--bootstrap-server '{text}' is not HOST:PORT,HOST:PORT,…")
-        addresses.append((host.strip("[]"), int(port)))
-    return addresses
 
 
 def unknown_topic(name: str) -> KafkaError:

@@ -12,7 +12,7 @@ from nicegui import ui
 from odradek.base.clock import SYSTEM_CLOCK
 from odradek.base.errors import FatalError
 from odradek.base.logs import get_logger
-from odradek.client.cluster_client import parse_bootstrap
+from odradek.client.bootstrap import parse_bootstrap
 from odradek.console.changes import Changes
 from odradek.console.console import Console, Machine
 from odradek.console.feeds import Feeds

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from odradek.base.errors import FatalError
+from odradek.base.errors import FatalError, KafkaError
+from odradek.client.bootstrap import parse_bootstrap
 from odradek.model.topic_names import name_fault
 from odradek.pipeline.spec import (
     ConsoleSink,
@@ -62,7 +63,7 @@ def _pipeline(directory: Path, document: Section) -> Pipeline:
     pipeline = Pipeline(
         name=name,
         directory=directory,
-        bootstrap=head.text("bootstrap", DEFAULT_BOOTSTRAP),
+        bootstrap=_bootstrap(head),
         trigger=head.text("trigger", _DEFAULT_TRIGGER),
         records_per_batch_max=head.whole("records_per_batch_max", _DEFAULT_RECORDS_PER_BATCH_MAX),
         dead_letters=_topic(head, head.text("dead_letters", f"{name}.dead-letters")),
@@ -77,6 +78,15 @@ def _pipeline(directory: Path, document: Section) -> Pipeline:
     head.finish()
     document.finish()
     return pipeline
+
+
+def _bootstrap(head: Section) -> str:
+    text = head.text("bootstrap", DEFAULT_BOOTSTRAP)
+    try:
+        parse_bootstrap(text)
+    except KafkaError as error:
+        raise head.wrong(f"bootstrap {error.message}") from None
+    return text
 
 
 def _each(document: Section, key: str, read: Callable[[str, Section, Path], T], directory: Path) -> dict[str, T]:

@@ -7,7 +7,7 @@ import pytest
 from odradek.base.errors import KafkaError
 from odradek.cli.topic_selection import parse_numbers, parse_replica_assignment, partitions_of, select_topics
 from odradek.cli.usage import WrongUsage
-from odradek.client.cluster_client import PartitionState, TopicState, parse_bootstrap
+from odradek.client.cluster_client import PartitionState, TopicState
 from odradek.model.topology import TopicPartition
 
 TOPICS = {name: TopicState(name, UUID(int=0), name.startswith("__"), ()) for name in ("a.b", "axb", "__offsets", "c")}
@@ -58,26 +58,6 @@ def test_replica_assignments() -> None:
 def test_impossible_assignments(text: str, complaint: str) -> None:
     with pytest.raises(WrongUsage, match=complaint):
         parse_replica_assignment(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "addresses"),
-    [
-        ("h:1", [("h", 1)]),
-        ("h", [("h", 9092)]),
-        ("a:1, b:2", [("a", 1), ("b", 2)]),
-        ("[::1]:9093", [("::1", 9093)]),
-        ("[::1]", [("::1", 9092)]),
-    ],
-)
-def test_bootstrap_lists(text: str, addresses: list[tuple[str, int]]) -> None:
-    assert parse_bootstrap(text) == addresses
-
-
-@pytest.mark.parametrize("text", ["", "h:", "h:x", ":1", "h:0", "h:70000", "a:1,,b:2"])
-def test_what_is_no_bootstrap_list(text: str) -> None:
-    with pytest.raises(KafkaError, match="is not HOST:PORT"):
-        parse_bootstrap(text)
 
 
 def test_topics_with_and_without_partitions() -> None:

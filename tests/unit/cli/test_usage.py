@@ -36,6 +36,8 @@ UNREACHABLE = ["--bootstrap-server", "127.0.0.1:1"]
         ("offsets", ["--partitions", "one"], "not a list of numbers"),
         ("perf", ["produce", "--topic", "t", "--num-records", "1", "--throughput", "0"], "neither positive nor -1"),
         ("dump-log", ["-b"], "there is no option -b"),
+        ("pipeline", ["init", "shop", "-b", "h:x"], "--bootstrap-server: 'h:x' is not HOST:PORT"),
+        ("topics", ["list", "--bootstrap-server=h:70000"], "--bootstrap-server: 'h:70000' is not HOST:PORT"),
     ],
 )
 def test_wrong_usage(noun: str, arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]) -> None:
