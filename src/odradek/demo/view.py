@@ -8,7 +8,7 @@ from rich.live import Live
 from rich.text import Text
 
 from odradek.demo.observer import Sample
-from odradek.pipeline.live_view import queries_table
+from odradek.pipeline.live_view import QueriesTable
 
 _BAR = 40
 
@@ -35,7 +35,7 @@ class DemoView:
     def show(self, sample: Sample, status: Mapping[str, Any] | None, hint: str) -> None:
         if self._live:
             parts: list[RenderableType] = [_brokers(sample), _shop(sample), Text("")]
-            parts += [queries_table(status)] if status else [Text("Spark starts …", style="yellow")]
+            parts += [QueriesTable(status["queries"])] if status else [Text("Spark starts …", style="yellow")]
             self._live.update(Group(*parts, _revenue(sample.revenue), Text(hint, style="bold cyan")), refresh=True)
 
 

@@ -1,10 +1,10 @@
 """A run on the terminal: a table that stays in place and moves, or a line now and then where there's no terminal."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, Group
+from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -13,12 +13,19 @@ _LINE_SECONDS = 5.0
 _STATE_COLOURS = {"running": "green", "starting": "yellow", "stopping": "yellow", "failed": "red", "died": "red"}
 
 
+_TEXTS = ("query", "to", "promise")
+_COLUMNS = (*_TEXTS, "batch", "rows in", "rows/s", "batch ms", "state", "late", "twice", "lag")
+_MOST_TELLING = ("query", "lag", "batch", "rows in", "rows/s", "batch ms", "late", "twice", "state", "to", "promise")
+_GAP = 2
+
+
 class LiveView:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._live = Live(console=console, auto_refresh=False) if console.is_terminal else None
         self._next_line_s = 0.0
         self._told: dict[str, int] = {}
+        self._failures: dict[str, str] = {}
 
     def __enter__(self) -> "LiveView":
         if self._live:
@@ -38,37 +45,61 @@ class LiveView:
                 if query["batch"] > self._told.get(query["name"], -1):
                     self._told[query["name"]] = query["batch"]
                     self._console.print(_line(query))
+                if query["error"] and query["error"] != self._failures.get(query["name"]):
+                    self._failures[query["name"]] = query["error"]
+                    self._console.print(_failure(query))
 
 
 def status_panel(status: Mapping[str, Any]) -> Group:
     state = Text(status["state"], style=_STATE_COLOURS.get(status["state"], ""))
     head = Text.assemble((status["pipeline"], "bold"), "  ", state, f"  on {status['spark']}")
-    if status["reason"]:
-        head.append(f"  {status['reason']}", style="red")
-    return Group(head, queries_table(status))
+    return Group(head, QueriesTable(status["queries"]))
 
 
-def queries_table(status: Mapping[str, Any]) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for column in ("query", "to", "promise"):
-        table.add_column(column, overflow="fold")
-    for column in ("batch", "rows in", "rows/s", "batch ms", "state", "late", "twice", "lag"):
-        table.add_column(column, justify="right")
-    for query in status["queries"]:
-        table.add_row(
-            Text(query["name"], style="red" if query["error"] else ""),
-            _short(query["target"]),
-            query["delivery"],
-            str(query["batch"]) if query["batch"] >= 0 else "…",
-            f"{query['input_rows_total']:,}",
-            f"{query['processed_rows_per_second']:,.0f}",
-            f"{query['batch_ms']:,}",
-            f"{query['state_rows']:,}",
-            f"{query['late_rows_total']:,}",
-            f"{query['duplicates_total']:,}",
-            "?" if query["lag"] is None else f"{query['lag']:,}",
-        )
-    return table
+class QueriesTable:
+    """The queries, a line each: as many columns as the terminal is wide for, the most telling first."""
+
+    def __init__(self, queries: Sequence[Mapping[str, Any]]) -> None:
+        self._queries = queries
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        cells = [_cells(query) for query in self._queries]
+        widths = {name: max(len(name), *(len(row[name]) for row in cells)) for name in _COLUMNS}
+        shown: list[str] = []
+        for name in _MOST_TELLING:
+            if sum(widths[other] + _GAP for other in (*shown, name)) <= options.max_width:
+                shown.append(name)
+        table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, _GAP - 1, 0, 0))
+        for name in _COLUMNS:
+            if name in shown:
+                table.add_column(name, no_wrap=True, justify="left" if name in _TEXTS else "right")
+        for query, row in zip(self._queries, cells, strict=True):
+            style = "red" if query["error"] else ""
+            table.add_row(*(Text(row[name], style=style) for name in _COLUMNS if name in shown))
+        yield table
+        for query in self._queries:
+            if query["error"]:
+                yield Text(_failure(query), style="red")
+
+
+def _cells(query: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        "query": query["name"],
+        "to": _short(query["target"]),
+        "promise": query["delivery"],
+        "batch": str(query["batch"]) if query["batch"] >= 0 else "…",
+        "rows in": f"{query['input_rows_total']:,}",
+        "rows/s": f"{query['processed_rows_per_second']:,.0f}",
+        "batch ms": f"{query['batch_ms']:,}",
+        "state": f"{query['state_rows']:,}",
+        "late": f"{query['late_rows_total']:,}",
+        "twice": f"{query['duplicates_total']:,}",
+        "lag": "?" if query["lag"] is None else f"{query['lag']:,}",
+    }
+
+
+def _failure(query: Mapping[str, Any]) -> str:
+    return f"{query['name']} failed, and starts again: {query['error']}"
 
 
 def _short(target: str) -> str:

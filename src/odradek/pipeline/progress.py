@@ -52,6 +52,7 @@ class QueryProgress:
             watermark=told.get("eventTime", {}).get("watermark", self.watermark),
             at=told["timestamp"],
             offsets=source_offsets(told) or self.offsets,
+            error=None,  # it works again
         )
 
 

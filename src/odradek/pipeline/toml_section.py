@@ -1,5 +1,6 @@
 """Reading a TOML file with care: what is missing, of the wrong kind or unknown is told in one sentence."""
 
+from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -18,12 +19,13 @@ class Section:
             raise FatalError(f"{FILE_NAME}: [{name}] is a table, not {content!r}")
         self.name = name
         self._left: dict[str, Any] = dict(content)
+        self._asked: dict[str, None] = {}  # in the order of asking
 
     def wrong(self, what: str) -> FatalError:
         return FatalError(f"{FILE_NAME}: {f'[{self.name}] ' if self.name else ''}{what}")
 
     def text(self, key: str, default: str | None = None) -> str:
-        value = self._left.pop(key, default)
+        value = self._take(key, default)
         if value is None:
             raise self.wrong(f'needs {key} = "…"')
         if not isinstance(value, str) or not value.strip():
@@ -31,24 +33,24 @@ class Section:
         return value
 
     def maybe_text(self, key: str) -> str | None:
-        return self.text(key) if key in self._left else None
+        return self.text(key) if self.has(key) else None
 
     def flag(self, key: str, default: bool) -> bool:
-        value = self._left.pop(key, default)
+        value = self._take(key, default)
         if not isinstance(value, bool):
             raise self.wrong(f"{key} is true or false, not {value!r}")
         return value
 
     def texts(self, key: str) -> tuple[str, ...]:
         """One text or a list of them."""
-        value = self._left.pop(key, [])
+        value = self._take(key, [])
         values = [value] if isinstance(value, str) else value
         if not isinstance(values, list) or not all(isinstance(item, str) and item for item in values):
             raise self.wrong(f"{key} is a text or a list of texts, not {value!r}")
         return tuple(values)
 
     def whole(self, key: str, default: int) -> int:
-        value = self._left.pop(key, default)
+        value = self._take(key, default)
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
             raise self.wrong(f"{key} is a whole number, not {value!r}")
         return value
@@ -61,26 +63,33 @@ class Section:
 
     def mapping(self, key: str) -> dict[str, str]:
         """A table of texts; what TOML has as number or truth is written as Spark wants it."""
-        content = self._left.pop(key, {})
+        content = self._take(key, {})
         if not isinstance(content, dict) or any(isinstance(value, dict | list) for value in content.values()):
             raise self.wrong(f"{key} is a table of names and values, not {content!r}")
         return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in content.items()}
 
     def section(self, key: str) -> "Section":
-        if key not in self._left:
+        if not self.has(key):
             raise FatalError(f"{FILE_NAME} needs [{self._path(key)}]")
         return Section(self._path(key), self._left.pop(key))
 
     def sections(self, key: str) -> dict[str, "Section"]:
-        content = Section(key, self._left.pop(key, {}))
+        content = Section(key, self._take(key, {}))
         return {name: Section(f"{key}.{name}", value) for name, value in content._left.items()}
 
     def _path(self, key: str) -> str:
         return f"{self.name}.{key}" if self.name else key
 
     def has(self, key: str) -> bool:
+        self._asked[key] = None
         return key in self._left
 
     def finish(self) -> None:
-        if self._left:
-            raise self.wrong(f"has no {', '.join(sorted(self._left))}")
+        for key in self._left:
+            close = get_close_matches(key, self._asked, n=1)
+            known = f"did you mean {close[0]}?" if close else f"it takes {', '.join(self._asked)}"
+            raise self.wrong(f"takes no {key}; {known}")
+
+    def _take(self, key: str, default: Any) -> Any:
+        self._asked[key] = None
+        return self._left.pop(key, default)

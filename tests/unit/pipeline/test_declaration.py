@@ -67,7 +67,10 @@ def test_what_is_not_said_has_a_default(tmp_path: Path) -> None:
     [
         (("[pipeline]", "[nothing]"), "needs [pipeline]"),
         (('name = "p"', 'name = "a b"'), "make a name"),
-        (('name = "p"', 'name = "p"\ncolour = 3'), "has no colour"),
+        (('name = "p"', 'name = "p"\ncolour = 3'), "takes no colour; it takes name, bootstrap, trigger"),
+        (('name = "p"', 'name = "p"\ntriger = "1 second"'), "[pipeline] takes no triger; did you mean trigger?"),
+        (("[sinks.out]", "[sink.out]"), "pipeline.toml: takes no sink; did you mean sinks?"),
+        (('topic = "out"', 'topic = "out"\nkeys = "a"'), "[sinks.out] takes no keys; did you mean key?"),
         (('name = "p"', 'name = "p"\nbootstrap = "h:x"'), "[pipeline] bootstrap 'h:x' is not HOST:PORT"),
         (('topic = "events"', "topic = 3"), "topic is a text or a list of texts"),
         (('topic = "events"', 'topic = "a/b"'), "topic 'a/b'"),

@@ -26,7 +26,9 @@ class Option(Argument):
     """A word that is known by the one before it: `-b, --bootstrap-server`; or a flag: `--all`, `--once/--no-once`."""
 
     spelled: str
-    check: Callable[[str], object] | None = field(default=None, kw_only=True)  # raises KafkaError for what can't be meant
+    check: Callable[[str], object] | None = field(
+        default=None, kw_only=True
+    )  # raises KafkaError for what can't be meant
     envvar: str = field(default="", kw_only=True)
 
     @property
