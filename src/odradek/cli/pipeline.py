@@ -19,8 +19,10 @@ from odradek.cli.usage import WrongUsage
 from odradek.pipeline.declaration import read_pipeline
 from odradek.pipeline.live_view import LiveView
 from odradek.pipeline.queries import plan
+from odradek.pipeline.replay import parse_moment, parse_offset
+from odradek.pipeline.replay import replay as prepare
 from odradek.pipeline.runner import RunOptions, run, validate
-from odradek.pipeline.scaffold import init_project
+from odradek.pipeline.scaffold import check_name, init_project
 from odradek.pipeline.session import LOCAL, SparkTarget
 from odradek.pipeline.status import find_statuses, is_live, process_start, read_status
 
@@ -48,7 +50,7 @@ RemoteOption = Annotated[str | None, Option("--remote", help="A Spark Connect se
 
 @app.verb(examples=["odradek pipeline init shop", "cd shop && odradek pipeline run"])
 def init(
-    name: Annotated[str, Argument(help="Of the pipeline; its topics are named after it.")],
+    name: Annotated[str, Argument(help="Of the pipeline; its topics are named after it.", check=check_name)],
     directory: Annotated[Path | None, Option("--directory", help="Where; by default a new one of that name.")] = None,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
 ) -> None:
@@ -56,7 +58,12 @@ def init(
     target = directory or Path(name)
     for path in init_project(target, name, bootstrap_server):
         note(f"wrote {target / path}")
-    note(f"next: read {target / 'README.md'}, or right away: odradek pipeline run {target}")
+    where = "" if bootstrap_server == DEFAULT_BOOTSTRAP else f" -b {bootstrap_server}"
+    note(f"next, with a cluster at {bootstrap_server}:")
+    note(f"  cd {target}")
+    note(f"  odradek topics create {name}.orders --partitions 3{where}")
+    note(f"  odradek topics create {name}.categories --config cleanup.policy=compact{where}")
+    note("  odradek pipeline run         # and in another terminal: python generate.py")
 
 
 @app.verb("run", examples=["odradek pipeline run", "odradek pipeline run shop --master spark://host:7077"])
@@ -160,12 +167,14 @@ def stop(project: ProjectArgument = Path()) -> None:
 )
 def replay(
     project: ProjectArgument = Path(),
-    from_offset: Annotated[str | None, Option("--from-offset", help="earliest, N, or TOPIC:PARTITION:OFFSET,…")] = None,
-    from_time: Annotated[str | None, Option("--from-time", help="ISO time (UTC), or milliseconds since 1970.")] = None,
+    from_offset: Annotated[
+        str | None, Option("--from-offset", help="earliest, N, or TOPIC:PARTITION:OFFSET,…", check=parse_offset)
+    ] = None,
+    from_time: Annotated[
+        str | None, Option("--from-time", help="ISO time (UTC), or milliseconds since 1970.", check=parse_moment)
+    ] = None,
 ) -> None:
     """Go back: the next run computes again from there. Tables give up what comes after, topics get it again."""
-    from odradek.pipeline.replay import replay as prepare
-
     if (from_offset is None) == (from_time is None):
         raise WrongUsage("from where? Give one of --from-offset and --from-time")
     pipeline = read_pipeline(project)

@@ -39,7 +39,7 @@ def parse_moment(text: str) -> int:
             return int(datetime.fromtimestamp(int(text) / 1000, UTC).timestamp() * 1000)
         moment = datetime.fromisoformat(text)
     except (ValueError, OverflowError):
-        raise FatalError(f"--from-time {text!r} is no time: 2026-01-31T12:00:00 or milliseconds since 1970") from None
+        raise FatalError(f"{text!r} is no time: 2026-01-31T12:00:00 or milliseconds since 1970") from None
     return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
@@ -54,7 +54,7 @@ def parse_offset(text: str) -> dict[TopicPartition | None, int]:
         topic, _, rest = part.partition(":")
         partition, _, offset = rest.partition(":")
         if not topic or not partition.isdecimal() or not offset.isdecimal():
-            raise FatalError(f"--from-offset {text!r}: earliest, a number, or TOPIC:PARTITION:OFFSET,…")
+            raise FatalError(f"{text!r} is not earliest, a number, or TOPIC:PARTITION:OFFSET,…")
         found[TopicPartition(topic, int(partition))] = int(offset)
     return found
 

@@ -9,10 +9,14 @@ from odradek.model.topic_names import name_fault
 _RENAMED = {"gitignore": ".gitignore"}
 
 
-def init_project(directory: Path, name: str, bootstrap: str) -> list[Path]:
-    """Writes the project; the files, relative to it. Nothing that is there is overwritten."""
+def check_name(name: str) -> None:
     if fault := name_fault(name):
         raise FatalError(f"{name!r} can't name a pipeline: {fault}")
+
+
+def init_project(directory: Path, name: str, bootstrap: str) -> list[Path]:
+    """Writes the project; the files, relative to it. Nothing that is there is overwritten."""
+    check_name(name)
     if directory.exists() and any(directory.iterdir()):
         raise FatalError(f"{directory} is there already, and not empty")
     template = Path(str(files("odradek.pipeline") / "template"))

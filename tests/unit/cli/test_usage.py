@@ -37,6 +37,9 @@ UNREACHABLE = ["--bootstrap-server", "127.0.0.1:1"]
         ("perf", ["produce", "--topic", "t", "--num-records", "1", "--throughput", "0"], "neither positive nor -1"),
         ("dump-log", ["-b"], "there is no option -b"),
         ("pipeline", ["init", "shop", "-b", "h:x"], "--bootstrap-server: 'h:x' is not HOST:PORT"),
+        ("pipeline", ["init", "a b"], "NAME: 'a b' can't name a pipeline"),
+        ("pipeline", ["replay", "--from-time", "noon"], "--from-time: 'noon' is no time: 2026-"),
+        ("pipeline", ["replay", "--from-offset", "t:x:1"], "--from-offset: 't:x:1' is not earliest"),
         ("topics", ["list", "--bootstrap-server=h:70000"], "--bootstrap-server: 'h:70000' is not HOST:PORT"),
     ],
 )

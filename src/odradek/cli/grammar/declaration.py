@@ -18,6 +18,7 @@ class Argument:
     show_default: bool | str = True  # a text tells what an absent value means
     min: float | None = None
     max: float | None = None
+    check: Callable[[str], object] | None = None  # raises FatalError or KafkaError at what can't be meant
     hidden: bool = False
 
 
@@ -26,9 +27,6 @@ class Option(Argument):
     """A word that is known by the one before it: `-b, --bootstrap-server`; or a flag: `--all`, `--once/--no-once`."""
 
     spelled: str
-    check: Callable[[str], object] | None = field(
-        default=None, kw_only=True
-    )  # raises KafkaError for what can't be meant
     envvar: str = field(default="", kw_only=True)
 
     @property

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Sequence
 from enum import Enum
 
-from odradek.base.errors import KafkaError
+from odradek.base.errors import FatalError, KafkaError
 from odradek.cli.grammar.declaration import Option, Parameter
 from odradek.cli.usage import WrongUsage
 
@@ -101,11 +101,11 @@ def convert(parameter: Parameter, text: str) -> object:
         value = kind(text)
     except ValueError:
         raise WrongUsage(f"'{text}' is not a {'whole ' * (kind is int)}number", parameter.shown) from None
-    if parameter.option and parameter.option.check:
+    if parameter.declared.check:
         try:
-            parameter.option.check(text)
-        except KafkaError as error:
-            raise WrongUsage(str(error.message), parameter.shown) from None
+            parameter.declared.check(text)
+        except (FatalError, KafkaError) as error:
+            raise WrongUsage(str(error), parameter.shown) from None
     least, most = parameter.declared.min, parameter.declared.max
     if least is not None and value < least:
         raise WrongUsage(f"{text} is less than {least:g}", parameter.shown)
