@@ -113,10 +113,14 @@ def decode_headers(
 @numba.njit(cache=True, nogil=True)
 def gather(data: Any, at: Any, size: Any, out: Any, out_offsets: Any) -> None:
     """Lays pieces of `data` end to end, with the offsets that Arrow wants; a size of -1 is a null, and empty."""
-    end = 0
+    end = np.uint64(0)
     for row in range(len(at)):
         out_offsets[row] = end
         if size[row] > 0:
-            out[end : end + size[row]] = data[at[row] : at[row] + size[row]]
-            end += size[row]
+            # a signed index may count from the end, and asking that of every byte costs four times the copy
+            start = np.uint64(at[row])
+            length = np.uint64(size[row])
+            for byte in range(length):
+                out[end + byte] = data[start + byte]
+            end += length
     out_offsets[len(at)] = end
