@@ -3,7 +3,6 @@
 Among the soaks, because its jars (20 MB) come from Maven.
 """
 
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 from confluent_kafka import Producer
 
 from apache_kafka import Unobtainable, jars_of
-from odradek.base.java import find_java
+from java_program import java
 from odradek.legacy.consumer import ZooKeeperConsumer
 from odradek.legacy.leader_reader import SMALLEST
 from odradek.legacy.member import MemberSettings
@@ -38,25 +37,10 @@ def kafkas_consumer(jars: Path, directory: Path, zookeeper: str, topic: str, gro
     """It runs while this is entered; the file is where it writes the values that it reads."""
     settings = directory / "consumer.properties"
     settings.write_text(f"group.id={group}\nauto.offset.reset=smallest\nauto.commit.interval.ms=1000\n")
-    log4j = directory / "log4j.properties"
-    log4j.write_text(
-        "log4j.rootLogger=WARN, out\nlog4j.appender.out=org.apache.log4j.ConsoleAppender\n"
-        "log4j.appender.out.target=System.err\nlog4j.appender.out.layout=org.apache.log4j.SimpleLayout\n"
-    )
-    arguments = ["--zookeeper", zookeeper, "--topic", topic, "--consumer.config", str(settings)]
-    options = ["-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", f"-Dlog4j.configuration=file:{log4j}"]
-    command = [str(find_java()), *options, "-cp", f"{jars}/*", "kafka.tools.ConsoleConsumer", *arguments]
-    output = directory / "values"
-    with output.open("wb") as values, (directory / "errors").open("wb") as errors:
-        process = subprocess.Popen(command, stdout=values, stderr=errors)
-        try:
-            yield output
-        finally:
-            process.terminate()
-            try:
-                process.wait(PATIENCE_S)
-            finally:
-                process.kill()
+    arguments = ["--zookeeper", zookeeper, "--topic", topic, "--consumer.config", settings]
+    values = directory / "values"
+    with java(f"{jars}/*", values, "kafka.tools.ConsoleConsumer", *arguments):
+        yield values
 
 
 def test_both_kinds_share_a_group(

@@ -7,7 +7,6 @@ import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec  # type: ignore[attr-defined]
 
 from apache_kafka import Unobtainable, jars_of
-from odradek.base.java import find_java
+from java_program import java
 from waiting import eventually
 
 from .own_cluster import OwnCluster, running_cluster
@@ -41,28 +40,6 @@ def jars() -> Path:
 def cluster(tmp_path: Path, zookeeper: str) -> Iterator[OwnCluster]:
     with running_cluster(tmp_path / "three", zookeeper, group_initial_rebalance_delay_ms="0") as cluster:
         yield cluster
-
-
-@contextmanager
-def java(class_path: str, printed: Path, *arguments: object) -> Iterator[subprocess.Popen[bytes]]:
-    """A JVM that runs while this is entered, and prints to that file."""
-    log4j = printed.with_suffix(".log4j")
-    log4j.write_text(
-        "log4j.rootLogger=WARN, out\nlog4j.appender.out=org.apache.log4j.ConsoleAppender\n"
-        "log4j.appender.out.target=System.err\nlog4j.appender.out.layout=org.apache.log4j.SimpleLayout\n"
-    )
-    options = ["-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", f"-Dlog4j.configuration=file:{log4j}"]
-    command = [str(find_java()), *options, "-cp", class_path, *map(str, arguments)]
-    with printed.open("wb") as output, printed.with_suffix(".errors").open("wb") as errors:
-        process = subprocess.Popen(command, stdout=output, stderr=errors)
-        try:
-            yield process
-        finally:
-            process.terminate()
-            try:
-                process.wait(PATIENCE_S)
-            finally:
-                process.kill()
 
 
 def last_line(file: Path) -> str:

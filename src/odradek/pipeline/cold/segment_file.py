@@ -19,6 +19,7 @@ from odradek.protocol.record_batch import (
 )
 
 _DIGEST_BYTES: Final = 16
+_RESIDENT_BYTES: Final = 8 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,13 @@ def stored_batches(path: Path) -> Iterator[StoredBatch]:
     with path.open("rb") as file:
         # closed by whoever drops the last view of it
         mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    yield from _walk(memoryview(mapped))
+    kept_from = 0
+    for batch in _walk(memoryview(mapped)):
+        yield batch
+        if batch.position - kept_from >= _RESIDENT_BYTES:
+            # what was read stays in the kernel's cache, and isn't this process's memory any more
+            mapped.madvise(mmap.MADV_DONTNEED, 0, batch.position)
+            kept_from = batch.position
 
 
 def _walk(whole: memoryview) -> Iterator[StoredBatch]:

@@ -1,0 +1,36 @@
+"""A Java program of others that runs beside a test, and prints to files."""
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from odradek.base.java import find_java
+
+_STOP_S_MAX: Final = 120
+_OPTIONS: Final = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+_LOG4J: Final = """\
+log4j.rootLogger=WARN, out
+log4j.appender.out=org.apache.log4j.ConsoleAppender
+log4j.appender.out.target=System.err
+log4j.appender.out.layout=org.apache.log4j.SimpleLayout
+"""
+
+
+@contextmanager
+def java(class_path: str, printed: Path, *arguments: object) -> Iterator[subprocess.Popen[bytes]]:
+    """A JVM that runs while this is entered, and prints to that file; complaints go to one beside it."""
+    log4j = printed.with_suffix(".log4j")
+    log4j.write_text(_LOG4J)
+    command = [str(find_java()), *_OPTIONS, f"-Dlog4j.configuration=file:{log4j}", "-cp", class_path]
+    with printed.open("wb") as output, printed.with_suffix(".errors").open("wb") as errors:
+        process = subprocess.Popen([*command, *map(str, arguments)], stdout=output, stderr=errors)
+        try:
+            yield process
+        finally:
+            process.terminate()
+            try:
+                process.wait(_STOP_S_MAX)
+            finally:
+                process.kill()
