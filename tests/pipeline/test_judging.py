@@ -9,7 +9,7 @@ from typing import Any
 
 import fastavro
 import pytest
-from google.protobuf import descriptor_pb2
+from google.protobuf import descriptor_pb2, timestamp_pb2
 from pyspark.sql import SparkSession
 
 from odradek.base.errors import FatalError
@@ -142,6 +142,40 @@ def test_protobuf_without_a_jar(spark: SparkSession, tmp_path: Path) -> None:
     kept, letters = judge(spark, [order, b"\x0a\x7fa"], decoding, None)
     assert (kept[0]["id"], kept[0]["amount"]) == ("a", 2.5)
     assert letters == {1: "not protobuf of the declared schema"}
+
+
+def test_protobuf_of_every_kind(spark: SparkSession, tmp_path: Path) -> None:
+    """Whole numbers of 64 bits stay numbers, zero is not null, messages nest, times are times."""
+    file = descriptor_pb2.FileDescriptorProto(name="o.proto", package="shop", syntax="proto3")
+    file.dependency.append("google/protobuf/timestamp.proto")
+    kind = descriptor_pb2.FieldDescriptorProto
+    file.enum_type.add(name="Colour").value.add(name="RED", number=0)
+    line = file.message_type.add(name="Line")
+    line.field.add(name="sku", number=1, type=kind.TYPE_STRING, label=kind.LABEL_OPTIONAL)
+    order = file.message_type.add(name="Order")
+    for number, (name, type_, type_name) in enumerate(
+        [
+            ("id", kind.TYPE_INT64, ""),
+            ("zero", kind.TYPE_INT32, ""),
+            ("colour", kind.TYPE_ENUM, ".shop.Colour"),
+            ("at", kind.TYPE_MESSAGE, ".google.protobuf.Timestamp"),
+            ("photo", kind.TYPE_BYTES, ""),
+        ],
+        1,
+    ):
+        order.field.add(name=name, number=number, type=type_, type_name=type_name, label=kind.LABEL_OPTIONAL)
+    order.field.add(name="lines", number=6, type=kind.TYPE_MESSAGE, type_name=".shop.Line", label=kind.LABEL_REPEATED)
+    time_file = descriptor_pb2.FileDescriptorProto.FromString(timestamp_pb2.DESCRIPTOR.serialized_pb)
+    (tmp_path / "o.desc").write_bytes(descriptor_pb2.FileDescriptorSet(file=[time_file, file]).SerializeToString())
+    schema = "id BIGINT, zero INT, colour STRING, at TIMESTAMP, photo BINARY, lines ARRAY<STRUCT<sku: STRING>>"
+    decoding = Decoding(Encoding.PROTOBUF, schema, tmp_path / "o.desc", "shop.Order")
+    at = b"\x22\x06\x08\x80\xc8\xd9\xca\x06"  # field 4: a message whose field 1 is 1767225600
+    value = b"\x08\xff\xff\xff\xff\xff\xff\xff\x7f" + at + b"\x2a\x02\xff\x00" + b"\x32\x03\x0a\x01s"
+    kept, letters = judge(spark, [value], decoding, None)
+    assert letters == {}
+    row = kept[0]
+    assert (row["id"], row["zero"], row["colour"]) == (2**56 - 1, 0, "RED")
+    assert (row["at"], bytes(row["photo"]), row["lines"][0]["sku"]) == (datetime(2026, 1, 1), b"\xff\x00", "s")
 
 
 def test_a_package_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,9 @@ th, td { padding: .2rem .6rem; border-bottom: 1px solid #d0d7de; text-align: rig
 th.word, td.word { text-align: left } th { vertical-align: bottom; white-space: normal }
 .scroll { overflow-x: auto } .plots { display: flex; flex-wrap: wrap; gap: 1rem } figure { margin: 0 }
 .told { width: 340px } .told p { margin: .2rem 0; font-size: 14px }
+.verdict { font-size: 19px; font-weight: 600; color: #15803d } .verdict.bad { color: #dc2626 }
 figcaption { font-weight: 600; font-size: 13px } svg text { font: 11px system-ui, sans-serif; fill: #57606a }
+figure .key { margin: .1rem 0; font-size: 13px }
 .key span { display: inline-block; margin-right: 1.2rem } .key i { display: inline-block; width: .9em; height: .9em }
 @media (prefers-color-scheme: dark) {
  body { background: #0d1117; color: #e6edf3 } th, td { border-color: #30363d } svg text { fill: #9198a1 }
@@ -32,6 +34,10 @@ def heading(text: str, level: int = 2) -> str:
 
 def paragraph(text: str) -> str:
     return f"<p>{escape(text)}</p>"
+
+
+def verdict_line(text: str, *, is_good: bool) -> str:
+    return f'<p class="verdict{"" if is_good else " bad"}">{escape(text)}</p>'
 
 
 def html_table(head: Sequence[str], rows: Sequence[Sequence[str]], words: int) -> str:
@@ -122,7 +128,7 @@ def time_plot(
             f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"><title>{escape(name)}</title>'
             "</polyline>"
         )
-    return _figure(title, width, _HEIGHT, parts)
+    return _figure(title, width, _HEIGHT, parts, colour_key(list(lines), colours) if len(lines) > 1 else "")
 
 
 def strips(
@@ -153,9 +159,9 @@ def strips(
     return _figure(title, width, bottom + 18, parts)
 
 
-def _figure(title: str, width: int, height: int, parts: Sequence[str]) -> str:
+def _figure(title: str, width: int, height: int, parts: Sequence[str], key: str = "") -> str:
     drawing = f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">{"".join(parts)}</svg>'
-    return f"<figure><figcaption>{escape(title)}</figcaption>{drawing}</figure>"
+    return f"<figure><figcaption>{escape(title)}</figcaption>{key}{drawing}</figure>"
 
 
 def _axis(y: float, label: str, width: int = _WIDTH) -> str:

@@ -3,7 +3,18 @@
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from odradek.base.html_page import COLOURS, colour_key, heading, html_table, page, paragraph, plots, strips, time_plot
+from odradek.base.html_page import (
+    COLOURS,
+    colour_key,
+    heading,
+    html_table,
+    page,
+    paragraph,
+    plots,
+    strips,
+    time_plot,
+    verdict_line,
+)
 
 if TYPE_CHECKING:
     from odradek.demo.story import Telling
@@ -19,12 +30,15 @@ def html_report(telling: "Telling") -> str:
         "Odradek: the demo",
         [
             heading("A shop, a pipeline, and a broker that died", 1),
+            verdict_line(verdict, is_good=proof.ok),
             paragraph(
                 f"Three brokers acknowledged {sent.total:,} records: {sent.good:,} orders, {sent.twice:,} of them "
-                f"sent twice on purpose, and {sent.bad:,} that are no orders. {verdict}"
+                f"sent twice on purpose, and {sent.bad:,} that are no orders. This is what the pipeline made of them, "
+                "counted by readers other than Spark:"
             ),
             html_table(("what", "expected", "found", "lost", "twice", "wrong"), checks, 1),
             heading("What happened"),
+            html_table(("second", "what"), [[f"{at:.0f}", text] for at, text in telling.marks], 2),
             _brokers(telling),
             plots(_over_time(telling)),
             heading("Revenue by category, in windows of ten seconds"),
@@ -77,4 +91,4 @@ def _revenue(telling: "Telling") -> str:
     orders = {category: sum(n for (c, _), (n, _) in windows.items() if c == category) for category in categories}
     rows = [[category, f"{orders[category]:,}", f"{sums[category]:,.2f}"] for category in categories]
     drawing = time_plot("revenue of each window, by its start", lines, COLOURS, (), width=720)
-    return colour_key(categories) + plots([drawing]) + html_table(("category", "orders", "revenue"), rows, 1)
+    return plots([drawing]) + html_table(("category", "orders", "revenue"), rows, 1)

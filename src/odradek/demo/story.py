@@ -3,9 +3,11 @@
 import select
 import sys
 import tempfile
+import termios
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -21,6 +23,7 @@ from odradek.demo.stage import BROKERS, DEAD_LETTERS, REVENUE, Stage
 from odradek.demo.traffic import Traffic
 from odradek.demo.view import DemoView
 from odradek.pipeline.sample_orders import Sent
+from odradek.pipeline.status import RUNNING
 
 _LOOK_SECONDS = 0.5
 _PATIENCE_S = 300.0
@@ -42,7 +45,7 @@ class Telling:
     """What the report is made of."""
 
     plan: Plan
-    samples: list[Sample]
+    samples: list[Sample]  # from the moment when the shop opens, which is second 0
     marks: list[tuple[float, str]]
     sent: Sent
     proof: Proof
@@ -77,6 +80,8 @@ class _Show:
     view: DemoView
     observer: Observer
     marks: list[tuple[float, str]] = field(default_factory=list)
+    opened_s: float = 0.0
+    _pipeline_runs: bool = False
 
     def mark(self, text: str) -> None:
         at_s = time.monotonic() - self.observer.began
@@ -88,7 +93,10 @@ class _Show:
         self.mark(f"ZooKeeper and {BROKERS} brokers serve at {self.stage.bootstrap}")
         self.stage.start_pipeline()
         traffic = Traffic(self.stage.bootstrap, self.plan.rate)
+        self._until(lambda _: self._pipeline_runs, traffic, "Spark")
+        self.opened_s = time.monotonic() - self.observer.began
         traffic.start()
+        self.mark(f"the shop opens: {self.plan.rate} orders a second")
         self._until(lambda sample: sample.processed > 0, traffic, "the first batch")
         self.mark("the pipeline runs: the first batch is in the table")
         self._sell(traffic)
@@ -133,6 +141,7 @@ class _Show:
     def _look(self, traffic: Traffic, hint: str) -> Sample:
         time.sleep(_LOOK_SECONDS)
         status = self.stage.status()
+        self._pipeline_runs = status is not None and status["state"] == RUNNING
         sample = self.observer.look(traffic.sent.total, status)
         self.view.show(sample, status, hint)
         return sample
@@ -146,16 +155,23 @@ def tell(plan: Plan) -> bool:
         with stopped_at_the_end(stage.cluster):
             observer = Observer(stage)
             try:
-                with DemoView(_view_console()) as view:
+                with _without_echo(plan.asks), DemoView(_view_console()) as view:
                     show = _Show(plan, stage, view, observer)
                     sent = show.play()
                 proof = prove(sent, stage.project / "data" / "orders", stage.bootstrap, DEAD_LETTERS, REVENUE)
             finally:
                 observer.close()
                 stage.stop_pipeline()
-    plan.report.write_text(html_report(Telling(plan, observer.samples, show.marks, sent, proof)))
+    plan.report.write_text(html_report(_telling(show, sent, proof)))
     _show_verdict(console, sent, proof, plan)
     return proof.ok
+
+
+def _telling(show: _Show, sent: Sent, proof: Proof) -> Telling:
+    opened_s = show.opened_s
+    samples = [replace(s, at_s=s.at_s - opened_s) for s in show.observer.samples if s.at_s >= opened_s]
+    marks = [(at_s - opened_s, text) for at_s, text in show.marks if at_s >= opened_s]
+    return Telling(show.plan, samples, marks, sent, proof)
 
 
 def _view_console() -> Console:
@@ -183,6 +199,21 @@ def _show_verdict(console: Console, sent: Sent, proof: Proof, plan: Plan) -> Non
         "less shop/README.md",
     ):
         console.print(f"  {command}", style="cyan")
+
+
+@contextmanager
+def _without_echo(is_terminal: bool) -> Iterator[None]:
+    """What is typed would move the cursor, and the picture with it."""
+    if not is_terminal:
+        yield
+        return
+    before = termios.tcgetattr(sys.stdin)
+    silent = [*before[:3], before[3] & ~termios.ECHO, *before[4:]]
+    termios.tcsetattr(sys.stdin, termios.TCSADRAIN, silent)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
 
 
 def _enter_was_pressed() -> bool:

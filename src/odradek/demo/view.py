@@ -35,8 +35,11 @@ class DemoView:
     def show(self, sample: Sample, status: Mapping[str, Any] | None, hint: str) -> None:
         if self._live:
             parts: list[RenderableType] = [_brokers(sample), _shop(sample), Text("")]
-            parts += [QueriesTable(status["queries"])] if status else [Text("Spark starts …", style="yellow")]
-            self._live.update(Group(*parts, _revenue(sample.revenue), Text(hint, style="bold cyan")), refresh=True)
+            if status and any(query["batch"] >= 0 for query in status["queries"]):
+                parts += [QueriesTable(status["queries"]), _revenue(sample.revenue)]
+            else:
+                parts.append(Text("Spark starts, and makes its first batch …", style="yellow"))
+            self._live.update(Group(*parts, Text(hint, style="bold cyan")), refresh=True)
 
 
 def _brokers(sample: Sample) -> Text:

@@ -4,6 +4,7 @@ JSON and CSV are Spark's own. Avro and Protobuf come without a jar: a Python wor
 protobuf into JSON, which then takes the way of JSON; without the package they are refused by name.
 """
 
+import base64
 import io
 import json
 from collections.abc import Callable
@@ -120,12 +121,37 @@ def _avro_reader(schema: bytes) -> Callable[[bytes], str]:
 @cache
 def _protobuf_reader(descriptors: bytes, name: str) -> Callable[[bytes], str]:
     message = _message_class(descriptors, name)
-    from google.protobuf.json_format import MessageToJson
 
     def read(value: bytes) -> str:
-        return str(MessageToJson(message.FromString(value), preserving_proto_field_name=True, indent=None))
+        return json.dumps(_plain_message(message.FromString(value)), default=_json_value)
 
     return read
+
+
+def _plain_message(message: Any) -> Any:
+    """Numbers as numbers, which Protobuf's own JSON hasn't (its int64 are texts); what has no presence is there."""
+    if message.DESCRIPTOR.file.package == "google.protobuf":  # times, durations, wrappers: as Protobuf writes them
+        from google.protobuf.json_format import MessageToDict
+
+        return MessageToDict(message)
+    return {
+        field.name: _plain_value(getattr(message, field.name), field)
+        for field in message.DESCRIPTOR.fields
+        if not field.has_presence or message.HasField(field.name)
+    }
+
+
+def _plain_value(value: Any, field: Any) -> Any:
+    if hasattr(value, "items"):
+        of_values = field.message_type.fields_by_name["value"]
+        return {str(key): _plain_value(value[key], of_values) for key in value}
+    if hasattr(value, "append") or hasattr(value, "add"):
+        return [_plain_value(item, field) for item in value]
+    if hasattr(value, "DESCRIPTOR"):
+        return _plain_message(value)
+    if field.enum_type is not None and value in field.enum_type.values_by_number:
+        return field.enum_type.values_by_number[value].name
+    return value
 
 
 def _message_class(descriptors: bytes, name: str) -> Any:
@@ -149,7 +175,7 @@ def check_schema_file(decoding: Decoding, path: Path) -> None:
 
 
 def _json_value(value: Any) -> str:
-    """What JSON has no word for: times, decimals, bytes."""
+    """What JSON has no word for: times, decimals, bytes (which Spark's BINARY takes as base64)."""
     if isinstance(value, bytes):
-        return value.decode("latin-1")
+        return base64.b64encode(value).decode()
     return value.isoformat() if hasattr(value, "isoformat") else str(value)

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 
-from odradek.base.html_page import heading, html_table, page, paragraph
+from odradek.base.html_page import heading, html_table, page, paragraph, verdict_line
 from odradek.pipeline.audit.findings import AuditReport
 
 
@@ -18,7 +18,11 @@ def as_json(report: AuditReport) -> dict[str, object]:
 
 
 def as_html(report: AuditReport) -> str:
-    sections = [heading("Audit", 1), paragraph(verdict(report)), paragraph("Read: " + ", ".join(report.directories))]
+    sections = [
+        heading("Audit", 1),
+        verdict_line(verdict(report), is_good=not report.findings),
+        paragraph("Read: " + ", ".join(report.directories)),
+    ]
     if report.findings:
         rows = [
             [f"{f.topic}-{f.partition}", f.kind, f.detail, str(f.offset), ", ".join(map(str, f.brokers))]
