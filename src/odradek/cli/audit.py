@@ -50,10 +50,11 @@ def audit(
     Checks checksums, offsets, producers' sequences, and that replicas hold the same bytes. Reads files only, so brokers
     may run or not; the directories of all replicas are needed to compare them.
     """
-    missing = [path for path in directories if master.startswith("local") and not Path(path).exists()]
-    if missing:  # said at once, not after the start of Spark
-        raise FatalError(f"{missing[0]} does not exist; give log directories, or the directory of `odradek up`")
-    report = _run(directories, frozenset(topic or ()), master)
+    topics = frozenset(topic or ())
+    if master.startswith("local"):  # what isn't there is told at once, not after the start of Spark
+        _existing(directories, topics)
+    note("Spark starts, and reads the files …")
+    report = _run(directories, topics, master)
     from odradek.pipeline.audit.report import as_html, as_json, verdict
 
     if html is not None:
@@ -70,6 +71,16 @@ def audit(
     if len(report.findings) < report.findings_in_all:
         warn(f"only the first {len(report.findings)} findings are listed")
     raise FatalError(verdict(report))
+
+
+def _existing(directories: list[str], topics: frozenset[str]) -> None:
+    from odradek.pipeline.cold.log_directories import existing_replicas
+    from odradek.pipeline.source.errors import OptionError
+
+    try:
+        existing_replicas(directories, topics)
+    except OptionError as error:
+        raise FatalError(f"{error}; give log directories, or the directory of `odradek up`") from None
 
 
 def _run(directories: list[str], topics: frozenset[str], master: str) -> "AuditReport":

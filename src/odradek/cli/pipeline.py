@@ -9,15 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, TextIO
 
-from rich.console import Console
-
 from odradek.base.errors import FatalError
 from odradek.cli.grammar.declaration import Argument, Option
 from odradek.cli.grammar.noun import Noun
 from odradek.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption, Format, FormatOption, note, print_json, print_rows
+from odradek.cli.terminal import data_console, note_console
 from odradek.cli.usage import WrongUsage
 from odradek.pipeline.declaration import read_pipeline
-from odradek.pipeline.live_view import LiveView
+from odradek.pipeline.live_view import LiveView, short_target, status_panel
 from odradek.pipeline.queries import plan
 from odradek.pipeline.replay import parse_moment, parse_offset
 from odradek.pipeline.replay import replay as prepare
@@ -29,19 +28,7 @@ from odradek.pipeline.status import find_statuses, is_live, process_start, read_
 app = Noun("Data pipelines on Spark: from topics to tables and back.")
 
 _STOP_SECONDS_MAX = 60.0
-_STATUS_COLUMNS = (
-    "pipeline",
-    "state",
-    "query",
-    "to",
-    "promise",
-    "batch",
-    "rows_in",
-    "rows_per_second",
-    "late",
-    "lag",
-    "group",
-)
+_STATUS_COLUMNS = ("group", "state", "target", "batch", "input_rows_total", "late_rows_total", "lag")
 
 ProjectArgument = Annotated[Path, Argument(metavar="PROJECT", help="The directory with pipeline.toml.")]
 MasterOption = Annotated[str, Option("--master", help="Spark's master: local[N], spark://…, yarn, k8s://…")]
@@ -82,7 +69,7 @@ def run_command(
         note(f"{query.name} → {query.target}, {query.delivery}")
     pipeline.state_directory.mkdir(parents=True, exist_ok=True)
     with _spark_output_in(pipeline.state_directory / "spark.log") as terminal:
-        console = Console(file=terminal, highlight=False)
+        console = note_console(terminal)
         options = RunOptions(SparkTarget(master, remote), once, metrics_port)
         with LiveView(console) as view:
             run(pipeline, options, view.show, lambda text: console.print(text))
@@ -95,15 +82,20 @@ def validate_command(
     """Check the declaration, the schemas, the SQL and the functions, without reading a record."""
     pipeline = read_pipeline(project)
     pipeline.state_directory.mkdir(parents=True, exist_ok=True)
+    note("Spark starts, and plans the queries …")
     with _spark_output_in(pipeline.state_directory / "spark.log"):
-        queries = validate(pipeline, SparkTarget(master, remote))
-        shown = [(query.name, ", ".join(f"{n} {t}" for n, t in query.frame.dtypes)) for query in queries]
-    plans = {query.name: query for query in plan(pipeline)}
+        columns = validate(pipeline, SparkTarget(master, remote))
     rows = [
-        {"query": name, "to": plans[name].target, "promise": plans[name].delivery, "columns": columns}
-        for name, columns in shown
+        {
+            "sink": query.name,
+            "to": short_target(query.target),
+            "promise": query.delivery,
+            "columns": ", ".join(f"{name} {kind}" for name, kind in columns[query.name]),
+        }
+        for query in plan(pipeline)
+        if query.name in columns
     ]
-    print_rows(rows, ("query", "to", "promise", "columns"), Format.TABLE)
+    print_rows(rows, ("sink", "to", "promise", "columns"), Format.TABLE)
     note(f"pipeline {pipeline.name} is fine")
 
 
@@ -119,25 +111,13 @@ def status(
     if output is Format.JSON:
         print_json(found)
         return
-    rows = [
-        {
-            "pipeline": document["pipeline"],
-            "state": document["state"],
-            "query": query["name"],
-            "to": query["target"],
-            "promise": query["delivery"],
-            "batch": query["batch"],
-            "rows_in": query["input_rows_total"],
-            "rows_per_second": query["processed_rows_per_second"],
-            "late": query["late_rows_total"],
-            "lag": query["lag"],
-            "group": query["group"],
-        }
-        for document in found
-        for query in document["queries"]
-    ]
-    print_rows(rows, _STATUS_COLUMNS, output, empty=f"no pipeline has run in {directory.absolute()} or below")
+    if output is Format.CSV:
+        print_rows([{"state": d["state"], **query} for d in found for query in d["queries"]], _STATUS_COLUMNS, output)
+        return
+    if not found:
+        note(f"no pipeline has run in {directory.absolute()} or below")
     for document in found:
+        data_console().print(status_panel(document))
         if document["reason"]:
             note(f"{document['pipeline']}: {document['reason']}")
 
@@ -180,7 +160,7 @@ def replay(
     pipeline = read_pipeline(project)
     running = read_status(pipeline.directory)
     if running is not None and is_live(running):
-        raise FatalError(f"pipeline {pipeline.name} runs; stop it first with: odradek pipeline stop {project}")
+        raise FatalError(f"pipeline {pipeline.name} runs; stop it first with: {_command('stop', project)}")
     done = prepare(pipeline, from_offset=from_offset, from_time=from_time)
     rows = [
         {"topic": topic, "partition": int(partition), "from_offset": offset}
@@ -194,7 +174,11 @@ def replay(
     for name in done.kept_lake_tables:
         note(f"{name} keeps its rows: take back yourself what would be there twice")
     note("topics keep what was written, and get it again; windows and deduplication begin with empty state")
-    note(f"generation {done.generation} begins with the next: odradek pipeline run {project}")
+    note(f"generation {done.generation} begins with the next: {_command('run', project)}")
+
+
+def _command(verb: str, project: Path) -> str:
+    return f"odradek pipeline {verb}" + ("" if project == Path() else f" {project}")
 
 
 @contextmanager

@@ -6,7 +6,7 @@ Loading rich takes as long as asking a cluster, so `output` comes here only wher
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TextIO
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -23,13 +23,10 @@ def data_console() -> Console:
     return Console(file=sys.stdout, width=None if sys.stdout.isatty() else _WIDTH_WITHOUT_TERMINAL, highlight=False)
 
 
-def note_console() -> Console:
-    return Console(
-        file=sys.stderr,
-        width=None if sys.stderr.isatty() else _WIDTH_WITHOUT_TERMINAL,
-        highlight=False,
-        markup=False,
-    )
+def note_console(file: TextIO | None = None) -> Console:
+    """Standard error, or what stands for it; nothing in what is told is markup."""
+    file = file or sys.stderr
+    return Console(file=file, width=None if file.isatty() else _WIDTH_WITHOUT_TERMINAL, highlight=False, markup=False)
 
 
 def print_folded(headings: Sequence[str], numeric: Sequence[bool], rows: Sequence[Sequence[str]], title: str) -> None:

@@ -155,7 +155,7 @@ def tell(plan: Plan) -> bool:
         with stopped_at_the_end(stage.cluster):
             observer = Observer(stage)
             try:
-                with _without_echo(plan.asks), DemoView(_view_console()) as view:
+                with _without_echo(plan.asks), DemoView(note_console()) as view:
                     show = _Show(plan, stage, view, observer)
                     sent = show.play()
                 proof = prove(sent, stage.project / "data" / "orders", stage.bootstrap, DEAD_LETTERS, REVENUE)
@@ -172,10 +172,6 @@ def _telling(show: _Show, sent: Sent, proof: Proof) -> Telling:
     samples = [replace(s, at_s=s.at_s - opened_s) for s in show.observer.samples if s.at_s >= opened_s]
     marks = [(at_s - opened_s, text) for at_s, text in show.marks if at_s >= opened_s]
     return Telling(show.plan, samples, marks, sent, proof)
-
-
-def _view_console() -> Console:
-    return note_console() if not sys.stderr.isatty() else Console(file=sys.stderr, highlight=False)
 
 
 def _show_verdict(console: Console, sent: Sent, proof: Proof, plan: Plan) -> None:

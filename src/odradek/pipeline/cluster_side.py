@@ -37,8 +37,8 @@ def prepare_topics(pipeline: Pipeline) -> tuple[str, list[str]]:
         present = client.topics([*pipeline.input_topics, *pipeline.output_topics])
         if absent := [topic for topic in pipeline.input_topics if topic not in present]:
             raise FatalError(
-                f"topic {', '.join(absent)} is to be read and does not exist: odradek topics create {absent[0]} "
-                f"--bootstrap-server {pipeline.bootstrap}"
+                f"there is no topic {', '.join(absent)} to read; make it with: odradek topics create {absent[0]} "
+                f"-b {pipeline.bootstrap}"
             )
         created = [topic for topic in pipeline.output_topics if topic not in present]
         for topic in created:

@@ -52,7 +52,7 @@ class LiveView:
 
 def status_panel(status: Mapping[str, Any]) -> Group:
     state = Text(status["state"], style=_STATE_COLOURS.get(status["state"], ""))
-    head = Text.assemble((status["pipeline"], "bold"), "  ", state, f"  on {status['spark']}")
+    head = Text.assemble((status["pipeline"], "bold"), "  ", state, f"  on {status['spark']}  {status['project']}")
     return Group(head, QueriesTable(status["queries"]))
 
 
@@ -85,7 +85,7 @@ class QueriesTable:
 def _cells(query: Mapping[str, Any]) -> dict[str, str]:
     return {
         "query": query["name"],
-        "to": _short(query["target"]),
+        "to": short_target(query["target"]),
         "promise": query["delivery"],
         "batch": str(query["batch"]) if query["batch"] >= 0 else "…",
         "rows in": f"{query['input_rows_total']:,}",
@@ -102,7 +102,7 @@ def _failure(query: Mapping[str, Any]) -> str:
     return f"{query['name']} failed, and starts again: {query['error']}"
 
 
-def _short(target: str) -> str:
+def short_target(target: str) -> str:
     """A path by its last name: the table is what counts, not where the project lives."""
     return target if "/" not in target else f"{target.partition('/')[0]}{target.rpartition('/')[2]}"
 

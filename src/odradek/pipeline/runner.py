@@ -58,13 +58,15 @@ class RunOptions:
     metrics_port: int | None = None
 
 
-def validate(pipeline: Pipeline, target: SparkTarget) -> list[Query]:
-    """Plans every query as a run would, and starts none. FatalError says what is wrong."""
+def validate(pipeline: Pipeline, target: SparkTarget) -> dict[str, list[tuple[str, str]]]:
+    """Plans every query as a run would, and starts none: the columns of each sink. FatalError says what is wrong."""
     _check_formats(pipeline)
     spark = start_session(pipeline.name, target, pipeline.spark, pipeline.state_directory)
     try:
         with in_one_sentence():
-            return _planned(pipeline, spark, Checkpoint(pipeline.checkpoint), 1, {})
+            views = Views(spark, pipeline)
+            _planned(pipeline, spark, views, Checkpoint(pipeline.checkpoint), 1)
+            return {name: views.frames[sink.view].dtypes for name, sink in pipeline.sinks.items()}
     finally:
         spark.stop()
 
@@ -135,7 +137,8 @@ class Run:
         try:
             spark.streams.addListener(listener)
             generation = self._identity.generation
-            queries = _planned(pipeline, spark, self._checkpoint, generation, self._identity.starting)
+            views = Views(spark, pipeline, self._identity.starting)
+            queries = _planned(pipeline, spark, views, self._checkpoint, generation)
             for query in queries:
                 self._board.resume(query.name, committed_offsets(self._checkpoint.query(generation, query.name)))
             trigger = None if self._options.once else pipeline.trigger
@@ -175,12 +178,12 @@ class Run:
 
 
 def _planned(
-    pipeline: Pipeline, spark: "SparkSession", checkpoint: Checkpoint, generation: int, starting: Any
+    pipeline: Pipeline, spark: "SparkSession", views: Views, checkpoint: Checkpoint, generation: int
 ) -> list[Query]:
     for sink in pipeline.sinks.values():
         if isinstance(sink, TableSink) and sink.format is not TableFormat.PARQUET:
             check_format(spark, sink.format)
-    return build(pipeline, Views(spark, pipeline, starting), checkpoint, generation)
+    return build(pipeline, views, checkpoint, generation)
 
 
 def _check_formats(pipeline: Pipeline) -> None:

@@ -29,6 +29,10 @@ class Views:
         self._starting = starting or {}
         self._frames: dict[str, DataFrame] = {}
 
+    @property
+    def frames(self) -> "Mapping[str, DataFrame]":
+        return self._frames
+
     def build(self) -> "Mapping[str, DataFrame]":
         for source in self._pipeline.sources.values():
             self._keep(source.name, self._source(source))

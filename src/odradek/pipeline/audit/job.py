@@ -14,8 +14,7 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as f
 
 from odradek.pipeline.audit.findings import AuditReport, Finding, Kind, TopicCount
-from odradek.pipeline.cold.log_directories import ReplicaDirectory, log_directories, replicas
-from odradek.pipeline.source.errors import OptionError
+from odradek.pipeline.cold.log_directories import ReplicaDirectory, existing_replicas, log_directories
 
 LISTED_FINDINGS: Final = 1000
 _REPLICA: Final = ("topic", "partition", "broker")
@@ -29,9 +28,7 @@ _SEQUENCES: Final = 2**31
 
 
 def audit(spark: SparkSession, paths: Sequence[str], topics: frozenset[str] = frozenset()) -> AuditReport:
-    found = replicas(paths, topics)
-    if not found:
-        raise OptionError(f"there is no partition of {', '.join(sorted(topics)) or 'any topic'} in {', '.join(paths)}")
+    found = existing_replicas(paths, topics)
     files = spark.read.format("odradek-log").option("path", ",".join(paths)).option("topics", ",".join(sorted(topics)))
     known = spark.createDataFrame(_replica_rows(found), _REPLICA_SCHEMA)
     # options stay with a reader, so records are asked for before batches

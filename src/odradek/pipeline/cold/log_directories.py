@@ -4,7 +4,7 @@ Read-only, and made for directories that a running broker writes to, that a dead
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -43,6 +43,15 @@ def replicas(paths: Iterable[str], topics: frozenset[str] = frozenset()) -> list
         for replica in _replicas_of(directory)
         if not topics or replica.partition.topic in topics
     ]
+
+
+def existing_replicas(paths: Sequence[str], topics: frozenset[str]) -> list[ReplicaDirectory]:
+    """Those, and at least one. OptionError if it's nothing, or if a topic isn't there at all."""
+    found = replicas(paths, topics)
+    absent = topics - {replica.partition.topic for replica in found}
+    if absent or not found:
+        raise OptionError(f"there is no partition of {', '.join(sorted(absent)) or 'any topic'} in {', '.join(paths)}")
+    return found
 
 
 def log_directories(paths: Iterable[str]) -> list[Path]:
