@@ -12,9 +12,20 @@ from typing import Annotated, TextIO
 from odradek.base.errors import FatalError
 from odradek.cli.grammar.declaration import Argument, Option
 from odradek.cli.grammar.noun import Noun
-from odradek.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption, Format, FormatOption, note, print_json, print_rows
+from odradek.cli.output import (
+    DEFAULT_BOOTSTRAP,
+    BootstrapOption,
+    Format,
+    FormatOption,
+    note,
+    print_json,
+    print_rows,
+    warn,
+)
 from odradek.cli.terminal import data_console, note_console
 from odradek.cli.usage import WrongUsage
+from odradek.pipeline.checkpoint import make_directory
+from odradek.pipeline.cluster_side import absent_topics
 from odradek.pipeline.declaration import read_pipeline
 from odradek.pipeline.live_view import LiveView, short_target, status_panel
 from odradek.pipeline.queries import plan
@@ -67,7 +78,7 @@ def run_command(
     pipeline = read_pipeline(project)
     for query in plan(pipeline):
         note(f"{query.name} → {query.target}, {query.delivery}")
-    pipeline.state_directory.mkdir(parents=True, exist_ok=True)
+    make_directory(pipeline.state_directory)
     with _spark_output_in(pipeline.state_directory / "spark.log") as terminal:
         console = note_console(terminal)
         options = RunOptions(SparkTarget(master, remote), once, metrics_port)
@@ -81,7 +92,7 @@ def validate_command(
 ) -> None:
     """Check the declaration, the schemas, the SQL and the functions, without reading a record."""
     pipeline = read_pipeline(project)
-    pipeline.state_directory.mkdir(parents=True, exist_ok=True)
+    make_directory(pipeline.state_directory)
     note("Spark starts, and plans the queries …")
     with _spark_output_in(pipeline.state_directory / "spark.log"):
         columns = validate(pipeline, SparkTarget(master, remote))
@@ -97,6 +108,13 @@ def validate_command(
     ]
     print_rows(rows, ("sink", "to", "promise", "columns"), Format.TABLE)
     note(f"pipeline {pipeline.name} is fine")
+    try:
+        absent = absent_topics(pipeline)
+    except FatalError as error:
+        warn(f"whether its topics exist is not known: {error}")
+    else:
+        if absent:
+            warn(f"there is no topic {', '.join(absent)} to read yet")
 
 
 @app.verb(examples=["odradek pipeline status", "odradek pipeline status ~/pipelines --format json"])

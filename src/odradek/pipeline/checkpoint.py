@@ -88,7 +88,7 @@ class Checkpoint:
                 raise FatalError(f"{where} has {name} writing to {before}, and now to {written}: {way_out}")
 
     def _write(self, identity: Identity) -> None:
-        self.directory.mkdir(parents=True, exist_ok=True)
+        make_directory(self.directory)
         write_durably(self.directory / _IDENTITY, asdict(identity))
 
 
@@ -109,6 +109,13 @@ def committed_offsets(checkpoint: Path) -> dict[str, dict[str, int]]:
         for topic, partitions in source.items():
             found.setdefault(topic, {}).update(partitions)
     return found
+
+
+def make_directory(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FatalError(f"the directory {path} can't be made: {error.strerror}") from None
 
 
 def write_durably(path: Path, content: object) -> None:

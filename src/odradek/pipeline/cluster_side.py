@@ -30,6 +30,13 @@ def cluster_of(pipeline: Pipeline) -> Iterator[ClusterClient]:
             ) from None
 
 
+def absent_topics(pipeline: Pipeline) -> list[str]:
+    """Those that are to be read and don't exist."""
+    with cluster_of(pipeline) as client:
+        present = client.topics(pipeline.input_topics)
+        return [topic for topic in pipeline.input_topics if topic not in present]
+
+
 def prepare_topics(pipeline: Pipeline) -> tuple[str, list[str]]:
     """The cluster's id, and the topics that had to be created to write to. FatalError if one to read isn't there."""
     with cluster_of(pipeline) as client:

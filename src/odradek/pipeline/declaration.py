@@ -3,6 +3,7 @@
 No Spark here: schemas, SQL and functions are looked at by `validate`, which plans the queries.
 """
 
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -34,6 +35,8 @@ DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
 _DEFAULT_TRIGGER = "1 second"
 _DEFAULT_RECORDS_PER_BATCH_MAX = 100_000
 _CONSOLE_ROWS = 20
+# As Spark reads intervals, but for months and years, which no trigger or watermark takes.
+_DURATION = re.compile(r"(\d+ *(microsecond|millisecond|second|minute|hour|day|week)s?( +|$))+", re.IGNORECASE)
 
 T = TypeVar("T")
 
@@ -64,7 +67,7 @@ def _pipeline(directory: Path, document: Section) -> Pipeline:
         name=name,
         directory=directory,
         bootstrap=_bootstrap(head),
-        trigger=head.text("trigger", _DEFAULT_TRIGGER),
+        trigger=_duration(head, "trigger", head.text("trigger", _DEFAULT_TRIGGER)),
         records_per_batch_max=head.whole("records_per_batch_max", _DEFAULT_RECORDS_PER_BATCH_MAX),
         dead_letters=_topic(head, head.text("dead_letters", f"{name}.dead-letters")),
         checkpoint=_local_path(head, directory, head.text("checkpoint", ".odradek/checkpoint")),
@@ -89,6 +92,12 @@ def _bootstrap(head: Section) -> str:
     return text
 
 
+def _duration(section: Section, key: str, text: str) -> str:
+    if not _DURATION.fullmatch(text.strip()):
+        raise section.wrong(f"{key} {text!r} is no duration such as '10 seconds' or '1 hour 30 minutes'")
+    return text
+
+
 def _each(document: Section, key: str, read: Callable[[str, Section, Path], T], directory: Path) -> dict[str, T]:
     found: dict[str, T] = {}
     for name, section in document.sections(key).items():
@@ -106,8 +115,9 @@ def _source(name: str, section: Section, directory: Path) -> Source:
     watermark = None
     if section.has("watermark"):
         told = section.section("watermark")
-        watermark = Watermark(told.text("column"), told.text("delay"))
+        watermark = Watermark(told.text("column"), _duration(told, "delay", told.text("delay")))
         told.finish()
+    late_after = section.maybe_text("late_after")
     source = Source(
         name=name,
         topics=topics,
@@ -115,7 +125,7 @@ def _source(name: str, section: Section, directory: Path) -> Source:
         start=section.text("start", "earliest"),
         rules=section.mapping("rules"),
         watermark=watermark,
-        late_after=section.maybe_text("late_after"),
+        late_after=late_after and _duration(section, "late_after", late_after),
         dedupe=section.texts("dedupe"),
         fail_on_data_loss=section.flag("fail_on_data_loss", default=True),
     )

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from odradek.base.errors import FatalError
+from odradek.pipeline.spark_errors import told
 from odradek.pipeline.spec import Decoding, Encoding
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def columns_of(decoding: Decoding) -> "StructType":
     try:
         schema = StructType.fromDDL(decoding.schema)
     except PySparkException as error:
-        raise FatalError(f"schema {decoding.schema!r} is none: {str(error).splitlines()[0]}") from None
+        raise FatalError(f"schema {decoding.schema!r} is none: {told(error)}") from None
     if not isinstance(schema, StructType):
         raise FatalError(f"schema {decoding.schema!r} has no columns: NAME TYPE, NAME TYPE, …")
     return schema

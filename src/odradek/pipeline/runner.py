@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from odradek.base.errors import FatalError
 from odradek.base.metrics_endpoint import MetricsEndpoint
-from odradek.pipeline.checkpoint import Checkpoint, Identity, committed_offsets
+from odradek.pipeline.checkpoint import Checkpoint, Identity, committed_offsets, make_directory
 from odradek.pipeline.cluster_side import EndsWatch, prepare_topics
 from odradek.pipeline.decoding import check_package, check_schema_file
 from odradek.pipeline.lake_output import check_format
@@ -206,7 +206,7 @@ def _identity(pipeline: Pipeline, cluster: str) -> Identity:
 
 @contextmanager
 def _locked(pipeline: Pipeline) -> Iterator[None]:
-    pipeline.state_directory.mkdir(parents=True, exist_ok=True)
+    make_directory(pipeline.state_directory)
     handle = os.open(pipeline.state_directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

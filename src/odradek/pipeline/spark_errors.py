@@ -1,11 +1,14 @@
 """What Spark says when something is wrong, as one sentence for a person."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from odradek.base.errors import FatalError
 
 _SENTENCE_MAX = 600
+_SQLSTATE = re.compile(r" SQLSTATE: \w{5}")
+_CAUSE = re.compile(r"Caused by: [\w.$]+: (.+)")
 _NO_MASTER = "Spark has stopped: its master doesn't answer, or has removed the application"
 
 
@@ -14,15 +17,17 @@ def told(error: BaseException) -> str:
     text = str(error)
     if "stopped SparkContext" in text:
         return _NO_MASTER
-    for end in ("\n== ", "\nJVM stacktrace", "\n=== Streaming Query", "\n\tat "):
+    for end in (";\n", "\n== ", "\nJVM stacktrace", "\n=== Streaming Query", "\n\tat "):
         text = text.split(end)[0]
     if text.startswith("An error occurred while calling"):  # Py4J's own words, before Java's
         text = text.partition("\n: ")[2]
     _, traced, trace = text.rpartition("Traceback (most recent call last):")
     if traced:
         text = "\n".join([line for line in trace.splitlines() if line and not line[0].isspace()][:3])
-    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.strip().startswith("'")]
-    return " ".join(lines)[:_SENTENCE_MAX] or type(error).__name__
+    sentence = " ".join(line.strip() for line in text.splitlines() if line.strip())
+    if sentence.endswith(":"):  # it goes on where it was caused
+        sentence = " ".join([sentence, *_CAUSE.findall(str(error))[-1:]])
+    return _SQLSTATE.sub("", sentence).rstrip("; ")[:_SENTENCE_MAX] or type(error).__name__
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from odradek.base.errors import FatalError
-from odradek.pipeline.checkpoint import batch_offsets, sync_directory, write_durably
+from odradek.pipeline.checkpoint import batch_offsets, make_directory, sync_directory, write_durably
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -80,14 +80,14 @@ def claim_table(table: Path, pipeline: str, sink: str) -> None:
     """Makes it the table of this sink; FatalError if it is another's, or a directory with something else in it."""
     owner = {"pipeline": pipeline, "sink": sink}
     manifest = table / MANIFEST
+    make_directory(table)
     if manifest.exists():
         kept = json.loads(manifest.read_text())
         if kept != owner:
             raise FatalError(f"{table} is the table of [sinks.{kept['sink']}] of pipeline {kept['pipeline']!r}")
         return
-    if table.exists() and any(table.iterdir()):
+    if any(table.iterdir()):
         raise FatalError(f"{table} is not empty, and no table of this pipeline: choose another directory")
-    table.mkdir(parents=True, exist_ok=True)
     write_durably(manifest, owner)
 
 

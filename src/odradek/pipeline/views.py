@@ -7,12 +7,13 @@ import importlib.util
 import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from traceback import extract_tb
 from typing import TYPE_CHECKING, Any
 
 from odradek.base.errors import FatalError
 from odradek.pipeline.quality import REASON, RECORD, good, judged
-from odradek.pipeline.spark_errors import told
-from odradek.pipeline.spec import Dimension, Pipeline, PythonTransform, Source, SqlTransform, Transform
+from odradek.pipeline.spark_errors import in_one_sentence, is_sparks
+from odradek.pipeline.spec import Dimension, Pipeline, PythonTransform, Source, Transform
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -35,9 +36,11 @@ class Views:
 
     def build(self) -> "Mapping[str, DataFrame]":
         for source in self._pipeline.sources.values():
-            self._keep(source.name, self._source(source))
+            with in_one_sentence(f"[sources.{source.name}]: "):
+                self._keep(source.name, self._source(source))
         for dimension in self._pipeline.dimensions.values():
-            self._keep(dimension.name, self._dimension(dimension))
+            with in_one_sentence(f"[dimensions.{dimension.name}]: "):
+                self._keep(dimension.name, self._dimension(dimension))
         for transform in self._pipeline.transforms.values():
             self._keep(transform.name, self._transformed(transform))
         return self._frames
@@ -92,14 +95,21 @@ class Views:
         return latest.where(F.col(REASON).isNull()).drop(REASON, "_value", RECORD)
 
     def _transformed(self, transform: Transform) -> "DataFrame":
-        from pyspark.errors import PySparkException
+        from pyspark.errors import AnalysisException
 
-        try:
-            if isinstance(transform, SqlTransform):
+        with in_one_sentence(f"{transform.file.name}: "):
+            if isinstance(transform, PythonTransform):
+                return self._called(transform)
+            try:
                 return self._spark.sql(transform.file.read_text())
-            return self._called(transform)
-        except PySparkException as error:
-            raise FatalError(f"{transform.file.name}: {told(error)}") from None
+            except AnalysisException as error:
+                if error.getCondition() != "TABLE_OR_VIEW_NOT_FOUND":
+                    raise
+                name = (error.getMessageParameters() or {}).get("relationName", "?")
+                raise self._unknown(transform.file, f"there is no {name}") from None
+
+    def _unknown(self, file: Path, what: str) -> FatalError:
+        return FatalError(f"{file.name}: {what}; declared before it are: {', '.join(self._frames)}")
 
     def _called(self, transform: PythonTransform) -> "DataFrame":
         from pyspark.sql import DataFrame
@@ -112,11 +122,16 @@ class Views:
             elif name in self._frames:
                 arguments[name] = self._frames[name]
             else:
-                raise FatalError(
-                    f"{transform.file.name}: {transform.function} wants {name!r}; declared before it are: "
-                    f"{', '.join(self._frames)}"
-                )
-        frame = function(**arguments)
+                raise self._unknown(transform.file, f"{transform.function} wants {name!r}")
+        try:
+            frame = function(**arguments)
+        except Exception as error:  # whatever the user's function does, but for what Spark has to say of it
+            if is_sparks(error):
+                raise
+            where = next(
+                (f.lineno for f in reversed(extract_tb(error.__traceback__)) if f.filename == str(transform.file)), 0
+            )
+            raise FatalError(f"{transform.file.name}, line {where}: {type(error).__name__}: {error}") from error
         if not isinstance(frame, DataFrame):
             raise FatalError(f"{transform.file.name}: {transform.function} returns {frame!r}, which is no DataFrame")
         return frame

@@ -72,6 +72,12 @@ def test_what_is_not_said_has_a_default(tmp_path: Path) -> None:
         (("[sinks.out]", "[sink.out]"), "pipeline.toml: takes no sink; did you mean sinks?"),
         (('topic = "out"', 'topic = "out"\nkeys = "a"'), "[sinks.out] takes no keys; did you mean key?"),
         (('name = "p"', 'name = "p"\nbootstrap = "h:x"'), "[pipeline] bootstrap 'h:x' is not HOST:PORT"),
+        (('name = "p"', 'name = "p"\ntrigger = "soon"'), "[pipeline] trigger 'soon' is no duration such as"),
+        (('name = "p"', 'name = "p"\ntrigger = "5"'), "[pipeline] trigger '5' is no duration such as"),
+        (
+            ('schema = "a STRING"', 'schema = "a STRING"\nwatermark = { column = "a", delay = "1 hour two" }'),
+            "[sources.events.watermark] delay '1 hour two' is no duration",
+        ),
         (('topic = "events"', "topic = 3"), "topic is a text or a list of texts"),
         (('topic = "events"', 'topic = "a/b"'), "topic 'a/b'"),
         (('schema = "a STRING"', ""), 'needs schema = "…"'),

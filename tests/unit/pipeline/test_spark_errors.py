@@ -17,7 +17,16 @@ from odradek.pipeline.spark_errors import in_one_sentence, told
         ),
         ("[UNRESOLVED] no column x\n== SQL ==\nSELECT x", "[UNRESOLVED] no column x"),
         ("failed to connect back.\n\nJVM stacktrace:\norg.a\n\tat b", "failed to connect back."),
+        (
+            "[UNRESOLVED] A column\ncannot be resolved. SQLSTATE: 42703; line 1 pos 7;\n'Project ['x]\n+- ~View\n",
+            "[UNRESOLVED] A column cannot be resolved.; line 1 pos 7",
+        ),
+        (
+            "Error while instantiating 'a.B':\n\nJVM stacktrace:\nx.Y\n\tat b\nCaused by: x.Z: many should be int\n\tat c",
+            "Error while instantiating 'a.B': many should be int",
+        ),
         ("bad\nTraceback (most recent call last):\n  File x\nValueError: never\n", "ValueError: never"),
+        ("Raised: Traceback (most recent call last):\n  File x\n    y()\nOSError: no disk\n", "OSError: no disk"),
     ],
 )
 def test_without_plan_and_trace(text: str, sentence: str) -> None:

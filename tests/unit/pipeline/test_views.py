@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from odradek.base.errors import FatalError
-from odradek.pipeline.views import load_function, told
+from odradek.pipeline.views import load_function
 
 
 def test_a_function_is_loaded_from_its_file(tmp_path: Path) -> None:
@@ -18,10 +18,3 @@ def test_a_function_is_loaded_from_its_file(tmp_path: Path) -> None:
     path.write_text("import nowhere")
     with pytest.raises(FatalError, match=r"t\.py can't be imported: ModuleNotFoundError"):
         load_function(path, "twice")
-
-
-def test_of_sparks_errors_the_sentence_is_kept() -> None:
-    text = "[UNRESOLVED] A column\ncannot be resolved.;\n'Project ['x]\n\n== SQL ==\nSELECT x\nJVM stacktrace:\nat a.b"
-    trace = "Raised by the Python Proxy: Traceback (most recent call last):\n  File x\n    y()\nOSError: no disk\n"
-    assert told(ValueError(trace)) == "OSError: no disk"
-    assert told(ValueError(text)) == "[UNRESOLVED] A column cannot be resolved.;"
