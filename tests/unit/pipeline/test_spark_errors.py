@@ -22,8 +22,8 @@ from odradek.pipeline.spark_errors import in_one_sentence, told
             "[UNRESOLVED] A column cannot be resolved.; line 1 pos 7",
         ),
         (
-            "Error while instantiating 'a.B':\n\nJVM stacktrace:\nx.Y\n\tat b\nCaused by: x.Z: many should be int\n\tat c",
-            "Error while instantiating 'a.B': many should be int",
+            "While making 'a.B':\n\nJVM stacktrace:\nx.Y\n\tat b\nCaused by: x.Z: many should be int\n\tat c",
+            "While making 'a.B': many should be int",
         ),
         ("bad\nTraceback (most recent call last):\n  File x\nValueError: never\n", "ValueError: never"),
         ("Raised: Traceback (most recent call last):\n  File x\n    y()\nOSError: no disk\n", "OSError: no disk"),
