@@ -73,10 +73,11 @@ def validate(pipeline: Pipeline, target: SparkTarget) -> dict[str, list[tuple[st
 
 def run(pipeline: Pipeline, options: RunOptions, show: Show, note: Callable[[str], None]) -> None:
     """Returns when it was told to stop, or with `once` when everything that was there has been read."""
-    with _locked(pipeline), stop_requested() as stopping:
+    stop = StopRequest()
+    with _locked(pipeline), stop.heard():
         _check_formats(pipeline)
         checkpoint, identity = claim(pipeline, note)
-        Run(pipeline, options, checkpoint, identity, show).go(stopping)
+        Run(pipeline, options, checkpoint, identity, show).go(stop)
 
 
 def claim(pipeline: Pipeline, note: Callable[[str], None]) -> tuple[Checkpoint, Identity]:
@@ -113,15 +114,15 @@ class Run:
             plans=plan(pipeline),
         )
 
-    def go(self, stopping: Callable[[], bool]) -> None:
+    def go(self, stop: "StopRequest") -> None:
         state, reason = STOPPED, None
         try:
             self._tell(STARTING)
             with in_one_sentence():
-                self._with_spark(stopping)
+                self._with_spark(stop)
         except BaseException as error:
-            if stopping() and isinstance(error, FatalError):
-                return  # whoever asked for the end has ended Spark's process too
+            if stop.asked and isinstance(error, FatalError | KeyboardInterrupt):
+                return  # whoever asked for the end may have ended Spark's process too
             state, reason = FAILED, str(error) or type(error).__name__
             raise
         finally:
@@ -130,10 +131,11 @@ class Run:
             if self._metrics:
                 self._metrics.stop()
 
-    def _with_spark(self, stopping: Callable[[], bool]) -> None:
+    def _with_spark(self, stop: "StopRequest") -> None:
         pipeline = self._pipeline
         spark = start_session(pipeline.name, self._options.target, pipeline.spark, pipeline.state_directory)
         listener = self._listener()
+        stop.wait_for_queries()
         try:
             spark.streams.addListener(listener)
             generation = self._identity.generation
@@ -144,7 +146,7 @@ class Run:
             trigger = None if self._options.once else pipeline.trigger
             supervisor = Supervisor(queries, self._checkpoint, generation, trigger, self._board)
             try:
-                while not stopping() and supervisor.tend():
+                while not stop.asked and supervisor.tend():
                     self._tell(RUNNING)
                     time.sleep(_TEND_SECONDS)
                 self._tell(STOPPING)
@@ -223,19 +225,29 @@ def _locked(pipeline: Pipeline) -> Iterator[None]:
         os.close(handle)
 
 
-@contextmanager
-def stop_requested() -> Iterator[Callable[[], bool]]:
+class StopRequest:
     """SIGTERM and Ctrl-C ask to stop: the batch that runs is given up, and comes again at the next start."""
-    asked: list[int] = []
 
-    def ask(number: int, frame: FrameType | None) -> None:
-        if asked:
+    def __init__(self) -> None:
+        self.asked = False
+        self._waits = False  # before there are queries, the end comes at once
+
+    @contextmanager
+    def heard(self) -> Iterator[None]:
+        before = {number: signal.signal(number, self._ask) for number in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def wait_for_queries(self) -> None:
+        """From now on there are some, and they are to be stopped first. Spark has put its own handler before ours."""
+        signal.signal(signal.SIGINT, self._ask)
+        self._waits = True
+
+    def _ask(self, number: int, frame: FrameType | None) -> None:
+        is_impatient = self.asked
+        self.asked = True
+        if is_impatient or not self._waits:
             raise KeyboardInterrupt
-        asked.append(number)
-
-    before = {number: signal.signal(number, ask) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield lambda: bool(asked)
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
