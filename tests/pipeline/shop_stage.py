@@ -20,22 +20,26 @@ from odradek.pipeline.status import read_status
 from odradek.zk.server import free_port
 
 PATIENCE_S = 400
+SOURCES = Path(__file__).parents[2] / "src"
 
 
 class Driver:
     """`odradek pipeline run` on a project, which can be killed and started again."""
 
-    def __init__(self, project: Path, *arguments: str) -> None:
+    def __init__(self, project: Path, *arguments: str, python: Path = Path(sys.executable)) -> None:
+        """`python` is of an environment that has Spark, and need not have Odradek."""
+        self._python = python
         self._project = project
         self._arguments = arguments
         self._log = project.parent / "run.log"
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "odradek", "pipeline", "run", str(self._project), *self._arguments]
+        command = [str(self._python), "-m", "odradek", "pipeline", "run", str(self._project), *self._arguments]
+        environment = os.environ | {"PYTHONPATH": str(SOURCES)}
         with self._log.open("ab") as log:
             # a session of its own: with the driver its JVM and workers must die too, as on a machine that is gone
-            self.process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, env=environment, start_new_session=True)
 
     def kill(self) -> None:
         assert self.process is not None

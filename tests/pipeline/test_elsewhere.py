@@ -1,6 +1,8 @@
-"""Pipelines on a Spark Connect server, into Delta Lake; and what is said of an Iceberg that doesn't fit."""
+"""Pipelines on a Spark Connect server, and into lakes; and what is said of a lake that doesn't fit the Spark."""
 
 import os
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -17,9 +19,15 @@ from .shop_stage import ConnectServer, Driver, books, forget_last_batch, sell
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(1200)]
 
-# The newest there are; none is made for the Spark that is used here.
+# The newest there are; none is made for the Spark that is used here, so they get another.
 DELTA = "io.delta:delta-spark_4.2_2.13:4.4.0"
 ICEBERG = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
+LAKE_SPARK = "pyspark==4.2.1"
+DELTA_SETTINGS = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+}
+REPOSITORY = Path(__file__).parents[2]
 
 
 def open_shop(name: str, bootstrap: str, directory: Path) -> Path:
@@ -30,13 +38,37 @@ def open_shop(name: str, bootstrap: str, directory: Path) -> Path:
     return directory / name
 
 
-def into_a_lake(project: Path, format: str, package: str, **settings: str) -> None:
-    ivy = Path(os.environ.get("ODRADEK_SPARK_CONNECTOR", ".tools/spark-connector")).absolute() / "ivy"
-    spark = {"spark.jars.packages": package, "spark.jars.ivy": str(ivy), **settings}
+@pytest.fixture(scope="session")
+def lake_environment() -> Path:
+    """A virtual environment with the newest Spark that lakes are made for; Ivy keeps their jars in it too.
+
+    It is built once, in .tools/spark-lakes or where ODRADEK_SPARK_LAKES says.
+    """
+    directory = Path(os.environ.get("ODRADEK_SPARK_LAKES", ".tools/spark-lakes")).absolute()
+    if not (directory / ".complete").exists():
+        subprocess.run([sys.executable, "-m", "venv", directory], check=True)
+        subprocess.run([directory / "bin/pip", "install", "--quiet", LAKE_SPARK, f"{REPOSITORY}[spark]"], check=True)
+        (directory / ".complete").touch()
+    return directory
+
+
+def into_a_lake(project: Path, environment: Path, format: str, package: str, **settings: str) -> None:
+    spark = {"spark.jars.packages": package, "spark.jars.ivy": str(environment / "ivy"), **settings}
     file = project / "pipeline.toml"
     text = file.read_text().replace('table = "data/orders"', f'table = "data/orders"\nformat = "{format}"')
     lines = [f'"{key}" = "{value}"' for key, value in spark.items()]
-    file.write_text("\n".join([text, "[spark]", *lines, ""]))
+    file.write_text(text.replace("[spark]", "\n".join(["[spark]", *lines])))
+
+
+def sell_and_run_twice(driver: Driver, project: Path, bootstrap: str, name: str) -> Sent:
+    """Between the runs, as if the driver had died after a batch was written and before Spark had noted so."""
+    first = sell(bootstrap, seconds=3, name=name)
+    driver.run_once()
+    forget_last_batch(project, "orders_table")
+    forget_last_batch(project, "dead_letters_orders")
+    second = sell(bootstrap, seconds=3, seed=2, name=name)
+    driver.run_once()
+    return Sent(first.records + second.records)
 
 
 def test_on_a_spark_connect_server(odradek_cluster: OdradekCluster, tmp_path: Path) -> None:
@@ -44,46 +76,43 @@ def test_on_a_spark_connect_server(odradek_cluster: OdradekCluster, tmp_path: Pa
     name, bootstrap = "remote", odradek_cluster.bootstrap_servers
     project = open_shop(name, bootstrap, tmp_path)
     with ConnectServer(tmp_path / "connect") as server:
-        driver = Driver(project, "--remote", server)
-        first = sell(bootstrap, seconds=3, name=name)
-        driver.run_once()
-        forget_last_batch(project, "orders_table")
-        forget_last_batch(project, "dead_letters_orders")
-        second = sell(bootstrap, seconds=3, seed=2, name=name)
-        driver.run_once()
-    proof = books(bootstrap, project, Sent(first.records + second.records), name)
+        sent = sell_and_run_twice(Driver(project, "--remote", server), project, bootstrap, name)
+    proof = books(bootstrap, project, sent, name)
     assert proof.ok, proof.checks
 
 
-def test_into_delta(odradek_cluster: OdradekCluster, tmp_path: Path) -> None:
+def test_into_delta(lake_environment: Path, odradek_cluster: OdradekCluster, tmp_path: Path) -> None:
     """Judged by delta-rs, which reads the table without Spark."""
     deltalake = pytest.importorskip("deltalake")
     name, bootstrap = "delta", odradek_cluster.bootstrap_servers
     project = open_shop(name, bootstrap, tmp_path)
-    into_a_lake(
-        project,
-        "delta",
-        DELTA,
-        **{
-            "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-            "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        },
-    )
-    driver = Driver(project, "--master", "local[2]")
-    first = sell(bootstrap, seconds=3, name=name)
-    driver.run_once()
-    forget_last_batch(project, "orders_table")
-    second = sell(bootstrap, seconds=3, seed=2, name=name)
-    driver.run_once()
+    into_a_lake(project, lake_environment, "delta", DELTA, **DELTA_SETTINGS)
+    driver = Driver(project, "--master", "local[2]", python=lake_environment / "bin/python")
+    sent = sell_and_run_twice(driver, project, bootstrap, name)
     orders = deltalake.DeltaTable(project / "data" / "orders").to_pyarrow_table(columns=["order_id"])
-    wanted = order_ids(Sent(first.records + second.records))
-    found = compare("orders in the Delta table", wanted, Counter(orders["order_id"].to_pylist()))
+    found = compare("orders in the Delta table", order_ids(sent), Counter(orders["order_id"].to_pylist()))
     assert found.ok, found
 
 
-def test_a_package_for_another_spark_is_refused(odradek_cluster: OdradekCluster, tmp_path: Path) -> None:
-    project = open_shop("ice", odradek_cluster.bootstrap_servers, tmp_path)
-    into_a_lake(project, "iceberg", ICEBERG)
-    driver = Driver(project, "--master", "local[2]")
-    with pytest.raises(AssertionError, match="error: the package for tables in iceberg is not made for Spark 4"):
-        driver.run_once()
+def test_into_iceberg(lake_environment: Path, odradek_cluster: OdradekCluster, tmp_path: Path) -> None:
+    """Judged by pyiceberg, which reads the table without Spark."""
+    pyiceberg = pytest.importorskip("pyiceberg.table")
+    name, bootstrap = "ice", odradek_cluster.bootstrap_servers
+    project = open_shop(name, bootstrap, tmp_path)
+    into_a_lake(project, lake_environment, "iceberg", ICEBERG)
+    driver = Driver(project, "--master", "local[2]", python=lake_environment / "bin/python")
+    sent = sell_and_run_twice(driver, project, bootstrap, name)
+    newest = max((project / "data/orders/metadata").glob("v*.metadata.json"), key=lambda path: int(path.name[1:-14]))
+    orders = pyiceberg.StaticTable.from_metadata(str(newest)).scan(selected_fields=("order_id",)).to_arrow()
+    found = compare("orders in the Iceberg table", order_ids(sent), Counter(orders["order_id"].to_pylist()))
+    assert found.ok, found
+
+
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_a_package_for_another_spark_is_refused(
+    format: str, lake_environment: Path, odradek_cluster: OdradekCluster, tmp_path: Path
+) -> None:
+    project = open_shop(f"other-{format}", odradek_cluster.bootstrap_servers, tmp_path)
+    into_a_lake(project, lake_environment, format, ICEBERG if format == "iceberg" else DELTA)
+    with pytest.raises(AssertionError, match=f"error: the package for tables in {format} is not made for Spark 4"):
+        Driver(project, "--master", "local[2]").run_once()

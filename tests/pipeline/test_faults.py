@@ -9,11 +9,15 @@ from pathlib import Path
 import pytest
 
 from odradek.client.cluster_client import ClusterClient
+from odradek.client.elections import ElectionType, elect_leaders
+from odradek.client.reassignments import alter_reassignments, ongoing_reassignments
 from odradek.client.topic_admin import add_partitions, create_topic
+from odradek.model.topology import TopicPartition
 from odradek.pipeline.sample_orders import Sent
 from odradek.pipeline.scaffold import init_project
 from odradek.pipeline.status import read_status
 from odradek.testing import OdradekCluster
+from waiting import eventually
 
 from .shop_stage import Driver, StandaloneSpark, books, sell, selling
 
@@ -84,6 +88,73 @@ def test_a_broker_dies_and_partitions_are_added_while_queries_run(cluster: Odrad
         driver.stop()
     proof = books(cluster.bootstrap_servers, project, Sent(first.records + second.records + third.records))
     assert proof.ok, proof.checks
+
+
+def test_all_brokers_are_restarted_while_queries_run(cluster: OdradekCluster, tmp_path: Path) -> None:
+    """All at once as if the power had gone, then one after the other."""
+    project = tmp_path / "shop"
+    init_project(project, "shop", cluster.bootstrap_servers)
+    driver = Driver(project, "--master", "local[2]")
+    driver.start()
+    try:
+        first = sell(cluster.bootstrap_servers, seconds=5)
+        driver.await_rows(first.total)
+        _, sent = selling(cluster.bootstrap_servers, seconds=40, seed=2)
+        time.sleep(5)
+        for broker in range(3):
+            cluster.kill(broker)
+        for broker in range(3):
+            cluster.start(broker)
+        for broker in range(3):
+            cluster.stop(broker)
+            cluster.start(broker)
+        second = sent()
+        driver.await_rows(first.total + second.total)
+    finally:
+        driver.stop()
+    proof = books(cluster.bootstrap_servers, project, Sent(first.records + second.records))
+    assert proof.ok, proof.checks
+
+
+def test_leaders_move_while_queries_run(cluster: OdradekCluster, tmp_path: Path) -> None:
+    """Each partition goes to other brokers and is led by another one, again and again."""
+    project = tmp_path / "shop"
+    init_project(project, "shop", cluster.bootstrap_servers)
+    driver = Driver(project, "--master", "local[2]")
+    driver.start()
+    try:
+        first = sell(cluster.bootstrap_servers, seconds=5)
+        driver.await_rows(first.total)
+        thread, sent = selling(cluster.bootstrap_servers, seconds=40, seed=2)
+        rounds = 0
+        while thread.is_alive():
+            move_everything(cluster.bootstrap_servers, rounds)
+            rounds += 1
+            time.sleep(3)
+        second = sent()
+        driver.await_rows(first.total + second.total)
+    finally:
+        driver.stop()
+    assert rounds >= 3
+    proof = books(cluster.bootstrap_servers, project, Sent(first.records + second.records))
+    assert proof.ok, proof.checks
+
+
+def move_everything(bootstrap: str, turn: int) -> None:
+    """Two of three brokers have each partition, in the next turn two others do, and another one leads."""
+    with ClusterClient(bootstrap) as client:
+        topics = client.topics([f"shop.{name}" for name in ("orders", "revenue", "dead-letters", "categories")])
+        partitions = [TopicPartition(topic.name, p.partition) for topic in topics.values() for p in topic.partitions]
+        leaders = {tp: (tp.partition + turn) % 3 for tp in partitions}
+        alter_reassignments(client, {tp: [leader, (leader + 1) % 3] for tp, leader in leaders.items()})
+        eventually(lambda: not ongoing_reassignments(client))
+        elect_leaders(client, ElectionType.PREFERRED, partitions)
+
+        def all_lead() -> bool:
+            found = client.topics(list(topics))
+            return {TopicPartition(t, p.partition): p.leader for t in found for p in found[t].partitions} == leaders
+
+        eventually(all_lead)
 
 
 def test_on_a_cluster_of_two_workers(cluster: OdradekCluster, tmp_path: Path) -> None:

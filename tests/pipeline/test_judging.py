@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from odradek.base.errors import FatalError
 from odradek.pipeline.decoding import check_package, columns_of
-from odradek.pipeline.quality import VALUE_BYTES_MAX, dead_letters, good, judged
+from odradek.pipeline.quality import KEY_BYTES_MAX, VALUE_BYTES_MAX, dead_letters, good, judged
 from odradek.pipeline.spec import Decoding, Encoding, Mode, Source, TopicSink, Watermark
 from odradek.pipeline.topic_output import as_records
 
@@ -192,18 +192,22 @@ def test_a_schema_that_is_none_is_told(spark: SparkSession) -> None:
 
 def test_a_row_that_is_too_large_for_its_topic_goes_to_the_dead_letters(spark: SparkSession) -> None:
     sink = TopicSink(name="s", view="v", mode=Mode.APPEND, topic="t", key=("id",), columns=())
-    rows = spark.createDataFrame([("a", "small"), ("b", "x" * (VALUE_BYTES_MAX + 1))], "id STRING, text STRING")
-    records = {bytes(row["key"]): row for row in as_records(rows, sink, "dead").collect()}
-    assert (records[b"a"]["topic"], records[b"a"]["headers"]) == ("t", [])
-    assert json.loads(records[b"a"]["value"]) == {"id": "a", "text": "small"}
-    assert (records[b"b"]["topic"], len(records[b"b"]["value"])) == ("dead", VALUE_BYTES_MAX)
-    told = {h["key"]: bytes(h["value"]).decode() for h in records[b"b"]["headers"]}
-    assert told == {"odradek.reason": "more than 900,000 bytes for topic t", "odradek.sink": "s"}
+    given = [("a", "small"), ("b", "x" * (VALUE_BYTES_MAX + 1)), ("c" * (KEY_BYTES_MAX + 1), "large by its key")]
+    rows = spark.createDataFrame(given, "id STRING, text STRING")
+    small, large, large_key = as_records(rows, sink, "dead").collect()
+    assert (small["topic"], bytes(small["key"]), small["headers"]) == ("t", b"a", [])
+    assert json.loads(small["value"]) == {"id": "a", "text": "small"}
+    assert (large["topic"], bytes(large["key"]), len(large["value"])) == ("dead", b"b", VALUE_BYTES_MAX)
+    assert (large_key["topic"], large_key["key"]) == ("dead", None)
+    for row in (large, large_key):
+        told = {h["key"]: bytes(h["value"]).decode() for h in row["headers"]}
+        reason = "too large for topic t: more than 900,000 bytes, or 90,000 of key"
+        assert told == {"odradek.reason": reason, "odradek.sink": "s"}
 
 
 def test_a_huge_record_becomes_a_letter_that_fits(spark: SparkSession) -> None:
-    rows = [(None, b"x" * (VALUE_BYTES_MAX + 5), "t", 0, 0, WRITTEN)]
+    rows = [(b"k" * (KEY_BYTES_MAX + 5), b"x" * (VALUE_BYTES_MAX + 5), "t", 0, 0, WRITTEN)]
     judgement = judged(spark.createDataFrame(rows, RECORD), Decoding(Encoding.JSON, SCHEMA))
     (letter,) = dead_letters(judgement, "s").collect()
-    assert len(letter["value"]) == VALUE_BYTES_MAX
+    assert (letter["key"], len(letter["value"])) == (None, VALUE_BYTES_MAX)
     assert {h["key"]: bytes(h["value"]) for h in letter["headers"]}["odradek.bytes"] == b"900005"

@@ -129,10 +129,11 @@ def test_from_topics_to_a_table_and_a_topic(play: Play, bootstrap: str) -> None:
         play.order(2, 4, partition=1)
         play.order(90, amount=-1)
         play.order(91, partition=1, amount="much")
-        play.fill(play.orders, [(None, None), (None, b""), (b"huge", b"{" * HUGE)], 1)
+        play.fill(play.orders, [(None, None), (None, b""), (b"k" * (HUGE // 10), b"{" * HUGE)], 1)
+        play.order(8, partition=1, remarks="x" * HUGE)
         run_once(play.spark, play.pipeline)
-        assert play.table() == ids(1, 2, 3, 4)
-        assert play.sums() == {"book": 4}
+        assert play.table() == ids(1, 2, 3, 4, 8)
+        assert play.sums() == {"book": 5}
         letters = dead_letters(bootstrap, play.pipeline.dead_letters)
         assert letters == {
             (0, 4): "rule broken: dear",
@@ -150,10 +151,10 @@ def test_from_topics_to_a_table_and_a_topic(play: Play, bootstrap: str) -> None:
             add_partitions(client, play.orders, 3)
             RecordSender(client, play.orders).send({2: [NewRecord(None, order(7))]})
         run_once(play.spark, play.pipeline)
-        assert play.table() == ids(1, 2, 3, 4, 5, 6, 7), "a partition that came later is read from its beginning"
-        assert play.sums() == {"book": 4, "?": 2, "toy": 1}, "a tombstone took the name of kind 1 away"
+        assert play.table() == ids(1, 2, 3, 4, 5, 6, 7, 8), "a partition that came later is read from its beginning"
+        assert play.sums() == {"book": 5, "?": 2, "toy": 1}, "a tombstone took the name of kind 1 away"
         assert dead_letters(bootstrap, play.pipeline.dead_letters) == letters
-        await_committed(bootstrap, f"{play.orders}-table", play.orders, [7, 6, 1])
+        await_committed(bootstrap, f"{play.orders}-table", play.orders, [7, 7, 1])
     finally:
         play.spark.streams.removeListener(groups)
         groups.close()
@@ -238,6 +239,30 @@ def test_a_schema_may_grow(play: Play) -> None:
     assert {row["id"]: row["colour"] for row in rows.collect()} == dict(
         zip(ids(1, 2, 3), (None, "blue", None), strict=True)
     )
+
+
+@pytest.mark.soak
+def test_a_schema_may_not_turn_a_table_into_two(play: Play, bootstrap: str) -> None:
+    """A column of another type: records that fit the old one only are dead letters, and the table stays as it is."""
+    play.order(1)
+    run_once(play.spark, play.pipeline, only="table")
+    text = (play.pipeline.directory / "pipeline.toml").read_text()
+    text = text.replace("amount DOUBLE", "amount STRUCT<value: DOUBLE, currency: STRING>", 1).replace(
+        "amount > 0", "amount.value > 0"
+    )
+    changed = declare(play.pipeline.directory, text, FILES)
+    told = r"\[sinks.table\]: amount is double in the table .*, and would be struct<value:double,currency:string> now"
+    with pytest.raises(FatalError, match=told):
+        run_once(play.spark, changed, only="table")
+    files = {"named.sql": "SELECT id, amount.value AS amount, at, '?' AS name FROM orders"}
+    mended = declare(play.pipeline.directory, text, files)
+    play.order(2, amount={"value": 2.0, "currency": "EUR"})
+    play.order(3)
+    for name in ("table", "dead_letters_orders"):
+        run_once(play.spark, mended, only=name)
+    assert play.table() == ids(1, 2)
+    letters = dead_letters(bootstrap, mended.dead_letters)
+    assert letters == dict.fromkeys([(0, 0), (0, 2)], "not json of the declared schema"), "judged as it is declared now"
 
 
 @pytest.mark.soak

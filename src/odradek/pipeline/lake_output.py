@@ -73,7 +73,7 @@ def check_format(spark: "SparkSession", format: TableFormat) -> None:
     from pyspark.errors import PySparkException
 
     try:
-        spark.read.format(format.value).load("/nonexistent-odradek")
+        _ = spark.read.format(format.value).load("/nonexistent-odradek").schema  # Spark Connect looks no earlier
     except PySparkException as error:
         if "DATA_SOURCE_NOT_FOUND" in str(error) or "ClassNotFound" in str(error):
             raise FatalError(

@@ -17,6 +17,7 @@ REASON = "_reason"
 _VALUE = "_value"
 # A dead letter fits into a topic with the default max.message.bytes, whatever the record held.
 VALUE_BYTES_MAX = 900_000
+KEY_BYTES_MAX = 90_000
 
 
 def judged(raw: "DataFrame", decoding: Decoding, source: Source | None = None) -> "DataFrame":
@@ -44,22 +45,27 @@ def header(key: str, value: "Column") -> "Column":
     return F.struct(F.lit(key).alias("key"), value.cast("string").cast("binary").alias("value"))
 
 
-def dead_letters(judgement: "DataFrame", name: str) -> "DataFrame":
-    """Key and value as they came, and headers that say why and from where."""
+def fitting(key: "Column", value: "Column") -> tuple["Column", "Column"]:
+    """Of a value as much as any topic takes; a key that is too large is none, since half of one would be another."""
     from pyspark.sql import functions as F
 
-    length = F.length(_VALUE)
-    cut = F.when(length > VALUE_BYTES_MAX, F.expr(f"substring({_VALUE}, 1, {VALUE_BYTES_MAX})")).otherwise(
-        F.col(_VALUE)
-    )
+    cut = F.when(F.length(value) > VALUE_BYTES_MAX, F.substring(value, 1, VALUE_BYTES_MAX)).otherwise(value)
+    return F.when(F.length(key) <= KEY_BYTES_MAX, key).alias("key"), cut.alias("value")
+
+
+def dead_letters(judgement: "DataFrame", name: str) -> "DataFrame":
+    """Key and value as they came, as far as they fit, and headers that say why and from where."""
+    from pyspark.sql import functions as F
+
+    key, value = fitting(F.col(RECORD)["key"], F.col(_VALUE))
     headers = F.array(
         header("odradek.reason", F.col(REASON)),
         header("odradek.source", F.lit(name)),
         *(header(f"odradek.{field}", F.col(RECORD)[field]) for field in ("topic", "partition", "offset")),
-        header("odradek.bytes", F.coalesce(length, F.lit(0))),
+        header("odradek.bytes", F.coalesce(F.length(_VALUE), F.lit(0))),
     )
     bad = judgement.where(F.col(REASON).isNotNull())
-    return bad.select(F.col(RECORD)["key"].alias("key"), cut.alias("value"), headers.alias("headers"))
+    return bad.select(key, value, headers.alias("headers"))
 
 
 def _misfit(decoding: Decoding) -> "Column":

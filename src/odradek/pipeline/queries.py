@@ -11,7 +11,7 @@ from odradek.pipeline.console_output import ConsoleOutput
 from odradek.pipeline.lake_output import DeltaOutput, IcebergOutput
 from odradek.pipeline.quality import dead_letters
 from odradek.pipeline.spec import ConsoleSink, Pipeline, Sink, TableFormat, TableSink, TopicSink
-from odradek.pipeline.table_output import TableOutput
+from odradek.pipeline.table_output import TableOutput, check_columns, columns_of
 from odradek.pipeline.topic_output import TopicOutput, as_records
 from odradek.pipeline.views import Views
 
@@ -129,6 +129,8 @@ def _checked(sink: Sink, frame: "DataFrame") -> "DataFrame":
     for column in named:
         if column not in frame.columns:
             raise FatalError(f"[sinks.{sink.name}]: {sink.view} has no {column!r}; it has {', '.join(frame.columns)}")
+    if isinstance(sink, TableSink) and sink.format is TableFormat.PARQUET:
+        check_columns(sink.path, sink.name, columns_of(frame))
     return frame
 
 

@@ -1,7 +1,7 @@
 """A Parquet table that has every batch exactly once.
 
     TABLE/batch=g1-000000012/part-….parquet     batch 12 of generation 1, whole
-    TABLE/batch=g1-000000012/_odradek.json      which records of which topics it was made of
+    TABLE/batch=g1-000000012/_odradek.json      which records of which topics it was made of, and its columns
     TABLE/_odradek.json                         whose table this is
 
 A batch is written beside the table and moved into it by one rename. So a reader, whoever it is, sees whole batches
@@ -11,8 +11,8 @@ and is left alone.
 
 import json
 import shutil
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +45,8 @@ class TableOutput:
         rows = sum(_rows(file) for file in staging.rglob("*.parquet"))
         if rows:
             start, end = batch_offsets(self.checkpoint, number - 1), batch_offsets(self.checkpoint, number)
-            write_durably(staging / MANIFEST, {"rows": rows, "start": start, "end": end})
+            manifest = {"rows": rows, "start": start, "end": end, "columns": columns_of(batch)}
+            write_durably(staging / MANIFEST, manifest)
             staging.rename(target)
             sync_directory(self.table)
         else:
@@ -63,6 +64,7 @@ class WrittenBatch:
     rows: int
     start: list[Any]
     end: list[Any]
+    columns: Mapping[str, str] = field(default_factory=dict)
 
 
 def batch_name(generation: int, number: int) -> str:
@@ -73,7 +75,7 @@ def written_batches(table: Path) -> Iterator[WrittenBatch]:
     """In the order in which they were written."""
     for path in sorted(table.glob("batch=g*-*"), key=_generation_and_number):
         manifest = json.loads((path / MANIFEST).read_text())
-        yield WrittenBatch(path, *_generation_and_number(path), manifest["rows"], manifest["start"], manifest["end"])
+        yield WrittenBatch(path, *_generation_and_number(path), **manifest)
 
 
 def claim_table(table: Path, pipeline: str, sink: str) -> None:
@@ -89,6 +91,22 @@ def claim_table(table: Path, pipeline: str, sink: str) -> None:
     if any(table.iterdir()):
         raise FatalError(f"{table} is not empty, and no table of this pipeline: choose another directory")
     write_durably(manifest, owner)
+
+
+def check_columns(table: Path, sink: str, columns: Mapping[str, str]) -> None:
+    """FatalError if the table has one of the columns with another type: nobody could read both as one table."""
+    for batch in written_batches(table):
+        for name, kind in columns.items():
+            before = batch.columns.get(name, kind)
+            if before != kind:
+                raise FatalError(
+                    f"[sinks.{sink}]: {name} is {before} in the table {table}, and would be {kind} now: "
+                    f"cast it, give it another name, or choose another table"
+                )
+
+
+def columns_of(frame: "DataFrame") -> dict[str, str]:
+    return dict(frame.dtypes)
 
 
 def _generation_and_number(path: Path) -> tuple[int, int]:

@@ -16,7 +16,7 @@ from odradek.client.cluster_client import ClusterClient
 from odradek.client.partition_offsets import LATEST, list_offsets
 from odradek.model.topology import TopicPartition
 from odradek.pipeline.checkpoint import write_durably
-from odradek.pipeline.quality import VALUE_BYTES_MAX, header
+from odradek.pipeline.quality import KEY_BYTES_MAX, VALUE_BYTES_MAX, fitting, header
 from odradek.pipeline.spec import TopicSink
 
 if TYPE_CHECKING:
@@ -92,21 +92,21 @@ class TopicOutput:
 def as_records(frame: "DataFrame", sink: TopicSink, dead_letters: str) -> "DataFrame":
     """Rows as records: the value is a JSON object of the columns, the key what is declared, columns joined by '|'.
 
-    A row whose value no topic would take by default becomes a dead letter, and stops nobody.
+    A row that no topic would take by default becomes a dead letter, and stops nobody.
     """
     from pyspark.sql import functions as F
 
     names = sink.columns or tuple(name for name in frame.columns if name != "_record")
     value = F.to_json(F.struct(*(F.col(f"`{name}`") for name in names)), {"ignoreNullFields": "false"})
     rows = frame.select(_key(sink.key).cast("binary").alias("key"), value.cast("binary").alias("value"))
-    is_large = F.length("value") > VALUE_BYTES_MAX
-    reason = F.lit(f"more than {VALUE_BYTES_MAX:,} bytes for topic {sink.topic}")
+    is_large = (F.length("value") > VALUE_BYTES_MAX) | (F.coalesce(F.length("key"), F.lit(0)) > KEY_BYTES_MAX)
+    limits = f"more than {VALUE_BYTES_MAX:,} bytes, or {KEY_BYTES_MAX:,} of key"
+    reason = F.lit(f"too large for topic {sink.topic}: {limits}")
     told = F.array(header("odradek.reason", reason), header("odradek.sink", F.lit(sink.name)))
     nothing = F.array().cast("array<struct<key:string,value:binary>>")
     return rows.select(
         F.when(is_large, dead_letters).otherwise(sink.topic).alias("topic"),
-        F.when(F.length("key") <= VALUE_BYTES_MAX, F.col("key")).alias("key"),
-        F.expr(f"substring(value, 1, {VALUE_BYTES_MAX})").alias("value"),
+        *fitting(F.col("key"), F.col("value")),
         F.when(is_large, told).otherwise(nothing).alias("headers"),
     )
 
