@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from time import monotonic, sleep
 from typing import Any, Final
 
-from confluent_kafka import IsolationLevel, KafkaException
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
@@ -15,6 +16,17 @@ from odradek.pipeline.source.offsets import EARLIEST, LATEST, Offsets
 from odradek.pipeline.source.options import Boundary, ReadOptions, Subscription
 
 _TIMEOUT_S: Final = 60
+_LEADER_PAUSE_S: Final = 0.2
+_LEADER_CHANGED: Final = frozenset(
+    {
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.FENCED_LEADER_EPOCH,
+        KafkaError.UNKNOWN_LEADER_EPOCH,
+        KafkaError.OFFSET_NOT_AVAILABLE,
+        KafkaError._TRANSPORT,
+    }
+)
 _FIRST: Final = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 _LAST: Final = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 _INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state"})
@@ -102,21 +114,28 @@ class Cluster:
         return [TopicPartition(name, number) for name, topic in topics.items() for number in topic.partitions]
 
     def _offsets(self, specs: Mapping[TopicPartition, Any]) -> Offsets:
-        if not specs:
-            return {}
+        """A partition whose leader has just changed is asked for again: librdkafka's answer is the error."""
+        found: Offsets = {}
+        deadline = monotonic() + _TIMEOUT_S
+        while missing := {p: spec for p, spec in specs.items() if p not in found}:
+            for partition, future in self._asked(missing).items():
+                try:
+                    found[partition] = future.result(_TIMEOUT_S).offset
+                except KafkaException as error:
+                    if error.args[0].code() not in _LEADER_CHANGED or monotonic() > deadline:
+                        raise ReadFailed(
+                            f"{self._where()} doesn't tell the offsets of {partition}: {error.args[0].str()}"
+                        ) from None
+            if len(found) < len(specs):
+                sleep(_LEADER_PAUSE_S)
+                self._all_partitions()  # tells the client who leads now
+        return found
+
+    def _asked(self, specs: Mapping[TopicPartition, Any]) -> dict[TopicPartition, Any]:
         isolation = IsolationLevel.READ_COMMITTED if self._options.read_committed else IsolationLevel.READ_UNCOMMITTED
         asked = {ClientPartition(p.topic, p.partition): spec for p, spec in specs.items()}
         answers = self._connected().list_offsets(asked, isolation_level=isolation, request_timeout=_TIMEOUT_S)
-        found: Offsets = {}
-        for place, future in answers.items():
-            partition = TopicPartition(place.topic, place.partition)
-            try:
-                found[partition] = future.result(_TIMEOUT_S).offset
-            except KafkaException as error:
-                raise ReadFailed(
-                    f"{self._where()} doesn't tell the offsets of {partition}: {error.args[0].str()}"
-                ) from None
-        return found
+        return {TopicPartition(place.topic, place.partition): future for place, future in answers.items()}
 
     def _connected(self) -> AdminClient:
         if self._client is None:
