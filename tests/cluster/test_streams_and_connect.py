@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec  # type: ignore[attr-defined]
 
 from apache_kafka import Unobtainable, jars_of
@@ -66,6 +66,8 @@ def test_a_word_count_outlives_its_machine_and_a_broker(jars: Path, cluster: Own
     class_path, first, second = f"{tmp_path}:{jars}/*", tmp_path / "first", tmp_path / "second"
     with java(class_path, first, *arguments, tmp_path / "state-1") as machine:
         eventually(lambda: last_line(first) == counted(LINES), PATIENCE_S)
+        # what it hasn't committed it would rightly count again
+        eventually(lambda: uncommitted(cluster, "lines", "counting-counts-repartition") == 0, PATIENCE_S)
         machine.kill()
     shutil.rmtree(tmp_path / "state-1")
     cluster.kill(0)
@@ -76,6 +78,19 @@ def test_a_word_count_outlives_its_machine_and_a_broker(jars: Path, cluster: Own
         changelog = ConfigResource(ConfigResource.Type.TOPIC, "counting-counts-changelog")
         assert admin.describe_configs([changelog])[changelog].result(60)["cleanup.policy"].value == "compact"
         eventually(lambda: records_left(admin, "counting-counts-repartition") == 0, PATIENCE_S)
+
+
+def uncommitted(cluster: OwnCluster, *topics: str) -> int:
+    """How many records of the topics the counting group has not committed."""
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "counting", "log_level": 0})
+    try:
+        places = [TopicPartition(topic, partition) for topic in topics for partition in range(PARTITIONS)]
+        return sum(
+            consumer.get_watermark_offsets(place, timeout=30)[1] - max(place.offset, 0)
+            for place in consumer.committed(places, timeout=30)
+        )
+    finally:
+        consumer.close()
 
 
 def records_left(admin: AdminClient, topic: str) -> int:
