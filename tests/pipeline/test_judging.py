@@ -163,13 +163,13 @@ def test_protobuf_of_every_kind(spark: SparkSession, tmp_path: Path) -> None:
         ],
         1,
     ):
-        order.field.add(name=name, number=number, type=type_, type_name=type_name, label=kind.LABEL_OPTIONAL)
+        order.field.add(name=name, number=number, type=type_, type_name=type_name or None, label=kind.LABEL_OPTIONAL)
     order.field.add(name="lines", number=6, type=kind.TYPE_MESSAGE, type_name=".shop.Line", label=kind.LABEL_REPEATED)
     time_file = descriptor_pb2.FileDescriptorProto.FromString(timestamp_pb2.DESCRIPTOR.serialized_pb)
     (tmp_path / "o.desc").write_bytes(descriptor_pb2.FileDescriptorSet(file=[time_file, file]).SerializeToString())
     schema = "id BIGINT, zero INT, colour STRING, at TIMESTAMP, photo BINARY, lines ARRAY<STRUCT<sku: STRING>>"
     decoding = Decoding(Encoding.PROTOBUF, schema, tmp_path / "o.desc", "shop.Order")
-    at = b"\x22\x06\x08\x80\xc8\xd9\xca\x06"  # field 4: a message whose field 1 is 1767225600
+    at = b"\x22\x06" + timestamp_pb2.Timestamp(seconds=1767225600).SerializeToString()
     value = b"\x08\xff\xff\xff\xff\xff\xff\xff\x7f" + at + b"\x2a\x02\xff\x00" + b"\x32\x03\x0a\x01s"
     kept, letters = judge(spark, [value], decoding, None)
     assert letters == {}
