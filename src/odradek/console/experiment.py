@@ -3,15 +3,28 @@
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 _STOP_SECONDS = 10
 _LINE_LENGTH_MAX = 200
 
 
+MEMBERS_MIN, MEMBERS_MAX, _SIZES_MAX = 3, 100, 3
+
+
+def parse_sizes(text: str) -> list[int]:
+    """`3, 10`: how many members the groups have, one after the other. ValueError says what is right."""
+    words = [word.strip() for word in text.split(",")]
+    if len(words) > _SIZES_MAX or not all(
+        word.isdecimal() and MEMBERS_MIN <= int(word) <= MEMBERS_MAX for word in words
+    ):
+        raise ValueError(f"up to {_SIZES_MAX} numbers from {MEMBERS_MIN} to {MEMBERS_MAX}, such as 3, 10")
+    return [int(word) for word in words]
+
+
 class Experiment:
-    def __init__(self, members: int = 3) -> None:
-        self._members = members
+    def __init__(self) -> None:
         self._directory: tempfile.TemporaryDirectory[str] | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -41,13 +54,13 @@ class Experiment:
                 return "All three designs are done."
         return f"It ended before its time: {last}"
 
-    def start(self) -> None:
+    def start(self, sizes: Sequence[int]) -> None:
         if self.is_running:
             raise ValueError("it is running already")
         self.stop()
         self._directory = tempfile.TemporaryDirectory(prefix="odradek-lab-")
         place = Path(self._directory.name)
-        command = [sys.executable, "-m", "odradek", "lab", "rebalance", "--members", str(self._members)]
+        command = [sys.executable, "-m", "odradek", "lab", "rebalance", "--members", ",".join(map(str, sizes))]
         with (place / "progress").open("wb") as progress:
             self._process = subprocess.Popen(
                 [*command, "--out", str(place / "rebalance.html")],

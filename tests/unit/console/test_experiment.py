@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("nicegui", reason="the console needs odradek[console]")
 
-from odradek.console.experiment import Experiment
+from odradek.console.experiment import Experiment, parse_sizes
 
 PATIENCE_S = 30
 PLAYER = """#!/bin/sh
@@ -38,7 +38,7 @@ def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
         monkeypatch.setattr(sys, "executable", str(player))
         experiment = Experiment()
         assert (experiment.line, experiment.file, experiment.is_running) == ("", None, False)
-        experiment.start()
+        experiment.start([3])
         running.append(experiment)
         return experiment
 
@@ -53,7 +53,7 @@ def test_it_tells_how_far_it_is_and_shows_what_is_drawn(begun: Callable[[str], E
     _until(lambda: experiment.line == "[    0 s] design one")
     assert experiment.is_running
     with pytest.raises(ValueError, match="running already"):
-        experiment.start()
+        experiment.start([3])
     experiment.stop()
     assert (experiment.line, experiment.file, experiment.is_running) == ("", None, False)
 
@@ -63,10 +63,18 @@ def test_the_end_is_told(begun: Callable[[str], Experiment]) -> None:
     _until(lambda: not experiment.is_running)
     assert experiment.line == "All three designs are done."
     assert experiment.file is not None
-    experiment.start()
+    experiment.start([3])
 
 
 def test_an_end_before_its_time_is_told_with_its_last_words(begun: Callable[[str], Experiment]) -> None:
     experiment = begun("echo 'error: there is no Java' >&2; exit 1")
     _until(lambda: not experiment.is_running)
     assert experiment.line == "It ended before its time: error: there is no Java"
+
+
+def test_how_many_members_is_read_as_a_person_writes_it() -> None:
+    assert parse_sizes("3") == [3]
+    assert parse_sizes(" 3,10 , 30") == [3, 10, 30]
+    for wrong in ("", "2", "three", "3,,10", "1000", "3 10", "3,4,5,6", "-3"):
+        with pytest.raises(ValueError, match="numbers from 3 to 100"):
+            parse_sizes(wrong)

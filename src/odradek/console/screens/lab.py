@@ -6,8 +6,8 @@ from fastapi.responses import HTMLResponse, PlainTextResponse, Response
 from nicegui import app, ui
 
 from odradek.console.console import Console, Machine
-from odradek.console.dialogs import ChangeDialog
-from odradek.console.experiment import Experiment
+from odradek.console.dialogs import ChangeDialog, fault_of
+from odradek.console.experiment import Experiment, parse_sizes
 from odradek.console.feeds import Reading
 from odradek.console.live import Act, Live
 from odradek.console.markup import link
@@ -147,14 +147,18 @@ async def _experiment(console: Console, experiment: Experiment) -> None:
         told("It is running already.", bad=True)
         return
     dialog = ChangeDialog("Run the experiment", "Run")
+    sizes = dialog.field("Members of the group: 3, or 3, 10, 30", "3, 10", check=fault_of(parse_sizes), full=True)
     dialog.says(
         lambda: (
-            "Starts three brokers and three ZooKeeper servers of its own in a temporary directory, for some minutes."
+            "Starts three brokers and three ZooKeeper servers of its own in a temporary directory, for two to five "
+            f"minutes with each number of members: {sizes.value}."
         )
     )
 
     async def work() -> str:
-        await perform(console, "run the rebalance experiment", lambda client: experiment.start())
+        chosen = parse_sizes(sizes.value)
+        what = f"run the rebalance experiment with {sizes.value} members"
+        await perform(console, what, lambda client: experiment.start(chosen))
         return "It has begun."
 
     await dialog.run(work)

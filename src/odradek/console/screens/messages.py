@@ -1,6 +1,5 @@
 """Messages: look into a topic, and write to it."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -10,7 +9,7 @@ from odradek.client.cluster_client import ClusterClient
 from odradek.client.partitioner import partition_for_key
 from odradek.client.record_sender import NewRecord, RecordSender
 from odradek.console.console import Console
-from odradek.console.dialogs import ChangeDialog
+from odradek.console.dialogs import ChangeDialog, fault_of
 from odradek.console.feeds import UNREADABLE, plainly
 from odradek.console.fields import WrongInput, meaning, whole_number
 from odradek.console.live import Act, Live
@@ -158,10 +157,8 @@ async def produce(console: Console, topic: str) -> bool:
     )
     key = dialog.field("Key (empty: none)")
     kind = dialog.choice("The value is", {"text": "text", "json": "JSON", "hex": "hex", "null": "a tombstone"}, "text")
-    value = dialog.field("Value", area=True, check=lambda text: _fault(lambda: parse_value(text, kind.value)))
-    headers = dialog.field(
-        "Headers, one on a line: name: value", area=True, check=lambda text: _fault(lambda: parse_headers(text))
-    )
+    value = dialog.field("Value", area=True, check=fault_of(lambda text: parse_value(text, kind.value)))
+    headers = dialog.field("Headers, one on a line: name: value", area=True, check=fault_of(parse_headers))
 
     def sentence() -> str:
         where = (
@@ -191,11 +188,3 @@ async def produce(console: Console, topic: str) -> bool:
         return f"Written to {wanted}-{number} at offset {offsets[number]:,}."
 
     return await dialog.run(work)
-
-
-def _fault(parse: Callable[[], object]) -> str | None:
-    try:
-        parse()
-    except ValueError as error:
-        return str(error)
-    return None

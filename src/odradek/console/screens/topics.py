@@ -9,7 +9,7 @@ from nicegui import ui
 from odradek.client.config_admin import parse_changes
 from odradek.client.topic_admin import CLUSTER_DEFAULT, create_topic
 from odradek.console.console import Console
-from odradek.console.dialogs import ChangeDialog, number_between
+from odradek.console.dialogs import ChangeDialog, fault_of, number_between
 from odradek.console.feeds import Feed, Reading
 from odradek.console.live import Act, Live
 from odradek.console.page import follow, page, perform
@@ -85,7 +85,9 @@ async def _create(console: Console) -> None:
         str(min(3, brokers) or 1),
         check=number_between(1, max(brokers, 1), "the number of replicas"),
     )
-    configs = dialog.field("Settings: key=value, key=value", check=_check_configs, full=True)
+    configs = dialog.field(
+        "Settings: key=value, key=value", check=fault_of(lambda text: parse_changes(text) if text else None), full=True
+    )
 
     def sentence() -> str:
         p, r = partitions.value or "?", replicas.value or "?"
@@ -105,7 +107,7 @@ async def _create(console: Console) -> None:
                 wanted,
                 partitions=int(partitions.value or CLUSTER_DEFAULT),
                 replication_factor=int(replicas.value or CLUSTER_DEFAULT),
-                configs=parse_changes(configs.value) if configs.value else {},
+                configs=_settings(configs.value),
             ),
         )
         return f"Topic {wanted} is there."
@@ -113,9 +115,5 @@ async def _create(console: Console) -> None:
     await dialog.run(work)
 
 
-def _check_configs(text: str) -> str | None:
-    try:
-        parse_changes(text) if text else None
-    except ValueError as error:
-        return str(error)
-    return None
+def _settings(text: str) -> dict[str, str]:
+    return parse_changes(text) if text.strip() else {}

@@ -15,6 +15,8 @@ from odradek.console.readings.traffic import TrafficState
 from odradek.console.views.figures import clock_time, count, duration, plural, rate, size
 from odradek.console.views.parts import Column, button, chip, figure, meter, plot, table
 
+_VOLUME_FILLING, _VOLUME_FULL = 0.85, 0.95
+
 
 @dataclass(frozen=True, slots=True)
 class Summary:
@@ -199,14 +201,15 @@ def overview(state: ClusterState, summary: Summary, coordination: CoordinationSt
 
 def plots(traffic: TrafficState | None) -> Html:
     points = traffic.points if traffic else ()
+    span = f"the last {duration(points[-1].at_ms - points[0].at_ms)}" if len(points) > 1 else ""
     records = [sum(point.records.values()) for point in points]
-    drawn = [plot("Records in", rate(_last(records)), records, rate(max(records, default=0.0)))]
+    drawn = [plot("Records in", rate(_last(records)), records, rate(max(records, default=0.0)), span)]
     if traffic is None or traffic.has_metrics:
         for title, values in (
             ("Bytes in", [sum(point.bytes_in.values()) for point in points]),
             ("Bytes out", [sum(point.bytes_out.values()) for point in points]),
         ):
-            drawn.append(plot(title, size(_last(values), "/s"), values, size(max(values, default=0.0), "/s")))
+            drawn.append(plot(title, size(_last(values), "/s"), values, size(max(values, default=0.0), "/s"), span))
     else:
         hint = (
             "None of these brokers tells its bytes per second: an Odradek broker does, with odradek.metrics.port set."
@@ -248,7 +251,11 @@ def _broker_cells(row: BrokerRow, metrics: bool) -> list[object]:
     volume: object = "–"
     if row.volume_bytes and row.free_bytes is not None:
         used = 1 - row.free_bytes / row.volume_bytes
-        volume = meter(used, f"{size(row.free_bytes)} of {size(row.volume_bytes)} free")
+        tone = "bad" if used > _VOLUME_FULL else "warn" if used > _VOLUME_FILLING else ""
+        volume = together(
+            meter(used, f"{size(row.free_bytes)} of {size(row.volume_bytes)} free", tone),
+            tag("div", f"{size(row.free_bytes)} free", cls="faint small nowrap"),
+        )
     leads = together(
         count(row.leads),
         tag("span", f" / {row.preferred}", cls="faint", title="of which it is the preferred leader of"),

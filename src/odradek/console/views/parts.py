@@ -176,8 +176,8 @@ def spark(values: Sequence[float]) -> Html:
     return tag("svg", line, cls="spark", viewBox="0 0 96 22", preserveAspectRatio="none", aria_hidden="true")
 
 
-def plot(title: str, now: str, values: Sequence[float], peak: str) -> Html:
-    """The last minutes as an area, the newest on the right."""
+def plot(title: str, now: str, values: Sequence[float], peak: str, span: str) -> Html:
+    """The last minutes as an area, the newest on the right; `span` says how long that is."""
     return tag(
         "div",
         tag("div", tag("span", title, cls="soft"), tag("span", now, cls="now"), cls="head"),
@@ -189,7 +189,7 @@ def plot(title: str, now: str, values: Sequence[float], peak: str) -> Html:
             role="img",
             aria_label=f"{title}: {now}",
         ),
-        tag("div", "peak ", peak, cls="note"),
+        tag("div", tag("span", "peak ", peak), tag("span", span), cls="note head"),
         cls="card plot",
     )
 
@@ -222,6 +222,6 @@ def _line(values: Sequence[float], width: int, height: int, points_max: int) -> 
     )
 
 
-def meter(share: float, title: str = "") -> Html:
+def meter(share: float, title: str = "", tone: str = "") -> Html:
     width = f"width:{min(max(share, 0), 1) * 100:.1f}%"
-    return tag("div", tag("i", style=width), cls="meter", title=title)
+    return tag("div", tag("i", style=width), cls=f"meter {tone}".strip(), title=title)
