@@ -71,7 +71,7 @@ class Console:
         def read(client: ClusterClient, before: TrafficState | None) -> TrafficState:
             return read_traffic(client, before, self.cluster.value().topics)
 
-        return self.feeds.feed("traffic", read, 1_000)
+        return self.feeds.feed("traffic", read, 700)
 
     @property
     def settings(self) -> Feed[TopicSettings]:
@@ -83,7 +83,7 @@ class Console:
     @property
     def coordination(self) -> Feed[CoordinationState]:
         reader = ZooKeeperReader(self.options.zookeeper)
-        return self.feeds.feed("zookeeper", reader.read, 1_000, reader.close)
+        return self.feeds.feed("zookeeper", reader.read, 500, reader.close)
 
     def _controller(self) -> int | None:
         """As ZooKeeper has it: a broker that is cut off still says who led when it last heard of it."""
@@ -98,7 +98,7 @@ class Console:
 
     @property
     def groups(self) -> Feed[GroupsState]:
-        return self.feeds.feed("groups", read_groups, 1_000)
+        return self.feeds.feed("groups", read_groups, 500)
 
     @property
     def rebalances(self) -> Feed[Rebalances]:
@@ -107,13 +107,13 @@ class Console:
             known.read()
             return known
 
-        return self.feeds.feed("rebalances", read, 700)
+        return self.feeds.feed("rebalances", read, 500)
 
     def group(self, name: str) -> Feed[GroupDetail]:
         def read(client: ClusterClient, before: GroupDetail | None) -> GroupDetail:
             return read_group(client, before, name)
 
-        return self.feeds.feed(("group", name), read, 700)
+        return self.feeds.feed(("group", name), read, 500)
 
     @property
     def runs(self) -> Feed[RunsState]:
@@ -125,4 +125,4 @@ class Console:
 
     @property
     def pipelines(self) -> Feed[PipelinesState]:
-        return self.feeds.feed("pipelines", PipelinesReader(self.options.projects).read, 1_000)
+        return self.feeds.feed("pipelines", PipelinesReader(self.options.projects).read, 700)

@@ -12,6 +12,7 @@ from odradek.console.feeds import Feed, Reading
 from odradek.console.live import ASSETS, Live
 from odradek.console.markup import Html, link, tag, together
 from odradek.console.views.banner import banner
+from odradek.console.views.figures import zone
 
 T = TypeVar("T")
 
@@ -93,7 +94,8 @@ def _bar(console: Console, screen: str) -> Html:
             tag(
                 "div",
                 mode,
-                tag("span", console.options.bootstrap.split(",")[0], cls="cluster mono"),
+                tag("span", console.options.bootstrap.split(",")[0], cls="cluster mono", title=_times()),
+                tag("span", zone(), cls="cluster", title=_times()),
                 theme,
                 logout,
                 cls="tools",
@@ -101,6 +103,10 @@ def _bar(console: Console, screen: str) -> Html:
             cls="bar",
         ),
     )
+
+
+def _times() -> str:
+    return f"Times are those of the console's machine: {zone()}"
 
 
 async def follow(feeds: Sequence[Feed[Any]], render: Callable[..., Awaitable[None] | None]) -> None:

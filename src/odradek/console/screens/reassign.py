@@ -90,6 +90,8 @@ class _Planner:
             self._json = ui.textarea("Plan").style("width: 100%")
             for field in (self._goal, self._brokers, self._factor, self._topics, self._throttle, self._json):
                 field.props("outlined dense hide-bottom-space")
+            for typed in (self._brokers, self._factor, self._topics, self._throttle):
+                typed.on("keydown.enter", self._plan)
             ui.button("Plan", on_click=self._plan).props("unelevated no-caps")
         self._shown = Live(on_act=self._act)
         self._runs = Live(on_act=self._act)

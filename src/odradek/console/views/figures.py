@@ -50,6 +50,11 @@ def clock_time(ms: int) -> str:
     return time.strftime("%H:%M:%S", time.localtime(ms / 1000))
 
 
+def zone() -> str:
+    """`CET`: in which times are told."""
+    return time.localtime().tm_zone
+
+
 def moment(ms: int) -> str:
     """`2026-11-17 02:13:15.123`"""
     return f"{time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(ms / 1000))}.{ms % 1000:03d}"

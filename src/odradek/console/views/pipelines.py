@@ -1,11 +1,12 @@
 """Spark pipelines: what each query reads, how fast, how far behind. What a document lacks is left out."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from odradek.console.markup import Html, link, tag, together
 from odradek.console.readings.pipelines import PipelinesState
-from odradek.console.views.figures import count, duration, plural, rate, size
+from odradek.console.views.figures import count, duration, moment, plural, rate, size
 from odradek.console.views.parts import Column, chip, spark, table
 
 _TONES = {"running": "ok", "starting": "warn", "stopping": "warn", "failed": "bad", "died": "bad"}
@@ -34,8 +35,8 @@ def _pipeline_html(document: Mapping[str, Any], state: PipelinesState) -> Html:
     told = [
         f"Spark {document.get('spark', '?')}",
         f"generation {document.get('generation', '?')}",
-        f"since {_utc(document.get('started_at'))}",
-        f"told {_utc(document.get('updated_at'))}",
+        f"since {_when(document.get('started_at'))}",
+        f"told {_when(document.get('updated_at'))}",
     ]
     refused = document.get("dead_letters")
     letters = (
@@ -94,9 +95,12 @@ def _kept(query: Mapping[str, Any]) -> str:
     return f"{count(_number(query.get('state_rows')))} rows, {size(_number(query.get('state_bytes')))}"
 
 
-def _utc(moment: object) -> str:
-    """`2026-11-17 02:13:15`, of an ISO time."""
-    return str(moment or "?")[:19].replace("T", " ")
+def _when(told: object) -> str:
+    """`2026-11-17 02:13:15` here, of an ISO time."""
+    try:
+        return moment(int(datetime.fromisoformat(str(told)).timestamp() * 1000))[:19]
+    except ValueError:
+        return "?"
 
 
 def _number(value: object) -> float | None:
