@@ -109,6 +109,17 @@ def test_records_are_hostile_and_stay_text(page: Any, admin: AdminClient, three_
     consumer = Consumer({"bootstrap.servers": three_brokers.bootstrap_servers, "group.id": group, "log_level": 0})
     consumer.commit(offsets=[TopicPartition("hostile", 0, 1)], asynchronous=False)
     consumer.close()
+    intruder = Consumer(
+        {
+            "bootstrap.servers": three_brokers.bootstrap_servers,
+            "group.id": "</title><script>alert(6)</script>",
+            "client.id": "<img src=x onerror=alert(7)>",
+            "group.instance.id": "<svg onload=alert(8)>",
+            "log_level": 0,
+        }
+    )
+    intruder.subscribe(["hostile"])
+    _poll_until(lambda: bool(intruder.assignment()), intruder)
 
     _open(page, "/messages?topic=hostile")
     records = page.locator("details.record")
@@ -121,13 +132,19 @@ def test_records_are_hostile_and_stay_text(page: Any, admin: AdminClient, three_
     _open(page, "/groups")
     page.get_by_role("link", name=group).click()
     expect(page.locator("h1")).to_have_text(group)
+    _open(page, "/groups")
+    page.get_by_role("link", name="</title><script>").click()
+    expect(page.locator("tr", has_text="<svg onload=alert(8)>")).to_contain_text("<img src=x onerror=alert(7)>")
+    expect(page.get_by_text("<img src=x onerror=alert(7)> (127.0.0.1) joined").first).to_be_visible()
+    assert page.title() == "</title><script>alert(6)</script> · Odradek"
+    intruder.close()
     _open(
         page,
         "/messages?topic=%3Cimg%20src%3Dx%20onerror%3Dalert(4)%3E&partition=%22%3E%3Cscript%3Ealert(5)%3C/script%3E",
     )
     expect(page.get_by_role("alert").first).to_be_visible()
     assert page.title() == "Messages · Odradek"
-    assert page.locator("main img, main svg[onload], main script").count() == 0
+    assert page.locator(".main img, .main svg[onload], .main script").count() == 0
 
 
 def test_a_group_shows_its_lag_and_is_reset(page: Any, admin: AdminClient, three_brokers: OdradekCluster) -> None:
@@ -301,6 +318,32 @@ def test_a_broker_is_cut_off_fenced_and_healed(page: Any, admin: AdminClient, th
     expect(box).not_to_contain_text("cut off")
     expect(box).to_contain_text("in the cluster")
     expect(strip).to_have_attribute("data-isr", re.compile(cut))
+
+
+def test_all_of_it_can_be_done_with_keys(page: Any, admin: AdminClient) -> None:
+    _create(admin, "typed", 1)
+    _open(page, "/")
+    page.keyboard.press("2")
+    page.wait_for_url("**/topics")
+    page.wait_for_function("window.did_handshake === true")
+    page.keyboard.press("/")
+    page.keyboard.type("typ")
+    expect(page.locator(".main a.name")).to_have_text(["typed"])
+    page.keyboard.press("Escape")
+    page.keyboard.press("Tab")
+    _button(page, "Create topic").focus()
+    page.keyboard.press("Enter")
+    page.keyboard.type("no such / name")  # the first field has the focus
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("contains one or more characters other than")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    _open(page, "/topics/typed")
+    _button(page, "Delete").focus()
+    page.keyboard.press("Enter")
+    page.keyboard.type("typed")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/topics")
 
 
 def test_what_is_not_there_is_said(page: Any) -> None:

@@ -25,9 +25,17 @@ class EntityConfigs:
 
     def of_topic(self, topic: str) -> dict[str, str]:
         """KafkaError UNKNOWN_TOPIC_OR_PARTITION for one that isn't there."""
-        if topic not in self._metadata.image.topics:
+        found = self.of_topics([topic])
+        if topic not in found:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
-        return self.load("topics", topic)
+        return found[topic]
+
+    def of_topics(self, topics: Iterable[str]) -> dict[str, dict[str, str]]:
+        """Of those that are there, read in one go."""
+        known = [topic for topic in topics if topic in self._metadata.image.topics]
+        with _answered_in_time():
+            found = self._store.load_configs("topics", known)
+        return {topic: found.get(topic, {}) for topic in known}
 
     def set_topic(self, topic: str, overrides: Mapping[str, str]) -> None:
         self.replace("topics", topic, overrides)

@@ -3,6 +3,7 @@
 import logging
 import socket
 import ssl
+import sys
 from pathlib import Path
 
 import uvicorn
@@ -24,6 +25,7 @@ from odradek.console.screens import SCREENS
 CHANGES_FILE = "console-changes.jsonl"
 log = get_logger(__name__)
 
+_SWITCH_INTERVAL_S = 0.0005
 _ICON = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" fill="none" stroke="#c2410c" stroke-width="2">'
     '<path d="M5 3h14M5 21h14M7 3v4l2 2v6l-2 2v4M17 3v4l-2 2v6l2 2v4M9 10.2l6 1.2M9 12.6l6 1.2"/></svg>'
@@ -65,6 +67,8 @@ def serve(options: ConsoleOptions, machine: Machine | None = None) -> None:
         timeout_graceful_shutdown=1,
         ws_max_size=4 << 20,
     )
+    # feeds decode much in threads; whoever waits for a page should not wait five milliseconds for each of its turns
+    sys.setswitchinterval(_SWITCH_INTERVAL_S)
     log.info("console", url=url(options))
     if not options.is_local and options.certificate is None:
         log.warning("without --certificate browsers keep no session, unless a proxy with TLS stands before the console")

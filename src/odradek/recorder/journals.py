@@ -49,12 +49,12 @@ def _below(place: Path) -> Iterator[Path]:
         yield from (path for path in place.glob(pattern) if parse_name(path.name) is not None)
 
 
-def newest(paths: Sequence[Path]) -> list[Path]:
+def newest(paths: Sequence[Path], of_each: int = _NEWEST_OF_EACH) -> list[Path]:
     """Of each broker's files, sorted as they were found, the last two: what a look at the recent past needs."""
     by_broker: dict[int, list[Path]] = defaultdict(list)
     for path in paths:
         by_broker[(parse_name(path.name) or (-1, 0))[0]].append(path)
-    return [path for files in by_broker.values() for path in files[-_NEWEST_OF_EACH:]]
+    return [path for files in by_broker.values() for path in files[-of_each:]]
 
 
 def read_file(path: Path) -> Iterator[Entry]:

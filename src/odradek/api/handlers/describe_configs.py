@@ -5,8 +5,9 @@ Versions 0-4. v1 adds sources and synonyms, v3 types and documentation. v0 says 
 Kafka 3.9 forgot to, and calls none one. Not done: nothing.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from odradek.api.config_changes import ResourceType, broker_id_of
 from odradek.api.context import BrokerServices, RequestContext
@@ -30,12 +31,35 @@ from odradek.protocol.messages.describe_configs import (
 @handles(ApiKey.DESCRIBE_CONFIGS, versions="0-4", may_block=True)
 def describe_configs(request: DescribeConfigsRequest, ctx: RequestContext) -> DescribeConfigsResponse:
     known = all(resource.resource_type in _DESCRIBERS for resource in request.resources)
+    topics = _Topics(ctx.broker, [r.resource_name for r in request.resources if r.resource_type == ResourceType.TOPIC])
     return DescribeConfigsResponse(
         results=[
-            _describe(ctx, resource, request) if known else _failed(resource, ErrorCode.INVALID_REQUEST, None)
+            _describe(ctx, topics, resource, request) if known else _failed(resource, ErrorCode.INVALID_REQUEST, None)
             for resource in request.resources
         ]
     )
+
+
+class _Topics:
+    """What is set on the topics that one request asks about, read in one go with the first of them."""
+
+    def __init__(self, broker: BrokerServices, names: Sequence[str]) -> None:
+        self._broker = broker
+        self._names = names
+
+    @cached_property
+    def _overrides(self) -> dict[str, dict[str, str]]:
+        return self._broker.configs.of_topics(self._names)
+
+    def describe(self, name: str, wanted: Container[str] | None) -> "_Description":
+        check_topic_name(name)
+        try:
+            overrides = self._overrides[name]
+        except KeyError:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) from None
+        except KafkaError as error:
+            raise KafkaError(error.code) from error
+        return _Description(describe_topic(self._broker.live, overrides, wanted), _topic_documentation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +69,20 @@ class _Description:
 
 
 def _describe(
-    ctx: RequestContext, resource: DescribeConfigsResource, request: DescribeConfigsRequest
+    ctx: RequestContext, topics: _Topics, resource: DescribeConfigsResource, request: DescribeConfigsRequest
 ) -> DescribeConfigsResult:
+    wanted = resource.configuration_keys or None
     try:
-        description = _DESCRIBERS[resource.resource_type](ctx.broker, resource.resource_name)
+        describer = _DESCRIBERS[resource.resource_type]
+        if describer is None:
+            description = topics.describe(resource.resource_name, wanted)
+        else:
+            description = describer(ctx.broker, resource.resource_name)
     except KafkaError as error:
         return _failed(resource, error.code, error.message)
-    wanted = resource.configuration_keys
     configs = []
     for entry in description.entries:
-        if not wanted or entry.name in wanted:
+        if wanted is None or entry.name in wanted:
             result = _result(entry, request, description.documentation)
             result.is_default = ctx.version == 0 and entry.source is ConfigSource.DEFAULT
             configs.append(result)
@@ -86,15 +114,6 @@ def _result(
         config_type=entry.type,
         documentation=documentation(entry.name) if request.include_documentation else None,
     )
-
-
-def _describe_topic(broker: BrokerServices, name: str) -> _Description:
-    check_topic_name(name)
-    try:
-        overrides = broker.configs.of_topic(name)
-    except KafkaError as error:
-        raise KafkaError(error.code) from error
-    return _Description(describe_topic(broker.live, overrides), _topic_documentation)
 
 
 def _describe_broker(broker: BrokerServices, name: str) -> _Description:
@@ -145,8 +164,8 @@ def _topic_documentation(name: str) -> str | None:
     return topic_documentation().get(name)
 
 
-_DESCRIBERS: dict[int, Callable[[BrokerServices, str], _Description]] = {
-    ResourceType.TOPIC: _describe_topic,
+_DESCRIBERS: dict[int, Callable[[BrokerServices, str], _Description] | None] = {
+    ResourceType.TOPIC: None,  # all those of a request together: see _Topics
     ResourceType.BROKER: _describe_broker,
     ResourceType.BROKER_LOGGER: _describe_broker_logger,
     ResourceType.CLIENT_METRICS: _describe_client_metrics,

@@ -5,7 +5,7 @@ and leaves out whatever stands before the key's own name; so a topic's `retentio
 `log.retention.hours` has no synonyms and looks like a default. Tools know it that way, so it is the same here.
 """
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
 from odradek.base.config.definition import ConfigKey, ConfigSource, ConfigType, ConfigValue, UpdateMode, format_value
@@ -63,11 +63,13 @@ def describe_all_brokers(live: LiveConfig) -> list[ConfigEntry]:
     return entries
 
 
-def describe_topic(live: LiveConfig, overrides: Mapping[str, str]) -> list[ConfigEntry]:
-    """Every topic key, then overrides that this version doesn't know."""
+def describe_topic(
+    live: LiveConfig, overrides: Mapping[str, str], wanted: Container[str] | None = None
+) -> list[ConfigEntry]:
+    """Every topic key, then overrides that this version doesn't know; or those of them that are wanted."""
     values = effective_values(live.current.topic_defaults, overrides)
-    unknown = (name for name in overrides if name not in TOPIC_KEYS)
-    return [_topic_entry(live, overrides, values, name) for name in (*TOPIC_KEYS, *unknown)]
+    names = (*TOPIC_KEYS, *(name for name in overrides if name not in TOPIC_KEYS))
+    return [_topic_entry(live, overrides, values, name) for name in names if wanted is None or name in wanted]
 
 
 def _broker_entry(live: LiveConfig, name: str, said: Mapping[str, str]) -> ConfigEntry:

@@ -20,6 +20,7 @@ from odradek.recorder.picture import PartitionPicture, Picture
 _MOMENTS_MAX = 2_000
 _BETWEEN_PICTURES = 4_000
 _LINKS_OF_A_KIND = 8
+_CHANGING_NOTHING = frozenset({Kind.MOVE, Kind.SEND, Kind.ANSWER, Kind.WATCH, Kind.ISR, Kind.CHANNEL, Kind.LATER})
 _TELLING = frozenset({Kind.MOVE, Kind.SEND, Kind.WRITE, Kind.REPORT, Kind.GROUP})
 
 
@@ -64,7 +65,8 @@ class HistoryReader:
     def read(self, client: ClusterClient, before: HistoryState | None) -> HistoryState:
         if not self._places:
             raise FatalError("no journal is known here: give --data or --journal DIR. Only Odradek's brokers keep one")
-        files = newest(find_journals(*[place for place in self._places if place.exists()]))
+        found = find_journals(*[place for place in self._places if place.exists()])
+        files = newest(found, 1) if before is None else newest(found)  # the last file first: it is there soon
         if self._tails.files - set(files):  # some were rotated away: the story begins later
             self._tails, self._story = JournalTails(), Story()
         added = self._tails.added(files)
@@ -107,15 +109,20 @@ class Story:
 
     def _take(self, entry: Entry, place: int) -> None:
         picture = self._picture
+        if entry.kind == Kind.PICTURE:
+            picture.apply(entry)
+            return
+        self._causes[entry.broker, entry.seq] = entry
+        key = (entry.broker, entry.cause if entry.cause is not None else entry.seq)
+        if entry.kind in _CHANGING_NOTHING:
+            if key in self._drafts:
+                self._drafts[key].add(entry, place, [])
+            return
         before_brokers, before_controller = set(picture.brokers), picture.controller
         tp = entry.topic_partition
         before = picture.partitions.get(tp) if tp is not None else None
         picture.apply(entry)
-        self._causes[entry.broker, entry.seq] = entry
-        if entry.kind == Kind.PICTURE:
-            return
         effects = _effects(entry, before_brokers, before_controller, before, picture)
-        key = (entry.broker, entry.cause if entry.cause is not None else entry.seq)
         if effects or entry.kind == Kind.EVENT or key in self._drafts:
             self._drafts.setdefault(key, _Draft(self._causes.get(key, entry))).add(entry, place, effects)
 

@@ -1,5 +1,6 @@
 """The three config requests without a network: a broker's configuration and topics that remember."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -27,6 +28,11 @@ class Configs:
     overrides: dict[str, dict[str, str]] = field(default_factory=lambda: {"orders": {"retention.ms": "1000"}})
     brokers: dict[str, dict[str, str]] = field(default_factory=dict)
     live: LiveConfig = field(default_factory=lambda: LiveConfig(CONFIG))
+    readings: int = 0
+
+    def of_topics(self, topics: Iterable[str]) -> dict[str, dict[str, str]]:
+        self.readings += 1
+        return {topic: dict(self.overrides[topic]) for topic in topics if topic in self.overrides}
 
     def of_topic(self, topic: str) -> dict[str, str]:
         if topic not in self.overrides:
@@ -248,3 +254,17 @@ def test_loggers_have_levels() -> None:
     assert set_level("LOUD") == ErrorCode.INVALID_CONFIG
     assert set_level(None, Operation.DELETE) == ErrorCode.NONE
     assert level() == root.value
+
+
+def test_many_topics_are_read_in_one_go_and_only_what_was_asked_for_is_told() -> None:
+    ctx, topics = context()
+    names = ["orders", "nowhere", "orders"]
+    asked = [describe.DescribeConfigsResource(TOPIC, name, ["retention.ms", "flush.ms"]) for name in names]
+    answer = describe_configs(describe.DescribeConfigsRequest(resources=asked), ctx)
+    assert [sorted(entry.name for entry in told.configs) for told in answer.results] == [
+        ["flush.ms", "retention.ms"],
+        [],
+        ["flush.ms", "retention.ms"],
+    ]
+    assert answer.results[1].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert topics.readings == 1
