@@ -258,8 +258,12 @@ def test_loggers_have_levels() -> None:
 
 def test_many_topics_are_read_in_one_go_and_only_what_was_asked_for_is_told() -> None:
     ctx, topics = context()
+    keys = ["retention.ms", "flush.ms"]
     names = ["orders", "nowhere", "orders"]
-    asked = [describe.DescribeConfigsResource(TOPIC, name, ["retention.ms", "flush.ms"]) for name in names]
+    asked = [
+        describe.DescribeConfigsResource(resource_type=TOPIC, resource_name=name, configuration_keys=keys)
+        for name in names
+    ]
     answer = describe_configs(describe.DescribeConfigsRequest(resources=asked), ctx)
     assert [sorted(entry.name for entry in told.configs) for told in answer.results] == [
         ["flush.ms", "retention.ms"],
