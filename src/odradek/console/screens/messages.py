@@ -9,7 +9,7 @@ from odradek.client.cluster_client import ClusterClient
 from odradek.client.partitioner import partition_for_key
 from odradek.client.record_sender import NewRecord, RecordSender
 from odradek.console.console import Console
-from odradek.console.dialogs import ChangeDialog, fault_of
+from odradek.console.dialogs import ChangeDialog, fault_of, number_between
 from odradek.console.feeds import UNREADABLE, plainly
 from odradek.console.fields import WrongInput, meaning, whole_number
 from odradek.console.live import Act, Live
@@ -152,9 +152,12 @@ async def produce(console: Console, topic: str) -> bool:
     state = console.cluster.want().value
     known = state.topics if state else {}
     name = dialog.field("Topic", topic, check=lambda text: None if text in known else "there is no such topic")
-    partition = dialog.field(
-        "Partition (empty: by key)", check=lambda text: None if not text or text.isdecimal() else "a number, or nothing"
-    )
+
+    def check_partition(text: str) -> str | None:
+        count = len(known[name.value].partitions) if name.value in known else 1
+        return None if not text else number_between(0, count - 1, "the partition")(text)
+
+    partition = dialog.field("Partition (empty: by key)", check=check_partition)
     key = dialog.field("Key (empty: none)")
     kind = dialog.choice("The value is", {"text": "text", "json": "JSON", "hex": "hex", "null": "a tombstone"}, "text")
     value = dialog.field("Value", area=True, check=fault_of(lambda text: parse_value(text, kind.value)))
@@ -176,8 +179,6 @@ async def produce(console: Console, topic: str) -> bool:
         count = len(known[name.value].partitions)
         key_bytes = key.value.encode() if key.value else None
         number = int(partition.value) if partition.value else partition_for_key(key_bytes, count) if key_bytes else 0
-        if number >= count:
-            raise ValueError(f"topic {name.value} has partitions 0 to {count - 1}")
         record = NewRecord(key_bytes, parse_value(value.value, kind.value), parse_headers(headers.value))
         wanted = name.value
         offsets = await perform(

@@ -21,6 +21,7 @@ _PAGE_BYTES_MAX = 1 << 20
 _RECORD_BYTES_MIN = 4 * 1024
 _HEX_WIDTH = 4  # characters for a byte
 _JSON_BYTES_MAX = 256 * 1024
+_MS_DIGITS_MIN, _MS_DIGITS_MAX = 10, 15
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
@@ -144,15 +145,15 @@ def _headers_html(headers: Sequence[tuple[str, bytes | None]]) -> Html:
 def parse_when(text: str, now_ms: int) -> int:
     """`15m`, `2h`, `3d` ago, a date and time of this machine, or milliseconds. ValueError says what is right."""
     told = text.strip()
-    if told[-1:] in _UNITS and told[:-1].isdecimal():
-        ago = timedelta(**{_UNITS[told[-1]]: int(told[:-1])})
-        return now_ms - int(ago.total_seconds() * 1000)
-    if told.isdecimal() and len(told) >= 10:
-        return int(told)
     try:
+        if told[-1:] in _UNITS and told[:-1].isdecimal():
+            ago = timedelta(**{_UNITS[told[-1]]: int(told[:-1])})
+            return max(0, now_ms - int(ago.total_seconds() * 1000))
+        if told.isdecimal() and _MS_DIGITS_MIN <= len(told) <= _MS_DIGITS_MAX:
+            return int(told)
         return int(datetime.fromisoformat(told).timestamp() * 1000)
     except (ValueError, OverflowError):
-        raise ValueError(f"'{text}' is not a time like 15m (ago), 2h, 2026-01-31 14:00 or milliseconds") from None
+        raise ValueError(f"'{text[:40]}' is not a time like 15m (ago), 2h, 2026-01-31 14:00 or milliseconds") from None
 
 
 def parse_headers(text: str) -> tuple[tuple[str, bytes | None], ...]:
