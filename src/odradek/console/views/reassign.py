@@ -115,7 +115,7 @@ def runs_html(state: RunsState, *, read_only: bool) -> Html:
         Column("Partitions", numeric=True),
         Column("Throttle", numeric=True, small=False),
         Column("State"),
-        Column(""),
+        Column("", numeric=True),
     ]
     parts += [tag("h2", "Runs"), table(columns, runs, empty="No reassignment was run here yet.")]
     return together(parts)

@@ -97,7 +97,11 @@ def records_html(found: Found, further: str = "Later") -> Html:
     if not found.records:
         return together(tag("div", "No record was found.", cls="card empty"), told)
     limit = min(SHOWN_BYTES_MAX, max(_RECORD_BYTES_MIN, _PAGE_BYTES_MAX // len(found.records)))
-    return together(tag("div", [_record_html(item, limit) for item in found.records], cls="card table"), told)
+    shown = [_record_html(item, limit) for item in found.records]
+    return together(tag("div", _HEAD, shown, cls="card table"), told)
+
+
+_HEAD = tag("div", [tag("span", title) for title in ("Where", "When", "Key", "Value")], cls="record-head")
 
 
 def coverage(found: Found) -> str:

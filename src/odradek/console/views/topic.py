@@ -209,7 +209,13 @@ def configs_html(settings: Sequence[Setting], *, read_only: bool, only_own: bool
         for setting in settings
         if not only_own or is_own(setting)
     ]
-    columns = [Column("Setting"), Column("Value"), Column("From"), Column("Otherwise", small=False), Column("")]
+    columns = [
+        Column("Setting"),
+        Column("Value"),
+        Column("From"),
+        Column("Otherwise", small=False),
+        Column("", numeric=True),
+    ]
     return table(columns, rows, empty="Nothing is set on this topic itself.")
 
 
