@@ -31,8 +31,10 @@ _THEME = Html("""<script>
   const dark = chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   const set = (value) => { document.body.classList.toggle("body--dark", value);
     document.body.classList.toggle("body--light", !value); window.Quasar && Quasar.Dark.set(value); };
-  document.addEventListener("DOMContentLoaded", () => setTimeout(() => { set(dark); const nav = document.querySelector(".bar nav"),
-    here = nav && nav.querySelector("[aria-current]"); if (here) nav.scrollLeft = here.offsetLeft - nav.clientWidth / 2; }, 0));
+  const showPlace = () => { const here = document.querySelector(".bar nav [aria-current]");
+    if (here) here.parentNode.scrollLeft = here.offsetLeft - here.parentNode.clientWidth / 2;
+    else requestAnimationFrame(showPlace); };
+  document.addEventListener("DOMContentLoaded", () => { setTimeout(() => set(dark), 0); showPlace(); });
   window.odradekTheme = () => { const value = !document.body.classList.contains("body--dark");
     localStorage.setItem("odradek-theme", value ? "dark" : "light"); set(value); };
   document.addEventListener("keydown", (event) => {
