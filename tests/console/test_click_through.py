@@ -97,6 +97,32 @@ def test_a_setting_is_changed_and_told_where_it_comes_from(page: Any, admin: Adm
     expect(row).to_contain_text("topic")
 
 
+def test_all_of_it_can_be_done_with_keys(page: Any, admin: AdminClient) -> None:
+    _create(admin, "typed", 1)
+    _open(page, "/")
+    page.keyboard.press("2")
+    page.wait_for_url("**/topics")
+    page.wait_for_function("window.did_handshake === true")
+    page.keyboard.press("/")
+    page.keyboard.type("typ")
+    expect(page.locator(".main a.name")).to_have_text(["typed"])
+    page.keyboard.press("Escape")
+    page.keyboard.press("Tab")
+    _button(page, "Create topic").focus()
+    page.keyboard.press("Enter")
+    page.keyboard.type("no such / name")  # the first field has the focus
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("contains one or more characters other than")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    _open(page, "/topics/typed")
+    _button(page, "Delete").focus()
+    page.keyboard.press("Enter")
+    page.keyboard.type("typed")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/topics")
+
+
 def test_records_are_hostile_and_stay_text(page: Any, admin: AdminClient, three_brokers: OdradekCluster) -> None:
     _create(admin, "hostile", 1)
     script = "<script>document.title='run'</script><img src=x onerror=alert(1)>"
@@ -319,32 +345,6 @@ def test_a_broker_is_cut_off_fenced_and_healed(page: Any, admin: AdminClient, th
     expect(box).not_to_contain_text("cut off")
     expect(box).to_contain_text("in the cluster")
     expect(strip).to_have_attribute("data-isr", re.compile(cut))
-
-
-def test_all_of_it_can_be_done_with_keys(page: Any, admin: AdminClient) -> None:
-    _create(admin, "typed", 1)
-    _open(page, "/")
-    page.keyboard.press("2")
-    page.wait_for_url("**/topics")
-    page.wait_for_function("window.did_handshake === true")
-    page.keyboard.press("/")
-    page.keyboard.type("typ")
-    expect(page.locator(".main a.name")).to_have_text(["typed"])
-    page.keyboard.press("Escape")
-    page.keyboard.press("Tab")
-    _button(page, "Create topic").focus()
-    page.keyboard.press("Enter")
-    page.keyboard.type("no such / name")  # the first field has the focus
-    page.keyboard.press("Enter")
-    expect(page.get_by_text("contains one or more characters other than")).to_be_visible()
-    page.keyboard.press("Escape")
-    expect(page.get_by_role("dialog")).to_have_count(0)
-    _open(page, "/topics/typed")
-    _button(page, "Delete").focus()
-    page.keyboard.press("Enter")
-    page.keyboard.type("typed")
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/topics")
 
 
 def test_what_is_not_there_is_said(page: Any) -> None:
