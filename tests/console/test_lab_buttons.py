@@ -75,7 +75,8 @@ def _free_ports() -> int:
 def writing(up: Up) -> Iterator[None]:
     """Somebody writes to every partition all the time, and wants all in-sync replicas to have it."""
     settings: dict[str, str | int | float | bool] = {"bootstrap.servers": up.bootstrap, "log_level": 0}
-    AdminClient(settings).create_topics([NewTopic(TOPIC, 3, 3)])[TOPIC].result(60)
+    admin = AdminClient(settings)
+    admin.create_topics([NewTopic(TOPIC, 3, 3)])[TOPIC].result(60)
     producer, enough = Producer({**settings, "acks": "all", "message.timeout.ms": 5_000}), threading.Event()
 
     def write() -> None:

@@ -4,6 +4,7 @@ DIR/console.log, .pid     its output and its process
 """
 
 import sys
+import time
 from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,7 +13,9 @@ from odradek.base.owned_process import OwnedProcess
 from odradek.zk.server import port_is_taken
 
 DEFAULT_PORT = 8080
+_START_SECONDS_MAX = 15.0
 _STOP_SECONDS_MAX = 5.0
+_LOOK_SECONDS = 0.05
 
 
 class LocalConsole:
@@ -34,7 +37,18 @@ class LocalConsole:
         for project in pipelines:
             command += ["--pipeline", str(project.absolute())]
         self._process.spawn(command, self._data / "console.log")
-        return f"console: http://127.0.0.1:{wanted}/"
+        return self._begun(wanted)
+
+    def _begun(self, port: int) -> str:
+        """Waits until a browser finds it, so that the address that is told is one to click on."""
+        deadline = time.monotonic() + _START_SECONDS_MAX
+        while not port_is_taken(port):
+            if self._process.pid() is None:
+                return f"no web console: it ended at once, {self._data / 'console.log'} says why"
+            if time.monotonic() > deadline:
+                return f"console: http://127.0.0.1:{port}/ (still starting)"
+            time.sleep(_LOOK_SECONDS)
+        return f"console: http://127.0.0.1:{port}/"
 
     def stop(self) -> bool:
         return self._process.stop(_STOP_SECONDS_MAX)
