@@ -110,7 +110,9 @@ def test_all_of_it_can_be_done_with_keys(page: Any, admin: AdminClient) -> None:
     page.keyboard.press("Tab")
     _button(page, "Create topic").focus()
     page.keyboard.press("Enter")
-    page.keyboard.type("no such / name")  # the first field has the focus
+    first_field = page.get_by_role("dialog").get_by_role("textbox").first
+    expect(first_field).to_be_focused()
+    page.keyboard.type("no such / name")
     page.keyboard.press("Enter")
     expect(page.get_by_text("contains one or more characters other than")).to_be_visible()
     page.keyboard.press("Escape")
@@ -118,6 +120,7 @@ def test_all_of_it_can_be_done_with_keys(page: Any, admin: AdminClient) -> None:
     _open(page, "/topics/typed")
     _button(page, "Delete").focus()
     page.keyboard.press("Enter")
+    expect(first_field).to_be_focused()
     page.keyboard.type("typed")
     page.keyboard.press("Enter")
     page.wait_for_url("**/topics")
