@@ -13,6 +13,8 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 from odradek.testing import OdradekCluster
 from waiting import eventually
 
+from .conftest import commit
+
 PATIENCE_S = 60
 
 expect = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright").expect
@@ -135,9 +137,7 @@ def test_records_are_hostile_and_stay_text(page: Any, admin: AdminClient, three_
     producer.produce("hostile", key="large", value="x" * 900_000)
     assert producer.flush(30) == 0
     group = "<b onmouseover=alert(3)>group</b>"
-    consumer = Consumer({"bootstrap.servers": three_brokers.bootstrap_servers, "group.id": group, "log_level": 0})
-    consumer.commit(offsets=[TopicPartition("hostile", 0, 1)], asynchronous=False)
-    consumer.close()
+    commit(three_brokers.bootstrap_servers, group, TopicPartition("hostile", 0, 1))
     intruder = Consumer(
         {
             "bootstrap.servers": three_brokers.bootstrap_servers,
@@ -183,9 +183,8 @@ def test_a_group_shows_its_lag_and_is_reset(page: Any, admin: AdminClient, three
     for number in range(200):
         producer.produce("parcels", json.dumps({"n": number}), partition=number % 2)
     assert producer.flush(30) == 0
-    consumer = Consumer({"bootstrap.servers": three_brokers.bootstrap_servers, "group.id": "post", "log_level": 0})
-    consumer.commit(offsets=[TopicPartition("parcels", 0, 30), TopicPartition("parcels", 1, 100)], asynchronous=False)
-    consumer.close()
+    places = [TopicPartition("parcels", 0, 30), TopicPartition("parcels", 1, 100)]
+    commit(three_brokers.bootstrap_servers, "post", *places)
 
     _open(page, "/groups/post")
     row = page.locator(".main tr", has_text="parcels-0")
