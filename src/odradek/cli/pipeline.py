@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, TextIO
 
 from odradek.base.errors import FatalError
+from odradek.base.process_start import process_start
 from odradek.cli.grammar.declaration import Argument, Option
 from odradek.cli.grammar.noun import Noun
 from odradek.cli.output import (
@@ -34,7 +35,7 @@ from odradek.pipeline.replay import replay as prepare
 from odradek.pipeline.runner import RunOptions, run, validate
 from odradek.pipeline.scaffold import check_name, init_project
 from odradek.pipeline.session import LOCAL, SparkTarget
-from odradek.pipeline.status import find_statuses, is_live, process_start, read_status
+from odradek.pipeline.status import find_statuses, is_live, read_status
 
 app = Noun("Data pipelines on Spark: from topics to tables and back.")
 

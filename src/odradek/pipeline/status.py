@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from odradek.base.process_start import process_start
 from odradek.pipeline.progress import Offsets, QueryProgress
 from odradek.pipeline.queries import QueryPlan, group_of
 from odradek.pipeline.spec import Pipeline
@@ -115,11 +116,3 @@ def find_statuses(directory: Path) -> Iterator[dict[str, Any]]:
 
 def is_live(document: Mapping[str, Any]) -> bool:
     return document["state"] in _LIVE
-
-
-def process_start(pid: int) -> str | None:
-    """When the process started, in ticks since boot: with the pid it names a process, which the pid alone doesn't."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
-        return None

@@ -11,6 +11,7 @@ from typing import Any
 
 from odradek.base.clock import SYSTEM_CLOCK
 from odradek.base.errors import FatalError
+from odradek.base.process_start import process_start
 from odradek.client.cluster_client import ClusterClient
 
 _BYTES_MAX = 4 << 20
@@ -69,17 +70,12 @@ def statuses(directory: Path) -> Iterator[Mapping[str, Any]]:
 
 def _with_death(document: dict[str, Any]) -> dict[str, Any]:
     """A run that says that it runs, and whose process is gone, has died."""
-    if document.get("state") in _LIVE and _start_of(document.get("pid")) != document.get("process_start"):
+    pid = document.get("pid")
+    started = process_start(pid) if isinstance(pid, int) else None
+    if document.get("state") in _LIVE and started != document.get("process_start"):
         return {
             **document,
             "state": "died",
             "reason": document.get("reason") or "the process is gone, and said nothing",
         }
     return document
-
-
-def _start_of(pid: object) -> str | None:
-    try:
-        return Path(f"/proc/{int(str(pid))}/stat").read_text().rpartition(")")[2].split()[19]
-    except (OSError, IndexError, ValueError):
-        return None

@@ -10,10 +10,10 @@ import pytest
 pytest.importorskip("nicegui", reason="the console needs odradek[console]")
 
 from odradek.base.errors import FatalError
+from odradek.base.process_start import process_start
 from odradek.client.cluster_client import ClusterClient
 from odradek.console.readings.pipelines import PipelinesReader, PipelinesState
 from odradek.console.views.pipelines import pipelines_html
-from odradek.pipeline.status import process_start
 
 NOBODY = ClusterClient("127.0.0.1:1")
 

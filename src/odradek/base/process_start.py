@@ -1,0 +1,14 @@
+"""When a process started: with the pid it names a process, which the pid alone doesn't."""
+
+from pathlib import Path
+
+_ENDED = ("Z", "X")  # it has ended, and its parent hasn't asked yet
+
+
+def process_start(pid: int) -> str | None:
+    """In ticks since boot; None where no such process runs."""
+    try:
+        state, *rest = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return None if state in _ENDED else rest[18]
+    except (OSError, IndexError, ValueError):
+        return None
