@@ -191,7 +191,7 @@ def overview(state: ClusterState, summary: Summary, coordination: CoordinationSt
             figure(
                 "Leader imbalance",
                 f"{summary.imbalance:.0%}",
-                f"{plural(summary.not_preferred, 'partition')} not led by the preferred",
+                f"{count(summary.not_preferred)} not led by the preferred",
                 "warn" if summary.not_preferred else "",
             ),
             cls="grid",

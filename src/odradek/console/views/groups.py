@@ -15,6 +15,7 @@ from odradek.recorder.rebalances import Rebalances
 
 _PARTITIONS_SHOWN = 12
 _LATE_MS = 60_000
+_NOWHERE = TopicPartition("", 0)
 
 
 def groups_table(state: GroupsState, rebalances: Rebalances | None, text: str, number: int) -> Html:
@@ -93,7 +94,7 @@ def members_table(group: Group, number: int) -> Html:
             count(len(member.partitions)),
             tag("span", _partitions(member.partitions), cls="mono soft", title=member.id),
         )
-        for member in group.members[page.window]
+        for member in sorted(group.members, key=lambda member: (member.client_id, member.id))[page.window]
     ]
     columns = [
         Column("Client"),
@@ -112,7 +113,7 @@ def _partitions(partitions: Sequence[TopicPartition]) -> str:
 
 
 def lags_table(detail: GroupDetail, number: int) -> Html:
-    lags = [lag for lag in detail.lags if lag.tp is not None]
+    lags = sorted((lag for lag in detail.lags if lag.tp is not None), key=lambda lag: lag.tp or _NOWHERE)
     top = max([lag.lag or 0 for lag in lags] or [0])
     page = paged(len(lags), number)
     rows = [
