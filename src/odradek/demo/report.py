@@ -29,7 +29,7 @@ def html_report(telling: "Telling") -> str:
     return page(
         "Odradek: the demo",
         [
-            heading("A shop, a pipeline, and a broker that died", 1),
+            heading("A shop, a pipeline, and a broker that died" if _deaths(telling) else "A shop and a pipeline", 1),
             verdict_line(verdict, is_good=proof.ok),
             paragraph(
                 f"Three brokers acknowledged {sent.total:,} records: {sent.good:,} orders, {sent.twice:,} of them "
@@ -65,11 +65,16 @@ def _brokers(telling: "Telling") -> str:
     return colour_key(["alive", "dead"], [_ALIVE, _DEAD]) + strips("Brokers", rows, marks, end)
 
 
+def _deaths(telling: "Telling") -> list[float]:
+    """When a broker died or came back."""
+    return [at for at, text in telling.marks if text.startswith("broker")]
+
+
 def _over_time(telling: "Telling") -> list[str]:
     samples = telling.samples
-    marks = [at for at, text in telling.marks if text.startswith("broker")]
+    marks = _deaths(telling)
     series = {
-        "records: acknowledged, and read by the table's query": {
+        "records acknowledged, and read": {
             "acknowledged": [(s.at_s, float(s.sent)) for s in samples],
             "read": [(s.at_s, float(s.processed)) for s in samples],
         },
