@@ -1,5 +1,6 @@
 """A run on the terminal: a table that stays in place and moves, or a line now and then where there's no terminal."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,7 +23,7 @@ _GAP = 2
 class LiveView:
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._live = Live(console=console, auto_refresh=False) if console.is_terminal else None
+        self._live = _live(console) if console.is_terminal else None
         self._next_line_s = 0.0
         self._told: dict[str, int] = {}
         self._failures: dict[str, str] = {}
@@ -48,6 +49,11 @@ class LiveView:
                 if query["error"] and query["error"] != self._failures.get(query["name"]):
                     self._failures[query["name"]] = query["error"]
                     self._console.print(_failure(query))
+
+
+def _live(console: Console) -> Live:
+    """A console sink's rows go above the table, or to the file that standard output is; logs stay in Spark's log."""
+    return Live(console=console, auto_refresh=False, redirect_stdout=sys.stdout.isatty(), redirect_stderr=False)
 
 
 def status_panel(status: Mapping[str, Any]) -> Group:
