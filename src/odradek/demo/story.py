@@ -90,7 +90,8 @@ class _Show:
 
     def play(self) -> Sent:
         self.stage.start_cluster()
-        self.mark(f"ZooKeeper and {BROKERS} brokers serve at {self.stage.bootstrap}")
+        ports = [address.rpartition(":")[2] for address in self.stage.bootstrap.split(",")]
+        self.mark(f"ZooKeeper and {BROKERS} brokers serve, at ports {ports[0]} to {ports[-1]}; Spark is started")
         self.stage.start_pipeline()
         traffic = Traffic(self.stage.bootstrap, self.plan.rate)
         self._until(lambda _: self._pipeline_runs, traffic, "Spark")
