@@ -34,9 +34,10 @@ class DemoView:
 
     def show(self, sample: Sample, status: Mapping[str, Any] | None, hint: str) -> None:
         if self._live:
-            parts: list[RenderableType] = [_brokers(sample), _shop(sample), Text("")]
+            parts: list[RenderableType] = [_brokers(sample), _shop(sample)]
             if status and any(query["batch"] >= 0 for query in status["queries"]):
-                parts += [QueriesTable(status["queries"]), _revenue(sample.revenue)]
+                parts.append(QueriesTable(status["queries"]))
+                parts += [_revenue(sample.revenue)] if sample.revenue else []
             else:
                 parts.append(Text("Spark starts, and makes its first batch …", style="yellow"))
             self._live.update(Group(*parts, Text(hint, style="bold cyan")), refresh=True)
