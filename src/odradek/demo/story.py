@@ -23,7 +23,6 @@ from odradek.demo.stage import BROKERS, DEAD_LETTERS, REVENUE, Stage
 from odradek.demo.traffic import Traffic
 from odradek.demo.view import DemoView
 from odradek.pipeline.sample_orders import Sent
-from odradek.pipeline.status import RUNNING
 
 _LOOK_SECONDS = 0.5
 _PATIENCE_S = 300.0
@@ -81,7 +80,6 @@ class _Show:
     observer: Observer
     marks: list[tuple[float, str]] = field(default_factory=list)
     opened_s: float = 0.0
-    _pipeline_runs: bool = False
 
     def mark(self, text: str) -> None:
         at_s = time.monotonic() - self.observer.began
@@ -94,12 +92,12 @@ class _Show:
         self.mark(f"ZooKeeper and {BROKERS} brokers serve, at ports {ports[0]} to {ports[-1]}; Spark is started")
         self.stage.start_pipeline()
         traffic = Traffic(self.stage.bootstrap, self.plan.rate)
-        self._until(lambda _: self._pipeline_runs, traffic, "Spark")
-        self.opened_s = time.monotonic() - self.observer.began
         traffic.start()
-        self.mark(f"the shop opens: {self.plan.rate} orders a second")
         self._until(lambda sample: sample.processed > 0, traffic, "the first batch")
         self.mark("the pipeline runs: the first batch is in the table")
+        self.opened_s = time.monotonic() - self.observer.began
+        traffic.open()
+        self.mark(f"the shop opens: {self.plan.rate} orders a second")
         self._sell(traffic)
         sent = traffic.stop()
         self.mark(f"the shop closes: {sent.total:,} records were acknowledged")
@@ -141,8 +139,8 @@ class _Show:
 
     def _look(self, traffic: Traffic, hint: str) -> Sample:
         time.sleep(_LOOK_SECONDS)
+        traffic.check()
         status = self.stage.status()
-        self._pipeline_runs = status is not None and status["state"] == RUNNING
         sample = self.observer.look(traffic.sent.total, status)
         self.view.show(sample, status, hint)
         return sample
