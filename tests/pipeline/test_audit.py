@@ -23,7 +23,8 @@ def stopped_cluster(tmp_path_factory: pytest.TempPathFactory) -> Path:
     try:
         cluster.start_all()
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-        admin.create_topics([NewTopic("orders", 2, 3)])["orders"].result(30)
+        for future in admin.create_topics([NewTopic("orders", 2, 3), NewTopic("nothing", 2, 3)]).values():
+            future.result(30)
         producer = Producer(
             {"bootstrap.servers": cluster.bootstrap_servers, "enable.idempotence": True, "linger.ms": 0}
         )
@@ -44,6 +45,8 @@ def test_replicas_that_agree_have_no_findings(spark: SparkSession, stopped_clust
     assert report.brokers == (0, 1, 2)
     [orders] = [topic for topic in report.topics if topic.topic == "orders"]
     assert (orders.partitions, orders.replicas, orders.records, orders.uncommitted) == (2, 6, 200, 0)
+    [nothing] = [topic for topic in report.topics if topic.topic == "nothing"]
+    assert (nothing.partitions, nothing.replicas, nothing.records) == (2, 6, 0), "what is empty is there too"
 
 
 def test_a_flipped_byte_is_found(spark: SparkSession, stopped_cluster: Path, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from odradek.base.errors import FatalError
 from odradek.cli.grammar.declaration import Argument, Option
 from odradek.cli.grammar.noun import command
 from odradek.cli.output import Format, note, print_json, print_rows, warn
+from odradek.cli.spark_output import spark_output_in
 
 if TYPE_CHECKING:
     from odradek.pipeline.audit.findings import AuditReport
@@ -85,8 +86,13 @@ def _existing(directories: list[str], topics: frozenset[str]) -> None:
 
 def _run(directories: list[str], topics: frozenset[str], master: str) -> "AuditReport":
     from odradek.pipeline.session import SparkTarget, start_session
+    from odradek.pipeline.spark_errors import in_one_sentence
 
-    with tempfile.TemporaryDirectory(prefix="odradek-audit-") as work:
+    with (
+        tempfile.TemporaryDirectory(prefix="odradek-audit-") as work,
+        spark_output_in(Path(work) / "spark.log"),
+        in_one_sentence(),
+    ):
         spark = start_session("audit", SparkTarget(master), {"spark.log.level": "ERROR"}, Path(work))
         try:
             from odradek.pipeline.audit.job import audit as run_audit

@@ -2,12 +2,9 @@
 
 import os
 import signal
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated
 
 from odradek.base.errors import FatalError
 from odradek.base.process_start import process_start
@@ -23,6 +20,7 @@ from odradek.cli.output import (
     print_rows,
     warn,
 )
+from odradek.cli.spark_output import spark_output_in
 from odradek.cli.terminal import data_console, note_console
 from odradek.cli.usage import WrongUsage
 from odradek.pipeline.checkpoint import make_directory
@@ -80,7 +78,7 @@ def run_command(
     for query in plan(pipeline):
         note(f"{query.name} → {query.target}, {query.delivery}")
     make_directory(pipeline.state_directory)
-    with _spark_output_in(pipeline.state_directory / "spark.log") as terminal:
+    with spark_output_in(pipeline.state_directory / "spark.log") as terminal:
         console = note_console(terminal)
         options = RunOptions(SparkTarget(master, remote), once, metrics_port)
         with LiveView(console) as view:
@@ -95,7 +93,7 @@ def validate_command(
     pipeline = read_pipeline(project)
     make_directory(pipeline.state_directory)
     note("Spark starts, and plans the queries …")
-    with _spark_output_in(pipeline.state_directory / "spark.log"):
+    with spark_output_in(pipeline.state_directory / "spark.log"):
         columns = validate(pipeline, SparkTarget(master, remote))
     rows = [
         {
@@ -198,19 +196,3 @@ def replay(
 
 def _command(verb: str, project: Path) -> str:
     return f"odradek pipeline {verb}" + ("" if project == Path() else f" {project}")
-
-
-@contextmanager
-def _spark_output_in(log: Path) -> Iterator[TextIO]:
-    """What Spark's processes say goes to a file; the terminal is given to whoever shows something on it."""
-    sys.stderr.flush()
-    kept = os.dup(2)
-    with log.open("ab") as file:
-        os.dup2(file.fileno(), 2)
-    try:
-        with os.fdopen(os.dup(kept), "w", buffering=1) as terminal:
-            yield terminal
-    finally:
-        sys.stderr.flush()
-        os.dup2(kept, 2)
-        os.close(kept)

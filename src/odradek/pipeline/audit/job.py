@@ -51,7 +51,7 @@ def audit(spark: SparkSession, paths: Sequence[str], topics: frozenset[str] = fr
         return AuditReport(
             directories=tuple(str(path) for path in log_directories(paths)),
             brokers=tuple(sorted({replica.broker for replica in found})),
-            topics=_counts(whole),
+            topics=_counts(whole, known),
             findings=tuple(map(_as_finding, listed)),
             findings_in_all=findings.count() if len(listed) == LISTED_FINDINGS else len(listed),
         )
@@ -188,7 +188,8 @@ def _different_records(records: DataFrame, known: DataFrame) -> DataFrame:
     return versions.where("versions > 1").select(*_finding(Kind.DIFFERENT, "offset", f.col("brokers"), detail))
 
 
-def _counts(whole: DataFrame) -> tuple[TopicCount, ...]:
+def _counts(whole: DataFrame, known: DataFrame) -> tuple[TopicCount, ...]:
+    """Replicas that hold nothing count as replicas."""
     per_replica = whole.groupBy(*_REPLICA).agg(
         f.sum(f.expr("if(lastOffset < committed and not isControl, records, 0)")).alias("records"),
         f.count("*").alias("batches"),
@@ -197,7 +198,8 @@ def _counts(whole: DataFrame) -> tuple[TopicCount, ...]:
     )
     counted = ("records", "batches", "bytes", "uncommitted")
     fullest = [f.max(name).alias(name) for name in counted]
-    per_partition = per_replica.groupBy(*_PARTITION).agg(f.count("*").alias("replicas"), *fullest)
+    replicas = known.select(*_REPLICA).join(per_replica, [*_REPLICA], "left").na.fill(0)
+    per_partition = replicas.groupBy(*_PARTITION).agg(f.count("*").alias("replicas"), *fullest)
     summed = [f.sum(name).alias(name) for name in ("replicas", *counted)]
     rows = per_partition.groupBy("topic").agg(f.count("*").alias("partitions"), *summed)
     return tuple(sorted(TopicCount(**row.asDict()) for row in rows.collect()))

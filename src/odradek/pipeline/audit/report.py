@@ -7,10 +7,11 @@ from odradek.pipeline.audit.findings import AuditReport
 
 
 def verdict(report: AuditReport) -> str:
-    where = f"{len(report.topics)} topics on brokers {', '.join(map(str, report.brokers))}"
+    topics, found = len(report.topics), report.findings_in_all
+    where = f"{topics} topic{'s' * (topics != 1)} on brokers {', '.join(map(str, report.brokers))}"
     if not report.findings:
         return f"{where}: every replica agrees, nothing is broken"
-    return f"{where}: {report.findings_in_all} findings"
+    return f"{where}: {found} finding{'s' * (found != 1)}"
 
 
 def as_json(report: AuditReport) -> dict[str, object]:
