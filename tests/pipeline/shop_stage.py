@@ -56,7 +56,11 @@ class Driver:
         self._arguments = (*self._arguments, "--once") if "--once" not in self._arguments else self._arguments
         self.start()
         assert self.process is not None
-        assert self.process.wait(PATIENCE_S) == 0, self._log.read_text()
+        try:
+            assert self.process.wait(PATIENCE_S) == 0, self._log.read_text()
+        finally:
+            if self.process.poll() is None:
+                self.kill()
 
     def await_rows(self, count: int) -> None:
         """Until every query has nothing left to read, and the table's has seen so many."""

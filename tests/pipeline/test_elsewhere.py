@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -19,14 +21,6 @@ from .shop_stage import ConnectServer, Driver, books, forget_last_batch, sell
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(1200)]
 
-# The newest there are; none is made for the Spark that is used here, so they get another.
-DELTA = "io.delta:delta-spark_4.2_2.13:4.4.0"
-ICEBERG = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
-LAKE_SPARK = "pyspark==4.2.1"
-DELTA_SETTINGS = {
-    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-}
 REPOSITORY = Path(__file__).parents[2]
 
 
@@ -38,26 +32,50 @@ def open_shop(name: str, bootstrap: str, directory: Path) -> Path:
     return directory / name
 
 
-@pytest.fixture(scope="session")
-def lake_environment() -> Path:
-    """A virtual environment with the newest Spark that lakes are made for; Ivy keeps their jars in it too.
+@dataclass(frozen=True)
+class Lake:
+    """The newest package there is, and the Spark that it is made for, in an environment of its own.
 
-    It is built once, in .tools/spark-lakes or where ODRADEK_SPARK_LAKES says.
+    It is built once, in .tools/spark-lakes or where ODRADEK_SPARK_LAKES says; Ivy keeps the jars in it too.
     """
-    directory = Path(os.environ.get("ODRADEK_SPARK_LAKES", ".tools/spark-lakes")).absolute()
-    if not (directory / ".complete").exists():
-        subprocess.run([sys.executable, "-m", "venv", directory], check=True)
-        subprocess.run([directory / "bin/pip", "install", "--quiet", LAKE_SPARK, f"{REPOSITORY}[spark]"], check=True)
-        (directory / ".complete").touch()
-    return directory
+
+    format: str
+    pyspark: str
+    package: str
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def python(self) -> Path:
+        if not (self._directory / ".complete").exists():
+            subprocess.run([sys.executable, "-m", "venv", self._directory], check=True)
+            install = [self._directory / "bin/pip", "install", "--quiet", self.pyspark, f"{REPOSITORY}[spark]"]
+            subprocess.run(install, check=True)
+            (self._directory / ".complete").touch()
+        return self._directory / "bin/python"
+
+    @property
+    def _directory(self) -> Path:
+        return Path(os.environ.get("ODRADEK_SPARK_LAKES", ".tools/spark-lakes")).absolute() / self.format
+
+    def take(self, project: Path) -> None:
+        """Makes the orders of the project a table of this lake."""
+        spark = {"spark.jars.packages": self.package, "spark.jars.ivy": f"{self._directory}/ivy", **self.settings}
+        file = project / "pipeline.toml"
+        text = file.read_text().replace('table = "data/orders"', f'table = "data/orders"\nformat = "{self.format}"')
+        lines = [f'"{key}" = "{value}"' for key, value in spark.items()]
+        file.write_text(text.replace("[spark]", "\n".join(["[spark]", *lines])))
 
 
-def into_a_lake(project: Path, environment: Path, format: str, package: str, **settings: str) -> None:
-    spark = {"spark.jars.packages": package, "spark.jars.ivy": str(environment / "ivy"), **settings}
-    file = project / "pipeline.toml"
-    text = file.read_text().replace('table = "data/orders"', f'table = "data/orders"\nformat = "{format}"')
-    lines = [f'"{key}" = "{value}"' for key, value in spark.items()]
-    file.write_text(text.replace("[spark]", "\n".join(["[spark]", *lines])))
+DELTA = Lake(
+    "delta",
+    "pyspark==4.2.1",
+    "io.delta:delta-spark_4.2_2.13:4.4.0",
+    {
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    },
+)
+ICEBERG = Lake("iceberg", "pyspark==4.1.4", "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0")
 
 
 def sell_and_run_twice(driver: Driver, project: Path, bootstrap: str, name: str) -> Sent:
@@ -81,38 +99,37 @@ def test_on_a_spark_connect_server(odradek_cluster: OdradekCluster, tmp_path: Pa
     assert proof.ok, proof.checks
 
 
-def test_into_delta(lake_environment: Path, odradek_cluster: OdradekCluster, tmp_path: Path) -> None:
+def test_into_delta(odradek_cluster: OdradekCluster, tmp_path: Path) -> None:
     """Judged by delta-rs, which reads the table without Spark."""
     deltalake = pytest.importorskip("deltalake")
     name, bootstrap = "delta", odradek_cluster.bootstrap_servers
     project = open_shop(name, bootstrap, tmp_path)
-    into_a_lake(project, lake_environment, "delta", DELTA, **DELTA_SETTINGS)
-    driver = Driver(project, "--master", "local[2]", python=lake_environment / "bin/python")
+    DELTA.take(project)
+    driver = Driver(project, "--master", "local[2]", python=DELTA.python)
     sent = sell_and_run_twice(driver, project, bootstrap, name)
     orders = deltalake.DeltaTable(project / "data" / "orders").to_pyarrow_table(columns=["order_id"])
     found = compare("orders in the Delta table", order_ids(sent), Counter(orders["order_id"].to_pylist()))
     assert found.ok, found
 
 
-def test_into_iceberg(lake_environment: Path, odradek_cluster: OdradekCluster, tmp_path: Path) -> None:
+def test_into_iceberg(odradek_cluster: OdradekCluster, tmp_path: Path) -> None:
     """Judged by pyiceberg, which reads the table without Spark."""
     pyiceberg = pytest.importorskip("pyiceberg.table")
     name, bootstrap = "ice", odradek_cluster.bootstrap_servers
     project = open_shop(name, bootstrap, tmp_path)
-    into_a_lake(project, lake_environment, "iceberg", ICEBERG)
-    driver = Driver(project, "--master", "local[2]", python=lake_environment / "bin/python")
+    ICEBERG.take(project)
+    driver = Driver(project, "--master", "local[2]", python=ICEBERG.python)
     sent = sell_and_run_twice(driver, project, bootstrap, name)
-    newest = max((project / "data/orders/metadata").glob("v*.metadata.json"), key=lambda path: int(path.name[1:-14]))
+    metadata = project / "data" / "orders" / "metadata"
+    newest = metadata / f"v{(metadata / 'version-hint.text').read_text().strip()}.metadata.json"
     orders = pyiceberg.StaticTable.from_metadata(str(newest)).scan(selected_fields=("order_id",)).to_arrow()
     found = compare("orders in the Iceberg table", order_ids(sent), Counter(orders["order_id"].to_pylist()))
     assert found.ok, found
 
 
-@pytest.mark.parametrize("format", ["delta", "iceberg"])
-def test_a_package_for_another_spark_is_refused(
-    format: str, lake_environment: Path, odradek_cluster: OdradekCluster, tmp_path: Path
-) -> None:
-    project = open_shop(f"other-{format}", odradek_cluster.bootstrap_servers, tmp_path)
-    into_a_lake(project, lake_environment, format, ICEBERG if format == "iceberg" else DELTA)
-    with pytest.raises(AssertionError, match=f"error: the package for tables in {format} is not made for Spark 4"):
+@pytest.mark.parametrize("lake", [DELTA, ICEBERG], ids=["delta", "iceberg"])
+def test_a_package_for_another_spark_is_refused(lake: Lake, odradek_cluster: OdradekCluster, tmp_path: Path) -> None:
+    project = open_shop(f"other-{lake.format}", odradek_cluster.bootstrap_servers, tmp_path)
+    lake.take(project)
+    with pytest.raises(AssertionError, match=f"error: the package for tables in {lake.format} is not made for Spark 4"):
         Driver(project, "--master", "local[2]").run_once()

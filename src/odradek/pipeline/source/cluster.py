@@ -25,6 +25,7 @@ _LEADER_CHANGED: Final = frozenset(
         KafkaError.UNKNOWN_LEADER_EPOCH,
         KafkaError.OFFSET_NOT_AVAILABLE,
         KafkaError._TRANSPORT,
+        KafkaError._NOENT,  # nobody leads just now
     }
 )
 _FIRST: Final = OffsetSpec.earliest()  # type: ignore[no-untyped-call]

@@ -7,7 +7,6 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
 from odradek.model.topology import TopicPartition
@@ -16,6 +15,7 @@ from odradek.pipeline.source.errors import DataLoss
 from odradek.pipeline.source.fetching import RangeReader
 from odradek.pipeline.source.offsets import OffsetRange, Offsets, from_json, limited, split_ranges, to_json
 from odradek.pipeline.source.options import ReadOptions
+from odradek.pipeline.source.read_limits import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
 
 @dataclass
@@ -64,12 +64,13 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def prepareForTriggerAvailableNow(self) -> None:
         self._available_now = self._cluster.latest(self._cluster.partitions())
 
-    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        begin = from_json(start)
+    def latestOffset(self, start: dict[str, Any] | None = None, limit: ReadLimit | None = None) -> dict[str, Any]:
+        """Spark 4.1 says neither; without a start there is nothing to count from."""
+        begin = from_json(start or {})
         latest = self._available_now
         if latest is None:
             latest = self._latest_seen = self._cluster.latest(self._cluster.partitions())
-            if self._waits_for_more(begin, latest):
+            if start is not None and self._waits_for_more(begin, latest):
                 return start
         self._last_batch_at = monotonic()
         if isinstance(limit, ReadMaxRows):

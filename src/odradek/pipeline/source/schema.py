@@ -6,6 +6,8 @@ import pyarrow as pa
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
+    BooleanType,
+    DataType,
     IntegerType,
     LongType,
     StringType,
@@ -24,6 +26,14 @@ _COLUMNS: Final = (
     StructField("timestamp", TimestampType()),
     StructField("timestampType", IntegerType()),
 )
+_ARROW_TYPES: Final[dict[type[DataType], pa.DataType]] = {
+    BinaryType: pa.binary(),
+    BooleanType: pa.bool_(),
+    IntegerType: pa.int32(),
+    LongType: pa.int64(),
+    StringType: pa.string(),
+    TimestampType: pa.timestamp("us", "UTC"),
+}
 
 
 def record_schema(*, with_headers: bool) -> StructType:
@@ -33,6 +43,14 @@ def record_schema(*, with_headers: bool) -> StructType:
 
 def arrow_schema(schema: StructType) -> pa.Schema:
     """As Spark expects it of a data source: it compares, and refuses anything else."""
-    from pyspark.sql.pandas.types import to_arrow_schema
+    return pa.schema(list(_arrow_type(schema)))
 
-    return to_arrow_schema(schema, timezone="UTC")
+
+def _arrow_type(kind: DataType) -> pa.DataType:
+    match kind:
+        case StructType():
+            return pa.struct([pa.field(field.name, _arrow_type(field.dataType), field.nullable) for field in kind])
+        case ArrayType():
+            return pa.list_(pa.field("element", _arrow_type(kind.elementType), kind.containsNull))
+        case _:
+            return _ARROW_TYPES[type(kind)]
