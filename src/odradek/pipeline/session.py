@@ -1,12 +1,14 @@
 """The Spark session of a pipeline: local by default, on a cluster when told, with a Java that is found."""
 
 import os
+import socket
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from odradek.base.errors import FatalError
 from odradek.base.java import find_java
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOCAL = "local[*]"
+_CONNECT_PORT = 15002
+_CONNECT_TIMEOUT_S = 10
 _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     # A rule or a transform that can't be computed for a record gives null, and the record its reason: never a crash.
@@ -53,6 +57,7 @@ def start_session(name: str, target: SparkTarget, settings: Mapping[str, str], w
     from pyspark.sql import SparkSession
 
     if target.remote:
+        _check_answers(target.remote)
         if find_spec("grpc") is None:
             raise FatalError("--remote needs Spark Connect's client: pip install 'odradek[connect]'")
         builder = SparkSession.builder.remote(target.remote)
@@ -71,6 +76,18 @@ def start_session(name: str, target: SparkTarget, settings: Mapping[str, str], w
     warehouse = {"spark.sql.warehouse.dir": str(work / "warehouse")}
     builder = SparkSession.builder.master(target.master).appName(f"odradek pipeline {name}")
     return _started(builder, {**_SETTINGS, **local, **warehouse, **settings}, target)
+
+
+def _check_answers(remote: str) -> None:
+    """FatalError where nobody answers: Spark's own client would try for ten minutes, and say nothing."""
+    place = urlsplit(remote)
+    if place.scheme != "sc" or not place.hostname:
+        raise FatalError(f"--remote {remote} is no Spark Connect server: sc://HOST:PORT")
+    try:
+        socket.create_connection((place.hostname, place.port or _CONNECT_PORT), timeout=_CONNECT_TIMEOUT_S).close()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise FatalError(f"Spark doesn't start on {remote}: nobody answers there ({reason})") from None
 
 
 def unzipped_spark_home(work: Path) -> Path:
