@@ -9,6 +9,7 @@ _STYLE = """\
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem; color: #1f2328 }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 13px }
 th, td { padding: .2rem .6rem; border-bottom: 1px solid #d0d7de; text-align: right; white-space: nowrap }
+td.word:last-child { white-space: normal; overflow-wrap: anywhere }
 th.word, td.word { text-align: left } th { vertical-align: bottom; white-space: normal }
 .scroll { overflow-x: auto } .plots { display: flex; flex-wrap: wrap; gap: 1rem } figure { margin: 0 }
 .told { width: 340px } .told p { margin: .2rem 0; font-size: 14px }

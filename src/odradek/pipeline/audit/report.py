@@ -26,12 +26,12 @@ def as_html(report: AuditReport) -> str:
     ]
     if report.findings:
         rows = [
-            [f"{f.topic}-{f.partition}", f.kind, f.detail, str(f.offset), ", ".join(map(str, f.brokers))]
+            [f"{f.topic}-{f.partition}", str(f.offset), ", ".join(map(str, f.brokers)), f.kind, f.detail]
             for f in report.findings
         ]
         sections += [
             heading("Findings"),
-            html_table(("partition", "what", "detail", "offset", "brokers"), rows, words=3),
+            html_table(("partition", "offset", "brokers", "what", "detail"), rows, words=5),
         ]
     if len(report.findings) < report.findings_in_all:
         sections.append(paragraph(f"The first {len(report.findings)} of {report.findings_in_all} are listed."))
