@@ -187,7 +187,8 @@ def replay(
     ]
     print_rows(rows, ("topic", "partition", "from_offset"), Format.TABLE)
     for name, batches in done.retired.items():
-        note(f"{name} gave up {batches} batches; they are computed again")
+        if batches:
+            note(f"{name} gave up {batches} batch{'es' * (batches != 1)}, to be computed again")
     for name in done.kept_lake_tables:
         note(f"{name} keeps its rows: take back yourself what would be there twice")
     note("topics keep what was written, and get it again; windows and deduplication begin with empty state")

@@ -16,8 +16,9 @@ from odradek.base.errors import FatalError
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.partition_offsets import EARLIEST, LATEST, list_offsets
 from odradek.model.topology import TopicPartition
-from odradek.pipeline.checkpoint import Checkpoint, Identity
+from odradek.pipeline.checkpoint import Checkpoint, Identity, committed_offsets
 from odradek.pipeline.cluster_side import cluster_of
+from odradek.pipeline.queries import DEAD_LETTERS, plan
 from odradek.pipeline.spec import Pipeline, TableFormat, TableSink
 from odradek.pipeline.table_output import WrittenBatch, written_batches
 
@@ -67,7 +68,7 @@ def replay(pipeline: Pipeline, *, from_offset: str | None, from_time: str | None
         raise FatalError(f"there is nothing to replay: pipeline {pipeline.name} has not run yet")
     if kept.pipeline != pipeline.name:
         raise FatalError(f"the checkpoint in {checkpoint.directory} belongs to pipeline {kept.pipeline!r}")
-    wanted, first = _wanted(pipeline, from_offset, from_time)
+    wanted, first = _wanted(pipeline, read_so_far(pipeline, checkpoint, kept), from_offset, from_time)
     batches = [batch for table in _parquet_tables(pipeline).values() for batch in written_batches(table)]
     starting = _whole_batches(wanted, first, batches)
     identity = checkpoint.next_generation(starting)
@@ -100,25 +101,56 @@ def _parquet_tables(pipeline: Pipeline) -> dict[str, Path]:
     return {sink.name: sink.path for sink in sinks if sink.format is TableFormat.PARQUET}
 
 
-def _wanted(pipeline: Pipeline, from_offset: str | None, from_time: str | None) -> tuple[Positions, Positions]:
-    """Where each partition that is read begins again, and what it still has at all. Dimensions were judged already."""
+def _wanted(
+    pipeline: Pipeline, read: Positions, from_offset: str | None, from_time: str | None
+) -> tuple[Positions, Positions]:
+    """Where each partition that is read begins again, and what it still has at all.
+
+    What no query has read yet is not passed over, whatever was asked for. Dimensions were judged already: they go on.
+    """
     topics = [topic for source in pipeline.sources.values() for topic in source.topics]
     with cluster_of(pipeline) as client:
         partitions = _partitions(client, topics)
-        first = _offsets(client, partitions, EARLIEST)
-        last = _offsets(client, partitions, LATEST)
+        judged = _partitions(client, [dimension.topic for dimension in pipeline.dimensions.values()])
+        first = _offsets(client, [*partitions, *judged], EARLIEST)
+        last = _offsets(client, [*partitions, *judged], LATEST)
+        asked = dict(last)
         if from_time is not None:
             found = list_offsets(client, dict.fromkeys(partitions, parse_moment(from_time)))
-            asked = {tp: last[tp] if answer.offset is None else answer.offset for tp, answer in found.items()}
+            asked |= {tp: answer.offset for tp, answer in found.items() if answer.offset is not None}
         else:
             given = parse_offset(from_offset or "earliest")
             if unknown := [tp for tp in given if tp is not None and tp not in partitions]:
                 raise FatalError(f"--from-offset: the pipeline doesn't read {unknown[0]}")
-            asked = {tp: given.get(tp, given.get(None, last[tp])) for tp in partitions}
-        judged = _partitions(client, [dimension.topic for dimension in pipeline.dimensions.values()])
-        done = _offsets(client, judged, LATEST)
-    wanted = {tp: min(max(offset, first[tp]), last[tp]) for tp, offset in asked.items()}
-    return _nested({**wanted, **done}), _nested({**first, **done})
+            asked |= {tp: given.get(tp, given.get(None, last[tp])) for tp in partitions}
+    stands = {tp: read[tp.topic].get(str(tp.partition), 0) if tp.topic in read else last[tp] for tp in last}
+    wanted = {tp: max(min(offset, last[tp], stands[tp]), first[tp]) for tp, offset in asked.items()}
+    return _nested(wanted), _nested(first)
+
+
+def read_so_far(pipeline: Pipeline, checkpoint: Checkpoint, identity: Identity) -> Positions:
+    """What every query has read: where the one stands that is the furthest behind. What nobody began is absent."""
+    inputs = {name: source.topics for name, source in pipeline.sources.items()}
+    inputs |= {name: (dimension.topic,) for name, dimension in pipeline.dimensions.items()}
+    of_letters = {f"{DEAD_LETTERS}{name}": topics for name, topics in inputs.items()}
+    from_the_end = {
+        topic for source in pipeline.sources.values() if source.start == "latest" for topic in source.topics
+    }
+    anything = tuple(topic for source in pipeline.sources.values() for topic in source.topics)
+    least: Positions = {}
+    for query in plan(pipeline):
+        known = committed_offsets(checkpoint.query(identity.generation, query.name))
+        if not known:  # it has finished no batch of this generation
+            topics = of_letters.get(query.name, anything)
+            known = {topic: dict(identity.starting.get(topic, {})) for topic in topics if topic in identity.starting}
+            known |= {topic: {} for topic in topics if topic not in known and topic not in from_the_end}
+        for topic, partitions in known.items():
+            if topic in least:
+                both = least[topic].keys() & partitions.keys()
+                least[topic] = {partition: min(least[topic][partition], partitions[partition]) for partition in both}
+            else:
+                least[topic] = dict(partitions)
+    return least
 
 
 def _partitions(client: ClusterClient, topics: list[str]) -> list[TopicPartition]:

@@ -16,6 +16,7 @@ from odradek.pipeline.replay import (
     _whole_batches,
     parse_moment,
     parse_offset,
+    read_so_far,
     replay,
     retire_replayed,
 )
@@ -93,6 +94,38 @@ def test_a_run_ends_a_replay_that_was_killed(tmp_path: Path) -> None:
     assert [kept.number for kept in written_batches(table)] == [0]
     write_batch(table / batch_name(2, 0), 10, 30)
     assert retire_replayed(pipeline, again) == {"table": 0}, "what the replay itself has written stays"
+
+
+def commit(checkpoint: Path, *sources: dict[str, dict[str, int]]) -> None:
+    """As Spark notes the end of a batch."""
+    for name in ("offsets", "commits"):
+        (checkpoint / name).mkdir(parents=True)
+        (checkpoint / name / "0").write_text("\n".join(["v1", "{}", *map(json.dumps, sources)]))
+
+
+@pytest.mark.parametrize(
+    ("table", "letters", "starting", "read"),
+    [
+        ({"0": 9, "1": 5}, {"0": 7, "1": 8}, {}, {"t": {"0": 7, "1": 5}}),
+        ({"0": 9, "1": 5}, {"0": 7}, {}, {"t": {"0": 7}}),  # nobody but the table has seen partition 1
+        ({"0": 9}, None, {}, {"t": {}}),
+        ({"0": 9}, None, {"t": {"0": 4}}, {"t": {"0": 4}}),  # a replay that has not run yet
+        (None, None, {}, {"t": {}}),
+    ],
+)
+def test_what_a_query_has_not_read_is_not_passed_over(
+    tmp_path: Path,
+    table: dict[str, int] | None,
+    letters: dict[str, int] | None,
+    starting: Positions,
+    read: Positions,
+) -> None:
+    pipeline = declared(tmp_path)
+    checkpoint = Checkpoint(pipeline.checkpoint)
+    for name, offsets in (("table", table), ("dead_letters_s", letters)):
+        if offsets is not None:
+            commit(checkpoint.query(1, name), {"t": offsets})
+    assert read_so_far(pipeline, checkpoint, Identity("p", "c", {}, {}, starting=starting)) == read
 
 
 def test_the_checkpoint_of_another_pipeline_is_not_replayed(tmp_path: Path) -> None:
