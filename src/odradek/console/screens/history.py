@@ -63,7 +63,7 @@ class _Replay:
     async def show(self) -> None:
         async def render(reading: Reading[HistoryState]) -> None:
             if reading.value is None or not reading.value.moments:
-                said = reading.problem or "Nothing is recorded yet."
+                said = reading.problem or ("Nothing is recorded yet." if reading.version else "Reading the journals…")
                 self._brokers.show(tag("div", said, cls="card empty"))
                 return
             self._state = reading.value
