@@ -13,6 +13,7 @@ from odradek.console.readings.coordination import CoordinationState
 from odradek.console.readings.settings import TopicSettings
 from odradek.console.readings.storage import StorageState
 from odradek.console.readings.traffic import TrafficState
+from odradek.console.views.banner import nothing_yet
 from odradek.console.views.cluster import (
     broker_rows,
     broker_table,
@@ -53,7 +54,10 @@ async def _show(console: Console) -> None:
         traffic: Reading[TrafficState],
         coordination: Reading[CoordinationState],
     ) -> None:
+        changes.show(changes_table(console.changes.latest))
         if cluster.value is None:
+            brokers.show(nothing_yet(cluster))
+            traffic_plots.show(plots(None))
             return
         summary = summarize(cluster.value, settings.value or {})
         top.show(overview(cluster.value, summary, coordination.value))
@@ -61,7 +65,6 @@ async def _show(console: Console) -> None:
         rows = broker_rows(cluster.value, storage.value, traffic.value, coordination.value)
         brokers.show(broker_table(rows, metrics=bool(traffic.value and traffic.value.has_metrics)))
         traffic_plots.show(plots(traffic.value))
-        changes.show(changes_table(console.changes.latest))
 
     await follow([console.cluster, console.settings, console.storage, console.traffic, console.coordination], render)
 

@@ -6,7 +6,7 @@ from nicegui import ui
 
 from odradek.console.console import Console
 from odradek.console.feeds import Reading
-from odradek.console.live import Act, Live
+from odradek.console.live import NOTHING, Act, Live
 from odradek.console.markup import Html, tag
 from odradek.console.page import follow, off_loop, page
 from odradek.console.readings.history import HistoryState, Moment
@@ -38,24 +38,26 @@ class _Replay:
             ui.input(placeholder="Partition  ( / )", on_change=self._search).props(
                 'outlined dense clearable debounce=150 aria-label="Search partitions"'
             )
-        with ui.element("div").classes("card"):
-            self._heading = Live()
-            self._timeline = Live()
-            with ui.element("div").classes("row-of").style("flex-wrap: nowrap; align-items: center"):
-                self._button("‹", -1, "Earlier")
-                self._slider = (
-                    ui.slider(min=0, max=1, value=0, on_change=self._slide)
-                    .props('aria-label="Moment"')
-                    .style("flex: 1")
-                )
-                self._button("›", 1, "Later")
-                ui.button("Now", on_click=self._now).props("flat dense no-caps")
-        ui.html("<h2>The cluster at that moment</h2>", sanitize=False)
-        self._brokers = Live()
-        ui.html("<h2>What happened, and why</h2>", sanitize=False)
-        self._moments = Live(on_act=self._choose)
-        ui.html("<h2>Partitions then</h2>", sanitize=False)
-        self._partitions = Live(on_act=self._turn)
+        self._said = Live()
+        with ui.element("div") as self._story:
+            with ui.element("div").classes("card"):
+                self._heading = Live()
+                self._timeline = Live()
+                with ui.element("div").classes("row-of").style("flex-wrap: nowrap; align-items: center"):
+                    self._button("‹", -1, "Earlier")
+                    self._slider = (
+                        ui.slider(min=0, max=1, value=0, on_change=self._slide)
+                        .props('aria-label="Moment"')
+                        .style("flex: 1")
+                    )
+                    self._button("›", 1, "Later")
+                    ui.button("Now", on_click=self._now).props("flat dense no-caps")
+            ui.html("<h2>The cluster at that moment</h2>", sanitize=False)
+            self._brokers = Live()
+            ui.html("<h2>What happened, and why</h2>", sanitize=False)
+            self._moments = Live(on_act=self._choose)
+            ui.html("<h2>Partitions then</h2>", sanitize=False)
+            self._partitions = Live(on_act=self._turn)
 
     def _button(self, text: str, step: int, label: str) -> None:
         ui.button(text, on_click=lambda: self._go(self._at + step)).props(f'flat dense aria-label="{label}"')
@@ -64,8 +66,11 @@ class _Replay:
         async def render(reading: Reading[HistoryState]) -> None:
             if reading.value is None or not reading.value.moments:
                 said = reading.problem or ("Nothing is recorded yet." if reading.version else "Reading the journals…")
-                self._brokers.show(tag("div", said, cls="card empty"))
+                self._said.show(tag("div", said, cls="card empty"))
+                self._story.set_visibility(False)
                 return
+            self._said.show(NOTHING)
+            self._story.set_visibility(True)
             self._state = reading.value
             last = len(reading.value.moments) - 1
             self._slider.props(f"max={max(last, 1)}")

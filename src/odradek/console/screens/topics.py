@@ -17,6 +17,7 @@ from odradek.console.readings.cluster import ClusterState
 from odradek.console.readings.settings import TopicSettings
 from odradek.console.readings.storage import StorageState
 from odradek.console.readings.traffic import TrafficState
+from odradek.console.views.banner import nothing_yet
 from odradek.console.views.topics import Search, topic_rows, topics_table
 from odradek.model.topic_names import name_fault
 
@@ -60,9 +61,11 @@ async def _show(console: Console, text: str) -> None:
         storage: Reading[StorageState],
         traffic: Reading[TrafficState],
     ) -> None:
-        if cluster.value is not None:
-            found = topic_rows(cluster.value, settings.value, storage.value, traffic.value, search)
-            rows.show(topics_table(found, search))
+        if cluster.value is None:
+            rows.show(nothing_yet(cluster))
+            return
+        found = topic_rows(cluster.value, settings.value, storage.value, traffic.value, search)
+        rows.show(topics_table(found, search))
 
     feeds: list[Feed[Any]] = [console.cluster, console.settings, console.storage, console.traffic]
     await follow(feeds, render)

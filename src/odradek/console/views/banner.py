@@ -18,6 +18,11 @@ def gap(what: str, reading: Reading[Any]) -> Html:
     return Html("") if reading.problem is None else _line("bad", what, reading.problem)
 
 
+def nothing_yet(reading: Reading[Any]) -> Html:
+    """In the place of what has never been read."""
+    return tag("div", "Reading…" if not reading.version else "Nothing could be read yet.", cls="card empty")
+
+
 def _zookeeper(state: CoordinationState | None) -> Html:
     if state is None or state.answers:
         return Html("")
