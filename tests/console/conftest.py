@@ -135,10 +135,12 @@ def browser_on(chromium, console):  # type: ignore[no-untyped-def]
         page.on("dialog", lambda dialog: (seen.faults.append(f"dialog: {dialog.message}"), dialog.dismiss()))
 
     context.on("page", watch)
-    yield context.new_page()
-    assert seen.hosts - {""} == {urlsplit(console.url).netloc}
-    assert not seen.faults
-    context.close()
+    try:
+        yield context.new_page()
+        assert seen.hosts - {""} == {urlsplit(console.url).netloc}
+        assert not seen.faults
+    finally:
+        context.close()
 
 
 @pytest.fixture

@@ -68,8 +68,11 @@ class ClusterClient:
         timeout_ms: int = DEFAULT_TIMEOUT_MS,
         clock: Clock = SYSTEM_CLOCK,
         trusted: Callable[[], int | None] = lambda: None,
+        remembers: bool = False,
     ) -> None:
-        """`trusted` names the broker to ask first where any would do: one that was cut off tells of the past."""
+        """`trusted` names the broker to ask first where any would do: one that was cut off tells of the past.
+        `remembers`: what was answered before is not decoded again; answers are not to be changed then."""
+        self._remembers = remembers
         self.timeout_ms = timeout_ms
         # What a broker may take for a request that waits: it answers before the connection gives up.
         self.request_timeout_ms = timeout_ms * 2 // 3
@@ -224,6 +227,7 @@ class ClusterClient:
                 client_id=self.client_id,
                 timeout_ms=self.timeout_ms,
                 connect_timeout_ms=min(self.timeout_ms, _CONNECT_TIMEOUT_MS),
+                remembers=self._remembers,
             )
             self._connections[address] = connection
         return connection

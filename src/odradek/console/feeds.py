@@ -99,7 +99,11 @@ class Feed(Generic[T]):
 
     def _run(self) -> None:
         with ClusterClient(
-            self._bootstrap, client_id="odradek-console", timeout_ms=READING_TIMEOUT_MS, trusted=self._trusted
+            self._bootstrap,
+            client_id="odradek-console",
+            timeout_ms=READING_TIMEOUT_MS,
+            trusted=self._trusted,
+            remembers=True,
         ) as client:
             while True:
                 with self._lock:

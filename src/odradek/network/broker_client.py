@@ -43,11 +43,14 @@ class BrokerClient:
         timeout_ms: int = 30_000,
         connect_timeout_ms: int | None = None,
         correlation_ids: Iterator[int] | None = None,
+        remembers: bool = False,
     ) -> None:
         """Connects and asks for the broker's versions. Connecting may take as long as anything else, unless told.
 
-        `correlation_ids`: for who goes on counting where an earlier connection ended.
+        `correlation_ids`: for who goes on counting where an earlier connection ended. `remembers`: for who asks the
+        same again and again; an answer whose bytes are those of the one before, of its kind, is the same object.
         """
+        self._remembered: dict[tuple[type[Response], int], tuple[memoryview, Any]] | None = {} if remembers else None
         self.address = f"{host}:{port}"
         self._client_id = client_id
         self._timeout_ms = timeout_ms
@@ -120,6 +123,9 @@ class BrokerClient:
         return {key.api_key: range(key.min_version, key.max_version + 1) for key in answer.api_keys}
 
     def _decode(self, response: type[Response], frame: memoryview, version: int) -> Any:
+        known = self._remembered.get((response, version)) if self._remembered is not None else None
+        if known is not None and frame[4:] == known[0] and self._is_answer(frame):
+            return known[1]
         try:
             correlation_id, answer = decode_response(response, frame, version)
         except ProtocolError as error:
@@ -130,7 +136,13 @@ class BrokerClient:
         if correlation_id != self._correlation_id:
             self.close()
             raise ConnectionFailed(f"the broker at {self.address} answers another request than the last")
+        if self._remembered is not None:
+            self._remembered[response, version] = (frame[4:], answer)
         return answer
+
+    def _is_answer(self, frame: memoryview) -> bool:
+        (correlation_id,) = _SIZE.unpack_from(frame)
+        return bool(correlation_id == self._correlation_id)
 
     def _exchange(self, request: Request, version: int) -> memoryview:
         self._write(request, version)

@@ -113,3 +113,12 @@ def test_who_waits_for_an_answer_can_be_let_go(serve):
     client.abort()
     assert isinstance(failures.get(timeout=60), ConnectionFailed)
     client.abort()
+
+
+@pytest.mark.parametrize("remembers", [False, True])
+def test_an_answer_that_is_as_before_is_the_same_for_who_remembers(serve, remembers):
+    with BrokerClient("127.0.0.1", serve(SmallBroker()).port("PLAINTEXT"), remembers=remembers) as client:
+        first, second = (client.send(HeartbeatRequest(group_id="g")) for _ in range(2))
+        assert first == second
+        assert (first is second) == remembers
+        assert client.send(HeartbeatRequest(group_id="g"), version=1) is not first

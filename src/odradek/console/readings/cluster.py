@@ -1,10 +1,11 @@
 """The cluster as a whole: brokers, controller, topics. One Metadata request, which any Kafka answers."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from odradek.base.clock import SYSTEM_CLOCK
 from odradek.client.cluster_client import ClusterClient, TopicState, topic_states
+from odradek.protocol.messages.metadata import MetadataResponse
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +26,14 @@ class ClusterState:
     topics: Mapping[str, TopicState]
     known_brokers: frozenset[int]
     """The live ones, those seen before, and all that replicas are on."""
+    answer: MetadataResponse | None = None
+    """What it was read from."""
 
 
 def read_cluster(client: ClusterClient, before: ClusterState | None) -> ClusterState:
     response = client.metadata(None)
+    if before is not None and before.answer is response:
+        return replace(before, at_ms=SYSTEM_CLOCK.now_ms())
     brokers = tuple(
         BrokerState(broker.node_id, broker.host, broker.port, broker.rack)
         for broker in sorted(response.brokers, key=lambda broker: broker.node_id)
@@ -43,4 +48,5 @@ def read_cluster(client: ClusterClient, before: ClusterState | None) -> ClusterS
         brokers=brokers,
         topics=topics,
         known_brokers=frozenset(placed | live | (before.known_brokers if before else frozenset())),
+        answer=response,
     )
