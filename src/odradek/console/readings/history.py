@@ -240,6 +240,9 @@ _TITLES = {
     "CONNECTION_RESTORED": "A broker found ZooKeeper again",
     "SESSION_LOST": "A broker lost its session with ZooKeeper",
     "SESSION_RENEWED": "A broker has a new session with ZooKeeper",
+    "Elected": "A broker became controller",
+    "TookOver": "The controller has taken over",
+    "Resigned": "A controller resigned",
     "Started": "A broker started",
     "Stopped": "A broker stopped",
 }
