@@ -174,12 +174,12 @@ class Run:
         if port is None:
             return None
         registry = pipeline_registry(self._pipeline.name, self._board, lambda: self._ends.ends)
-        endpoint = MetricsEndpoint("127.0.0.1", port, registry)
         try:
-            endpoint.start()
+            endpoint = MetricsEndpoint("127.0.0.1", port, registry)
         except OSError as error:
             why = os.strerror(error.errno or 0)
             raise FatalError(f"metrics can't be served at port {port}: {why}; choose another: --metrics-port") from None
+        endpoint.start()
         return endpoint
 
 
