@@ -105,7 +105,7 @@ def _cells(query: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _failure(query: Mapping[str, Any]) -> str:
-    return f"{query['name']} failed, and starts again: {query['error']}"
+    return f"{query['name']} failed: {query['error']}"
 
 
 def short_target(target: str) -> str:

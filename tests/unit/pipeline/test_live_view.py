@@ -44,7 +44,7 @@ def test_a_query_is_one_line_on_every_terminal(width: int, first: str, left_out:
 def test_what_failed_is_told_below() -> None:
     out = io.StringIO()
     Console(file=out, width=60).print(QueriesTable([query("orders_table", error="the disk is full")]))
-    assert "orders_table failed, and starts again: the disk is full" in out.getvalue()
+    assert "orders_table failed: the disk is full" in out.getvalue()
 
 
 def test_without_a_terminal_there_is_a_line_for_what_is_new() -> None:
@@ -56,6 +56,6 @@ def test_without_a_terminal_there_is_a_line_for_what_is_new() -> None:
         view.show({"queries": [query("t", batch=13, lag=0)]}, 30.0)
     assert out.getvalue().splitlines() == [
         "t: batch 12, 1,234,567 rows in, 823 rows/s, 1,340 ms, lag ?",
-        "t failed, and starts again: the disk is full",
+        "t failed: the disk is full",
         "t: batch 13, 1,234,567 rows in, 823 rows/s, 1,340 ms, lag 0",
     ]
