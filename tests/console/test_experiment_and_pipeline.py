@@ -55,7 +55,7 @@ def project(tmp_path: Path, three_brokers: OdradekCluster) -> Iterator[Path]:
 
 
 def test_a_pipeline_is_seen_while_it_runs_and_when_it_has_stopped(
-    page: Any, chromium: Any, project: Path, three_brokers: OdradekCluster, tmp_path: Path
+    chromium: Any, project: Path, three_brokers: OdradekCluster, tmp_path: Path
 ) -> None:
     bootstrap = three_brokers.bootstrap_servers
     console = start_console(tmp_path, "--bootstrap-server", bootstrap, "--pipeline", str(project))
