@@ -267,6 +267,23 @@ def test_a_schema_may_not_turn_a_table_into_two(play: Play, bootstrap: str) -> N
 
 
 @pytest.mark.soak
+def test_what_is_not_shown_is_counted_too(play: Play, capsys: pytest.CaptureFixture[str]) -> None:
+    """A screen of one row, then a larger one: the sums behind the rows that had no place have been kept."""
+    kinds = range(10, 18)
+    play.fill(play.kinds, [(b"%d" % kind, b'{"kind": %d, "name": "kind-%d"}' % (kind, kind)) for kind in kinds])
+    text = (play.pipeline.directory / "pipeline.toml").read_text()
+    for turn, rows in enumerate((1, 50)):
+        for kind in kinds:
+            play.order(100 * turn + kind, kind=kind)
+        capsys.readouterr()
+        screen = f'{text}[sinks.screen]\nfrom = "sums"\nconsole = {rows}\nmode = "update"\n'
+        run_once(play.spark, declare(play.pipeline.directory, screen, FILES), only="screen")
+    shown = capsys.readouterr().out.splitlines()
+    assert len(shown) == len(kinds)
+    assert all("orders=2" in line for line in shown), shown
+
+
+@pytest.mark.soak
 def test_records_that_retention_took_stop_it_unless_told_otherwise(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("odradek.pipeline.supervisor._FIRST_PAUSE_S", 0.01)
     play.order(1, 2)

@@ -39,6 +39,6 @@ def test_the_checkpoint_of_another_pipeline(bootstrap: str, new_topic: TopicMake
     assert ended.returncode == 1
     assert ended.stderr.splitlines()[-1] == (
         f"error: the checkpoint in {checkpoint} belongs to pipeline '{first}', not '{second}': "
-        'choose another directory with checkpoint = "…", or start over by removing this one'
+        'choose another directory with checkpoint = "…", or start over by removing this one and the tables'
     )
     assert not (tmp_path / second / "table").exists()

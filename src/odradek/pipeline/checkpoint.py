@@ -74,7 +74,7 @@ class Checkpoint:
 
     def _compare(self, kept: Identity, wanted: Identity) -> None:
         where = f"the checkpoint in {self.directory}"
-        way_out = 'choose another directory with checkpoint = "…", or start over by removing this one'
+        way_out = 'choose another directory with checkpoint = "…", or start over by removing this one and the tables'
         if kept.pipeline != wanted.pipeline:
             raise FatalError(f"{where} belongs to pipeline {kept.pipeline!r}, not {wanted.pipeline!r}: {way_out}")
         if kept.cluster != wanted.cluster:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,8 +14,17 @@ class ConsoleOutput:
     rows: int
 
     def __call__(self, batch: "DataFrame", number: int) -> None:
-        rows = batch.drop("_record").take(self.rows)
+        rows = self._first_rows(batch.drop("_record"))
         if rows:
             lines = [", ".join(f"{column}={value}" for column, value in row.asDict().items()) for row in rows]
             sys.stdout.write("".join(f"{self.name} {number}: {line}\n" for line in lines))
             sys.stdout.flush()
+
+    def _first_rows(self, batch: "DataFrame") -> "list[Row]":
+        """The whole batch is computed: of partitions that nobody looks at, Spark would not keep the state."""
+        batch.persist()
+        try:
+            batch.write.format("noop").mode("overwrite").save()
+            return batch.take(self.rows)
+        finally:
+            batch.unpersist()

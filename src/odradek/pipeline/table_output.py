@@ -36,7 +36,9 @@ class TableOutput:
 
     def __call__(self, batch: "DataFrame", number: int) -> None:
         target = self.table / batch_name(self.generation, number)
+        end = batch_offsets(self.checkpoint, number)
         if target.exists():
+            _check_same(target, end)
             return
         staging = self._staging() / target.name
         shutil.rmtree(staging, ignore_errors=True)
@@ -44,7 +46,7 @@ class TableOutput:
         writer.parquet(str(staging))
         rows = sum(_rows(file) for file in staging.rglob("*.parquet"))
         if rows:
-            start, end = batch_offsets(self.checkpoint, number - 1), batch_offsets(self.checkpoint, number)
+            start = batch_offsets(self.checkpoint, number - 1)
             manifest = {"rows": rows, "start": start, "end": end, "columns": columns_of(batch)}
             write_durably(staging / MANIFEST, manifest)
             staging.rename(target)
@@ -107,6 +109,15 @@ def check_columns(table: Path, sink: str, columns: Mapping[str, str]) -> None:
 
 def columns_of(frame: "DataFrame") -> dict[str, str]:
     return dict(frame.dtypes)
+
+
+def _check_same(batch: Path, end: list[Any]) -> None:
+    """FatalError if it has the number of the batch at hand and other records: its checkpoint was removed, it wasn't."""
+    if json.loads((batch / MANIFEST).read_text())["end"] != end:
+        raise FatalError(
+            f"{batch} was made of other records than the batch that has its number now: the checkpoint was removed and "
+            "the table was not. Remove the table too, or choose another"
+        )
 
 
 def _generation_and_number(path: Path) -> tuple[int, int]:
