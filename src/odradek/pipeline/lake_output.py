@@ -5,6 +5,7 @@ A commit of either is atomic, and can carry a name. Delta remembers the last bat
 looked for before the batch is written.
 """
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,8 @@ _PACKAGES = {
     TableFormat.DELTA: "io.delta:delta-spark_2.13",
     TableFormat.ICEBERG: "org.apache.iceberg:iceberg-spark-runtime",
 }
+# io.delta:delta-spark_4.2_2.13:4.4.0, org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0: between them, Spark's
+_MADE_FOR = re.compile(r"[-_](\d+\.\d+)_2\.\d+:")
 _BATCH = "odradek.batch"
 
 
@@ -72,6 +75,9 @@ def check_format(spark: "SparkSession", format: TableFormat) -> None:
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
+    given = spark.conf.get("spark.jars.packages", "") or ""
+    if (wanted := spark_of_package(given, format)) and not spark.version.startswith(f"{wanted}."):
+        raise _not_made_for(spark, format, f", but for Spark {wanted}")
     try:
         _ = spark.read.format(format.value).load("/nonexistent-odradek").schema  # Spark Connect looks no earlier
     except PySparkException as error:
@@ -82,7 +88,16 @@ def check_format(spark: "SparkSession", format: TableFormat) -> None:
             ) from None
     except Py4JError as error:
         if "IncompatibleClassChange" in str(error) or "NoSuchMethod" in str(error) or "NoClassDef" in str(error):
-            raise FatalError(
-                f"the package for tables in {format.value} is not made for Spark {spark.version}, which is used here"
-            ) from None
+            raise _not_made_for(spark, format) from None
         raise
+
+
+def spark_of_package(packages: str, format: TableFormat) -> str | None:
+    """The Spark that the format's package says it is made for; others may work until the second batch."""
+    named = [_MADE_FOR.search(package) for package in packages.split(",") if format.value in package]
+    return next((found[1] for found in named if found), None)
+
+
+def _not_made_for(spark: "SparkSession", format: TableFormat, but: str = "") -> FatalError:
+    what = f"the package for tables in {format.value} is not made for Spark {spark.version}, which is used here"
+    return FatalError(what + but)
