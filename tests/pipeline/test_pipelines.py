@@ -210,16 +210,19 @@ def test_a_replay_computes_again_and_has_nothing_twice(play: Play) -> None:
     with pytest.raises(FatalError, match="has not run yet"):
         replay(play.pipeline, from_offset="0", from_time=None)
     play.order(1, 2)
-    run_once(play.spark, play.pipeline, only="table")
+    run_once(play.spark, play.pipeline)
     play.order(3, 4)
-    run_once(play.spark, play.pipeline, only="table")
+    run_once(play.spark, play.pipeline)
+    play.order(6)
+    ahead = replay(play.pipeline, from_offset=None, from_time="2100-01-01")
+    assert ahead.starting[play.orders] == {"0": 4, "1": 0}, "what has not been read is not passed over"
     done = replay(play.pipeline, from_offset=f"{play.orders}:0:3", from_time=None)
     assert done.starting[play.orders]["0"] == 2, "where the batch began that has offset 3"
     assert done.retired == {"table": 1}
     assert play.table() == ids(1, 2)
     play.order(5)
-    run_once(play.spark, play.pipeline, only="table")
-    assert play.table() == ids(1, 2, 3, 4, 5)
+    run_once(play.spark, play.pipeline)
+    assert play.table() == ids(1, 2, 3, 4, 5, 6)
 
 
 @pytest.mark.soak
