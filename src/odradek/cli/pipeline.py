@@ -108,7 +108,7 @@ def validate_command(
     print_rows(rows, ("sink", "to", "promise", "columns"), Format.TABLE)
     note(f"pipeline {pipeline.name} is fine")
     try:
-        absent = absent_topics(pipeline)
+        absent = absent_topics(pipeline, pipeline.input_topics)
     except FatalError as error:
         warn(f"whether its topics exist is not known: {error}")
     else:

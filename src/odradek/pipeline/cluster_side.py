@@ -1,6 +1,6 @@
 """What a pipeline asks of its cluster before and beside Spark: who it is, its topics, where they end."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from odradek.base.errors import ErrorCode, FatalError, KafkaError
@@ -30,31 +30,34 @@ def cluster_of(pipeline: Pipeline) -> Iterator[ClusterClient]:
             ) from None
 
 
-def absent_topics(pipeline: Pipeline) -> list[str]:
-    """Those that are to be read and don't exist."""
+def absent_topics(pipeline: Pipeline, topics: Sequence[str]) -> list[str]:
     with cluster_of(pipeline) as client:
-        present = client.topics(pipeline.input_topics)
-        return [topic for topic in pipeline.input_topics if topic not in present]
+        present = client.topics(topics)
+    return [topic for topic in topics if topic not in present]
 
 
-def prepare_topics(pipeline: Pipeline) -> tuple[str, list[str]]:
-    """The cluster's id, and the topics that had to be created to write to. FatalError if one to read isn't there."""
+def cluster_with_inputs(pipeline: Pipeline) -> str:
+    """The cluster's id. FatalError if a topic that is to be read isn't there."""
+    if absent := absent_topics(pipeline, pipeline.input_topics):
+        raise FatalError(
+            f"there is no topic {', '.join(absent)} to read; make it with: odradek topics create {absent[0]} "
+            f"-b {pipeline.bootstrap}"
+        )
     with cluster_of(pipeline) as client:
-        cluster = client.ask_any(DescribeClusterRequest(), DescribeClusterResponse)
-        present = client.topics([*pipeline.input_topics, *pipeline.output_topics])
-        if absent := [topic for topic in pipeline.input_topics if topic not in present]:
-            raise FatalError(
-                f"there is no topic {', '.join(absent)} to read; make it with: odradek topics create {absent[0]} "
-                f"-b {pipeline.bootstrap}"
-            )
-        created = [topic for topic in pipeline.output_topics if topic not in present]
-        for topic in created:
+        return client.ask_any(DescribeClusterRequest(), DescribeClusterResponse).cluster_id
+
+
+def create_outputs(pipeline: Pipeline) -> list[str]:
+    """The topics that had to be created to write to."""
+    absent = absent_topics(pipeline, pipeline.output_topics)
+    with cluster_of(pipeline) as client:
+        for topic in absent:
             try:
                 create_topic(client, topic)
             except KafkaError as error:
                 if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
                     raise
-        return cluster.cluster_id, created
+    return absent
 
 
 class EndsWatch:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from odradek.base.errors import FatalError
 from odradek.base.metrics_endpoint import MetricsEndpoint
 from odradek.pipeline.checkpoint import Checkpoint, Identity, committed_offsets, make_directory
-from odradek.pipeline.cluster_side import EndsWatch, prepare_topics
+from odradek.pipeline.cluster_side import EndsWatch, cluster_with_inputs, create_outputs
 from odradek.pipeline.decoding import check_package, check_schema_file
 from odradek.pipeline.lake_output import check_format
 from odradek.pipeline.pipeline_metrics import pipeline_registry
@@ -82,15 +82,15 @@ def run(pipeline: Pipeline, options: RunOptions, show: Show, note: Callable[[str
 
 def claim(pipeline: Pipeline, note: Callable[[str], None]) -> tuple[Checkpoint, Identity]:
     """Makes the topics, the checkpoint and the tables this pipeline's, or says whose they are."""
-    cluster, created = prepare_topics(pipeline)
-    for topic in created:
-        note(f"created topic {topic}")
+    cluster = cluster_with_inputs(pipeline)
     checkpoint = Checkpoint(pipeline.checkpoint)
     identity = checkpoint.claim(_identity(pipeline, cluster))
     for sink in pipeline.sinks.values():
         if isinstance(sink, TableSink) and sink.format is TableFormat.PARQUET:
             claim_table(sink.path, pipeline.name, sink.name)
     retire_replayed(pipeline, identity)
+    for topic in create_outputs(pipeline):  # once it's clear that nothing else refuses the run
+        note(f"created topic {topic}")
     return checkpoint, identity
 
 

@@ -88,7 +88,9 @@ def claim_table(table: Path, pipeline: str, sink: str) -> None:
     if manifest.exists():
         kept = json.loads(manifest.read_text())
         if kept != owner:
-            raise FatalError(f"{table} is the table of [sinks.{kept['sink']}] of pipeline {kept['pipeline']!r}")
+            raise FatalError(
+                f"{table} is the table of [sinks.{kept['sink']}] of pipeline {kept['pipeline']!r}: choose another"
+            )
         return
     if any(table.iterdir()):
         raise FatalError(f"{table} is not empty, and no table of this pipeline: choose another directory")
