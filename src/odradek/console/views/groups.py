@@ -106,10 +106,12 @@ def members_table(group: Group, number: int) -> Html:
     return together(table(columns, rows, empty="Nobody is in the group at the moment."), pager(page))
 
 
-def _partitions(partitions: Sequence[TopicPartition]) -> str:
-    shown = ", ".join(str(tp) for tp in partitions[:_PARTITIONS_SHOWN])
+def _partitions(partitions: Sequence[TopicPartition]) -> Html:
+    if not partitions:
+        return Html("none")
+    shown = [tag("span", str(tp), cls="nowrap") for tp in partitions[:_PARTITIONS_SHOWN]]
     more = len(partitions) - _PARTITIONS_SHOWN
-    return f"{shown}, … {more} more" if more > 0 else shown or "none"
+    return together(Html(", ").join(shown), f", … {more} more" if more > 0 else None)
 
 
 def lags_table(detail: GroupDetail, number: int) -> Html:
