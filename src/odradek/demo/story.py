@@ -89,7 +89,7 @@ class _Show:
     def play(self) -> Sent:
         self.stage.start_cluster()
         ports = [address.rpartition(":")[2] for address in self.stage.bootstrap.split(",")]
-        self.mark(f"ZooKeeper and {BROKERS} brokers serve, at ports {ports[0]} to {ports[-1]}; Spark is started")
+        self.mark(f"ZooKeeper and {BROKERS} brokers serve, at ports {ports[0]} to {ports[-1]}")
         self.stage.start_pipeline()
         traffic = Traffic(self.stage.bootstrap, self.plan.rate)
         traffic.start()
