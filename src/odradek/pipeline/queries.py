@@ -88,16 +88,16 @@ def build(pipeline: Pipeline, views: Views, checkpoint: Checkpoint, generation: 
         match sink:
             case TopicSink():
                 records = as_records(frame, sink, pipeline.dead_letters)
-                add(name, sink.mode, records, topic_output(name, sink.topic, pipeline.dead_letters))
+                add(name, sink.mode.value, records, topic_output(name, sink.topic, pipeline.dead_letters))
             case TableSink():
                 add(
                     name,
-                    sink.mode,
+                    sink.mode.value,
                     frame,
                     _table_output(pipeline, sink, generation, checkpoint.query(generation, name)),
                 )
             case ConsoleSink():
-                add(name, sink.mode, frame, ConsoleOutput(name, sink.rows))
+                add(name, sink.mode.value, frame, ConsoleOutput(name, sink.rows))
     for view, judgement in views.judgements().items():
         name = f"{DEAD_LETTERS}{view}"
         letters = dead_letters(judgement, view).withColumn("topic", F.lit(pipeline.dead_letters))
