@@ -4,6 +4,7 @@ import random
 import time
 import urllib.request
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from odradek.pipeline.status import read_status
 from odradek.testing import OdradekCluster
 from waiting import eventually
 
-from .shop_stage import Driver, StandaloneSpark, books, sell, selling
+from .shop_stage import PATIENCE_S, Driver, StandaloneSpark, books, sell, selling
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(1200)]
 
@@ -41,25 +42,40 @@ def cluster(tmp_path: Path) -> Iterator[OdradekCluster]:
 
 
 def test_a_driver_that_is_killed_again_and_again(cluster: OdradekCluster, tmp_path: Path) -> None:
+    """Once while it starts, then in the middle of batches, each time after it has finished some."""
     project = tmp_path / "shop"
     init_project(project, "shop", cluster.bootstrap_servers)
+    file = project / "pipeline.toml"
+    file.write_text(file.read_text().replace("[pipeline]", "[pipeline]\nrecords_per_batch_max = 500"))
     driver, chance = Driver(project, "--master", "local[2]"), random.Random(7)
-    thread, sent = selling(cluster.bootstrap_servers, seconds=90)
-    kills = 0
+    _, sent = selling(cluster.bootstrap_servers, seconds=60)
     try:
-        while thread.is_alive():
+        driver.start()
+        time.sleep(chance.uniform(1, 8))
+        driver.kill()
+        for _ in range(3):
+            wanted = finished_batches(project) + 3
             driver.start()
-            # from the first moments of a start to well into the batches
-            time.sleep(chance.uniform(2, 30))
+            eventually(partial(has_finished, project, wanted), within_s=PATIENCE_S)
+            time.sleep(chance.uniform(0, 3))
             driver.kill()
-            kills += 1
+        sold = sent()
         driver.start()
         driver.await_rows(0)
     finally:
         driver.stop()
-    assert kills >= 3
-    proof = books(cluster.bootstrap_servers, project, sent())
+    proof = books(cluster.bootstrap_servers, project, sold)
     assert proof.ok, proof.checks
+
+
+def has_finished(project: Path, batches: int) -> bool:
+    return finished_batches(project) >= batches
+
+
+def finished_batches(project: Path) -> int:
+    """Of all queries together, as Spark's checkpoints have them."""
+    commits = (project / ".odradek" / "checkpoint").glob("g1/*/commits/*")
+    return sum(path.name.isdecimal() for path in commits)
 
 
 def test_a_broker_dies_and_partitions_are_added_while_queries_run(cluster: OdradekCluster, tmp_path: Path) -> None:
