@@ -4,6 +4,7 @@ import random
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -41,6 +42,23 @@ def cluster(tmp_path: Path) -> Iterator[OdradekCluster]:
         brokers.stop_all()
 
 
+@contextmanager
+def running_shop(cluster: OdradekCluster, tmp_path: Path, *options: str) -> Iterator[Driver]:
+    project = tmp_path / "shop"
+    init_project(project, "shop", cluster.bootstrap_servers)
+    driver = Driver(project, "--master", "local[2]", *options)
+    driver.start()
+    try:
+        yield driver
+    finally:
+        driver.stop()
+
+
+def check_books(cluster: OdradekCluster, project: Path, *sent: Sent) -> None:
+    proof = books(cluster.bootstrap_servers, project, Sent([record for each in sent for record in each.records]))
+    assert proof.ok, proof.checks
+
+
 def test_a_driver_that_is_killed_again_and_again(cluster: OdradekCluster, tmp_path: Path) -> None:
     """Once while it starts, then in the middle of batches, each time after it has finished some."""
     project = tmp_path / "shop"
@@ -64,8 +82,7 @@ def test_a_driver_that_is_killed_again_and_again(cluster: OdradekCluster, tmp_pa
         driver.await_rows(0)
     finally:
         driver.stop()
-    proof = books(cluster.bootstrap_servers, project, sold)
-    assert proof.ok, proof.checks
+    check_books(cluster, project, sold)
 
 
 def has_finished(project: Path, batches: int) -> bool:
@@ -79,11 +96,7 @@ def finished_batches(project: Path) -> int:
 
 
 def test_a_broker_dies_and_partitions_are_added_while_queries_run(cluster: OdradekCluster, tmp_path: Path) -> None:
-    project = tmp_path / "shop"
-    init_project(project, "shop", cluster.bootstrap_servers)
-    driver = Driver(project, "--master", "local[2]", "--metrics-port", "0")
-    driver.start()
-    try:
+    with running_shop(cluster, tmp_path, "--metrics-port", "0") as driver:
         first = sell(cluster.bootstrap_servers, seconds=10)
         driver.await_rows(first.total)
         _, sent = selling(cluster.bootstrap_servers, seconds=40, seed=2)
@@ -96,23 +109,16 @@ def test_a_broker_dies_and_partitions_are_added_while_queries_run(cluster: Odrad
         second = sent()
         third = sell(cluster.bootstrap_servers, seconds=5, seed=3)
         driver.await_rows(first.total + second.total + third.total)
-        status = read_status(project)
+        status = read_status(tmp_path / "shop")
         assert status is not None
         with urllib.request.urlopen(f"http://127.0.0.1:{status['metrics_port']}/metrics", timeout=30) as answer:
             assert 'odradek_pipeline_lag_records{pipeline="shop",query="orders_table"} 0.0' in answer.read().decode()
-    finally:
-        driver.stop()
-    proof = books(cluster.bootstrap_servers, project, Sent(first.records + second.records + third.records))
-    assert proof.ok, proof.checks
+    check_books(cluster, tmp_path / "shop", first, second, third)
 
 
 def test_all_brokers_are_restarted_while_queries_run(cluster: OdradekCluster, tmp_path: Path) -> None:
     """All at once as if the power had gone, then one after the other."""
-    project = tmp_path / "shop"
-    init_project(project, "shop", cluster.bootstrap_servers)
-    driver = Driver(project, "--master", "local[2]")
-    driver.start()
-    try:
+    with running_shop(cluster, tmp_path) as driver:
         first = sell(cluster.bootstrap_servers, seconds=5)
         driver.await_rows(first.total)
         _, sent = selling(cluster.bootstrap_servers, seconds=40, seed=2)
@@ -126,19 +132,12 @@ def test_all_brokers_are_restarted_while_queries_run(cluster: OdradekCluster, tm
             cluster.start(broker)
         second = sent()
         driver.await_rows(first.total + second.total)
-    finally:
-        driver.stop()
-    proof = books(cluster.bootstrap_servers, project, Sent(first.records + second.records))
-    assert proof.ok, proof.checks
+    check_books(cluster, tmp_path / "shop", first, second)
 
 
 def test_leaders_move_while_queries_run(cluster: OdradekCluster, tmp_path: Path) -> None:
     """Each partition goes to other brokers and is led by another one, again and again."""
-    project = tmp_path / "shop"
-    init_project(project, "shop", cluster.bootstrap_servers)
-    driver = Driver(project, "--master", "local[2]")
-    driver.start()
-    try:
+    with running_shop(cluster, tmp_path) as driver:
         first = sell(cluster.bootstrap_servers, seconds=5)
         driver.await_rows(first.total)
         thread, sent = selling(cluster.bootstrap_servers, seconds=40, seed=2)
@@ -149,11 +148,8 @@ def test_leaders_move_while_queries_run(cluster: OdradekCluster, tmp_path: Path)
             time.sleep(3)
         second = sent()
         driver.await_rows(first.total + second.total)
-    finally:
-        driver.stop()
     assert rounds >= 3
-    proof = books(cluster.bootstrap_servers, project, Sent(first.records + second.records))
-    assert proof.ok, proof.checks
+    check_books(cluster, tmp_path / "shop", first, second)
 
 
 def move_everything(bootstrap: str, turn: int) -> None:
@@ -184,5 +180,4 @@ def test_on_a_cluster_of_two_workers(cluster: OdradekCluster, tmp_path: Path) ->
             driver.await_rows(sent.total)
         finally:
             driver.stop()
-    proof = books(cluster.bootstrap_servers, project, sent)
-    assert proof.ok, proof.checks
+    check_books(cluster, project, sent)
