@@ -1,7 +1,6 @@
 """The shop of the demo, selling in a thread of its own."""
 
 import threading
-from functools import partial
 
 from odradek.demo.stage import CATEGORIES, ORDERS
 from odradek.pipeline.sample_orders import CATEGORIES as CATEGORY_NAMES
@@ -45,15 +44,13 @@ class Traffic:
         try:
             with Shop(self._bootstrap, orders=ORDERS, categories=CATEGORIES) as shop:
                 shop.describe(CATEGORY_NAMES)
-                early = shop.sell(self._maker, _EARLY_RATE, _FOREVER_S, self._told_early)
-                shop.sell(self._maker, self._rate, _FOREVER_S, partial(self._told, early))
+                shop.sell(self._maker, _EARLY_RATE, _FOREVER_S, self._waits_to_open, self.sent)
+                shop.sell(self._maker, self._rate, _FOREVER_S, self._goes_on, self.sent)
         except BaseException as failure:
             self._failure = failure
 
-    def _told_early(self, sent: Sent) -> bool:
-        self.sent = sent
-        return not self._opened.is_set() and not self._enough.is_set()
+    def _waits_to_open(self) -> bool:
+        return not self._opened.is_set() and self._goes_on()
 
-    def _told(self, early: Sent, sent: Sent) -> bool:
-        self.sent = Sent([*early.records, *sent.records])
+    def _goes_on(self) -> bool:
         return not self._enough.is_set()

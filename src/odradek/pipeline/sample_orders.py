@@ -127,9 +127,17 @@ class Shop:
             key, value = str(number).encode(), json.dumps({"category_id": number, "category": name}).encode()
             sender.send({zlib.crc32(key) % partitions: [NewRecord(key, value)]})
 
-    def sell(self, maker: OrderMaker, rate: int, seconds: float, told: Callable[[Sent], bool] | None = None) -> Sent:
-        """At so many orders a second; `told` is called after each write and may end it by answering False."""
-        sent, sender, partitions = Sent(), RecordSender(self._client, self._orders), self._partitions(self._orders)
+    def sell(
+        self,
+        maker: OrderMaker,
+        rate: int,
+        seconds: float,
+        goes_on: Callable[[], bool] | None = None,
+        sent: Sent | None = None,
+    ) -> Sent:
+        """At so many orders a second; `goes_on` is asked after each write. What is acknowledged is added to `sent`."""
+        sent = Sent() if sent is None else sent
+        sender, partitions = RecordSender(self._client, self._orders), self._partitions(self._orders)
         began, made = time.monotonic(), 0
         while (elapsed := time.monotonic() - began) < seconds:
             due = min(int(elapsed * rate) - made, rate)
@@ -138,7 +146,7 @@ class Shop:
             if records:
                 self._send(sender, partitions, records)
                 sent.records += records
-            if told is not None and not told(sent):
+            if goes_on is not None and not goes_on():
                 break
             time.sleep(_TICK_S)
         return sent
