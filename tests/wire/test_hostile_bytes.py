@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 from kio_oracle import every_message_and_version, kio_class, struct_values
 
 from odradek.protocol.api_keys import APIS, ApiKey
-from odradek.protocol.decoder_writer import ELEMENTS_MAX
 from odradek.protocol.framing import UnsupportedVersion, decode_request, encode_request
-from odradek.protocol.messages.fetch import FetchRequest
 from odradek.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from odradek.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from odradek.protocol.primitives import ProtocolError
@@ -109,26 +107,6 @@ def test_claims_that_the_bytes_do_not_keep(version: int, body: bytes) -> None:
     finally:
         tracemalloc.stop()
     assert peak < 500_000
-
-
-def test_more_elements_than_any_request_has() -> None:
-    """Two bytes on the wire are a hundred in memory, so even what is really there has a limit."""
-
-    def names(count: int) -> memoryview:
-        return memoryview(struct.pack(">i", count) + b"\x00\x01a" * count)
-
-    assert MetadataRequest.decode(names(ELEMENTS_MAX), 0, 1)[1] == 4 + 3 * ELEMENTS_MAX
-    with pytest.raises(ProtocolError, match=f"topics: more than {ELEMENTS_MAX} elements in one message"):
-        MetadataRequest.decode(names(ELEMENTS_MAX + 1), 0, 1)
-
-
-def test_elements_are_counted_over_all_arrays() -> None:
-    inner = struct.pack(">i", 1000) + bytes(4 * 1000)
-    topics = ELEMENTS_MAX // 1000
-    forgotten = struct.pack(">i", topics) + (b"\x00\x01a" + inner) * topics
-    body = struct.pack(">iiiibiii", -1, 0, 0, 0, 0, 0, 0, 0) + forgotten
-    with pytest.raises(ProtocolError, match="elements in one message"):
-        FetchRequest.decode(memoryview(body), 0, 7)
 
 
 def test_errors_name_the_field() -> None:

@@ -1,7 +1,8 @@
 """From a frame to its handler, and from a response to bytes.
 
 The dispatcher is the application that the reactor serves. What may not block runs right where it was read; the rest
-goes to the handler threads. A frame that makes no sense costs its sender the connection and nobody else anything.
+goes to the handler threads, and so does what takes long to decode. A frame that makes no sense costs its sender the
+connection and nobody else anything.
 
 Until the broker has heard of its cluster it could only tell clients nonsense: before `open`, only what brokers and
 controllers need is served, and everything else waits.
@@ -21,13 +22,18 @@ from odradek.api.throttling import throttled
 from odradek.base.logs import get_logger
 from odradek.network.request import InboundRequest
 from odradek.protocol.api_keys import ApiKey
+from odradek.protocol.decoding_steps import STEPS_MAX
 from odradek.protocol.framing import RequestHeader, UnsupportedVersion, decode_request, encode_response, is_produce
-from odradek.protocol.primitives import ProtocolError
+from odradek.protocol.primitives import OverBudget, ProtocolError
 from odradek.protocol.schema import Request
 
 log = get_logger(__name__)
 
+# What a network thread takes apart itself: the least of a frame's bytes, a produce's records apart, and of its steps,
+# which are 2 ms of it.
 LONG_FRAME_BYTES = 64 << 10
+LONG_PRODUCE_BYTES = 4 << 20
+QUICK_STEPS_MAX = 100_000
 SERVED_FROM_THE_START = frozenset(
     {ApiKey.API_VERSIONS, ApiKey.LEADER_AND_ISR, ApiKey.STOP_REPLICA, ApiKey.UPDATE_METADATA}
 )
@@ -59,8 +65,9 @@ class Dispatcher:
     def begin(self, request: InboundRequest) -> bool:
         if not self._is_open and not _is_served_from_the_start(request):
             return False
-        if len(request.frame) > LONG_FRAME_BYTES and not is_produce(request.frame):
-            return False  # many small things, which are long to take apart already
+        frame = request.frame
+        if len(frame) > LONG_FRAME_BYTES and (len(frame) > LONG_PRODUCE_BYTES or not is_produce(frame)):
+            return False
         return self._begin(request, may_wait=False)
 
     def run(self, request: InboundRequest) -> None:
@@ -82,11 +89,13 @@ class Dispatcher:
     def _begin(self, request: InboundRequest, *, may_wait: bool) -> bool:
         """Whether it was served, or refused: here, unless it may block and the thread may not."""
         try:
-            header, message = decode_request(request.frame)
+            header, message = decode_request(request.frame, STEPS_MAX if may_wait else QUICK_STEPS_MAX)
         except UnsupportedVersion as unsupported:
             self._refuse_version(request, unsupported.header)
             return True
         except ProtocolError as error:
+            if isinstance(error, OverBudget) and not may_wait:
+                return False
             log.warning("malformed request", client=request.connection.id, error=str(error))
             request.close_connection("malformed request")
             return True

@@ -1,20 +1,28 @@
 """Writes the function that reads one message at one version.
 
 Neighbouring fields of fixed size are collected in a run and read by one `struct.Struct`; a length ends the run it is
-part of. Every length and count is compared with the bytes that are left before anything is built from it; and since an
-object of two bytes on the wire is a hundred in memory, the elements of one message are counted and limited.
+part of. Every length and count is compared with the bytes that are left before anything is built from it, and paid for
+from the budget of the message (`decoding_steps`).
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from struct import Struct as Format
 from typing import Any
 
+from odradek.protocol.decoding_steps import (
+    FIXED_ELEMENT_STEPS,
+    LONG_ARRAY_STEPS,
+    SHORT_ARRAY_STEPS,
+    STEPS_MAX,
+    element_steps,
+    tag_steps,
+)
 from odradek.protocol.fields import FIXED_FORMATS, FRESH, Field, Kind
 from odradek.protocol.source_writer import LENGTH_FORMATS, SourceWriter
 
-# A full UpdateMetadata of the largest clusters has some 200,000.
-ELEMENTS_MAX = 1 << 19
+# Arrays of so few values are read by a Struct that is kept: most are the replicas of a partition.
+SHORT_ARRAY_MAX = 16
 
 _SLICES: dict[Kind, str] = {
     "string": 'str(buf[pos:stop], "utf-8")',
@@ -27,9 +35,8 @@ class DecoderWriter(SourceWriter):
     def write_function(self, message: Any) -> None:
         self.run: list[tuple[str, str]] = []  # fixed-size values still to be read: format and target
         self.after_run: list[str] = []
-        with self.block("def decode(buf, pos):"):
+        with self.block(f"def decode(buf, pos, steps={STEPS_MAX}):"):
             self.add("end = len(buf)")
-            self.add(f"elements_left = {ELEMENTS_MAX}")
             with self.block("try:"):
                 self.read_struct("o0", message, 0, self.title)
                 self.add("return o0, pos")
@@ -75,11 +82,12 @@ class DecoderWriter(SourceWriter):
             self.add("pos += 1")
         if not tagged:
             with self.block("else:"):
-                self.add("pos = skip_tagged_fields(buf, pos)")
+                self.add("pos, steps = skip_tagged_fields(buf, pos, steps)")
             return
         with self.block("else:"):
             self.add("n, pos = read_uvarint(buf, pos)")
             self.add("check_tag_count(n, end - pos)")
+            self.pay(f"n * {tag_steps(self, struct)}", f"{path} tagged fields")
             with self.block("for _ in range(n):"):
                 self.add(f"tag, pos, stop{depth} = read_tag(buf, pos)")
                 for index, (name, field) in enumerate(tagged):
@@ -163,17 +171,12 @@ class DecoderWriter(SourceWriter):
 
     def read_array(self, target: str, field: Field, nullable: bool, depth: int, path: str) -> None:
         assert field.element is not None
+        if field.element in FIXED_FORMATS:
+            self.read_fixed_array(target, field.element, nullable, path)
+            return
         self.read_length("array", self.flexible)
-        least = self.least_size(field.element, field.struct)
-        room = "end - pos" if least == 1 else f"(end - pos) // {least}"
-        with self.checked_length(target, nullable, room, path):
-            self.add("elements_left -= n")
-            with self.block("if elements_left < 0:"):
-                self.add(f"raise ProtocolError({f'{path}: more than {ELEMENTS_MAX} elements in one message'!r})")
-            if field.element in FIXED_FORMATS:
-                self.add(f'{target} = list(unpack_from(f">{{n}}{FIXED_FORMATS[field.element]}", buf, pos))')
-                self.add(f"pos += n * {least}")
-                return
+        with self.checked_count(target, nullable, self.least_size(field.element, field.struct), path):
+            self.pay(f"n * {element_steps(self, field)}", path)
             items, item = f"l{depth + 1}", f"o{depth + 1}"
             self.add(f"{items} = {target} = []")
             with self.block("for _ in range(n):"):
@@ -183,6 +186,58 @@ class DecoderWriter(SourceWriter):
                     self.read_plain(item, field.element, False, self.flexible, path)
                     self.flush()
                 self.add(f"{items}.append({item})")
+
+    def checked_count(self, target: str, nullable: bool, least: int, path: str) -> AbstractContextManager[None]:
+        room = "end - pos" if least == 1 else f"(end - pos) // {least}"
+        return self.checked_length(target, nullable, room, path)
+
+    def read_fixed_array(self, target: str, kind: Kind, nullable: bool, path: str) -> None:
+        """Most are the replicas of a partition, few or none: those are read in the fewest lines."""
+        fmt = FIXED_FORMATS[kind]
+        size = Format(">" + fmt).size
+        short = self.short_unpackers(fmt)
+        if not self.flexible:
+            self.read_length("array", compact=False)
+            with self.checked_count(target, nullable, size, path):
+                with self.block("if n == 0:"):
+                    self.add(f"{target} = []")
+                with self.block(f"elif n <= {SHORT_ARRAY_MAX}:"):
+                    self.pay(f"n * {FIXED_ELEMENT_STEPS} + {SHORT_ARRAY_STEPS}", path)
+                    self.add(f"{target} = list({short}[n](buf, pos))")
+                with self.block("else:"):
+                    self.read_long_array(target, fmt, path)
+                self.add(f"pos += n * {size}")
+            return
+        self.flush()
+        self.add("n = buf[pos] - 1")
+        with self.block("if n == 0:"):
+            self.add("pos += 1")
+            self.add(f"{target} = []")
+        with self.block(f"elif 0 < n <= {SHORT_ARRAY_MAX}:"):
+            self.pay(f"n * {FIXED_ELEMENT_STEPS} + {SHORT_ARRAY_STEPS}", path)
+            self.add(f"{target} = list({short}[n](buf, pos + 1))")
+            self.add(f"pos += n * {size} + 1")
+        with self.block("else:"):
+            self.read_length("array", compact=True)
+            with self.checked_count(target, nullable, size, path):
+                self.read_long_array(target, fmt, path)
+                self.add(f"pos += n * {size}")
+
+    def read_long_array(self, target: str, fmt: str, path: str) -> None:
+        self.pay(f"n * {FIXED_ELEMENT_STEPS} + {LONG_ARRAY_STEPS}", path)
+        self.add(f'{target} = list(unpack_from(f">{{n}}{fmt}", buf, pos))')
+
+    def short_unpackers(self, fmt: str) -> str:
+        name = f"unpack_short_{fmt}"
+        if name not in self.names:
+            self.names[name] = [Format(f">{count}{fmt}").unpack_from for count in range(SHORT_ARRAY_MAX + 1)]
+        return name
+
+    def pay(self, steps: str, path: str) -> None:
+        """For `n` elements, before the first of them is read."""
+        self.add(f"steps -= {steps}")
+        with self.block("if steps < 0:"):
+            self.add(f"raise over_budget({path!r}, n)")
 
     def least_size(self, kind: Kind, struct: Any) -> int:
         """The fewest bytes that a value can take, so that a count can be checked before it is believed."""

@@ -4,7 +4,6 @@ A frame is what follows the four-byte length on the socket: a header, whose vers
 version, and the body. Responses come as chunks, because records may still lie in files.
 """
 
-from collections.abc import Callable
 from functools import lru_cache
 from struct import Struct
 from struct import error as struct_error
@@ -12,10 +11,11 @@ from typing import NamedTuple, TypeVar
 
 from odradek.base.file_slice import FileSlice
 from odradek.protocol.api_keys import APIS, ApiKey
+from odradek.protocol.decoding_steps import HEADER_STEPS_MAX, RESPONSE_STEPS_MAX, STEPS_MAX
 from odradek.protocol.messages import request_header
 from odradek.protocol.messages.response_header import ResponseHeader
 from odradek.protocol.primitives import ProtocolError, Splices, bad_length, skip_tagged_fields
-from odradek.protocol.schema import Request, Response
+from odradek.protocol.schema import Decoder, Request, Response
 
 _FIXED_HEADER = Struct(">hhi")
 _CLIENT_ID_LENGTH = Struct(">h")
@@ -61,7 +61,7 @@ def parse_request_header(frame: memoryview) -> RequestHeader:
             raise bad_length("a client id", length, len(frame) - 10)
         client_id = None if length < 0 else str(frame[10:pos], "utf-8")
         if header_version == 2:
-            pos = pos + 1 if frame[pos] == 0 else skip_tagged_fields(frame, pos)
+            pos = pos + 1 if frame[pos] == 0 else skip_tagged_fields(frame, pos, HEADER_STEPS_MAX)[0]
     except (struct_error, IndexError):
         raise ProtocolError("a request header ends too early") from None
     except UnicodeDecodeError:
@@ -77,17 +77,18 @@ def _request_header_version(key: int, version: int) -> int:
     return 2 if api and version in api.versions and version in api.request.FLEXIBLE else 1
 
 
-def decode_request(frame: memoryview) -> tuple[RequestHeader, Request]:
+def decode_request(frame: memoryview, steps: int = STEPS_MAX) -> tuple[RequestHeader, Request]:
+    """Raises OverBudget where the body takes more steps than these."""
     header = parse_request_header(frame)
     decoder = _request_decoder(header.api_key, header.api_version)
     if decoder is None:
         raise UnsupportedVersion(header)
-    request, _ = decoder(frame, header.body_position)
+    request, _ = decoder(frame, header.body_position, steps)
     return header, request
 
 
 @lru_cache(maxsize=1024)
-def _request_decoder(key: int, version: int) -> Callable[[memoryview, int], tuple[Request, int]] | None:
+def _request_decoder(key: int, version: int) -> Decoder[Request] | None:
     api = APIS.get(key)
     return api.request.decoder(version) if api and version in api.versions else None
 
@@ -169,5 +170,5 @@ def decode_response(response: type[R], frame: memoryview, version: int) -> tuple
     """The correlation id and the response, from a frame without its length."""
     header_version = 1 if _has_flexible_header(response, version) else 0
     header, pos = ResponseHeader.decode(frame, 0, header_version)
-    body, _ = response.decoder(version)(frame, pos)
+    body, _ = response.decoder(version)(frame, pos, RESPONSE_STEPS_MAX)
     return header.correlation_id, body

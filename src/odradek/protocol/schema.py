@@ -10,7 +10,7 @@ they need from here; how values become bytes is `codec`'s business.
 """
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Self, TypeAlias, dataclass_transform
+from typing import Any, ClassVar, Protocol, Self, TypeAlias, TypeVar, dataclass_transform
 
 from odradek.protocol import codec
 from odradek.protocol.fields import (
@@ -53,7 +53,18 @@ __all__ = [
     "uuid",
 ]
 
-Decoder: TypeAlias = Callable[[memoryview, int], tuple[Any, int]]
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Decoder(Protocol[T_co]):
+    """A function of buffer and position, that answers the object and the position after it.
+
+    It takes no more than so many steps (`decoding_steps`), or raises OverBudget.
+    """
+
+    def __call__(self, buf: memoryview, pos: int, steps: int = ..., /) -> tuple[T_co, int]: ...
+
+
 Encoder: TypeAlias = Callable[[Any, bytearray, Splices], None]
 
 
@@ -113,7 +124,7 @@ class Message(Struct):
     FLEXIBLE: ClassVar[range] = range(0)
     DROPS_ABSENT: ClassVar[bool] = False
     """Whether a value for which a version has no field is left out. Otherwise it may not be written at that version."""
-    _decoders: ClassVar[dict[int, Decoder]]
+    _decoders: ClassVar[dict[int, Decoder[Any]]]
     _encoders: ClassVar[dict[int, Encoder]]
 
     def __init_subclass__(cls, *, versions: str = "", flexible: str = "", **options: Any) -> None:
@@ -124,8 +135,7 @@ class Message(Struct):
         cls._encoders = {}
 
     @classmethod
-    def decoder(cls, version: int) -> Callable[[memoryview, int], tuple[Self, int]]:
-        """A function of buffer and position, that answers the object and the position after it."""
+    def decoder(cls, version: int) -> Decoder[Self]:
         found = cls._decoders.get(version)
         if found is None:
             found = cls._decoders[version] = codec.make_decoder(cls, cls._checked(version), version in cls.FLEXIBLE)

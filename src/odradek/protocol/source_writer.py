@@ -23,6 +23,7 @@ _RUNTIME: dict[str, Any] = {
     "unpack_from": struct_module.unpack_from,
     "new": object.__new__,
     "bad_length": primitives.bad_length,
+    "over_budget": primitives.over_budget,
     "check_tag_count": primitives.check_tag_count,
     "read_string_length": primitives.read_string_length,
     "read_tag": primitives.read_tag,

@@ -1,0 +1,81 @@
+"""The budget of a decoder: how many steps a message may take, and how many each part of a declaration takes.
+
+A frame is a few bytes per element on the wire and far more in the broker, so its size says little about its cost. Every
+element of an array and every tagged field is therefore paid for, by the count that the frame claims, before it is read;
+a message whose steps are used up is refused (`OverBudget`). Arrays, tagged fields, and both nested in each other draw
+on the same budget.
+
+One step is about 20 ns of CPU and 16 bytes of memory: a field of fixed size in a run of them. The other parts are
+measured in it (`tests/wire/decoding_costs.py` measures again).
+"""
+
+from typing import Any, Final
+
+from odradek.protocol.fields import FIXED_FORMATS, FRESH, Field, Kind
+from odradek.protocol.primitives import UNKNOWN_TAG_STEPS
+from odradek.protocol.source_writer import SourceWriter
+
+STEPS_MAX: Final = 20_000_000
+"""Of one request. For 200,000 partitions of three replicas LeaderAndIsr takes 18 million, UpdateMetadata 16 million."""
+RESPONSE_STEPS_MAX: Final = 5 * STEPS_MAX
+"""Of an answer, for which this process has asked: the configs of a thousand topics take more than any request."""
+HEADER_STEPS_MAX: Final = 100 * UNKNOWN_TAG_STEPS
+"""Of the tagged fields of a header, of which Kafka has none so far. A header is read by the thread that received it."""
+
+SHORT_ARRAY_STEPS: Final = 8
+LONG_ARRAY_STEPS: Final = 75
+"""Of an array of values of fixed size, beside what each value takes; a long one may need a Struct of its own."""
+FIXED_ELEMENT_STEPS: Final = 3
+"""More for its memory than for its time."""
+
+_OBJECT_STEPS: Final = 7
+_RUN_STEPS: Final = 3
+_VARIABLE_STEPS: Final[dict[Kind, int]] = {"string": 14, "bytes": 14, "records": 12, "uuid": 34}
+_EMPTY_ARRAY_STEPS: Final = 12
+_EMPTY_FIXED_ARRAY_STEPS: Final = 6
+_TAGGED_SECTION_STEPS: Final = 2
+_ABSENT_PER_STEP: Final = 3
+
+
+def element_steps(writer: SourceWriter, field: Field) -> int:
+    """Of one element of an array, all that is in it included but for the elements of its arrays and its tagged
+    fields, which are paid for when their own count is read."""
+    if field.element in FIXED_FORMATS:
+        return FIXED_ELEMENT_STEPS
+    if field.element == "struct":
+        return _struct_steps(writer, field.struct)
+    assert field.element is not None
+    return _VARIABLE_STEPS[field.element]
+
+
+def tag_steps(writer: SourceWriter, struct: Any) -> int:
+    """Of one tagged field of the struct, whichever it is."""
+    known = (_field_steps(writer, field) for _, field in writer.tagged(struct))
+    return UNKNOWN_TAG_STEPS + max(known, default=0)
+
+
+def _struct_steps(writer: SourceWriter, struct: Any) -> int:
+    total = _OBJECT_STEPS + (_TAGGED_SECTION_STEPS if writer.flexible else 0)
+    in_run = False
+    for _, field in writer.present(struct):
+        is_fixed = field.kind in FIXED_FORMATS or field.kind == "uuid"
+        total += _field_steps(writer, field) + (_RUN_STEPS if is_fixed and not in_run else 0)
+        in_run = is_fixed
+    unset = writer.absent(struct) + writer.tagged(struct)
+    return total + -(-len(unset) // _ABSENT_PER_STEP) + sum(_default_steps(field) for _, field in unset)
+
+
+def _field_steps(writer: SourceWriter, field: Field) -> int:
+    if field.kind in FIXED_FORMATS:
+        return 1
+    if field.kind == "array":
+        return _EMPTY_FIXED_ARRAY_STEPS if field.element in FIXED_FORMATS else _EMPTY_ARRAY_STEPS
+    if field.kind == "struct":
+        return _struct_steps(writer, field.struct)
+    return _VARIABLE_STEPS[field.kind]
+
+
+def _default_steps(field: Field) -> int:
+    if field.default is not FRESH:
+        return 0
+    return 2 if field.kind == "array" else 2 * _OBJECT_STEPS + len(field.struct.FIELDS)

@@ -1,0 +1,163 @@
+"""Frames that cost as much as their bytes allow: counts at their maximum, elements at their least.
+
+A shape is one array of a message, named by the path of fields that leads to it, with a count for every array on the
+way. All else is as small as the version allows. The innermost elements may carry tagged fields: unknown ones, or known
+ones again and again.
+"""
+
+import os
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from odradek.protocol.decoder_writer import SHORT_ARRAY_MAX, DecoderWriter
+from odradek.protocol.decoding_steps import LONG_ARRAY_STEPS, SHORT_ARRAY_STEPS, element_steps, tag_steps
+from odradek.protocol.fields import FIXED_FORMATS, Field
+from odradek.protocol.schema import Message
+from odradek.protocol.source_writer import LENGTH_FORMATS
+
+_UUID_PLACE = bytes(range(200, 216))
+UNKNOWN_TAG = b"\x63\x00"
+
+
+def uvarint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+@dataclass(frozen=True)
+class Shape:
+    message: type[Message]
+    version: int
+    path: tuple[str, ...]
+    counts: tuple[int, ...]
+    """Of the arrays on the path, the outermost first."""
+    tags: tuple[bytes, ...] = ()
+    """Tagged fields of each innermost element, or of the message itself where the path is empty."""
+
+    def __str__(self) -> str:
+        counts = " × ".join(f"{count:,}" for count in self.counts) or "1"
+        tags = f", {len(self.tags):,} tagged each" if self.tags else ""
+        return f"{self.message.__name__} v{self.version} {'.'.join(self.path)}: {counts}{tags}"
+
+
+class BodyWriter:
+    """The bytes of shapes of one message at one version, and the steps that they take."""
+
+    def __init__(self, message: type[Message], version: int) -> None:
+        self._message = message
+        self._layout = DecoderWriter(message, version, version in message.FLEXIBLE)
+
+    def array_paths(self) -> Iterator[tuple[str, ...]]:
+        yield from self._paths_in(self._message)
+
+    def _paths_in(self, owner: Any) -> Iterator[tuple[str, ...]]:
+        for name, field in self._layout.present(owner) + self._layout.tagged(owner):
+            if field.kind == "array":
+                yield (name,)
+            if field.struct is not None:
+                yield from ((name, *rest) for rest in self._paths_in(field.struct))
+
+    def known_tags(self, path: tuple[str, ...]) -> list[bytes]:
+        """The tagged fields of the struct at the end of the path, each as small as it can be."""
+        owner = self._message
+        for name in path:
+            owner = owner.FIELDS[name].struct
+        if owner is None or not self._layout.flexible:
+            return []
+        return [self._tagged(field, self._least(field)) for _, field in self._layout.tagged(owner)]
+
+    def body(self, shape: Shape) -> bytes:
+        return self._struct(self._message, shape.path, shape.counts, shape.tags)
+
+    def steps(self, shape: Shape) -> int:
+        return self._steps(self._message, shape.path, shape.counts, len(shape.tags))
+
+    def arrays_on(self, path: tuple[str, ...]) -> int:
+        owner, found = self._message, 0
+        for name in path:
+            found += owner.FIELDS[name].kind == "array"
+            owner = owner.FIELDS[name].struct
+        return found
+
+    # ---- bytes
+
+    def _struct(self, owner: Any, path: tuple[str, ...], counts: tuple[int, ...], tags: tuple[bytes, ...]) -> bytes:
+        parts = [
+            self._hot(field, path[1:], counts, tags) if path and name == path[0] else self._least(field)
+            for name, field in self._layout.present(owner)
+        ]
+        if self._layout.flexible:
+            section: tuple[bytes, ...] = () if path else tags
+            for name, field in self._layout.tagged(owner):
+                if path and name == path[0]:
+                    section = (self._tagged(field, self._hot(field, path[1:], counts, tags)),)
+            parts.append(uvarint(len(section)) + b"".join(section))
+        return b"".join(parts)
+
+    def _tagged(self, field: Field, value: bytes) -> bytes:
+        assert field.tag is not None
+        return uvarint(field.tag) + uvarint(len(value)) + value
+
+    def _hot(self, field: Field, path: tuple[str, ...], counts: tuple[int, ...], tags: tuple[bytes, ...]) -> bytes:
+        if field.kind == "struct":
+            mark = b"\x01" if self._layout.version in field.nullable else b""
+            return mark + self._struct(field.struct, path, counts, tags)
+        if field.element == "struct":
+            element = self._struct(field.struct, path, counts[1:], tags)
+        else:
+            element = self._least_plain(field.element, field)
+        return self._length("array", counts[0]) + _repeated(element, counts[0])
+
+    def _least(self, field: Field) -> bytes:
+        """Never null: what is empty costs more."""
+        if field.kind == "struct":
+            return self._hot(field, (), (), ())
+        return self._least_plain(field.kind, field)
+
+    def _least_plain(self, kind: Any, field: Field) -> bytes:
+        if kind in FIXED_FORMATS:
+            return b"\x11" * struct.calcsize(FIXED_FORMATS[kind])
+        if kind == "uuid":
+            return _UUID_PLACE
+        if self._layout.flexible and not self._layout.is_compact(field):
+            return struct.pack(f">{LENGTH_FORMATS[kind]}", 0)
+        return self._length(kind, 0)
+
+    def _length(self, kind: Any, value: int) -> bytes:
+        if self._layout.flexible:
+            return uvarint(value + 1)
+        return struct.pack(f">{LENGTH_FORMATS[kind]}", value)
+
+    # ---- steps
+
+    def _steps(self, owner: Any, path: tuple[str, ...], counts: tuple[int, ...], tags: int) -> int:
+        if not path:
+            return tags * tag_steps(self._layout, owner) if owner is not None else 0
+        field = owner.FIELDS[path[0]]
+        own = tag_steps(self._layout, owner) if field.tag is not None else 0
+        if field.kind == "struct":
+            return own + self._steps(field.struct, path[1:], counts, tags)
+        each = element_steps(self._layout, field)
+        if field.element in FIXED_FORMATS and counts[0]:
+            own += SHORT_ARRAY_STEPS if counts[0] <= SHORT_ARRAY_MAX else LONG_ARRAY_STEPS
+        return own + counts[0] * (each + self._steps(field.struct, path[1:], counts[1:], tags))
+
+
+def _repeated(element: bytes, count: int) -> bytes:
+    """With ids that are all different: an id that was seen before costs less."""
+    parts = element.split(_UUID_PLACE)
+    if len(parts) == 1:
+        return element * count
+    out = bytearray()
+    for _ in range(count):
+        out += parts[0]
+        for part in parts[1:]:
+            out += os.urandom(16)
+            out += part
+    return bytes(out)
