@@ -75,10 +75,12 @@ class RequestContext:
         "handled_ns",
         "header",
         "is_from_broker",
+        "may_block",
         "replied_ns",
         "request",
         "started_ns",
         "throttle_ms",
+        "was_put_off",
     )
 
     def __init__(
@@ -88,12 +90,18 @@ class RequestContext:
         request: InboundRequest,
         timings: ApiTimings,
         send: Callable[["RequestContext", Answer | None], None],
+        *,
+        may_block: bool = True,
     ) -> None:
         self.broker = broker
         self.header = header
         self.request = request
         self.started_ns = monotonic_ns()
         self.handled_ns = self.replied_ns = 0
+        self.may_block = may_block
+        """Whether this is a handler thread. A network thread has other connections to serve."""
+        self.was_put_off = False
+        """Whether a network thread has begun it, and found before any change that it takes long."""
         self.is_from_broker = False
         """Set by handlers of requests that followers send as well as clients."""
         self.throttle_ms = 0

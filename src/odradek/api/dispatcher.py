@@ -20,6 +20,7 @@ from odradek.api.registry import HANDLERS, LATER, NO_ANSWER, Handler, Outcome
 from odradek.api.request_metrics import RequestMetrics
 from odradek.api.throttling import throttled
 from odradek.base.logs import get_logger
+from odradek.log.check_budget import TakesLong
 from odradek.network.request import InboundRequest
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.decoding_steps import STEPS_MAX
@@ -84,6 +85,7 @@ class Dispatcher:
         request.work = None
         ctx: RequestContext = work.args[2]
         ctx.started_ns = monotonic_ns()
+        ctx.may_block = True
         work()
 
     def _begin(self, request: InboundRequest, *, may_wait: bool) -> bool:
@@ -103,13 +105,17 @@ class Dispatcher:
         if handler is None or not handler.min_version <= header.api_version <= handler.max_version:
             self._refuse_version(request, header)
             return True
-        ctx = RequestContext(self._broker, header, request, self._metrics.of(header.api_key), _send)
+        timings = self._metrics.of(header.api_key)
+        ctx = RequestContext(self._broker, header, request, timings, _send, may_block=may_wait)
         may_block = handler.may_block
-        if not may_wait and may_block and (may_block is True or may_block(message)):
-            request.work = partial(self._serve, handler, message, ctx)
-            return False
-        self._serve(handler, message, ctx)
-        return True
+        if may_wait or not may_block or (may_block is not True and not may_block(message)):
+            try:
+                self._serve(handler, message, ctx)
+                return True
+            except TakesLong:
+                ctx.was_put_off = True
+        request.work = partial(self._serve, handler, message, ctx)
+        return False
 
     def _serve(self, handler: Handler, message: Request, ctx: RequestContext) -> None:
         outcome: Answer | Outcome = handler.run(message, ctx)

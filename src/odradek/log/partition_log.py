@@ -12,6 +12,7 @@ from odradek.base.clock import SYSTEM_CLOCK, Clock
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
 from odradek.log.background import IMMEDIATE, Background
+from odradek.log.check_budget import UNBOUNDED, CheckBudget
 from odradek.log.checkpoint import LEADER_EPOCH_FILE
 from odradek.log.config import LogConfig
 from odradek.log.leader_epochs import LeaderEpochCache
@@ -100,10 +101,10 @@ class PartitionLog(ReadableLog):
         """Checks the records, gives them offsets and writes them. They are patched where they lie."""
         return self.append_checked(self.check(records, rules), leader_epoch=leader_epoch)
 
-    def check(self, records: memoryview, rules: BatchRules) -> CheckedRecords:
+    def check(self, records: memoryview, rules: BatchRules, budget: CheckBudget = UNBOUNDED) -> CheckedRecords:
         """What `append_checked` wants to have. It may take long and changes nothing: no writer has to wait for it."""
         self._check_writable()
-        return check_records(records, rules=rules, now_ms=self._clock.now_ms())
+        return check_records(records, rules=rules, now_ms=self._clock.now_ms(), budget=budget)
 
     def append_checked(self, checked: CheckedRecords, *, leader_epoch: int) -> AppendResult:
         """A batch that its producer sent before is not written again: the answer is where it is."""

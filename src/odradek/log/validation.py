@@ -11,15 +11,18 @@ How far records are looked into:
   `verify_records` is HEADER, after a bounded decompression;
 - every field of every record, with FIELDS, and whenever a rule asks about single records: compacted topics need keys,
   and `message.timestamp.before.max.ms` the oldest timestamp.
+
+All of it is paid for by a budget (`check_budget`) that the batches of one request share.
 """
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
-from itertools import islice
 from typing import Final, NamedTuple
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.log.check_budget import DECODING_STEPS, FIELDS_STEPS, LENGTH_STEPS, UNBOUNDED, CheckBudget
+from odradek.log.refused_records import SEARCHED_MAX, keyless, out_of_time
 from odradek.protocol.compression import Codec, compress
 from odradek.protocol.legacy_records import read_message_set
 from odradek.protocol.record_batch import (
@@ -45,25 +48,13 @@ from odradek.protocol.record_batch import (
     set_max_timestamp,
 )
 from odradek.protocol.record_walk import MIN_RECORD_SIZE, RecordSpan, count_records, walk_records
-from odradek.protocol.records import DEFAULT_MAX_DECOMPRESSED, Record, plain_payload, read_records
+from odradek.protocol.records import DEFAULT_MAX_DECOMPRESSED, Record, read_plain_records
 
 NO_LIMIT_MS: Final = 2**63 - 1
 _HOUR_MS: Final = 3_600_000
 _KAFKA_MAX_MESSAGE_BYTES: Final = 1_048_588
 _FIRST_PRODUCE_VERSION_OF_MAGIC_2: Final = 3
 _FIRST_PRODUCE_VERSION_OF_ZSTD: Final = 7
-_NAMED_RECORDS_MAX: Final = 1000
-
-
-class RecordsRefused(KafkaError):
-    """Some records can't be taken, and their batch with them. `why` tells which, by their places in the batch.
-
-    No more than a thousand are named, whatever a batch is full of.
-    """
-
-    def __init__(self, code: ErrorCode, message: str, refused: Iterable[tuple[int, str]]) -> None:
-        super().__init__(code, message)
-        self.why = dict(islice(refused, _NAMED_RECORDS_MAX))
 
 
 class Origin(Enum):
@@ -160,22 +151,28 @@ def check_produce_records(records: memoryview, api_version: int) -> None:
         raise _invalid(f"Produce requests with version {api_version} must have exactly one record batch per partition")
 
 
-def check_records(records: memoryview, *, rules: BatchRules, now_ms: int) -> CheckedRecords:
-    """All that needs no place in the log; the long part, so whoever holds a lock does it before. Raises KafkaError."""
+def check_records(
+    records: memoryview, *, rules: BatchRules, now_ms: int, budget: CheckBudget = UNBOUNDED
+) -> CheckedRecords:
+    """All that needs no place in the log; the long part, so whoever holds a lock does it before. Raises KafkaError,
+    or what the budget raises when it is spent."""
+    budget.begin_batch()
     if len(records) <= MAGIC_AT:
         raise _invalid(f"Records of {len(records)} bytes have no batch")
     if records[MAGIC_AT] < MAGIC:
-        return CheckedRecords([_convert(records, rules, now_ms)], rules, now_ms)
+        return CheckedRecords([_convert(records, rules, now_ms, budget)], rules, now_ms)
     header = read_header(records)
     if header.length + LOG_OVERHEAD == len(records) and header.magic == MAGIC:  # as it nearly always is
         is_own = rules.origin is Origin.COORDINATOR and rules.compression_type is None
-        check = _own_batch if is_own else _check_batch
-        return CheckedRecords([check(records, header, rules, now_ms)], rules, now_ms)
+        if is_own:
+            return CheckedRecords([_own_batch(records, header, rules, now_ms)], rules, now_ms)
+        return CheckedRecords([_check_batch(records, header, rules, now_ms, budget)], rules, now_ms)
     checked: list[CheckedBatch] = []
     for pos, header in batches(records):
         if pos and rules.origin is Origin.CLIENT:
             raise _invalid("More than one record batch")
-        checked.append(_check_batch(records[pos : pos + header.length + LOG_OVERHEAD], header, rules, now_ms))
+        batch = records[pos : pos + header.length + LOG_OVERHEAD]
+        checked.append(_check_batch(batch, header, rules, now_ms, budget))
     return CheckedRecords(checked, rules, now_ms)
 
 
@@ -187,26 +184,29 @@ def _own_batch(batch: memoryview, header: BatchHeader, rules: BatchRules, now_ms
     return CheckedBatch(batch, header, now_ms if stamps else header.max_timestamp)
 
 
-def _check_batch(batch: memoryview, header: BatchHeader, rules: BatchRules, now_ms: int) -> CheckedBatch:
+def _check_batch(
+    batch: memoryview, header: BatchHeader, rules: BatchRules, now_ms: int, budget: CheckBudget
+) -> CheckedBatch:
     """One batch, from the first byte to the last."""
     _check_header(batch, header, rules)
     recompresses = rules.compression_type is not None and _needs_another_codec(header, rules)
     newest = oldest = header.max_timestamp
     stamped = header.attributes & LOG_APPEND_TIME_BIT != 0
     if recompresses or rules.asks_about_records:
-        span = _walk(batch, header, rules)
+        span = _walk(batch, header, rules, budget)
         if not stamped:
             newest = header.base_timestamp + span.max_timestamp_delta
             oldest = header.base_timestamp + span.min_timestamp_delta
     elif header.attributes & CODEC_MASK:
-        _count_compressed(batch, header, rules)
+        _count_compressed(batch, header, rules, budget)
     else:
-        count_records(batch[HEADER_SIZE:], header.record_count)
-    _check_time_range(oldest, newest, stamped, rules, now_ms, lambda: _decoded(batch, header, rules))
+        budget.pay(header.record_count * LENGTH_STEPS)
+        count_records(batch[HEADER_SIZE:], header.record_count, budget.pay)
+    _check_time_range(oldest, newest, stamped, rules, now_ms, lambda: _decoded(batch, header, rules, budget))
     if rules.timestamp_type is TimestampType.LOG_APPEND_TIME:
         newest = now_ms
     if recompresses:
-        batch = _recompress(batch, header, rules)
+        batch = _recompress(batch, header, rules, budget)
         header = read_header(batch)
     return CheckedBatch(batch, header, newest)
 
@@ -275,23 +275,32 @@ def _check_header(batch: memoryview, header: BatchHeader, rules: BatchRules) -> 
         raise _invalid(f"{count} records don't fit into {size - HEADER_SIZE} bytes")
 
 
-def _walk(batch: memoryview, header: BatchHeader, rules: BatchRules) -> RecordSpan:
+def _walk(batch: memoryview, header: BatchHeader, rules: BatchRules, budget: CheckBudget) -> RecordSpan:
     """Every field of every record."""
-    data = plain_payload(batch, 0, header, max_decompressed=rules.max_decompressed_bytes)
-    span = walk_records(data, header.record_count)
+    data = budget.plain_payload(batch, header, max_decompressed=rules.max_decompressed_bytes)
+    budget.pay(_records_at_most(header, data) * FIELDS_STEPS)
+    span = walk_records(data, header.record_count, budget.pay)
     if rules.compacted and span.keyless and not header.attributes & CONTROL_BIT:
-        raise _keyless(_decoded(batch, header, rules))
+        raise keyless(_decoded(batch, header, rules, budget))
     return span
 
 
-def _decoded(batch: memoryview, header: BatchHeader, rules: BatchRules) -> Iterable[Record]:
-    return read_records(batch, 0, header, max_decompressed=rules.max_decompressed_bytes)
+def _records_at_most(header: BatchHeader, data: bytes) -> int:
+    return min(header.record_count, len(data) // MIN_RECORD_SIZE)
 
 
-def _count_compressed(batch: memoryview, header: BatchHeader, rules: BatchRules) -> None:
+def _decoded(batch: memoryview, header: BatchHeader, rules: BatchRules, budget: CheckBudget) -> Iterable[Record]:
+    """To find those at fault."""
+    budget.pay(min(header.record_count, SEARCHED_MAX) * DECODING_STEPS)
+    data = budget.plain_payload(batch, header, max_decompressed=rules.max_decompressed_bytes)
+    return read_plain_records(data, header)
+
+
+def _count_compressed(batch: memoryview, header: BatchHeader, rules: BatchRules, budget: CheckBudget) -> None:
     if rules.verify_records is not RecordCheck.HEADER:
-        data = plain_payload(batch, 0, header, max_decompressed=rules.max_decompressed_bytes)
-        count_records(data, header.record_count)
+        data = budget.plain_payload(batch, header, max_decompressed=rules.max_decompressed_bytes)
+        budget.pay(_records_at_most(header, data) * LENGTH_STEPS)
+        count_records(data, header.record_count, budget.pay)
     elif header.attributes & CODEC_MASK > Codec.ZSTD:
         raise KafkaError(
             ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"Unknown compression codec {header.attributes & CODEC_MASK}"
@@ -311,7 +320,7 @@ def _check_time_range(
         too_old = oldest != NO_TIMESTAMP and now_ms - oldest > rules.timestamp_before_max_ms
         # The last says that the sum of base and delta is no timestamp at all.
         if too_old or newest - now_ms > rules.timestamp_after_max_ms or newest > NO_LIMIT_MS or oldest < -NO_LIMIT_MS:
-            raise _out_of_time(records(), rules, now_ms)
+            raise out_of_time(records(), now_ms - rules.timestamp_before_max_ms, now_ms + rules.timestamp_after_max_ms)
     elif log_append_time:
         raise KafkaError(ErrorCode.INVALID_TIMESTAMP, "Producers should not set the timestamp type to LogAppendTime")
 
@@ -323,10 +332,11 @@ def _needs_another_codec(header: BatchHeader, rules: BatchRules) -> bool:
     return bool(header.attributes & CODEC_MASK) or not header.attributes & CONTROL_BIT
 
 
-def _recompress(batch: memoryview, header: BatchHeader, rules: BatchRules) -> memoryview:
+def _recompress(batch: memoryview, header: BatchHeader, rules: BatchRules, budget: CheckBudget) -> memoryview:
     """The same records, byte for byte, under the topic's own codec."""
     codec = Codec.NONE if rules.compression_type is None else rules.compression_type
-    plain = plain_payload(batch, 0, header, max_decompressed=rules.max_decompressed_bytes)
+    plain = budget.plain_payload(batch, header, max_decompressed=rules.max_decompressed_bytes)
+    budget.pay_compression(codec, len(plain))
     attributes = header.attributes & ~CODEC_MASK | codec
     rebuilt = pack_batch(header._replace(attributes=attributes), compress(codec, plain))
     if len(rebuilt) > rules.max_message_bytes:
@@ -334,13 +344,16 @@ def _recompress(batch: memoryview, header: BatchHeader, rules: BatchRules) -> me
     return memoryview(rebuilt)
 
 
-def _convert(records: memoryview, rules: BatchRules, now_ms: int) -> CheckedBatch:
+def _convert(records: memoryview, rules: BatchRules, now_ms: int, budget: CheckBudget) -> CheckedBatch:
     """A set of magic 0 or 1 becomes one batch of magic 2: this broker's logs hold nothing older."""
     messages = read_message_set(
-        records, max_message_bytes=rules.max_message_bytes, max_decompressed=rules.max_decompressed_bytes
+        records,
+        max_message_bytes=rules.max_message_bytes,
+        max_decompressed=rules.max_decompressed_bytes,
+        pay=budget.pay,
     )
     if rules.compacted and any(record.key is None for record in messages.records):
-        raise _keyless(messages.records)
+        raise keyless(messages.records)
     timestamps = [record.timestamp for record in messages.records]
     known = [timestamp for timestamp in timestamps if timestamp != NO_TIMESTAMP] or [NO_TIMESTAMP]
     _check_time_range(min(known), max(known), messages.log_append_time, rules, now_ms, lambda: iter(messages.records))
@@ -359,26 +372,6 @@ def _too_large(size: int, rules: BatchRules) -> KafkaError:
     return KafkaError(
         ErrorCode.MESSAGE_TOO_LARGE,
         f"The record batch size is {size} bytes which exceeds the maximum of {rules.max_message_bytes}",
-    )
-
-
-def _keyless(records: Iterable[Record]) -> RecordsRefused:
-    why = "A compacted topic takes no record without a key"
-    return RecordsRefused(
-        ErrorCode.INVALID_RECORD, why, ((place, why) for place, record in enumerate(records) if record.key is None)
-    )
-
-
-def _out_of_time(records: Iterable[Record], rules: BatchRules, now_ms: int) -> RecordsRefused:
-    first, last = now_ms - rules.timestamp_before_max_ms, now_ms + rules.timestamp_after_max_ms
-    return RecordsRefused(
-        ErrorCode.INVALID_TIMESTAMP,
-        f"Timestamps of records should be within [{first}, {last}]",
-        (
-            (place, f"Timestamp {record.timestamp} is not within [{first}, {last}]")
-            for place, record in enumerate(records)
-            if record.timestamp != NO_TIMESTAMP and not first <= record.timestamp <= last
-        ),
     )
 
 

@@ -2,7 +2,8 @@
 
 `decompress` never makes more than `limit` bytes: the length that counts is the one that comes out, not the one that
 the data claims, so a small batch that unfolds into gigabytes is refused after `limit` bytes of work. It is refused as
-too large, which makes Kafka's Java producer split an honest batch and send the halves.
+too large, which makes Kafka's Java producer split an honest batch and send the halves. Where pieces of the input cost
+something each, however little comes out of them (members of gzip, blocks of snappy), their number has a bound too.
 
 - gzip: one or more members.
 - snappy: Kafka's Java clients wrap raw blocks of 32 KiB in the "xerial" stream (16 bytes of header, then length and
@@ -38,8 +39,8 @@ _GZIP_WBITS: Final = 31
 _XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
 _XERIAL_HEADER: Final = _XERIAL_MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
 _XERIAL_BLOCK: Final = 32 * 1024
-# Half a gigabyte in blocks of the usual size. More of them is somebody who wants the broker to be busy.
-_XERIAL_MAX_BLOCKS: Final = 16 * 1024
+# No writer makes smaller blocks but for the last one. Each counts as so many bytes of the output.
+_XERIAL_LEAST_BLOCK: Final = 1024
 _LZ4_MAGIC: Final = b"\x04\x22\x4d\x18"
 _LZ4_FLAGS_AT: Final = 4
 _LZ4_CHECKSUM_AT: Final = 6
@@ -57,6 +58,8 @@ _INT32_BE = Struct(">i")
 _UINT32_LE = Struct("<I")
 _FIRST_GUESS_BYTES: Final = 64 * 1024
 _GZIP_INPUT_BYTES: Final = 16 * 1024
+# Clients write one.
+_GZIP_MAX_MEMBERS: Final = 1024
 
 
 def compress(codec: Codec, data: Buffer) -> bytes:
@@ -103,7 +106,7 @@ def _too_large(codec: Codec, limit: int) -> KafkaError:
 def _gunzip(data: memoryview, limit: int) -> bytes:
     """Member by member, the input in small pieces: zlib hands back what it didn't use as a copy."""
     parts: list[bytes] = []
-    left, pos = limit, 0
+    left, pos, members = limit, 0, 1
     member = zlib.decompressobj(wbits=_GZIP_WBITS)
     while pos < len(data):
         piece = data[pos : pos + _GZIP_INPUT_BYTES]
@@ -114,6 +117,9 @@ def _gunzip(data: memoryview, limit: int) -> bytes:
         parts.append(part)
         pos += len(piece) - len(member.unused_data)
         if member.eof and pos < len(data):
+            if members == _GZIP_MAX_MEMBERS:
+                raise zlib.error(f"more than {_GZIP_MAX_MEMBERS} members")
+            members += 1
             member = zlib.decompressobj(wbits=_GZIP_WBITS)
     if not member.eof:
         raise zlib.error("incomplete stream")
@@ -151,10 +157,8 @@ def _snappy_decompress(data: memoryview, limit: int) -> bytes:
         pos += _INT32_BE.size
         if not 0 < size <= end - pos:
             raise cramjam.DecompressionError(f"block of {size} bytes, {end - pos} left")
-        if len(parts) == _XERIAL_MAX_BLOCKS:
-            raise cramjam.DecompressionError(f"more than {_XERIAL_MAX_BLOCKS} blocks")
         parts.append(_snappy_block(data[pos : pos + size], left, limit))
-        left -= len(parts[-1])
+        left -= max(len(parts[-1]), _XERIAL_LEAST_BLOCK)
         pos += size
     return b"".join(parts)
 

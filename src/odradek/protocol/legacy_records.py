@@ -34,6 +34,7 @@ from odradek.protocol.record_batch import (
     BatchHeader,
     read_header,
 )
+from odradek.protocol.record_walk import Pay, nothing_to_pay
 from odradek.protocol.records import Record, read_records
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
@@ -47,6 +48,9 @@ _CHECKED_FROM: Final = 16
 _MIN_SIZE: Final = 14
 # A batch of a megabyte has a tenth of that, unless somebody wants the broker's memory to be full of records.
 _CONVERTED_RECORDS_MAX: Final = 500_000
+# Of decoding_steps: what it takes to read a message and to write it again, and to decompress.
+_MESSAGE_STEPS: Final = 250
+_UNWRAPPED_BYTES_PER_STEP: Final = 6
 
 
 class Message(NamedTuple):
@@ -107,10 +111,13 @@ def read_message(buf: Buffer, pos: int) -> Message:
     return Message(offset, LOG_OVERHEAD + size, magic, attributes, timestamp, key, value)
 
 
-def read_message_set(buf: Buffer, *, max_message_bytes: int, max_decompressed: int) -> MessageSet:
+def read_message_set(
+    buf: Buffer, *, max_message_bytes: int, max_decompressed: int, pay: Pay = nothing_to_pay
+) -> MessageSet:
     """A produced set: one magic throughout, and a wrapper comes alone. Offsets are those that the producer wrote."""
     outer: list[Message] = []
     for message in _messages(buf):
+        pay(_MESSAGE_STEPS)
         if message.size > max_message_bytes:
             raise KafkaError(
                 ErrorCode.MESSAGE_TOO_LARGE,
@@ -127,12 +134,17 @@ def read_message_set(buf: Buffer, *, max_message_bytes: int, max_decompressed: i
     stamped = any(message.attributes & LOG_APPEND_TIME_BIT for message in outer) and first.magic == 1
     if not first.attributes & CODEC_MASK:
         return MessageSet(first.magic, Codec.NONE, stamped, [_record(message, message.offset) for message in outer])
-    return MessageSet(first.magic, first.codec, stamped, unwrap(first, max_decompressed=max_decompressed))
+    return MessageSet(first.magic, first.codec, stamped, unwrap(first, max_decompressed=max_decompressed, pay=pay))
 
 
-def unwrap(wrapper: Message, *, max_decompressed: int) -> list[Record]:
+def unwrap(wrapper: Message, *, max_decompressed: int, pay: Pay = nothing_to_pay) -> list[Record]:
     """The records inside a compressed message, with absolute offsets."""
-    inner = list(_messages(_plain_value(wrapper, max_decompressed)))
+    plain = _plain_value(wrapper, max_decompressed)
+    pay(len(plain) // _UNWRAPPED_BYTES_PER_STEP)
+    inner: list[Message] = []
+    for message in _messages(plain):
+        pay(_MESSAGE_STEPS)
+        inner.append(message)
     if not inner:
         raise _invalid("Compressed message set has no messages inside")
     if any(message.attributes & CODEC_MASK for message in inner):

@@ -5,13 +5,19 @@ stop every consumer at that offset for ever. These loops find it out at the pric
 
 Records of one length often come in rows. In such a row the bytes at one place of every record form a column, a strided
 slice, which is compared at once; the answer is the same as one record at a time would give.
+
+A caller who has to bound the work pays for the records before; what a record may cost beyond that, by numbers written
+longer than they need be and by its headers, is paid on the way (`Pay`).
 """
 
+from collections.abc import Callable
 from typing import Final, NamedTuple, TypeAlias
 
 from odradek.base.errors import ErrorCode, KafkaError
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
+Pay: TypeAlias = Callable[[int], None]
+"""Takes so many steps (of `decoding_steps`) from whoever bounds the work, and raises what ends it."""
 
 # Length, attributes, timestamp delta, offset delta, key length, value length, header count: a byte each.
 MIN_RECORD_SIZE: Final = 7
@@ -19,7 +25,14 @@ MIN_RECORD_SIZE: Final = 7
 # A column is taken over this many records first, and over more and more while they go on being alike: so a batch made
 # to have rows that break at once costs no more than one without.
 _FIRST_ROW: Final = 64
+# A column costs as much as some records. After one that was in vain, twice as many alike are awaited before the next.
+_WORTH_A_COLUMN: Final = 8
+_MOST_AWAITED: Final = 64
 _MAX_VARINT_BYTES: Final = 10
+_MAX_INT_BYTES: Final = 5
+_LONG_VARINT_STEPS: Final = 25
+_HEADER_STEPS: Final = 12
+_UNPAID_MAX: Final = 10_000
 _MIN_LENGTH_BYTE: Final = (MIN_RECORD_SIZE - 1) << 1
 # Single bytes of `bytes` are read twice as fast as those of a view; below this record size a copy pays.
 _WORTH_A_COPY: Final = 512
@@ -35,12 +48,17 @@ class RecordSpan(NamedTuple):
     keyless: int
 
 
-def count_records(data: Buffer, expected: int) -> None:
+def nothing_to_pay(steps: int) -> None:
+    """Where the work needs no bound."""
+
+
+def count_records(data: Buffer, expected: int, pay: Pay = nothing_to_pay) -> None:
     """Follows the record lengths only; raises INVALID_RECORD unless `expected` records end where `data` ends."""
     if expected * _WORTH_A_COPY > len(data):
         data = bytes(data)
     at, end, count = 0, len(data), 0
     last_size, row = end // max(expected, 1), _FIRST_ROW  # a guess, and right where all are alike
+    repeats, awaited = 0, 1
     try:
         # No more than it says: what a batch hides beyond that costs nothing.
         while count < expected:
@@ -50,7 +68,8 @@ def count_records(data: Buffer, expected: int) -> None:
                 if second < 0x80:
                     size = (first >> 1) + (second << 6) - 62  # two bytes, zigzag, less the continuation bit
                 else:
-                    length, body = read_varint(data, at)
+                    pay(_LONG_VARINT_STEPS)
+                    length, body = _read_int(data, at)
                     size = body - at + length
             elif first >= _MIN_LENGTH_BYTE:
                 size = 1 + (first >> 1)
@@ -60,12 +79,16 @@ def count_records(data: Buffer, expected: int) -> None:
                 raise invalid("a record of negative length")
             at += size
             count += 1
-            if size == last_size and count < expected:
+            if size != last_size:
+                last_size, repeats = size, 0
+                continue
+            repeats += 1
+            if repeats >= awaited and count < expected:
                 alike = _row_length(data, at, size, row)
                 at += alike * size
                 count += alike
                 row = row * 4 if alike == row else _FIRST_ROW
-            last_size = size
+                repeats, awaited = 0, 1 if alike >= _WORTH_A_COLUMN else min(2 * awaited, _MOST_AWAITED)
     except IndexError:
         if at == end:
             raise invalid(f"{count} records and says that it has {expected}") from None
@@ -89,11 +112,11 @@ def _row_length(data: Buffer, at: int, size: int, most: int) -> int:
         place += 1
 
 
-def walk_records(data: bytes, expected: int) -> RecordSpan:
+def walk_records(data: bytes, expected: int, pay: Pay = nothing_to_pay) -> RecordSpan:
     """Follows every field of every record; raises INVALID_RECORD where they don't fit or offsets aren't 0, 1, 2 …"""
     at, end = 0, len(data)
     low, high, keyless = _MAX_INT64, -_MAX_INT64, 0
-    varint = read_varint
+    integer, unpaid = _read_int, 0
     try:
         for index in range(expected):
             # The loop is the cost: one-byte varints, nearly all of them, are read without a call.
@@ -104,19 +127,21 @@ def walk_records(data: bytes, expected: int) -> RecordSpan:
                 stop = at + (byte >> 1) + (second << 6) - 62
                 at += 3
             else:
-                length, at = varint(data, at)
+                length, at = integer(data, at)
                 stop = at + length
                 at += 1
+                unpaid += _LONG_VARINT_STEPS
             if not at < stop <= end:
                 raise invalid(f"a record {index} that ends outside of it")
             if (byte := data[at]) < 0x80:
                 delta = byte >> 1 ^ -(byte & 1)
                 at += 1
             else:
-                delta, at = varint(data, at)
+                delta, at = read_varint(data, at)
+                unpaid += _LONG_VARINT_STEPS
             if delta > high:
                 high = delta
-            elif delta < low:
+            if delta < low:
                 low = delta
             if (byte := data[at]) < 0x80:
                 delta = byte >> 1 ^ -(byte & 1)
@@ -125,7 +150,8 @@ def walk_records(data: bytes, expected: int) -> RecordSpan:
                 delta = (byte & 0x7F | second << 7) >> 1 ^ -(byte & 1)
                 at += 2
             else:
-                delta, at = varint(data, at)
+                delta, at = integer(data, at)
+                unpaid += _LONG_VARINT_STEPS
             if delta != index:
                 raise invalid(f"offset delta {delta} in its record {index}")
             if (byte := data[at]) < 0x80:
@@ -135,36 +161,62 @@ def walk_records(data: bytes, expected: int) -> RecordSpan:
                 else:
                     at += 1 + (byte >> 1)
             else:
-                size, at = varint(data, at)
+                size, at = integer(data, at)
                 at = at + size if size >= 0 else at
                 keyless += size < 0
+                unpaid += _LONG_VARINT_STEPS
             if (byte := data[at]) < 0x80:
                 at += 1 if byte & 1 else 1 + (byte >> 1)
             else:
-                size, at = varint(data, at)
+                size, at = integer(data, at)
                 at = at + size if size >= 0 else at
-            at = at + 1 if not data[at] else _skip_headers(data, at, stop)
+                unpaid += _LONG_VARINT_STEPS
+            at = at + 1 if not data[at] else _skip_headers(data, at, stop, pay)
             if at != stop:
                 raise invalid(f"fields that don't fill its record {index}")
+            if unpaid > _UNPAID_MAX:
+                pay(unpaid)
+                unpaid = 0
     except IndexError:
         raise invalid("a record cut short") from None
     if at != end:
         raise invalid(f"{expected} records and {end - at} bytes more")
+    pay(unpaid)
     return RecordSpan(low, high, keyless)
 
 
-def _skip_headers(data: bytes, at: int, stop: int) -> int:
-    count, at = read_varint(data, at)
+def _skip_headers(data: bytes, at: int, stop: int, pay: Pay) -> int:
+    count, at = _read_int(data, at)
     if not 0 <= count <= stop - at:
         raise invalid(f"{count} record headers in {stop - at} bytes")
+    pay(count * _HEADER_STEPS)
     for _ in range(count):
-        size, at = read_varint(data, at)
+        if (size := data[at]) < 0x80:
+            size = size >> 1 ^ -(size & 1)
+            at += 1
+        else:
+            pay(_LONG_VARINT_STEPS)
+            size, at = _read_int(data, at)
         if size < 0:
             raise invalid("a record header without a name")
-        size, at = read_varint(data, at + size)
+        at += size
+        if (size := data[at]) < 0x80:
+            size = size >> 1 ^ -(size & 1)
+            at += 1
+        else:
+            pay(_LONG_VARINT_STEPS)
+            size, at = _read_int(data, at)
         if size > 0:
             at += size
     return at
+
+
+def _read_int(data: Buffer, at: int) -> tuple[int, int]:
+    """A number of 32 bits, in no more bytes than these can need: Kafka's clients take no longer ones."""
+    value, stop = read_varint(data, at)
+    if stop - at > _MAX_INT_BYTES:
+        raise invalid(f"a varint of more than {_MAX_INT_BYTES} bytes")
+    return value, stop
 
 
 def read_varint(data: Buffer, at: int) -> tuple[int, int]:

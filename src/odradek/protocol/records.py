@@ -63,7 +63,11 @@ def read_records(
     buf: Buffer, pos: int, header: BatchHeader, *, max_decompressed: int = DEFAULT_MAX_DECOMPRESSED
 ) -> Iterator[Record]:
     """Each record of the batch at `pos`. Raises INVALID_RECORD where the records and the header don't agree."""
-    data = plain_payload(buf, pos, header, max_decompressed=max_decompressed)
+    return read_plain_records(plain_payload(buf, pos, header, max_decompressed=max_decompressed), header)
+
+
+def read_plain_records(data: bytes, header: BatchHeader) -> Iterator[Record]:
+    """The same, of records that are decompressed already."""
     base_offset, base_timestamp = header.base_offset, header.base_timestamp
     append_time = header.max_timestamp if header.timestamp_type else None
     at, end = 0, len(data)

@@ -17,6 +17,7 @@ from uuid import UUID
 from odradek.base.clock import Clock
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
+from odradek.log.check_budget import CheckBudget
 from odradek.log.config import LogConfig
 from odradek.log.partition_log import AppendResult, PartitionLog
 from odradek.log.validation import CheckedRecords, check_produce_records
@@ -140,15 +141,18 @@ class Partition:
 
     # ---- the leader writes
 
-    def append(self, records: memoryview, *, acks: int, api_version: int) -> Appended:
-        """Write what a producer sent. KafkaError says why nothing was written."""
+    def check(self, records: memoryview, *, acks: int, api_version: int, budget: CheckBudget) -> CheckedRecords:
+        """What a producer sent, ready to be written, or a KafkaError. Under no lock: what is long about a batch must
+        not hold up those who write to the same partition."""
         self._check_may_append(acks)
         check_produce_records(records, api_version)
-        # Before the lock: what is long about a batch must not hold up those who write to the same partition.
-        checked = self.log.check(records, self._rules)
+        return self.log.check(records, self._rules, budget)
+
+    def append(self, checked: CheckedRecords, size: int, *, acks: int) -> Appended:
+        """Write what `check` answered for so many bytes. KafkaError says why nothing was written."""
         with self.lock:
             self._check_may_append(acks)
-            return self._write(checked, len(records))
+            return self._write(checked, size)
 
     def append_own(self, records: memoryview, *, acks: int) -> Appended:
         """Write what a coordinator of this broker has to remember."""

@@ -10,7 +10,9 @@ from uuid import UUID
 from odradek.base.clock import Clock
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.log.check_budget import UNBOUNDED, CheckBudget
 from odradek.log.partition_log import AppendResult
+from odradek.log.validation import CheckedRecords
 from odradek.model.metadata_image import MetadataCache
 from odradek.model.topology import TopicPartition
 from odradek.purgatory.purgatory import Purgatory
@@ -26,6 +28,9 @@ from odradek.replication.results import COMMITTED, Advance
 
 Batch: TypeAlias = tuple[TopicPartition, memoryview | KafkaError]
 """What to append where; what its handler refused already stays refused, in its place."""
+
+Checked: TypeAlias = tuple[TopicPartition, Partition, CheckedRecords, int]
+"""A batch that may be written, and how many bytes it had."""
 
 Done: TypeAlias = Callable[[ErrorCode, AppendResult | None], None]
 
@@ -72,19 +77,24 @@ class HostedPartitions:
         acks: int,
         timeout_ms: int,
         api_version: int,
+        budget: CheckBudget = UNBOUNDED,
         done: Callable[[list[AppendOutcome]], None],
     ) -> list[AppendOutcome] | None:
         """Write what a producer sent. An outcome for each batch in order; or None, if acks is -1 and the ISR doesn't
-        have all of it: then `done` gets them, exactly once, when it has or the time is up."""
+        have all of it: then `done` gets them, exactly once, when it has or the time is up.
+
+        All batches are checked before the first is written: TakesLong means that nothing was.
+        """
+        checked = [self._check(tp, records, acks, api_version, budget) for tp, records in batches]
         outcomes: list[AppendOutcome] = []
         awaited: list[Awaited] = []
-        for tp, records in batches:
-            if isinstance(records, KafkaError):
-                outcomes.append(records)
+        for found in checked:
+            if isinstance(found, KafkaError):
+                outcomes.append(found)
                 continue
+            tp, partition, batch, size = found
             try:
-                partition = self.partitions.get(tp) or self.find(tp)
-                result, awaited_in = partition.append(records, acks=acks, api_version=api_version)
+                result, awaited_in = partition.append(batch, size, acks=acks)
             except KafkaError as error:
                 outcomes.append(error)
                 continue
@@ -97,6 +107,18 @@ class HostedPartitions:
         delayed = DelayedProduce(timeout_ms, outcomes, awaited, done)
         self._produces.watch(delayed, delayed.keys)
         return None
+
+    def _check(
+        self, tp: TopicPartition, records: memoryview | KafkaError, acks: int, api_version: int, budget: CheckBudget
+    ) -> Checked | KafkaError:
+        if isinstance(records, KafkaError):
+            return records
+        try:
+            partition = self.partitions.get(tp) or self.find(tp)
+            checked = partition.check(records, acks=acks, api_version=api_version, budget=budget)
+        except KafkaError as error:
+            return error
+        return tp, partition, checked, len(records)
 
     def append_own(
         self, tp: TopicPartition, records: memoryview, *, timeout_ms: int, done: Done, acks: int = -1

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.log.refused_records import RecordsRefused
 from odradek.log.validation import (
     BatchRules,
     Origin,
     RecordCheck,
-    RecordsRefused,
     ValidatedBatches,
     assign_offsets,
     check_produce_records,

@@ -11,6 +11,7 @@ from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.topic_config import TopicConfig
 from odradek.base.errors import ErrorCode
 from odradek.base.scheduler import Scheduler
+from odradek.log.check_budget import UNBOUNDED
 from odradek.log.log_dirs import LogDirs
 from odradek.model.metadata_image import MetadataCache, MetadataImage
 from odradek.model.topology import Broker, Endpoint, LeaderAndIsr, PartitionDirective, TopicPartition
@@ -23,6 +24,7 @@ from odradek.replication.following import Following
 from odradek.replication.isr import IsrChange
 from odradek.replication.partition import Partition
 from odradek.replication.replica_manager import ReplicaManager
+from odradek.replication.results import Appended
 
 ORDERS = TopicPartition("orders", 0)
 ORDERS_ID = UUID(int=7)
@@ -128,6 +130,12 @@ class ReplicaStage:
         )
         answered.extend(at_once or [])
         return answered
+
+    def append(self, value: str) -> Appended:
+        """To the partition alone: nobody waits."""
+        records = batch(value)
+        checked = self.partition.check(records, acks=-1, api_version=9, budget=UNBOUNDED)
+        return self.partition.append(checked, len(records), acks=-1)
 
     def fetch(
         self, offset: int, *, replica: int = -1, epoch: int = -1, last_epoch: int = -1, wait_ms: int = 0, **terms: Any

@@ -71,7 +71,7 @@ def test_too_few_in_sync_before_the_append_and_after(stage: ReplicaStage) -> Non
     assert error_of(stage.produce("a")) is ErrorCode.NOT_ENOUGH_REPLICAS
     assert stage.partition.log.log_end_offset == 0, "nothing was written"
     stage.become(0, epoch=2, isr=(0, 1))
-    early, late = (stage.partition.append(batch(value), acks=-1, api_version=9) for value in "ab")
+    early, late = (stage.append(value) for value in "ab")
     stage.fetch(1, replica=1, epoch=2)
     stage.passes(MAX_LAG_MS + 1)
     stage.replicas.check_replicas()
@@ -125,7 +125,7 @@ def test_leadership_lost_is_told_at_once(stage: ReplicaStage) -> None:
 def test_a_later_leadership_does_not_acknowledge_what_an_earlier_one_wrote(stage: ReplicaStage) -> None:
     """What waited in epoch 1 may have been cut off in epoch 2; the same offset is another record in epoch 3."""
     stage.become(0, epoch=1)
-    written = stage.partition.append(batch("lost"), acks=-1, api_version=9)
+    written = stage.append("lost")
     stage.become(1, epoch=2)
     stage.partition.truncate_to(0, leader_epoch=2)
     stage.become(0, epoch=3, isr=(0,), replicas=(0,))

@@ -14,7 +14,8 @@ from odradek.api.current_leader import current_leader, leader_node
 from odradek.api.registry import LATER, NO_ANSWER, Outcome, handles
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
-from odradek.log.validation import RecordsRefused
+from odradek.log.check_budget import CheckBudget
+from odradek.log.refused_records import RecordsRefused
 from odradek.model.topic_names import is_internal
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey
@@ -48,6 +49,7 @@ VALID_ACKS = frozenset({-1, 0, 1})
 # Far more than clients send at once, and a few hundredths of a second to look at.
 QUICK_RECORDS_MAX = 20_000
 QUICK_COMPRESSED_MAX = 4
+LOGGED_REFUSALS_MAX = 20
 
 
 def takes_long(request: ProduceRequest) -> bool:
@@ -70,13 +72,14 @@ def takes_long(request: ProduceRequest) -> bool:
 @handles(ApiKey.PRODUCE, versions="0-11", may_block=takes_long)
 def produce(request: ProduceRequest, ctx: RequestContext) -> ProduceResponse | Outcome:
     quotas = ctx.broker.quotas
-    if quotas.is_limiting:
+    if quotas.is_limiting and not ctx.was_put_off:
         ctx.throttle_ms = quotas.produce.charge(ctx.user, ctx.client_id, len(ctx.request.frame))
     outcomes = ctx.broker.replicas.append(
         _batches(request),
         acks=request.acks,
         timeout_ms=request.timeout_ms,
         api_version=ctx.version,
+        budget=CheckBudget(is_quick=not ctx.may_block),
         done=partial(_answer_later, request, ctx),
     )
     if outcomes is None:
@@ -96,12 +99,17 @@ def _response(request: ProduceRequest, ctx: RequestContext, outcomes: list[Appen
     response = ProduceResponse()
     misled: list[tuple[TopicPartition, PartitionProduceResponse]] = []
     in_order = iter(outcomes)
+    refused = 0
     for topic in request.topic_data:
         answers = []
         for data in topic.partition_data:
             outcome = next(in_order)
             if isinstance(outcome, KafkaError):
-                answer = _refusal(topic.name, data.index, outcome)
+                answer = _refusal(data.index, outcome)
+                refused += 1
+                if refused <= LOGGED_REFUSALS_MAX:
+                    code, why = outcome.code.name, str(outcome)
+                    log.info("produce refused", topic=topic.name, partition=data.index, code=code, why=why)
                 if outcome.code is ErrorCode.NOT_LEADER_OR_FOLLOWER:
                     misled.append((TopicPartition(topic.name, data.index), answer))
             else:
@@ -113,6 +121,8 @@ def _response(request: ProduceRequest, ctx: RequestContext, outcomes: list[Appen
                 )
             answers.append(answer)
         response.responses.append(TopicProduceResponse(name=topic.name, partition_responses=answers))
+    if refused > LOGGED_REFUSALS_MAX:
+        log.info("produce refused", more=refused - LOGGED_REFUSALS_MAX, client=ctx.connection.id)
     if misled and ctx.version >= FIRST_WITH_LEADER:
         _tell_leaders(misled, response, ctx)
     return response
@@ -170,8 +180,7 @@ def _is_transactional(records: object) -> bool:
     return bool(records[ATTRIBUTES_AT + 1] & TRANSACTIONAL_BIT)
 
 
-def _refusal(topic: str, index: int, error: KafkaError) -> PartitionProduceResponse:
-    log.info("produce refused", topic=topic, partition=index, code=error.code.name, why=str(error))
+def _refusal(index: int, error: KafkaError) -> PartitionProduceResponse:
     refused = error.why if isinstance(error, RecordsRefused) else {}
     return PartitionProduceResponse(
         index=index,

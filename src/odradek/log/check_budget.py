@@ -1,0 +1,106 @@
+"""The budget of a produce request: how many steps the checks of all its records together may take.
+
+A batch of a kilobyte may unfold into megabytes, and a megabyte may hold a hundred thousand records; a request has room
+for many such batches. So every check pays before it begins, in the steps of `protocol.decoding_steps` (about 20 ns).
+A thread that serves other connections gives a small budget, and hands the request on when it is spent (`TakesLong`). A
+handler thread gives all there is, and refuses the batches for which nothing is left: the first one as too large, which
+makes producers split it, and those behind it with an error upon which producers send them again.
+"""
+
+from typing import Final
+
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.protocol.compression import Codec
+from odradek.protocol.record_batch import BatchHeader
+from odradek.protocol.records import plain_payload
+
+CHECK_STEPS_MAX: Final = 20_000_000
+"""Five million records with nothing in them, or a hundred megabytes that were compressed by gzip."""
+QUICK_CHECK_STEPS_MAX: Final = 400_000
+
+BATCH_STEPS: Final = 500
+LENGTH_STEPS: Final = 4
+"""Of a record of which the length is looked at."""
+FIELDS_STEPS: Final = 25
+"""Of a record of which every field is looked at."""
+DECODING_STEPS: Final = 80
+"""Of a record of which an object is made."""
+
+_BYTES_PER_STEP: Final[dict[Codec, tuple[int, int]]] = {
+    Codec.NONE: (64, 64),
+    Codec.GZIP: (4, 6),
+    Codec.SNAPPY: (4, 16),
+    Codec.LZ4: (8, 16),
+    Codec.ZSTD: (2, 16),
+}
+"""Of decompression: compressed bytes, and plain ones. The first matter where blocks are small."""
+_STEPS_PER_8_BYTES: Final[dict[Codec, int]] = {
+    Codec.NONE: 0,
+    Codec.GZIP: 40,
+    Codec.SNAPPY: 1,
+    Codec.LZ4: 1,
+    Codec.ZSTD: 2,
+}
+"""Of compression, by the data that each codec likes least."""
+
+
+class TakesLong(Exception):
+    """Checking would take longer than this thread may; nothing has been written."""
+
+
+class CheckBudget:
+    """What is left of the steps, for one request."""
+
+    __slots__ = ("_batches", "_is_quick", "left")
+
+    def __init__(self, *, is_quick: bool) -> None:
+        self.left = QUICK_CHECK_STEPS_MAX if is_quick else CHECK_STEPS_MAX
+        self._is_quick = is_quick
+        self._batches = 0
+
+    def begin_batch(self) -> None:
+        self._batches += 1
+        self.pay(BATCH_STEPS)
+
+    def pay(self, steps: int) -> None:
+        """Raises TakesLong, or KafkaError, when so many aren't left."""
+        self.left -= steps
+        if self.left < 0:
+            raise self._spent()
+
+    def plain_payload(self, batch: memoryview, header: BatchHeader, *, max_decompressed: int) -> bytes:
+        """The batch's records, decompressed and paid for."""
+        per_in, per_out = _BYTES_PER_STEP[header.compression]
+        self.pay(len(batch) // per_in)
+        affordable = self.left * per_out
+        try:
+            data = plain_payload(batch, 0, header, max_decompressed=min(affordable, max_decompressed))
+        except KafkaError as error:
+            if error.code is ErrorCode.MESSAGE_TOO_LARGE and affordable < max_decompressed:
+                raise self._spent() from None
+            raise
+        self.pay(len(data) // per_out)
+        return data
+
+    def pay_compression(self, codec: Codec, size: int) -> None:
+        self.pay(size * _STEPS_PER_8_BYTES[codec] // 8)
+
+    def _spent(self) -> Exception:
+        if self._is_quick:
+            return TakesLong()
+        if self._batches == 1:
+            return KafkaError(ErrorCode.MESSAGE_TOO_LARGE, "The record batch takes too long to check")
+        return KafkaError(ErrorCode.REQUEST_TIMED_OUT, "The request has more records than can be checked at once")
+
+
+class _Unbounded(CheckBudget):
+    """For what this broker itself has made."""
+
+    def begin_batch(self) -> None:
+        pass
+
+    def pay(self, steps: int) -> None:
+        pass
+
+
+UNBOUNDED: Final = _Unbounded(is_quick=False)
