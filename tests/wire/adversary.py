@@ -14,11 +14,14 @@ from typing import Any
 from odradek.protocol.decoder_writer import SHORT_ARRAY_MAX, DecoderWriter
 from odradek.protocol.decoding_steps import LONG_ARRAY_STEPS, SHORT_ARRAY_STEPS, element_steps, tag_steps
 from odradek.protocol.fields import FIXED_FORMATS, Field
+from odradek.protocol.primitives import TAGGED_SECTION_STEPS
 from odradek.protocol.schema import Message
 from odradek.protocol.source_writer import LENGTH_FORMATS
 
 _UUID_PLACE = bytes(range(200, 216))
 UNKNOWN_TAG = b"\x63\x00"
+LONG_UNKNOWN_TAG = b"\xe3\x80\x80\x80\x00\x80\x80\x80\x80\x00"
+"""The same, with tag and size in as many bytes as a varint may have."""
 
 
 def uvarint(value: int) -> bytes:
@@ -63,14 +66,36 @@ class BodyWriter:
             if field.struct is not None:
                 yield from ((name, *rest) for rest in self._paths_in(field.struct))
 
-    def known_tags(self, path: tuple[str, ...]) -> list[bytes]:
+    def known_tags(self, path: tuple[str, ...]) -> tuple[bytes, ...]:
         """The tagged fields of the struct at the end of the path, each as small as it can be."""
-        owner = self._message
+        tagged = self._layout.tagged(self._owner(path))
+        return tuple(self._tagged(field, self._least(field)) for _, field in tagged)
+
+    def shapes(self, count: int) -> Iterator[Shape]:
+        """Every array and every place for tagged fields, filled in the ways that differ in cost."""
+        for path in ((), *self.array_paths()):
+            deep = self.arrays_on(path)
+            spreads = {(1,) * (deep - 1) + (count,), (count,) + (1,) * (deep - 1)} if deep else {()}
+            for counts in sorted(spreads):
+                if deep:
+                    yield self._shape(path, counts)
+                if self._layout.flexible and self._ends_in_struct(path):
+                    yield self._shape(path, counts, (UNKNOWN_TAG,) * 3)
+                    yield self._shape(path, counts, (LONG_UNKNOWN_TAG,))
+                    if known := self.known_tags(path):
+                        yield self._shape(path, counts, known * 2)
+
+    def _shape(self, path: tuple[str, ...], counts: tuple[int, ...], tags: tuple[bytes, ...] = ()) -> Shape:
+        return Shape(self._message, self._layout.version, path, counts, tags)
+
+    def _ends_in_struct(self, path: tuple[str, ...]) -> bool:
+        return self._owner(path) is not None
+
+    def _owner(self, path: tuple[str, ...]) -> Any:
+        owner: Any = self._message
         for name in path:
             owner = owner.FIELDS[name].struct
-        if owner is None or not self._layout.flexible:
-            return []
-        return [self._tagged(field, self._least(field)) for _, field in self._layout.tagged(owner)]
+        return owner
 
     def body(self, shape: Shape) -> bytes:
         return self._struct(self._message, shape.path, shape.counts, shape.tags)
@@ -79,11 +104,8 @@ class BodyWriter:
         return self._steps(self._message, shape.path, shape.counts, len(shape.tags))
 
     def arrays_on(self, path: tuple[str, ...]) -> int:
-        owner, found = self._message, 0
-        for name in path:
-            found += owner.FIELDS[name].kind == "array"
-            owner = owner.FIELDS[name].struct
-        return found
+        fields = (self._owner(path[:place]).FIELDS[name] for place, name in enumerate(path))
+        return sum(field.kind == "array" for field in fields)
 
     # ---- bytes
 
@@ -138,9 +160,9 @@ class BodyWriter:
 
     def _steps(self, owner: Any, path: tuple[str, ...], counts: tuple[int, ...], tags: int) -> int:
         if not path:
-            return tags * tag_steps(self._layout, owner) if owner is not None else 0
+            return tags * tag_steps(self._layout, owner) + TAGGED_SECTION_STEPS if tags else 0
         field = owner.FIELDS[path[0]]
-        own = tag_steps(self._layout, owner) if field.tag is not None else 0
+        own = tag_steps(self._layout, owner) + TAGGED_SECTION_STEPS if field.tag is not None else 0
         if field.kind == "struct":
             return own + self._steps(field.struct, path[1:], counts, tags)
         each = element_steps(self._layout, field)

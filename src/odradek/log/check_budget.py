@@ -73,11 +73,14 @@ class CheckBudget:
         per_in, per_out = _BYTES_PER_STEP[header.compression]
         self.pay(len(batch) // per_in)
         affordable = self.left * per_out
+        limit = min(affordable, max_decompressed)
         try:
-            data = plain_payload(batch, 0, header, max_decompressed=min(affordable, max_decompressed))
+            data = plain_payload(batch, 0, header, max_decompressed=limit)
         except KafkaError as error:
             if error.code is ErrorCode.MESSAGE_TOO_LARGE and affordable < max_decompressed:
+                self.left = 0
                 raise self._spent() from None
+            self.pay(limit // per_out)  # what went wrong may have been the last byte
             raise
         self.pay(len(data) // per_out)
         return data

@@ -19,6 +19,7 @@ from odradek.protocol.decoding_steps import (
     tag_steps,
 )
 from odradek.protocol.fields import FIXED_FORMATS, FRESH, Field, Kind
+from odradek.protocol.primitives import TAGGED_SECTION_STEPS
 from odradek.protocol.source_writer import LENGTH_FORMATS, SourceWriter
 
 # Arrays of so few values are read by a Struct that is kept: most are the replicas of a partition.
@@ -87,7 +88,7 @@ class DecoderWriter(SourceWriter):
         with self.block("else:"):
             self.add("n, pos = read_uvarint(buf, pos)")
             self.add("check_tag_count(n, end - pos)")
-            self.pay(f"n * {tag_steps(self, struct)}", f"{path} tagged fields")
+            self.pay(f"n * {tag_steps(self, struct)} + {TAGGED_SECTION_STEPS}", f"{path} tagged fields")
             with self.block("for _ in range(n):"):
                 self.add(f"tag, pos, stop{depth} = read_tag(buf, pos)")
                 for index, (name, field) in enumerate(tagged):

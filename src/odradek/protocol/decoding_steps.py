@@ -12,14 +12,14 @@ measured in it (`tests/wire/decoding_costs.py` measures again).
 from typing import Any, Final
 
 from odradek.protocol.fields import FIXED_FORMATS, FRESH, Field, Kind
-from odradek.protocol.primitives import UNKNOWN_TAG_STEPS
+from odradek.protocol.primitives import TAGGED_SECTION_STEPS, UNKNOWN_TAG_STEPS
 from odradek.protocol.source_writer import SourceWriter
 
 STEPS_MAX: Final = 20_000_000
 """Of one request. For 200,000 partitions of three replicas LeaderAndIsr takes 18 million, UpdateMetadata 16 million."""
 RESPONSE_STEPS_MAX: Final = 5 * STEPS_MAX
 """Of an answer, for which this process has asked: the configs of a thousand topics take more than any request."""
-HEADER_STEPS_MAX: Final = 100 * UNKNOWN_TAG_STEPS
+HEADER_STEPS_MAX: Final = 100 * UNKNOWN_TAG_STEPS + TAGGED_SECTION_STEPS
 """Of the tagged fields of a header, of which Kafka has none so far. A header is read by the thread that received it."""
 
 SHORT_ARRAY_STEPS: Final = 8
@@ -33,7 +33,7 @@ _RUN_STEPS: Final = 3
 _VARIABLE_STEPS: Final[dict[Kind, int]] = {"string": 14, "bytes": 14, "records": 12, "uuid": 34}
 _EMPTY_ARRAY_STEPS: Final = 12
 _EMPTY_FIXED_ARRAY_STEPS: Final = 6
-_TAGGED_SECTION_STEPS: Final = 2
+_NO_TAGGED_FIELDS_STEPS: Final = 2
 _ABSENT_PER_STEP: Final = 3
 
 
@@ -55,7 +55,7 @@ def tag_steps(writer: SourceWriter, struct: Any) -> int:
 
 
 def _struct_steps(writer: SourceWriter, struct: Any) -> int:
-    total = _OBJECT_STEPS + (_TAGGED_SECTION_STEPS if writer.flexible else 0)
+    total = _OBJECT_STEPS + (_NO_TAGGED_FIELDS_STEPS if writer.flexible else 0)
     in_run = False
     for _, field in writer.present(struct):
         is_fixed = field.kind in FIXED_FORMATS or field.kind == "uuid"

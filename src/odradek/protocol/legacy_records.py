@@ -139,7 +139,11 @@ def read_message_set(
 
 def unwrap(wrapper: Message, *, max_decompressed: int, pay: Pay = nothing_to_pay) -> list[Record]:
     """The records inside a compressed message, with absolute offsets."""
-    plain = _plain_value(wrapper, max_decompressed)
+    try:
+        plain = _plain_value(wrapper, max_decompressed)
+    except KafkaError:
+        pay(max_decompressed // _UNWRAPPED_BYTES_PER_STEP)  # what went wrong may have been the last byte
+        raise
     pay(len(plain) // _UNWRAPPED_BYTES_PER_STEP)
     inner: list[Message] = []
     for message in _messages(plain):

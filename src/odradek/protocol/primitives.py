@@ -23,8 +23,9 @@ Splices: TypeAlias = list[tuple[int, FileSlice]]
 
 _BUFFERS = (bytes, bytearray, memoryview)
 STRING_LENGTH_MAX = 0x7FFF
-UNKNOWN_TAG_STEPS = 28
-"""What a tagged field takes of the steps that a message may take (`decoding_steps`)."""
+UNKNOWN_TAG_STEPS = 45
+TAGGED_SECTION_STEPS = 15
+"""What a tagged field, and a section of them, take of the steps that a message may take (`decoding_steps`)."""
 
 
 class ProtocolError(Exception):
@@ -63,16 +64,12 @@ def read_uvarint(buf: memoryview, pos: int) -> tuple[int, int]:
     if byte < 0x80:
         return value | byte << 14, pos + 3
     value |= (byte & 0x7F) << 14
-    return _read_long_uvarint(buf, pos + 3, value)
-
-
-def _read_long_uvarint(buf: memoryview, pos: int, value: int) -> tuple[int, int]:
-    for shift in (21, 28):
-        byte = buf[pos]
-        pos += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, pos
+    byte = buf[pos + 3]
+    if byte < 0x80:
+        return value | byte << 21, pos + 4
+    last = buf[pos + 4]
+    if last < 0x80:
+        return value | (byte & 0x7F) << 21 | last << 28, pos + 5
     raise ProtocolError("a varint is longer than five bytes")
 
 
@@ -88,7 +85,7 @@ def skip_tagged_fields(buf: memoryview, pos: int, steps: int) -> tuple[int, int]
     """The position after a section of tagged fields none of which is known, and what is left of the steps."""
     count, pos = read_uvarint(buf, pos)
     check_tag_count(count, len(buf) - pos)
-    steps -= count * UNKNOWN_TAG_STEPS
+    steps -= count * UNKNOWN_TAG_STEPS + TAGGED_SECTION_STEPS
     if steps < 0:
         raise over_budget("tagged fields", count)
     for _ in range(count):

@@ -117,6 +117,8 @@ class HostedPartitions:
             partition = self.partitions.get(tp) or self.find(tp)
             checked = partition.check(records, acks=acks, api_version=api_version, budget=budget)
         except KafkaError as error:
+            # The frames in which it was raised hold what the batch had unfolded into, for as long as it is kept.
+            error.__traceback__ = error.__context__ = None
             return error
         return tp, partition, checked, len(records)
 
