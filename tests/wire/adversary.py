@@ -14,7 +14,7 @@ from typing import Any
 from odradek.protocol.decoder_writer import SHORT_ARRAY_MAX, DecoderWriter
 from odradek.protocol.decoding_steps import LONG_ARRAY_STEPS, SHORT_ARRAY_STEPS, element_steps, tag_steps
 from odradek.protocol.fields import FIXED_FORMATS, Field
-from odradek.protocol.primitives import TAGGED_SECTION_STEPS
+from odradek.protocol.primitives import TAGGED_SECTION_STEPS, put_uvarint
 from odradek.protocol.schema import Message
 from odradek.protocol.source_writer import LENGTH_FORMATS
 
@@ -26,10 +26,7 @@ LONG_UNKNOWN_TAG = b"\xe3\x80\x80\x80\x00\x80\x80\x80\x80\x00"
 
 def uvarint(value: int) -> bytes:
     out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
+    put_uvarint(out, value)
     return bytes(out)
 
 

@@ -11,7 +11,6 @@ from uuid import uuid4
 
 import pytest
 from adversary import UNKNOWN_TAG, BodyWriter, Shape, uvarint
-from opcodes import opcodes_of
 
 from odradek.protocol.api_keys import APIS, ApiKey
 from odradek.protocol.decoding_steps import HEADER_STEPS_MAX, STEPS_MAX
@@ -35,6 +34,7 @@ from odradek.protocol.messages.update_metadata import (
 )
 from odradek.protocol.primitives import UNKNOWN_TAG_STEPS, OverBudget
 from odradek.protocol.schema import Request
+from opcodes import opcodes_of
 
 OPCODES_PER_STEP_MAX = 5
 REFUSED_WITHIN_OPCODES = 1000

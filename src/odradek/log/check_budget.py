@@ -75,7 +75,7 @@ class CheckBudget:
         affordable = self.left * per_out
         limit = min(affordable, max_decompressed)
         try:
-            data = plain_payload(batch, 0, header, max_decompressed=limit)
+            data = plain_payload(batch, 0, header, max_decompressed=limit, pay=self.pay)
         except KafkaError as error:
             if error.code is ErrorCode.MESSAGE_TOO_LARGE and affordable < max_decompressed:
                 self.left = 0

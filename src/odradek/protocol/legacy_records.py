@@ -23,7 +23,15 @@ from struct import Struct
 from typing import Final, NamedTuple, TypeAlias
 
 from odradek.base.errors import ErrorCode, KafkaError
-from odradek.protocol.compression import Codec, compress, compress_lz4_old, decompress, decompress_lz4_old
+from odradek.protocol.compression import (
+    Codec,
+    Pay,
+    compress,
+    compress_lz4_old,
+    decompress,
+    decompress_lz4_old,
+    nothing_to_pay,
+)
 from odradek.protocol.record_batch import (
     CODEC_MASK,
     LOG_APPEND_TIME_BIT,
@@ -34,7 +42,6 @@ from odradek.protocol.record_batch import (
     BatchHeader,
     read_header,
 )
-from odradek.protocol.record_walk import Pay, nothing_to_pay
 from odradek.protocol.records import Record, read_records
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
@@ -140,7 +147,7 @@ def read_message_set(
 def unwrap(wrapper: Message, *, max_decompressed: int, pay: Pay = nothing_to_pay) -> list[Record]:
     """The records inside a compressed message, with absolute offsets."""
     try:
-        plain = _plain_value(wrapper, max_decompressed)
+        plain = _plain_value(wrapper, max_decompressed, pay)
     except KafkaError:
         pay(max_decompressed // _UNWRAPPED_BYTES_PER_STEP)  # what went wrong may have been the last byte
         raise
@@ -247,7 +254,7 @@ def _messages(buf: Buffer) -> Iterator[Message]:
         pos += message.size
 
 
-def _plain_value(wrapper: Message, max_decompressed: int) -> bytes:
+def _plain_value(wrapper: Message, max_decompressed: int, pay: Pay) -> bytes:
     codec = wrapper.codec
     if wrapper.value is None:
         raise _invalid("Compressed message has no value")
@@ -255,7 +262,7 @@ def _plain_value(wrapper: Message, max_decompressed: int) -> bytes:
         raise _invalid(f"Message of magic {wrapper.magic} compressed with zstd")
     if codec is Codec.LZ4 and wrapper.magic == 0:
         return decompress_lz4_old(wrapper.value, max_decompressed)
-    return decompress(codec, wrapper.value, max_decompressed)
+    return decompress(codec, wrapper.value, max_decompressed, pay)
 
 
 def _record(message: Message, offset: int) -> Record:

@@ -10,14 +10,12 @@ A caller who has to bound the work pays for the records before; what a record ma
 longer than they need be and by its headers, is paid on the way (`Pay`).
 """
 
-from collections.abc import Callable
 from typing import Final, NamedTuple, TypeAlias
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.protocol.compression import Pay, nothing_to_pay
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
-Pay: TypeAlias = Callable[[int], None]
-"""Takes so many steps (of `decoding_steps`) from whoever bounds the work, and raises what ends it."""
 
 # Length, attributes, timestamp delta, offset delta, key length, value length, header count: a byte each.
 MIN_RECORD_SIZE: Final = 7
@@ -46,10 +44,6 @@ class RecordSpan(NamedTuple):
     min_timestamp_delta: int
     max_timestamp_delta: int
     keyless: int
-
-
-def nothing_to_pay(steps: int) -> None:
-    """Where the work needs no bound."""
 
 
 def count_records(data: Buffer, expected: int, pay: Pay = nothing_to_pay) -> None:

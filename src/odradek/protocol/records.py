@@ -22,7 +22,7 @@ from struct import error as StructError
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from odradek.base.errors import ErrorCode, KafkaError
-from odradek.protocol.compression import decompress
+from odradek.protocol.compression import Pay, decompress, nothing_to_pay
 from odradek.protocol.record_walk import invalid, read_varint
 
 if TYPE_CHECKING:
@@ -95,7 +95,9 @@ def read_plain_records(data: bytes, header: BatchHeader) -> Iterator[Record]:
         raise invalid(f"{header.record_count} records and {end - at} bytes more")
 
 
-def plain_payload(buf: Buffer, pos: int, header: BatchHeader, *, max_decompressed: int) -> bytes:
+def plain_payload(
+    buf: Buffer, pos: int, header: BatchHeader, *, max_decompressed: int, pay: Pay = nothing_to_pay
+) -> bytes:
     """The batch's records, decompressed."""
     stop = pos + header.size
     if stop > len(buf):
@@ -103,7 +105,7 @@ def plain_payload(buf: Buffer, pos: int, header: BatchHeader, *, max_decompresse
     data = memoryview(buf)[pos + _BATCH_HEADER_SIZE : stop]
     if not header.is_compressed:
         return bytes(data)
-    return decompress(header.compression, data, max_decompressed)
+    return decompress(header.compression, data, max_decompressed, pay)
 
 
 def encode_record(record: Record, base_offset: int, base_timestamp: int) -> bytes:

@@ -229,6 +229,8 @@ def test_timestamps_stay_near_the_brokers(build) -> None:  # type: ignore[no-unt
         ([NOW - 1000, NOW + 500], True),
         ([-1, NOW], True),
         ([NOW, NOW - 1001], False),
+        ([NOW - 1001, NOW], False),
+        ([NOW - 1001], False),
         ([NOW, NOW + 501], False),
         ([-1], True),
     ):
