@@ -23,6 +23,7 @@ from odradek.protocol.schema import Request, Response
 from odradek.replication.delayed_produce import AppendOutcome
 from odradek.replication.fetching import FetchOutcome, FetchTarget, FetchTerms
 from odradek.replication.isr import IsrChange
+from odradek.replication.refused_batches import RefusedBatches
 from scenarios.world import World
 
 from .invariants import Invariants, Violation
@@ -210,6 +211,7 @@ class SimulatedCluster:
                 acks=-1,
                 timeout_ms=PRODUCE_TIMEOUT_MS,
                 api_version=9,
+                refused=RefusedBatches(),
                 done=answer,
             )
             if done is not None:

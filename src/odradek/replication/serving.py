@@ -21,6 +21,7 @@ from odradek.replication.fetching import DelayedFetch, FetchOutcome, FetchTarget
 from odradek.replication.isr import IsrChange
 from odradek.replication.partition import Partition
 from odradek.replication.preferred_replica import preferred_replica_chooser
+from odradek.replication.refused_batches import RefusedBatches
 from odradek.replication.replication_quota import ReplicationQuotas
 from odradek.replication.results import COMMITTED, Advance
 
@@ -72,10 +73,13 @@ class HostedPartitions:
         acks: int,
         timeout_ms: int,
         api_version: int,
+        refused: RefusedBatches,
         done: Callable[[list[AppendOutcome]], None],
     ) -> list[AppendOutcome] | None:
         """Write what a producer sent. An outcome for each batch in order; or None, if acks is -1 and the ISR doesn't
-        have all of it: then `done` gets them, exactly once, when it has or the time is up."""
+        have all of it: then `done` gets them, exactly once, when it has or the time is up.
+
+        `refused` is the connection's memory: a batch behind a refused one is refused too."""
         outcomes: list[AppendOutcome] = []
         awaited: list[Awaited] = []
         for tp, records in batches:
@@ -84,17 +88,22 @@ class HostedPartitions:
                 continue
             try:
                 partition = self.partitions.get(tp) or self.find(tp)
+                if refused:
+                    refused.check(tp, records, partition.log.producers)
                 result, awaited_in = partition.append(records, acks=acks, api_version=api_version)
             except KafkaError as error:
-                outcomes.append(error)
+                outcomes.append(refused.explain(tp, records, error))
                 continue
+            if refused:
+                refused.forget(tp, records)
             if acks == -1 and awaited_in != COMMITTED:
-                awaited.append(Awaited(len(outcomes), partition, result.last_offset + 1, awaited_in))
+                slot = len(outcomes)
+                awaited.append(Awaited(slot, partition, result.last_offset + 1, awaited_in, records))
             outcomes.append(result)
             self._fetches.check_and_complete(tp)
         if not awaited:
             return outcomes
-        delayed = DelayedProduce(timeout_ms, outcomes, awaited, done)
+        delayed = DelayedProduce(timeout_ms, outcomes, awaited, done, refused)
         self._produces.watch(delayed, delayed.keys)
         return None
 
@@ -121,8 +130,8 @@ class HostedPartitions:
             else:
                 done(ErrorCode.NONE, outcome)
 
-        awaited = Awaited(0, partition, result.last_offset + 1, awaited_in)
-        self._produces.watch(DelayedProduce(timeout_ms, [result], [awaited], settled), (tp,))
+        awaited = Awaited(0, partition, result.last_offset + 1, awaited_in, records)
+        self._produces.watch(DelayedProduce(timeout_ms, [result], [awaited], settled, RefusedBatches()), (tp,))
 
     def fetch(
         self, targets: Sequence[FetchTarget], terms: FetchTerms, answer: Callable[[list[FetchOutcome]], None]

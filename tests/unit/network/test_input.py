@@ -56,6 +56,24 @@ def test_many_long_requests_of_one_client_let_others_have_a_turn(serve, connect)
     assert [greedy.receive() for _ in range(50)] == [b"slow"] * 50
 
 
+def test_requests_that_were_read_after_their_client_left_are_known(serve, connect):
+    class Witness(Slow):
+        def begin(self, request: InboundRequest) -> bool:
+            left[bytes(request.frame)] = request.connection.peer_closed
+            return super().begin(request)
+
+    left: dict[bytes, bool] = {}
+    server = serve(Witness(), num_network_threads=1)
+    stays, leaves = connect(server), connect(server)
+    assert stays.ask(b"here") == b"here"
+    stays.send(b"slow")  # meanwhile the only processor reads nobody
+    leaves.send(b"last words")
+    leaves.close()
+    assert stays.receive() == b"slow"
+    eventually(lambda: b"last words" in left)
+    assert left == {b"here": False, b"slow": False, b"last words": True}
+
+
 def test_frames_that_arrive_byte_by_byte(serve, connect):
     client = connect(serve(Echo()))
     client.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
