@@ -8,7 +8,8 @@
   its epoch, and renumbers all that is unacknowledged from 0. For the first one: a fatal error.
 """
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from random import Random
 
@@ -27,16 +28,28 @@ _FATAL = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH})
 
 
 @dataclass(eq=False)
-class Connection:
-    broker: SimulatedBroker
-    refused: RefusedBatches = field(default_factory=RefusedBatches)
-    is_open: bool = True
-
-
-@dataclass(eq=False)
 class Batch:
     first: int
     count: int
+
+
+@dataclass(eq=False)
+class Request:
+    batch: Batch
+    outcome: AppendOutcome | None = None
+
+
+@dataclass(eq=False)
+class Connection:
+    broker: SimulatedBroker
+    refused: RefusedBatches = field(default_factory=RefusedBatches)
+    unanswered: deque[Request] = field(default_factory=deque)
+    is_open: bool = True
+
+    def answered(self) -> Iterator[Request]:
+        """Those whose turn has come: answers leave in the order of their requests."""
+        while self.unanswered and self.unanswered[0].outcome is not None:
+            yield self.unanswered.popleft()
 
 
 class PipelinedProducer:
@@ -86,11 +99,14 @@ class PipelinedProducer:
         sequence = batch.first - self._epoch_base
         built = build_batch(records, producer_id=self.number, producer_epoch=self._epoch, base_sequence=sequence)
 
+        request = Request(batch)
+
         def deliver() -> None:
             broker = connection.broker
             if not self._is_alive(broker):
                 self.disconnect(connection)
                 return
+            connection.unanswered.append(request)
             done = broker.replicas.append(
                 [(ORDERS, memoryview(bytearray(built)))],
                 acks=-1,
@@ -103,15 +119,22 @@ class PipelinedProducer:
                 answer(done)
 
         def answer(outcomes: list[AppendOutcome]) -> None:
-            (outcome,) = outcomes
-            told = outcome.code.name if isinstance(outcome, KafkaError) else f"at {outcome.first_offset}"
-            text = f"answer to producer {self.number} for {batch.first}: {told}"
-            self._network.post(text, lambda: self._take(batch, connection, outcome), channel=("answers", connection))
+            (request.outcome,) = outcomes
+            for answered in connection.answered():
+                self._answer(answered, connection)
 
         text = f"record {batch.first} of producer {self.number}, sequence {sequence} of epoch {self._epoch}"
         self._network.post(f"{text} at {connection.broker.id}", deliver, channel=("requests", connection))
 
     # ---- answers
+
+    def _answer(self, request: Request, connection: Connection) -> None:
+        outcome = request.outcome
+        assert outcome is not None
+        told = outcome.code.name if isinstance(outcome, KafkaError) else f"at {outcome.first_offset}"
+        text = f"answer to producer {self.number} for {request.batch.first}: {told}"
+        channel = "answers", connection
+        self._network.post(text, lambda: self._take(request.batch, connection, outcome), channel=channel)
 
     def _take(self, batch: Batch, connection: Connection, outcome: AppendOutcome) -> None:
         if not connection.is_open:

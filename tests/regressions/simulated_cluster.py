@@ -226,7 +226,7 @@ class SimulatedCluster:
         """To the broker that it is connected to, or to the elected leader, which need not have heard of that yet."""
         leader = self.brokers.get(self.state.leader) if self.state is not None else None
         connection = producer.connection
-        if connection is not None and connection.broker is not leader and self.chance.random() < 0.3:
+        if connection is not None and connection.broker is not leader and self.chance.random() < 0.5:
             producer.disconnect(connection)  # it has learnt that another one leads
         target = producer.connection.broker if producer.connection is not None else leader
         if target is not None:

@@ -32,7 +32,7 @@ WEIGHTS = {
     "broker_returns": 8,
     "message_is_lost": 2,
     "connection_breaks": 2,
-    "pipelined_connection_breaks": 1,
+    "pipelined_connection_breaks": 2,
     "broker_writes_checkpoints": 2,
     "broker_flushes": 1,
     "controller_changes": 4,
@@ -129,7 +129,7 @@ class Story(SimulatedCluster):
 
     def pipelined_producer_sends(self) -> None:
         producer = self.chance.choice(self.pipelined)
-        for _ in range(self.chance.randint(1, 3)):
+        for _ in range(self.chance.randint(1, 5)):
             self.produce_pipelined(producer)
 
     def pipelined_connection_breaks(self) -> None:
