@@ -1,6 +1,7 @@
 """Plants a known fault into a broker, to see whether the judge finds it. Imported by Python itself at its start.
 
-ODRADEK_PLANTED names the fault. Each is one that real systems have had.
+ODRADEK_PLANTED names the fault. Each is one that real systems have had. ODRADEK_PRODUCE_TRACE plants none: it has the
+broker write down what it answered to producers.
 """
 
 import os
@@ -53,3 +54,7 @@ FAULTS = {
 
 if name := os.environ.get("ODRADEK_PLANTED"):
     FAULTS[name]()
+if os.environ.get("ODRADEK_PRODUCE_TRACE"):
+    import produce_trace
+
+    produce_trace.install()
