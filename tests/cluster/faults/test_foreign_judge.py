@@ -41,7 +41,8 @@ def seeded(plan: Plan) -> Plan:
 
 def judged(plan: Plan, directory: Path, zookeeper: str, kafka_lib: Path) -> Verdict:
     paths = [str(PLANTED), *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = {"ODRADEK_PRODUCE_TRACE": "1", "PYTHONPATH": os.pathsep.join(paths)}
+    planted = os.environ.get("ODRADEK_FOREIGN_PLANTED", "")
+    environment = {"ODRADEK_PRODUCE_TRACE": "1", "ODRADEK_PLANTED": planted, "PYTHONPATH": os.pathsep.join(paths)}
     own = Path(os.environ.get("ODRADEK_FOREIGN_DIR", directory)) / f"{plan.brokers}-{plan.seed}"
     with ForeignRun(own, zookeeper, plan, kafka_lib=kafka_lib, environment=environment) as run:
         run.rage()

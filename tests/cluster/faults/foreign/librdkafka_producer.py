@@ -45,6 +45,7 @@ class Sender:
                 "linger.ms": 5,
                 "max.in.flight.requests.per.connection": 5,
                 "message.timeout.ms": 600_000,
+                "topic.metadata.propagation.max.ms": 600_000,
                 "queue.buffering.max.messages": 1_000_000,
                 **settings,
             }

@@ -12,9 +12,11 @@ producers are born. The next fault waits until all replicas are in sync, unless 
 import random
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic  # type: ignore[attr-defined]
 
 from odradek.lab.chaos.clients import await_condition
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 HEAL_S_MAX: Final = 240.0
 _BIRTH_S_MAX: Final = 60.0
+_RETRY_S: Final = 0.5
 _MOVE_S_MAX: Final = 120.0
 _BURST: Final = (0, 200, 1000, 3000)
 _JAVA_BORN_MAX: Final = 2
@@ -40,7 +43,6 @@ class ForeignNemesis:
         self._cluster = run.cluster
         self._plan = run.plan
         self._chance = random.Random(run.plan.seed)
-        self._admin = AdminClient({"bootstrap.servers": run.cluster.bootstrap, "log_level": 0})
         self._java_born = 0
 
     def rage(self) -> None:
@@ -129,14 +131,14 @@ class ForeignNemesis:
         elif kind == "partitions":
             count = self._run.topics[TOPIC] + 1
             self._tell(f"topic {TOPIC} gets partition {count - 1}")
-            self._admin.create_partitions([NewPartitions(TOPIC, count)])
+            self._carry_out(lambda admin: admin.create_partitions([NewPartitions(TOPIC, count)])[TOPIC])
             self._run.write_to(TOPIC, count)
         else:
             topic = self._new_topic_name()
             burst = chance.choice(_BURST)
             self._tell(f"topic {topic} is born, {burst} records queued")
-            self._admin.create_topics([NewTopic(topic, 3, REPLICATION_FACTOR)])
             self._run.write_to(topic, 3, burst)
+            self._create(topic, 3)
 
     def _new_producer(self) -> None:
         if self._plan.java and self._java_born < _JAVA_BORN_MAX and self._chance.random() < 0.3:
@@ -153,9 +155,24 @@ class ForeignNemesis:
         return f"born-{len(born)}"
 
     def _create(self, topic: str, partitions: int) -> None:
-        future = self._admin.create_topics([NewTopic(topic, partitions, REPLICATION_FACTOR)])[topic]
-        with suppress(Exception):  # it may be created all the same
-            future.result(_BIRTH_S_MAX)
+        wanted = NewTopic(topic, partitions, REPLICATION_FACTOR)
+        self._carry_out(lambda admin: admin.create_topics([wanted])[topic])
+
+    def _carry_out(self, ask: Callable[[AdminClient], Future[None]]) -> None:
+        """Ask until it is done. Each time by a new client: an old one knows an old controller for minutes."""
+        end = time.monotonic() + _BIRTH_S_MAX
+        while time.monotonic() < end:
+            admin = AdminClient({"bootstrap.servers": self._cluster.bootstrap, "log_level": 0})
+            try:
+                ask(admin).result(_BIRTH_S_MAX)
+            except KafkaException as error:
+                code = error.args[0].code()
+                if code in (KafkaError.TOPIC_ALREADY_EXISTS, KafkaError.INVALID_PARTITIONS):
+                    return
+                self._tell(f"not taken: {error.args[0].str()}")
+                time.sleep(_RETRY_S)
+            else:
+                return
 
     def _await_leader(self, tp: TopicPartition) -> int:
         await_condition(lambda: self._cluster.leader(tp) >= 0, _BIRTH_S_MAX)

@@ -1,12 +1,14 @@
 """Plants a known fault into a broker, to see whether the judge finds it. Imported by Python itself at its start.
 
-ODRADEK_PLANTED names the fault. Each is one that real systems have had. ODRADEK_PRODUCE_TRACE plants none: it has the
-broker write down what it answered to producers.
+ODRADEK_PLANTED names the faults, with commas between. Each is one that real systems have had, or no fault but the
+slowness of a busy machine. ODRADEK_PRODUCE_TRACE has the broker write down what it answered to producers.
 """
 
 import os
 from collections.abc import Callable
 from typing import Any
+
+SLOW_S_MAX = 0.2
 
 
 def ack_before_replication() -> None:
@@ -46,13 +48,85 @@ def write_duplicates() -> None:
     ProducerStates.stage = lambda self, *args: Staged({}, [])  # type: ignore[method-assign, assignment]
 
 
+def slow_to_lead() -> None:
+    """No fault, but a busy machine: clients hear of a leader before the broker has heard that it is one."""
+    import random
+    import time
+
+    from odradek.replication.partition import Partition
+
+    become_leader = Partition.become_leader
+
+    def late(self: Any, directive: Any) -> bool:
+        time.sleep(random.uniform(0.0, SLOW_S_MAX))
+        return become_leader(self, directive)
+
+    Partition.become_leader = late  # type: ignore[method-assign]
+
+
+def late_answers() -> None:
+    """No fault, but a busy machine: what is on all replicas is acknowledged a little later."""
+    import random
+    import threading
+
+    from odradek.replication.serving import HostedPartitions
+
+    append = HostedPartitions.append
+
+    def late(self: Any, batches: Any, *, done: Callable[[Any], None], **others: Any) -> Any:
+        def answer_later(outcomes: Any) -> None:
+            threading.Timer(random.uniform(0.0, SLOW_S_MAX / 4), done, (outcomes,)).start()
+
+        return append(self, batches, done=answer_later, **others)
+
+    HostedPartitions.append = late  # type: ignore[method-assign]
+
+
+def on_demand() -> None:
+    """No fault, but moments that a test wants to be sure of. A file beside server.properties asks for each:
+
+    refuse-TOPIC    the next batch of the topic meets a broker that doesn't know yet that it leads; the file goes
+    mute            what is appended is not answered, as by a broker that dies at the right moment
+    """
+    import sys
+    from pathlib import Path
+
+    from odradek.base.errors import ErrorCode, KafkaError
+    from odradek.replication.partition import Partition
+    from odradek.replication.serving import HostedPartitions
+
+    append_one, append_all = Partition.append, HostedPartitions.append
+
+    def wish(name: str) -> Path:
+        return Path(sys.argv[-1]).with_name(name)
+
+    def refusing(self: Any, records: Any, **others: Any) -> Any:
+        asked = wish(f"refuse-{self.topic_partition.topic}")
+        if asked.exists():
+            asked.unlink()
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        return append_one(self, records, **others)
+
+    def muted(self: Any, batches: Any, *, done: Callable[[Any], None], **others: Any) -> Any:
+        if not wish("mute").exists():
+            return append_all(self, batches, done=done, **others)
+        append_all(self, batches, done=lambda outcomes: None, **others)
+        return None
+
+    Partition.append = refusing  # type: ignore[method-assign]
+    HostedPartitions.append = muted  # type: ignore[method-assign]
+
+
 FAULTS = {
     "ack-before-replication": ack_before_replication,
     "truncate-by-high-watermark": truncate_by_high_watermark,
     "write-duplicates": write_duplicates,
+    "slow-to-lead": slow_to_lead,
+    "late-answers": late_answers,
+    "on-demand": on_demand,
 }
 
-if name := os.environ.get("ODRADEK_PLANTED"):
+for name in filter(None, os.environ.get("ODRADEK_PLANTED", "").split(",")):
     FAULTS[name]()
 if os.environ.get("ODRADEK_PRODUCE_TRACE"):
     import produce_trace
