@@ -1,6 +1,7 @@
 """What explains an anomaly: which batches hold a value, on which replica, and what their producer was answered."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -26,6 +27,23 @@ def write_history(history: History, path: Path) -> None:
         for polled in history.polled:
             place = {"at": str(polled.partition), "offset": polled.offset}
             file.write(json.dumps({"read": polled.value, **place}) + "\n")
+
+
+def answers_in(directory: Path) -> Counter[str]:
+    """How often brokers refused a batch, and with what, or knew it already; how often librdkafka raised its epoch."""
+    found: Counter[str] = Counter()
+    for trace in directory.glob("cluster/*/produce-trace.log"):
+        with trace.open() as lines:
+            for line in lines:
+                answer = line.rpartition(" -> ")[2].split()
+                if not answer[0].startswith("offset="):
+                    found[answer[0]] += 1
+                elif answer[-1] == "duplicate":
+                    found["duplicate"] += 1
+    for log in directory.glob("p*.err"):
+        with log.open(errors="replace") as lines:
+            found["epoch raised"] += sum("bumped epoch to" in line for line in lines)
+    return +found
 
 
 def explain(

@@ -21,7 +21,7 @@ from odradek.lab.chaos.replica_files import differences
 from odradek.model.topology import TopicPartition
 from odradek.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 
-from .evidence import explain, write_history
+from .evidence import answers_in, explain, write_history
 from .nemesis import HEAL_S_MAX, ForeignNemesis
 from .plan import PARTITIONS, REPLICATION_FACTOR, TOPIC, Plan
 from .producers import ForeignProducer, JavaProducer, LibrdkafkaProducer
@@ -38,6 +38,8 @@ class Verdict:
     records: int = 0
     faults: int = 0
     anomalies: list[str] = field(default_factory=list)
+    answers: Counter[str] = field(default_factory=Counter)
+    """What brokers answered to producers other than an offset, as far as they trace it."""
 
     def kinds(self) -> Counter[str]:
         return Counter(line.split()[0] for line in self.anomalies)
@@ -48,7 +50,8 @@ class Verdict:
         what = ", ".join(f"{count} {kind}" for kind, count in sorted(self.kinds().items())) or "none"
         flags = [name for name in ("births", "operations", "hasty") if getattr(plan, name)]
         variant = " ".join([plan.timeouts, *flags])
-        cells = (plan.brokers, variant, plan.seed, f"{plan.seconds:.0f} s", self.records, self.faults, what)
+        answers = ", ".join(f"{count} {answer}" for answer, count in self.answers.most_common())
+        cells = (plan.brokers, variant, plan.seed, f"{plan.seconds:.0f} s", self.records, self.faults, what, answers)
         return f"| {' | '.join(map(str, cells))} |"
 
 
@@ -205,6 +208,7 @@ class ForeignRun:
         verdict.anomalies += [f"FAILED {failed.sent.value}: {failed.error}" for failed in history.failed]
         verdict.anomalies += self._replica_differences(partitions, history)
         verdict.records = len(history.acknowledged)
+        verdict.answers = answers_in(self.directory)
         if verdict.anomalies:
             write_history(history, self.directory / "history.jsonl")
             explained = explain(anomalies, history, self.cluster, partitions)
