@@ -64,6 +64,37 @@ def slow_to_lead() -> None:
     Partition.become_leader = late  # type: ignore[method-assign]
 
 
+def slow_to_refuse() -> None:
+    """No fault, but a busy machine: a thread that refused a batch has to wait for its next turn on a core."""
+    import random
+    import time
+
+    from odradek.base.errors import KafkaError
+    from odradek.replication.serving import HostedPartitions
+
+    find = HostedPartitions.find
+    from odradek.replication.partition import Partition
+
+    append = Partition.append
+
+    def resting(self: Any, *args: Any, **others: Any) -> Any:
+        try:
+            return append(self, *args, **others)
+        except KafkaError:
+            time.sleep(random.uniform(0.0, SLOW_S_MAX / 4))
+            raise
+
+    def resting_find(self: Any, tp: Any) -> Any:
+        try:
+            return find(self, tp)
+        except KafkaError:
+            time.sleep(random.uniform(0.0, SLOW_S_MAX / 4))
+            raise
+
+    Partition.append = resting  # type: ignore[method-assign]
+    HostedPartitions.find = resting_find  # type: ignore[method-assign]
+
+
 def late_answers() -> None:
     """No fault, but a busy machine: what is on all replicas is acknowledged a little later."""
     import random
@@ -122,6 +153,7 @@ FAULTS = {
     "truncate-by-high-watermark": truncate_by_high_watermark,
     "write-duplicates": write_duplicates,
     "slow-to-lead": slow_to_lead,
+    "slow-to-refuse": slow_to_refuse,
     "late-answers": late_answers,
     "on-demand": on_demand,
 }
