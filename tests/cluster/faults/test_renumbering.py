@@ -78,7 +78,6 @@ def read(cluster: ChaosCluster) -> list[str]:
     return sorted(polled.value for polled in history.polled)
 
 
-@pytest.mark.xfail(strict=True, reason="a producer without state may begin at any sequence")
 def test_the_first_batches_of_a_producer(cluster: ChaosCluster, producer: Producer) -> None:
     wish(cluster.brokers[0], "refuse-a").touch()
     send(producer, "a0", "a1", "a2")
@@ -86,7 +85,6 @@ def test_the_first_batches_of_a_producer(cluster: ChaosCluster, producer: Produc
     assert read(cluster) == ["a0", "a1", "a2"]
 
 
-@pytest.mark.xfail(strict=True, reason="the batch after a refused one is out of order")
 def test_nothing_of_another_partition_is_stored_twice(cluster: ChaosCluster, producer: Producer) -> None:
     """Broker 1 dies when it has written b1 and not answered; meanwhile broker 0 refuses a1 once."""
     send(producer, "a0", "b0")
@@ -109,7 +107,6 @@ def test_nothing_of_another_partition_is_stored_twice(cluster: ChaosCluster, pro
     assert read(cluster) == ["a0", "a1", "a2", "a3", "b0", "b1"]
 
 
-@pytest.mark.xfail(strict=True, reason="a batch that the snapshot doesn't hold is out of order, a fatal error")
 def test_batches_of_before_a_clean_stop(cluster: ChaosCluster, producer: Producer) -> None:
     """Broker 0 stops when it has written three batches and answered none. Its snapshot holds the last one alone."""
     send(producer, "a0")
@@ -128,7 +125,6 @@ def test_batches_of_before_a_clean_stop(cluster: ChaosCluster, producer: Produce
     assert read(cluster) == ["a0", "a1", "a2", "a3"]
 
 
-@pytest.mark.xfail(strict=True, reason="a batch that the snapshot doesn't hold is out of order, and numbered anew")
 def test_batches_of_java_before_a_clean_stop(cluster: ChaosCluster, tmp_path: Path, kafka_lib: Path) -> None:
     java = JavaProducer("7", tmp_path, cluster.bootstrap, kafka_lib, topic="a", rate=100)
     try:

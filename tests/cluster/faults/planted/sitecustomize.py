@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-SLOW_S_MAX = 0.2
+SLOW_S_MAX = float(os.environ.get("ODRADEK_SLOW_S", "0.2"))
 
 
 def ack_before_replication() -> None:
