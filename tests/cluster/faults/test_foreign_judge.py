@@ -6,6 +6,8 @@ where.
 The seed is in the captured output: ODRADEK_FOREIGN_SEED draws the same faults again.
 
     ODRADEK_FOREIGN_RUNS, _S, _RATE   how many runs, how long each, records per second and producer
+    ODRADEK_FOREIGN_VARIANT           the one to run, instead of all in turn
+    ODRADEK_FOREIGN_PLANTED           what to plant into brokers, see planted/sitecustomize.py
     ODRADEK_FOREIGN_DIR               where runs keep what explains a failure
     ODRADEK_FOREIGN_TABLE             a file that gets a line per run
 """
@@ -56,10 +58,20 @@ def judged(plan: Plan, directory: Path, zookeeper: str, kafka_lib: Path) -> Verd
     return verdict
 
 
+@pytest.mark.timeout(600)
+def test_a_minute_of_faults(tmp_path: Path, zookeeper: str, kafka_lib: Path) -> None:
+    verdict = judged(seeded(replace(FULL, seconds=60, librdkafka=2, rate=500)), tmp_path, zookeeper, kafka_lib)
+    assert verdict.anomalies == [], f"everything is kept in {verdict.directory}"
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("number", range(RUNS))
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("brokers", ["odradek", "kafka"])
 @pytest.mark.timeout(SECONDS + 1800)
-def test_soak(variant: str, number: int, tmp_path: Path, zookeeper: str, kafka_lib: Path) -> None:
-    verdict = judged(seeded(VARIANTS[variant]), tmp_path, zookeeper, kafka_lib)
+def test_hours_of_faults(brokers: str, number: int, tmp_path: Path, zookeeper: str, kafka_lib: Path) -> None:
+    """Apache Kafka is judged by the same clients; what it loses is told and is not ours to mend."""
+    variant = os.environ.get("ODRADEK_FOREIGN_VARIANT") or list(VARIANTS)[number % len(VARIANTS)]
+    verdict = judged(seeded(replace(VARIANTS[variant], brokers=brokers)), tmp_path, zookeeper, kafka_lib)
+    if brokers == "kafka" and verdict.anomalies:
+        pytest.xfail(verdict.row())
     assert verdict.anomalies == [], f"everything is kept in {verdict.directory}"

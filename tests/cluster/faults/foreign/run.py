@@ -29,6 +29,7 @@ from .reader import read_everything
 
 _FIRST_JAVA: Final = 1000
 _TOLD_MAX: Final = 40
+_SMALL_BATCH: Final = 50
 
 
 @dataclass(slots=True)
@@ -115,8 +116,11 @@ class ForeignRun:
     # ---- clients
 
     def add_librdkafka(self) -> ForeignProducer:
+        """Every other one makes small batches: queued records are then many batches in flight, not one that waits."""
         settings: dict[str, Any] = {"debug": self._debug, "log_level": 7} if self._debug else {"log_level": 0}
         name = f"p{len(self.producers)}"
+        if len(self.producers) % 2:
+            settings["batch.num.messages"] = _SMALL_BATCH
         producer = LibrdkafkaProducer(
             name, self.directory, self.cluster.bootstrap, rate=self.plan.rate, settings=settings
         )
