@@ -48,6 +48,29 @@ def write_duplicates() -> None:
     ProducerStates.stage = lambda self, *args: Staged({}, [])  # type: ignore[method-assign, assignment]
 
 
+def kafkas_sequences() -> None:
+    """A producer that the partition doesn't know may begin anywhere, and a batch behind a refused one gets what it
+    meets."""
+    from odradek.log.producer_state import ProducerStates
+    from odradek.replication.refused_batches import RefusedBatches
+
+    ProducerStates._may_have_lost_entry = lambda self, batch: True  # type: ignore[method-assign, assignment]
+    RefusedBatches.check = lambda self, *args: None  # type: ignore[method-assign, assignment]
+    RefusedBatches.explain = lambda self, tp, records, error: error  # type: ignore[method-assign]
+
+
+def kafkas_snapshots() -> None:
+    """A snapshot holds the last batch of each producer alone."""
+    from odradek.log.producer_state import ProducerStates
+
+    load = ProducerStates.load
+
+    def forgetful(self: Any, entries: Any, *args: Any) -> None:
+        load(self, [entry._replace(batches=entry.batches[-1:]) for entry in entries], *args)
+
+    ProducerStates.load = forgetful  # type: ignore[method-assign]
+
+
 def slow_to_lead() -> None:
     """No fault, but a busy machine: clients hear of a leader before the broker has heard that it is one."""
     import random
@@ -152,6 +175,8 @@ FAULTS = {
     "ack-before-replication": ack_before_replication,
     "truncate-by-high-watermark": truncate_by_high_watermark,
     "write-duplicates": write_duplicates,
+    "kafkas-sequences": kafkas_sequences,
+    "kafkas-snapshots": kafkas_snapshots,
     "slow-to-lead": slow_to_lead,
     "slow-to-refuse": slow_to_refuse,
     "late-answers": late_answers,
