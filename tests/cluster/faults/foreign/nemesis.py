@@ -88,17 +88,18 @@ class ForeignNemesis:
         self._tell(f"thaw {broker}")
 
     def _birth(self, _: int) -> None:
-        """Records are queued before the topic exists; its first leader is killed within a second of its life."""
+        """A topic loses a leader in the first second of its life. Its records are queued before it exists, when it
+        does, or when the leader is dead: then the next leader meets them all at once, in an empty log."""
         chance = self._chance
         topic, partitions = self._new_topic_name(), chance.choice((1, 3, 6))
-        queued_first, burst = chance.random() < 0.5, chance.choice(_BURST)
+        queued, burst = chance.choice(("before", "after", "late", "late")), chance.choice(_BURST)
         victim, patience = chance.randrange(partitions), chance.uniform(0.0, 1.0)
         down_s = self._downtime()
-        self._tell(f"topic {topic} with {partitions} partitions, {burst} records queued {'before' * queued_first}")
-        if queued_first:
+        self._tell(f"topic {topic} with {partitions} partitions, {burst} records queued {queued}")
+        if queued == "before":
             self._run.write_to(topic, partitions, burst)
         self._create(topic, partitions)
-        if not queued_first:
+        if queued == "after":
             self._run.write_to(topic, partitions, burst)
         leader = self._await_leader(TopicPartition(topic, victim))
         if leader < 0:
@@ -106,6 +107,8 @@ class ForeignNemesis:
         time.sleep(patience)
         self._tell(f"kill {leader}, leader of {topic}-{victim} for {patience:.2f} s")
         self._cluster.brokers[leader].kill()
+        if queued == "late":
+            self._run.write_to(topic, partitions, burst)
         if chance.random() < 0.3:
             self._new_producer()
         self._return(leader, down_s)
