@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from odradek.base.java import find_java
@@ -18,6 +19,13 @@ log4j.appender.out=org.apache.log4j.ConsoleAppender
 log4j.appender.out.target=System.err
 log4j.appender.out.layout=org.apache.log4j.PatternLayout
 log4j.appender.out.layout.ConversionPattern=[%d] %p %m (%c)%n
+"""
+
+
+_BROKER_LOG4J = """\
+log4j.rootLogger=WARN, out
+log4j.appender.out=org.apache.log4j.ConsoleAppender
+log4j.appender.out.layout=org.apache.log4j.SimpleLayout
 """
 
 
@@ -52,6 +60,20 @@ def _fetch(pom: Path, directory: Path) -> None:
         shutil.rmtree(arriving, ignore_errors=True)
         raise Unobtainable(f"mvn could not fetch {directory.name}: {(outcome.stdout + outcome.stderr)[-500:]}")
     arriving.rename(directory)
+
+
+def broker_command(jars: Path) -> Callable[[Path], Sequence[str]]:
+    """How to run one broker of a cluster from its server.properties, whose directory is its own."""
+
+    def command(properties: Path) -> Sequence[str]:
+        log4j = properties.with_name("log4j.properties")
+        log4j.write_text(_BROKER_LOG4J)
+        options = ["-Xms128m", "-Xmx256m", f"-Dlog4j.configuration=file:{log4j}", "-cp", f"{jars}/*"]
+        # By default the cleaner alone takes half of this heap, in one piece, and is not always given it.
+        override = ("--override", "log.cleaner.dedupe.buffer.size=4194304")
+        return [str(find_java()), *options, "kafka.Kafka", str(properties), *override]
+
+    return command
 
 
 class KafkaPeer:
