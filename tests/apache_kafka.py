@@ -6,6 +6,7 @@ import subprocess
 import time
 from pathlib import Path
 
+from java_program import SHORT_LIVED
 from odradek.base.java import find_java
 from odradek.base.owned_process import OwnedProcess
 from odradek.cli.cluster_processes import serves
@@ -98,9 +99,9 @@ class KafkaPeer:
 
     def run_tool(self, main_class: str, *arguments: str) -> str:
         """What one of Kafka's own tools prints; a failure of it fails the test."""
-        command = self._java("-Xmx128m", "-XX:TieredStopAtLevel=1", main_class, *arguments)
+        command = self._java("-Xmx128m", main_class, *arguments)
         return subprocess.run(command, capture_output=True, text=True, timeout=90, check=True).stdout
 
     def _java(self, *arguments: str) -> list[str]:
         log4j = f"-Dlog4j.configuration=file:{self._directory / 'log4j.properties'}"
-        return [str(find_java()), log4j, "-cp", f"{self._jars}/*", *arguments]
+        return [str(find_java()), *SHORT_LIVED, log4j, "-cp", f"{self._jars}/*", *arguments]

@@ -7,6 +7,8 @@ from threading import Timer
 from types import TracebackType
 from typing import NamedTuple, Self
 
+from java_program import SHORT_LIVED
+
 CLASSES = {
     "kafka-topics": "org.apache.kafka.tools.TopicCommand",
     "kafka-leader-election": "org.apache.kafka.tools.LeaderElectionCommand",
@@ -58,7 +60,7 @@ class KafkaTools:
         subprocess.run(["javac", "-cp", class_path, "-d", self._directory, source], check=True, timeout=TOOL_S_MAX)
         log4j = self._directory / "log4j.properties"
         log4j.write_text(_LOG4J)
-        options = ["-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", f"-Dlog4j.configuration=file:{log4j}"]
+        options = ["-Xmx256m", *SHORT_LIVED, f"-Dlog4j.configuration=file:{log4j}"]
         self._process = subprocess.Popen(
             ["java", *options, "-cp", class_path, "ToolServer"],
             stdin=subprocess.PIPE,

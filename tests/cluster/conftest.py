@@ -14,6 +14,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from apache_kafka import KafkaPeer
+from java_program import SHORT_LIVED
 from kafka_tools import KafkaTools
 from odradek.cli import main
 
@@ -86,7 +87,7 @@ def java_tool(kafka_lib: Path, tmp_path_factory: pytest.TempPathFactory) -> Java
     log4j.write_text("log4j.rootLogger=OFF\n")
 
     def run(tool: str, *arguments: object, stdin: str = "") -> str:
-        options = ["-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", f"-Dlog4j.configuration=file:{log4j}"]
+        options = ["-Xmx256m", *SHORT_LIVED, f"-Dlog4j.configuration=file:{log4j}"]
         command = ["java", *options, "-cp", f"{kafka_lib}/*", tool, *map(str, arguments)]
         result = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=JAVA_LIMIT_S, check=False)
         assert result.returncode == 0, result.stdout + result.stderr

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from java_program import SHORT_LIVED
 from odradek.base.java import find_java
 from odradek.lab.chaos.clients import await_condition
 from odradek.lab.chaos.cluster import ChaosCluster
@@ -26,7 +27,7 @@ def kafka_command(kafka_lib: Path) -> Callable[[Path], Sequence[str]]:
             "log4j.rootLogger=WARN, out\nlog4j.appender.out=org.apache.log4j.ConsoleAppender\n"
             "log4j.appender.out.layout=org.apache.log4j.SimpleLayout\n"
         )
-        options = ["-Xms128m", "-Xmx256m", f"-Dlog4j.configuration=file:{log4j}", "-cp", f"{kafka_lib}/*"]
+        options = ["-Xms128m", "-Xmx256m", *SHORT_LIVED, f"-Dlog4j.configuration=file:{log4j}", "-cp", f"{kafka_lib}/*"]
         # By default the cleaner alone takes half of this heap, in one piece, and is not always given it.
         override = ("--override", "log.cleaner.dedupe.buffer.size=4194304")
         return [str(find_java()), *options, "kafka.Kafka", str(properties), *override]
