@@ -43,6 +43,9 @@ log4j.appender.e.layout.ConversionPattern=%p %m%n
 class Printed(NamedTuple):
     status: int
     text: str
+    """Of both streams."""
+    output: str
+    """Of standard output alone."""
 
 
 class KafkaTools:
@@ -78,12 +81,12 @@ class KafkaTools:
             self._process.communicate()
 
     def run(self, tool: str, *arguments: object, stdin: str = "") -> Printed:
-        """What the tool printed, and its exit status."""
+        """What the tool printed, and its exit status. The tool is one of `CLASSES`, or the name of another class."""
         process = self._process
         assert process is not None
         assert process.stdin is not None
         assert process.stdout is not None
-        words = [CLASSES[tool], *(b64encode(str(word).encode()).decode() for word in (stdin, *arguments))]
+        words = [CLASSES.get(tool, tool), *(b64encode(str(word).encode()).decode() for word in (stdin, *arguments))]
         process.stdin.write("\t".join(words) + "\n")
         process.stdin.flush()
         limit = Timer(TOOL_S_MAX, process.kill)
@@ -93,5 +96,6 @@ class KafkaTools:
         finally:
             limit.cancel()
         assert answer, f"{tool} {arguments} did not come to an end"
-        status, _, text = answer.rstrip("\n").partition("\t")
-        return Printed(int(status), b64decode(text).decode())
+        status, *printed = answer.rstrip("\n").split("\t")
+        text, output = (b64decode(each).decode() for each in printed)
+        return Printed(int(status), text, output)
