@@ -8,6 +8,8 @@ KAFKAJS   := $(or $(ODRADEK_KAFKAJS),.tools/kafkajs)
 BENCH     ?=
 export ODRADEK_KAFKA_LIB := $(abspath $(KAFKA_LIB))
 export ODRADEK_KAFKAJS   := $(abspath $(KAFKAJS))
+# Hundreds of brokers and tools are started: none of them is to compile its modules anew, whatever the machine says.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: setup demo test lint bench soak clean kcat chromium kafka-jars kafkajs
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from java_program import SHORT_LIVED
 from odradek.base.java import find_java
 from odradek.base.owned_process import OwnedProcess
 from odradek.cli.cluster_processes import serves
@@ -68,7 +69,7 @@ def broker_command(jars: Path) -> Callable[[Path], Sequence[str]]:
     def command(properties: Path) -> Sequence[str]:
         log4j = properties.with_name("log4j.properties")
         log4j.write_text(_BROKER_LOG4J)
-        options = ["-Xms128m", "-Xmx256m", f"-Dlog4j.configuration=file:{log4j}", "-cp", f"{jars}/*"]
+        options = ["-Xms128m", "-Xmx256m", *SHORT_LIVED, f"-Dlog4j.configuration=file:{log4j}", "-cp", f"{jars}/*"]
         # By default the cleaner alone takes half of this heap, in one piece, and is not always given it.
         override = ("--override", "log.cleaner.dedupe.buffer.size=4194304")
         return [str(find_java()), *options, "kafka.Kafka", str(properties), *override]
@@ -120,9 +121,9 @@ class KafkaPeer:
 
     def run_tool(self, main_class: str, *arguments: str) -> str:
         """What one of Kafka's own tools prints; a failure of it fails the test."""
-        command = self._java("-Xmx128m", "-XX:TieredStopAtLevel=1", main_class, *arguments)
+        command = self._java("-Xmx128m", main_class, *arguments)
         return subprocess.run(command, capture_output=True, text=True, timeout=90, check=True).stdout
 
     def _java(self, *arguments: str) -> list[str]:
         log4j = f"-Dlog4j.configuration=file:{self._directory / 'log4j.properties'}"
-        return [str(find_java()), log4j, "-cp", f"{self._jars}/*", *arguments]
+        return [str(find_java()), *SHORT_LIVED, log4j, "-cp", f"{self._jars}/*", *arguments]

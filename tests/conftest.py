@@ -23,13 +23,22 @@ settings.register_profile("patient", deadline=None, suppress_health_check=[Healt
 settings.load_profile("patient")
 
 
+_SHARED = ("tests/pipeline/", "tests/console/")
+_LONGEST_FIRST = (*_SHARED, "tests/cluster/", "tests/wire/", "tests/")
+
+
 class SharedScheduling(LoadFileScheduling):
     """A file stays with one worker, whose brokers it shares; all that needs Spark stays with one, and its session; all
     that needs the console with one, and its cluster and browser."""
 
     def _split_scope(self, nodeid: str) -> str:
-        shared = next((kind for kind in ("tests/pipeline/", "tests/console/") if nodeid.startswith(kind)), None)
+        shared = next((kind for kind in _SHARED if nodeid.startswith(kind)), None)
         return shared or super()._split_scope(nodeid)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What can't be divided begins first, and what is short fills the gaps at the end."""
+    items.sort(key=lambda item: next((n for n, kind in enumerate(_LONGEST_FIRST) if item.nodeid.startswith(kind)), -1))
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> SharedScheduling:
