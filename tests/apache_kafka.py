@@ -10,7 +10,7 @@ from pathlib import Path
 from java_program import SHORT_LIVED
 from odradek.base.java import find_java
 from odradek.base.owned_process import OwnedProcess
-from odradek.cli.cluster_processes import serves
+from odradek.cli.local_broker import serves
 from odradek.zk.server import EmbeddedZooKeeper, free_port
 
 _ROOT = Path(__file__).parent.parent

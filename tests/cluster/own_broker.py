@@ -12,7 +12,7 @@ from pathlib import Path
 
 from odradek.base.config.properties import format_properties
 from odradek.base.errors import ErrorCode
-from odradek.cli.cluster_processes import serves
+from odradek.cli.local_broker import serves
 from odradek.network.broker_client import BrokerClient
 from odradek.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from odradek.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData

@@ -20,7 +20,7 @@ from odradek.api.dispatcher import Dispatcher
 from odradek.api.entity_configs import EntityConfigs
 from odradek.base.clock import SYSTEM_CLOCK
 from odradek.base.config.broker_config import BrokerConfig
-from odradek.base.config.listeners import SecurityProtocol
+from odradek.base.config.listeners import Listener
 from odradek.base.config.live_config import LiveConfig
 from odradek.base.errors import ConfigError, FatalError
 from odradek.base.logs import get_logger
@@ -66,7 +66,6 @@ from odradek.zk.znodes import DEFAULT_ENTITY, ConfigChanges
 log = get_logger(__name__)
 
 FETCH_SESSION_EVICTION_MS = 120_000
-PRODUCER_EXPIRY_CHECK_MS = 600_000
 NEVER_MS = 2**62
 CLUSTER_POLL_S = 0.5
 
@@ -94,7 +93,6 @@ class BrokerServer:
     # ---- life
 
     def start(self) -> None:
-        _refuse_what_is_missing(self.config)
         with ExitStack() as started:
             self._start(started)
             self._running = started.pop_all()
@@ -131,6 +129,7 @@ class BrokerServer:
             config.zookeeper_connect,
             session_timeout_ms=config.zookeeper_session_timeout_ms,
             connection_timeout_ms=config.zookeeper_connection_timeout_ms,
+            in_flight_max=config.zookeeper_max_in_flight_requests,
             listener=lambda event: _tell(self._on_session_event, event),
             on_znode=lambda path: _tell(self._on_znode, path),
         )
@@ -348,16 +347,16 @@ class BrokerServer:
 
     def _schedule(self, scheduler: Scheduler, logs: LogDirs, services: BrokerServices) -> None:
         config, replicas = self.config, services.replicas
-        scheduler.every("retention", config.log_retention_check_interval_ms, replicas.delete_expired, delay_ms=30_000)
-        scheduler.every(
-            "recovery points", config.log_flush_offset_checkpoint_interval_ms, logs.checkpoint_recovery_points
-        )
-        scheduler.every(
-            "log starts", config.log_flush_start_offset_checkpoint_interval_ms, logs.checkpoint_log_start_offsets
-        )
-        scheduler.every("producers", PRODUCER_EXPIRY_CHECK_MS, logs.expire_producers)
+        log_tasks: list[tuple[str, int, Callable[[], object]]] = [
+            ("retention", config.log_retention_check_interval_ms, replicas.delete_expired),
+            ("recovery points", config.log_flush_offset_checkpoint_interval_ms, logs.checkpoint_recovery_points),
+            ("log starts", config.log_flush_start_offset_checkpoint_interval_ms, logs.checkpoint_log_start_offsets),
+        ]
         if config.log_flush_scheduler_interval_ms < NEVER_MS:
-            scheduler.every("flush", config.log_flush_scheduler_interval_ms, logs.flush_overdue)
+            log_tasks.append(("flush", config.log_flush_scheduler_interval_ms, logs.flush_overdue))
+        for name, interval_ms, task in log_tasks:
+            scheduler.every(name, interval_ms, task, delay_ms=config.log_initial_task_delay_ms)
+        scheduler.every("producers", config.producer_id_expiration_check_interval_ms, logs.expire_producers)
         scheduler.every(
             "high watermarks",
             config.replica_high_watermark_checkpoint_interval_ms,
@@ -392,22 +391,26 @@ def _own_host_name() -> str:
     return socket.getfqdn()
 
 
-def _refuse_what_is_missing(config: BrokerConfig) -> None:
-    """A setting that would be obeyed by Kafka and not by us must not be taken silently."""
-    for listener in config.listeners:
-        if listener.security_protocol is not SecurityProtocol.PLAINTEXT:
-            raise ConfigError(
-                f"listeners: {listener.name} wants {listener.security_protocol.name}, and this version has PLAINTEXT "
-                "only. Listen on loopback or on a trusted network."
-            )
+def _listener_settings(config: BrokerConfig, listener: Listener) -> ListenerSettings:
+    def number(key: str) -> int:
+        value = config.for_listener(listener.name, key)
+        assert isinstance(value, int)
+        return value
+
+    return ListenerSettings(
+        listener.name,
+        listener.security_protocol.name,
+        listener.host,
+        listener.port,
+        max_connections=number("max.connections"),
+        max_connection_creation_rate=number("max.connection.creation.rate"),
+        num_network_threads=number("num.network.threads"),
+    )
 
 
 def _server_settings(config: BrokerConfig) -> ServerSettings:
     return ServerSettings(
-        listeners=tuple(
-            ListenerSettings(listener.name, listener.security_protocol.name, listener.host, listener.port)
-            for listener in config.listeners
-        ),
+        listeners=tuple(_listener_settings(config, listener) for listener in config.listeners),
         inter_broker_listener=config.inter_broker_listener_name,
         num_network_threads=config.num_network_threads,
         num_io_threads=config.num_io_threads,

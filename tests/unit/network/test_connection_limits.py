@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -63,6 +64,51 @@ def test_the_inter_broker_listener_is_never_full(serve, connect):
     assert broker.ask(b"2") == b"2"
     assert client.is_closed()
     assert broker.ask(b"3") == b"3"
+
+
+def two_listeners(**first: int) -> tuple[ListenerSettings, ...]:
+    """The first one with settings of its own."""
+    return (
+        ListenerSettings("OUTSIDE", "PLAINTEXT", "127.0.0.1", 0, **first),
+        ListenerSettings("INSIDE", "PLAINTEXT", "127.0.0.1", 0),
+    )
+
+
+@pytest.mark.parametrize("inter_broker_listener", ["INSIDE", "OUTSIDE"])
+def test_a_full_listener_makes_its_own_clients_wait_and_no_others(serve, connect, inter_broker_listener):
+    server = serve(Echo(), listeners=two_listeners(max_connections=1), inter_broker_listener=inter_broker_listener)
+    first, waiting = connect(server, "OUTSIDE"), connect(server, "OUTSIDE")
+    assert first.ask(b"1") == b"1"
+    waiting.send(b"2")
+    inside = [connect(server, "INSIDE") for _ in range(2)]
+    assert [client.ask(b"x") for client in inside] == [b"x", b"x"]
+    inside[0].close()
+    waiting.socket.settimeout(0.2)
+    with pytest.raises(TimeoutError):
+        waiting.receive()
+    first.close()
+    waiting.socket.settimeout(5)
+    assert waiting.receive() == b"2"
+
+
+def test_a_listener_has_a_rate_of_its_own(serve, connect):
+    server = serve(Echo(), listeners=two_listeners(max_connection_creation_rate=20))
+    began = time.monotonic()
+    for _ in range(30):
+        connect(server, "INSIDE")
+    eventually(lambda: server.connections == 30)
+    fast_s = time.monotonic() - began
+    for _ in range(30):
+        connect(server, "OUTSIDE")
+    eventually(lambda: server.connections == 60)
+    assert time.monotonic() - began - fast_s > 0.3
+
+
+def test_a_listener_has_a_number_of_threads_of_its_own(serve):
+    server = serve(Echo(), listeners=two_listeners(num_network_threads=1), num_network_threads=2)
+    assert len(server.processors) == 3
+    server.reconfigure(replace(server.settings, num_network_threads=4))
+    eventually(lambda: len(server.processors) == 5)
 
 
 def test_an_address_beyond_its_own_limit_is_refused(serve, connect):
