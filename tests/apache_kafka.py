@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from odradek.base.java import find_java
@@ -52,6 +53,23 @@ def _fetch(pom: Path, directory: Path) -> None:
         shutil.rmtree(arriving, ignore_errors=True)
         raise Unobtainable(f"mvn could not fetch {directory.name}: {(outcome.stdout + outcome.stderr)[-500:]}")
     arriving.rename(directory)
+
+
+def kafka_command(kafka_lib: Path) -> Callable[[Path], Sequence[str]]:
+    """How a broker of Apache Kafka is run from its server.properties, with a small heap."""
+
+    def command(properties: Path) -> Sequence[str]:
+        log4j = properties.with_name("log4j.properties")
+        log4j.write_text(
+            "log4j.rootLogger=WARN, out\nlog4j.appender.out=org.apache.log4j.ConsoleAppender\n"
+            "log4j.appender.out.layout=org.apache.log4j.SimpleLayout\n"
+        )
+        options = ["-Xms128m", "-Xmx256m", f"-Dlog4j.configuration=file:{log4j}", "-cp", f"{kafka_lib}/*"]
+        # By default the cleaner alone takes half of this heap, in one piece, and is not always given it.
+        override = ("--override", "log.cleaner.dedupe.buffer.size=4194304")
+        return [str(find_java()), *options, "kafka.Kafka", str(properties), *override]
+
+    return command
 
 
 class KafkaPeer:

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from apache_kafka import kafka_command
 from kafka_tools import KafkaTools
 from odradek.lab.chaos.clients import await_condition
 from odradek.lab.chaos.cluster import ChaosCluster
 from odradek.lab.chaos.story import Story
 
-from .test_mixed_cluster import NEWCOMER, kafka_command
+from .test_mixed_cluster import NEWCOMER
 from .test_reassign_run import Desk
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(900)]

@@ -15,13 +15,12 @@ import pytest
 from confluent_kafka import Consumer
 from kazoo.client import KazooClient
 
+from apache_kafka import kafka_command
 from kafka_tools import KafkaTools
 from odradek.lab.chaos.clients import await_condition
 from odradek.lab.chaos.cluster import ChaosCluster
 from odradek.lab.chaos.operations import reassigning
 from odradek.model.topology import TopicPartition
-
-from .test_mixed_cluster import kafka_command
 
 pytestmark = pytest.mark.timeout(900)
 
