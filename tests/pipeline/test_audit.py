@@ -115,7 +115,13 @@ def records(offsets: list[int], value: bytes = b"v") -> list[Record]:
 
 
 def replica(
-    root: Path, broker: int, topic: str, batches: list[bytes], committed: int, cleaned: int | None = None
+    root: Path,
+    broker: int,
+    topic: str,
+    batches: list[bytes],
+    committed: int,
+    cleaned: int | None = None,
+    flushed: int | None = None,
 ) -> None:
     """A replica of partition 0 as a broker leaves it on disk."""
     directory = root / f"broker-{broker}"
@@ -123,7 +129,11 @@ def replica(
     partition.mkdir(parents=True)
     (partition / f"{0:020}.log").write_bytes(b"".join(batches))
     (directory / "meta.properties").write_text(f"version=0\nbroker.id={broker}\n")
-    for name, offset in (("replication-offset-checkpoint", committed), ("cleaner-offset-checkpoint", cleaned)):
+    for name, offset in (
+        ("replication-offset-checkpoint", committed),
+        ("recovery-point-offset-checkpoint", flushed),
+        ("cleaner-offset-checkpoint", cleaned),
+    ):
         path = directory / name
         lines = path.read_text().splitlines()[2:] if path.exists() else []
         if offset is not None:
@@ -167,7 +177,8 @@ def test_everything_that_can_be_wrong_is_named(spark: SparkSession, tmp_path: Pa
     in_transactions = [batch(n, sequence=0) for n in range(3)]  # Kafka's coordinator numbers none of its own
     replica(tmp_path, 0, "__consumer_offsets", in_transactions, 3)
     replica(tmp_path, 0, "torn", [batch(0, 1), batch(2, 3)[:-5]], 4)
-    replica(tmp_path, 0, "fine-torn-tail", [batch(0, 1), batch(2, 3)[:-5]], 2)
+    replica(tmp_path, 0, "fine-torn-tail", [batch(0, 1), batch(2, 3)[:-5]], 2, flushed=2)
+    replica(tmp_path, 0, "torn-after-flush", [batch(0, 1), batch(2, 3)[:-5]], 2, flushed=4)
 
     report = audited(spark, tmp_path)
 
@@ -183,6 +194,7 @@ def test_everything_that_can_be_wrong_is_named(spark: SparkSession, tmp_path: Pa
         ("short", 4, Kind.SHORT, (1,)),
         ("torn", 2, Kind.BROKEN, (0,)),
         ("torn", 3, Kind.SHORT, (0,)),
+        ("torn-after-flush", 2, Kind.BROKEN, (0,)),
         ("twice", 4, Kind.DUPLICATE, (0,)),
     ]
     page = as_html(report)

@@ -24,7 +24,7 @@ _PARTITION: Final = ("topic", "partition")
 # `committed` is the replica's own high watermark, `any_committed` the largest that one of the partition has.
 _REPLICA_SCHEMA: Final = (
     "topic string, partition int, broker int, "
-    "committed long, any_committed long, start long, cleaned long, any_cleaned long"
+    "committed long, any_committed long, flushed long, start long, cleaned long, any_cleaned long"
 )
 # Sequences wrap after 2^31 records of one producer in one partition; the same number so far apart is no duplicate.
 _SEQUENCES: Final = 2**31
@@ -73,7 +73,7 @@ def _as_finding(row: Row) -> Finding:
     return Finding(row.topic, row.partition, row.offset, Kind(row.kind), tuple(sorted(row.brokers)), row.detail)
 
 
-def _replica_rows(found: Iterable[ReplicaDirectory]) -> list[tuple[str, int, int, int, int, int, int, int]]:
+def _replica_rows(found: Iterable[ReplicaDirectory]) -> list[tuple[str | int, ...]]:
     """Each replica with what is known of it, and of its partition through the others."""
     found = list(found)
     committed: dict[TopicPartition, int] = {}
@@ -87,6 +87,7 @@ def _replica_rows(found: Iterable[ReplicaDirectory]) -> list[tuple[str, int, int
             replica.broker,
             replica.high_watermark or 0,
             committed[replica.partition],
+            replica.flushed_to or 0,
             replica.log_start or 0,
             replica.cleaned_to or 0,
             cleaned[replica.partition],
@@ -111,9 +112,10 @@ def _told(*parts: str | Column) -> Column:
 
 
 def _broken(batches: DataFrame) -> DataFrame:
-    """Bytes that aren't those that were written. A torn tail above the high watermark is a crash's, and will be cut."""
+    """Bytes that aren't those that were written. A torn tail is a crash's, and will be cut: above the high watermark
+    and above the recovery point, below which everything had been flushed to disk."""
     detail = _told("byte ", f.col("position"), " of ", f.col("segment"), ": ", f.col("problem"))
-    broken = batches.where("problem is not null and (baseOffset < committed or baseOffset < 0)")
+    broken = batches.where("problem is not null and (baseOffset < greatest(committed, flushed) or baseOffset < 0)")
     return broken.select(*_finding(Kind.BROKEN, "baseOffset", f.array("broker"), detail))
 
 

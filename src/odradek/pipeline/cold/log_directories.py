@@ -18,6 +18,7 @@ _SEGMENT: Final = re.compile(r"\d{20}\.log")
 _STRAY: Final = re.compile(r"(.+)\.[0-9a-z]+-stray")
 META_PROPERTIES: Final = "meta.properties"
 HIGH_WATERMARKS: Final = "replication-offset-checkpoint"
+RECOVERY_POINTS: Final = "recovery-point-offset-checkpoint"
 LOG_STARTS: Final = "log-start-offset-checkpoint"
 CLEANED: Final = "cleaner-offset-checkpoint"
 
@@ -40,6 +41,7 @@ class ReplicaDirectory:
     path: Path
     partition: TopicPartition
     high_watermark: int | None
+    flushed_to: int | None
     log_start: int | None
     cleaned_to: int | None
     topic_id: UUID
@@ -106,8 +108,8 @@ def _wanted(
 def _replicas_of(
     directory: LogDirectory, partition_of: Callable[[str], TopicPartition | None]
 ) -> Iterator[ReplicaDirectory]:
-    high_watermarks, starts, cleaned = (
-        read_checkpoint(directory.path / name) for name in (HIGH_WATERMARKS, LOG_STARTS, CLEANED)
+    high_watermarks, flushed, starts, cleaned = (
+        read_checkpoint(directory.path / name) for name in (HIGH_WATERMARKS, RECOVERY_POINTS, LOG_STARTS, CLEANED)
     )
     for path in sorted(directory.path.iterdir()):
         partition = partition_of(path.name)
@@ -117,6 +119,7 @@ def _replicas_of(
                 path,
                 partition,
                 high_watermarks.get(partition),
+                flushed.get(partition),
                 starts.get(partition),
                 cleaned.get(partition),
                 _topic_id(path),
