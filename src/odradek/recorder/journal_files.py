@@ -136,7 +136,8 @@ class JournalFiles:
     def close(self) -> None:
         """`directory` stays known."""
         if self._file is not None:
-            self._file.close()
+            with suppress(OSError):
+                self._file.close()
             self._file = None
 
     def _open(self, path: Path) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from journal_tales import ELECTED, EVENT, state, telling
 
 from odradek.base.clock import ManualClock
 from odradek.base.errors import FatalError
@@ -17,26 +18,6 @@ from odradek.recorder.picture import Picture
 from odradek.recorder.recorder import Facts, Recorder
 
 ORDERS = TopicPartition("orders", 0)
-
-
-def telling(*facts: Facts) -> Iterator[Facts]:
-    yield from facts
-
-
-def state(leader: int, leader_epoch: int, *isr: int, topic: str = "orders", partition: int = 0) -> Facts:
-    return {
-        "kind": Kind.WRITE,
-        "what": "PartitionState",
-        "topic": topic,
-        "partition": partition,
-        "leader": leader,
-        "leader_epoch": leader_epoch,
-        "isr": isr,
-    }
-
-
-ELECTED: Facts = {"kind": Kind.TENURE, "what": "Elected"}
-EVENT: Facts = {"kind": Kind.EVENT, "what": "BrokersChanged"}
 
 
 @pytest.fixture
