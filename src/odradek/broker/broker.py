@@ -32,7 +32,13 @@ from odradek.broker.config_application import ConfigApplication
 from odradek.broker.controller_link import ControllerLink
 from odradek.broker.directory_failures import DirectoryFailures
 from odradek.broker.membership import Membership, asks_controller, take_leave
-from odradek.broker.recording import recording_isr_changes, recording_rebalances, recording_session, start_recorder
+from odradek.broker.recording import (
+    recording_directory_failures,
+    recording_isr_changes,
+    recording_rebalances,
+    recording_session,
+    start_recorder,
+)
 from odradek.controller.controller import Controller
 from odradek.controller.producer_ids import ProducerIds
 from odradek.controller.topic_admin import TopicAdmin
@@ -140,7 +146,8 @@ class BrokerServer:
         ensure_roots(session)
         cluster_id = get_or_create_cluster_id(session)
         self.id = self._settle_id(logs, session, cluster_id)
-        self._records = start_recorder(self.id, config, self._clock, started)
+        self._records = start_recorder(self.id, config, logs, self._clock, started)
+        logs.on_offline.append(recording_directory_failures(self._records))
         self._on_session_event.append(recording_session(self._records))
         store = ZkStore(session)
         self._live.on_change.append(lambda before, after: logs.reconfigure(after))
@@ -257,7 +264,7 @@ class BrokerServer:
         started.callback(known_configs.stop)
         failures = DirectoryFailures(self.id, replicas, store)
         started.callback(failures.stop)
-        logs.on_offline = failures.failed
+        logs.on_offline.append(failures.failed)
         return BrokerServices(
             id=self.id,
             live=self._live,

@@ -82,6 +82,11 @@ class EmbeddedZooKeeper:
         return self._config.exists()
 
     @property
+    def data_dir(self) -> Path:
+        """Snapshots and logs of transactions."""
+        return self._directory / "data"
+
+    @property
     def pid(self) -> int | None:
         return self._process.pid()
 
@@ -96,7 +101,7 @@ class EmbeddedZooKeeper:
             java, classpath = find_java(), zookeeper_classpath()
             self._directory.mkdir(parents=True, exist_ok=True)
             port = self._choose_port()
-            own = f"clientPortAddress={self._host}\nclientPort={port}\ndataDir={self._directory / 'data'}\n"
+            own = f"clientPortAddress={self._host}\nclientPort={port}\ndataDir={self.data_dir}\n"
             self._config.write_text(_SETTINGS + own + self._settings)
             self._process.spawn([str(java), *_JVM_OPTIONS, "-cp", classpath, _MAIN_CLASS, str(self._config)], self._log)
 
