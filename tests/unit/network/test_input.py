@@ -72,12 +72,15 @@ def test_requests_that_were_read_after_their_client_left_are_known(serve, connec
             return super().begin(request)
 
     left: dict[bytes, bool] = {}
-    server = serve(Witness(), num_network_threads=1)
+    witness = Witness()
+    server = serve(witness, num_network_threads=1)
     stays, leaves = connect(server), connect(server)
     assert stays.ask(b"here") == b"here"
-    stays.send(b"slow")  # meanwhile the only processor reads nobody
+    stays.send(b"slow")
+    eventually(lambda: b"slow" in left)  # until the gate opens, the only processor reads nobody
     leaves.send(b"last words")
     leaves.close()
+    witness.gate.set()
     assert stays.receive() == b"slow"
     eventually(lambda: b"last words" in left)
     assert left == {b"here": False, b"slow": False, b"last words": True}
