@@ -6,6 +6,8 @@
   from the first one on, cut as before and with the same sequences.
 - OUT_OF_ORDER_SEQUENCE_NUMBER for a batch that is not the first unacknowledged one: it waits for all in flight, raises
   its epoch, and renumbers all that is unacknowledged from 0. For the first one: a fatal error.
+- A race in it: when the partition has another leader and the connection to the former one fails, the thread of the new
+  one may send the second unacknowledged batch before the first one is back in the queue.
 """
 
 from collections import deque
@@ -24,6 +26,7 @@ from .simulated_network import Network
 
 IN_FLIGHT_MAX = 5
 PRODUCE_TIMEOUT_MS = 2_000
+RACE = 0.1
 _FATAL = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH})
 
 
@@ -82,7 +85,8 @@ class PipelinedProducer:
             return
         waiting = [batch for batch in self._unacknowledged if batch not in self._in_flight]
         if waiting:
-            batch = waiting[0]
+            is_race = len(waiting) > 1 and self.connection is None and chance.random() < RACE
+            batch = waiting[1] if is_race else waiting[0]
         elif only_retries:
             return
         else:

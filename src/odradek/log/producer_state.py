@@ -57,9 +57,13 @@ class ProducerEntry(NamedTuple):
     def last_sequence(self) -> int:
         return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
 
+    def next_sequence(self, epoch: int) -> int:
+        """The sequence that the producer's next batch has in this epoch."""
+        return (self.last_sequence + 1) % _SEQUENCES if epoch == self.epoch else 0
+
     def reaches(self, sequence: int) -> bool:
         """Whether the sequence is the next one, or one of the half of all sequences before it."""
-        return (self.last_sequence + 1 - sequence) % _SEQUENCES < _SEQUENCES // 2
+        return (self.next_sequence(self.epoch) - sequence) % _SEQUENCES < _SEQUENCES // 2
 
     def duplicate_of(self, batch: BatchInfo) -> AppendedBatch | None:
         """The kept batch that this one repeats."""
@@ -141,15 +145,15 @@ class ProducerStates:
             entries[producer_id] = entry
         return Staged(entries, tuple(completed)) if entries else NOTHING_STAGED
 
+    def next_sequence(self, producer_id: int, epoch: int) -> int:
+        entry = self.entries.get(producer_id)
+        return entry.next_sequence(epoch) if entry is not None else 0
+
     def _check_sequence(self, entry: ProducerEntry, batch: BatchInfo) -> None:
-        expected = 0
-        if entry.epoch == NO_PRODUCER_EPOCH:
-            if batch.base_sequence == 0 or self._may_have_lost_entry(batch):
-                return
-        elif batch.producer_epoch == entry.epoch:
-            last_sequence = entry.batches[-1].last_sequence if entry.batches else NO_SEQUENCE
-            expected = (last_sequence + 1) % _SEQUENCES
+        expected = entry.next_sequence(batch.producer_epoch)
         if batch.base_sequence != expected:
+            if entry.epoch == NO_PRODUCER_EPOCH and self._may_have_lost_entry(batch):
+                return
             raise KafkaError(
                 ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
                 f"Producer {entry.producer_id} with epoch {batch.producer_epoch} sent sequence {batch.base_sequence}, "

@@ -10,6 +10,10 @@ first one, and is acknowledged before the batch that it depends on is stored.
 So a batch behind a refused one gets the same retriable error, until the refused batch is sent again. Clients then retry
 all of them in order and under the same epoch. The memory belongs to the connection and ends with it: a client that
 reconnects sends its unacknowledged batches from the first one on.
+
+When leadership has moved, the batch before the gap may have been refused by the former leader, or lost with it, and be
+on its way here: librdkafka may send the batch behind it first. Where this broker has not led from the first epoch on, a
+gap gets the benefit of the doubt a few times, as NOT_LEADER_OR_FOLLOWER, before it is out of order.
 """
 
 from struct import Struct
@@ -32,6 +36,9 @@ RETRIED: Final = frozenset(
 
 REPEATS_MAX: Final = 16
 """More than a client has in flight: one that sends on without the refused batch learns that its sequence is wrong."""
+
+DOUBTS_MAX: Final = 5
+"""So often a gap is answered as if the batch before it had been refused here."""
 
 REFUSALS_MAX: Final = 1000
 
@@ -73,14 +80,23 @@ class RefusedBatches(dict[Key, Refusal]):
         if entry is None or entry.epoch != producer.epoch:
             raise self._repeated(tp, producer, refusal)
 
-    def explain(self, tp: TopicPartition, records: memoryview, error: KafkaError) -> KafkaError:
-        """The error to answer with: that of the refused batch where the sequence is wrong only because of it."""
+    def explain(
+        self, tp: TopicPartition, records: memoryview, error: KafkaError, states: ProducerStates | None = None
+    ) -> KafkaError:
+        """The error to answer with: that of the refused batch where the sequence is wrong only because of it.
+
+        `states` is given where leadership has moved, and with it the benefit of the doubt.
+        """
         if error.code in RETRIED:
             self.note(tp, records, error)
-        elif error.code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and self:
+        elif error.code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and (self or states is not None):
             producer = idempotent_producer(records)
+            if producer is None:
+                return error
             refusal = self._before(tp, producer)
-            if refusal is not None and producer is not None:
+            if refusal is None and states is not None:
+                refusal = _doubt(producer, states.next_sequence(producer.id, producer.epoch))
+            if refusal is not None:
                 return self._repeated(tp, producer, refusal)
         return error
 
@@ -103,21 +119,29 @@ class RefusedBatches(dict[Key, Refusal]):
         if producer is None:
             return None
         refusal = self.get((tp, producer.id, producer.epoch))
-        if refusal is None or not 0 < (producer.sequence - refusal.sequence) % _SEQUENCES < _SEQUENCES // 2:
-            return None
-        return refusal
+        return refusal if refusal is not None and _is_behind(producer.sequence, refusal.sequence) else None
 
     def _repeated(self, tp: TopicPartition, producer: IdempotentProducer, refusal: Refusal) -> KafkaError:
         key = tp, producer.id, producer.epoch
         if refusal.repeats_left:
             self[key] = refusal._replace(repeats_left=refusal.repeats_left - 1)
             return KafkaError(refusal.code, refusal.message)
-        self.pop(key, None)
         return KafkaError(
             ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
             f"Producer {producer.id} with epoch {producer.epoch} sent sequence {producer.sequence}, "
             f"{refusal.sequence} was refused with {refusal.code.name} and not sent again",
         )
+
+
+def _doubt(producer: IdempotentProducer, next_sequence: int) -> Refusal | None:
+    """The batch before the gap, as if it had been refused; None: there is no gap, the sequence was there before."""
+    if not _is_behind(producer.sequence, next_sequence):
+        return None
+    return Refusal(next_sequence, ErrorCode.NOT_LEADER_OR_FOLLOWER, "", DOUBTS_MAX)
+
+
+def _is_behind(sequence: int, other: int) -> bool:
+    return 0 < (sequence - other) % _SEQUENCES < _SEQUENCES // 2
 
 
 def idempotent_producer(records: memoryview) -> IdempotentProducer | None:

@@ -86,13 +86,15 @@ class HostedPartitions:
             if isinstance(records, KafkaError):
                 outcomes.append(records)
                 continue
+            partition = self.partitions.get(tp)
             try:
-                partition = self.partitions.get(tp) or self.find(tp)
+                partition = partition or self.find(tp)
                 if refused:
                     refused.check(tp, records, partition.log.producers)
                 result, awaited_in = partition.append(records, acks=acks, api_version=api_version)
             except KafkaError as error:
-                outcomes.append(refused.explain(tp, records, error))
+                led_first = partition is None or partition.led_since <= 0
+                outcomes.append(refused.explain(tp, records, error, None if led_first else partition.log.producers))
                 continue
             if refused:
                 refused.forget(tp, records)

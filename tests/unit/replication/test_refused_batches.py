@@ -16,7 +16,7 @@ from odradek.protocol.record_batch import build_batch
 from odradek.protocol.records import Record
 from odradek.replication import refused_batches
 from odradek.replication.delayed_produce import AppendOutcome
-from odradek.replication.refused_batches import REPEATS_MAX, RefusedBatches
+from odradek.replication.refused_batches import DOUBTS_MAX, REPEATS_MAX, RefusedBatches
 
 NOT_LEADER = ErrorCode.NOT_LEADER_OR_FOLLOWER
 OUT_OF_ORDER = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
@@ -120,12 +120,10 @@ def test_a_batch_whose_leader_resigned_and_that_was_kept(stage: ReplicaStage, wi
 
 
 def test_another_connection_is_judged_by_the_log_alone(stage: ReplicaStage, wire: Wire) -> None:
-    """Its client has not sent the first batch here: that one may be on its way to another broker."""
     stage.become(1, epoch=1)
     assert wire.send(0) is NOT_LEADER
     stage.become(0, epoch=2)
     other = Wire(stage)
-    assert other.send(1) is OUT_OF_ORDER
     assert other.send(0) == 0
     assert wire.send(1) == 1, "what was refused here has come by the other connection"
 
@@ -140,9 +138,24 @@ def test_another_epoch_another_producer_and_no_producer_are_not_held_back(stage:
 
 
 def test_other_refusals_hold_nobody_back(stage: ReplicaStage, wire: Wire) -> None:
-    stage.become(0, epoch=1)
+    stage.become(0, epoch=0)
     assert wire.send(5) is OUT_OF_ORDER
     assert not wire.refused
+
+
+def test_a_gap_after_leadership_moved_gets_the_benefit_of_the_doubt(stage: ReplicaStage, wire: Wire) -> None:
+    """The batch before it was refused by the former leader, or lost with it, and comes behind."""
+    stage.become(0, epoch=3)
+    assert [wire.send(1), wire.send(2)] == [NOT_LEADER] * 2
+    assert [wire.send(sequence) for sequence in range(3)] == [0, 1, 2]
+    assert [wire.send(4) for _ in range(DOUBTS_MAX + 2)] == [NOT_LEADER] * DOUBTS_MAX + [OUT_OF_ORDER] * 2
+
+
+def test_a_sequence_that_was_there_before_gets_no_benefit(stage: ReplicaStage, wire: Wire) -> None:
+    stage.become(0, epoch=3)
+    for sequence in range(9):
+        wire.send(sequence)
+    assert wire.send(1) is OUT_OF_ORDER
 
 
 def test_a_client_that_goes_on_without_its_batch_learns_that_its_sequence_is_wrong(
