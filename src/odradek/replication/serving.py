@@ -93,8 +93,8 @@ class HostedPartitions:
                     refused.check(tp, records, partition.log.producers)
                 result, awaited_in = partition.append(records, acks=acks, api_version=api_version)
             except KafkaError as error:
-                led_first = partition is None or partition.led_since <= 0
-                outcomes.append(refused.explain(tp, records, error, None if led_first else partition.log.producers))
+                states = partition.log.producers if partition and partition.led_since > 0 else None
+                outcomes.append(refused.explain(tp, records, error, states))
                 continue
             if refused:
                 refused.forget(tp, records)
