@@ -38,12 +38,8 @@ def summary(forecast: Forecast, throttle_bytes: int | None) -> str:
         return "nothing to move: the goal is reached already"
     changes = _counted(len(forecast.moves), "partition changes", "partitions change")
     if not forecast.copied_replicas:
-        rest = (
-            "no replica is copied"
-            if forecast.removed_replicas
-            else "only in the order of replicas: nothing is copied or removed"
-        )
-        return f"{changes}, {rest}"
+        only_order = "only in the order of replicas: nothing is copied or removed"
+        return f"{changes}, {'no replica is copied' if forecast.removed_replicas else only_order}"
     copied = _counted(forecast.copied_replicas, "replica is copied", "replicas are copied")
     said = f"{changes}, {copied}, {size_as_text(forecast.copied_bytes)}"
     if forecast.seconds is None or throttle_bytes is None:

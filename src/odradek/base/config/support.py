@@ -68,7 +68,7 @@ NO_EFFECTS: Mapping[str, str] = {
     "kraft": "only KRaft mode reads it, in Kafka as well",
     "purgatory": "a completed operation leaves the purgatory at once, nothing is left to purge",
     "reporters": "there are no metrics reporters",
-    "samples": "metrics at odradek.metrics.port are totals and current values, not sampled rates",
+    "samples": "metrics at odradek.metrics.port are totals, current values and quantiles, without sample windows",
     "scheduler": "background tasks share one thread; long ones have their own",
     "tiered": "tiered storage can't be enabled; without it Kafka doesn't read the key either",
     "transactions": "there are no transactions, transactional producers are refused",

@@ -17,6 +17,7 @@ from odradek.base.config.deviations import DEVIATIONS
 from odradek.base.config.keys import BROKER_KEYS, DYNAMIC_ONLY_KEYS, STATIC_KEYS, TOPIC_KEYS
 from odradek.base.config.keys.topic import BROKER_SYNONYMS
 from odradek.base.config.live_config import LiveConfig
+from odradek.base.config.settings_page import render
 from odradek.base.config.support import NO_EFFECTS, REFUSALS, Support
 from odradek.base.config.support_checks import without_effect
 from odradek.base.config.topic_config import validate_topic_overrides
@@ -210,3 +211,8 @@ def test_a_setting_without_effect_is_accepted_and_named_with_its_reason() -> Non
 def test_defaults_need_no_words() -> None:
     text = format_value(STATIC_KEYS["background.threads"].default) or ""
     assert without_effect({"background.threads": text, "no.such.key": "1", "num.io.threads": "3"}) == {}
+
+
+def test_the_page_of_settings_is_what_the_code_says() -> None:
+    """`python -m odradek.base.config.settings_page > docs/settings.md` makes it anew."""
+    assert (SOURCE.parents[1] / "docs" / "settings.md").read_text("utf-8") == render()

@@ -13,7 +13,21 @@ from odradek.base.config.support import NO_EFFECTS, REFUSALS, Support
 
 @cache
 def broker_documentation() -> dict[str, str]:
-    """Documentation of every key of server.properties."""
+    """Documentation of every key of server.properties: its description, and what is different here."""
+    return {
+        name: f"{text}{_support(STATIC_KEYS[name])}{_deviation(name)}" for name, text in broker_descriptions().items()
+    }
+
+
+@cache
+def topic_documentation() -> dict[str, str]:
+    """Documentation of every topic key."""
+    return {name: f"{text}{_support(TOPIC_KEYS[name])}" for name, text in topic_descriptions().items()}
+
+
+@cache
+def broker_descriptions() -> dict[str, str]:
+    """The meaning of every key of server.properties."""
     from odradek.base.config.docs import (
         general,
         groups,
@@ -41,19 +55,18 @@ def broker_documentation() -> dict[str, str]:
         tiered_storage,
         internal,
     )
-    texts = {name: text for area in areas for name, text in _read(area.TEXT).items()}
-    return {name: f"{text}{note(STATIC_KEYS[name])}{_deviation(name)}" for name, text in texts.items()}
+    return {name: text for area in areas for name, text in _read(area.TEXT).items()}
 
 
 @cache
-def topic_documentation() -> dict[str, str]:
-    """Documentation of every topic key."""
+def topic_descriptions() -> dict[str, str]:
+    """The meaning of every topic key."""
     from odradek.base.config.docs import topic
 
-    return {name: f"{text}{note(TOPIC_KEYS[name])}" for name, text in _read(topic.TEXT).items()}
+    return _read(topic.TEXT)
 
 
-def note(key: ConfigKey) -> str:
+def _support(key: ConfigKey) -> str:
     """Sentences about the support of a key, to follow its description; empty for one that is obeyed."""
     match key.support:
         case Support.REFUSED:

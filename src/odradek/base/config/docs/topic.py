@@ -37,7 +37,7 @@ max.message.bytes
 message.downconversion.enable
     Whether consumers that only know older message formats get them converted. Otherwise they are refused.
 message.format.version
-    The message format of older releases. Format 2 is written whatever this says.
+    The message format of older releases.
 message.timestamp.after.max.ms
     How far ahead of the broker's clock a record's timestamp may be, if producers set it.
 message.timestamp.before.max.ms
@@ -59,7 +59,7 @@ remote.log.copy.disable
 remote.log.delete.on.disable
     Whether turning tiered storage off deletes what it holds.
 remote.storage.enable
-    Whether the topic uses tiered storage, which this broker doesn't have.
+    Whether the topic uses tiered storage.
 retention.bytes
     How large a partition may become before its oldest segments are deleted; -1 is without limit.
 retention.ms
