@@ -91,6 +91,24 @@ def test_a_full_listener_makes_its_own_clients_wait_and_no_others(serve, connect
     assert waiting.receive() == b"2"
 
 
+def test_a_place_that_is_free_goes_to_the_listener_it_belongs_to(serve, connect):
+    """Whose client waits later than that of another one."""
+    listeners = tuple(ListenerSettings(name, "PLAINTEXT", "127.0.0.1", 0, max_connections=1) for name in ("A", "B"))
+    server = serve(Echo(), listeners=listeners)
+    holders = {name: connect(server, name) for name in ("A", "B")}
+    assert [holder.ask(b"x") for holder in holders.values()] == [b"x", b"x"]
+    waiting = {}
+    for name in ("A", "B"):
+        waiting[name] = connect(server, name)
+        waiting[name].send(name.encode())
+        waiting[name].socket.settimeout(0.2)
+        with pytest.raises(TimeoutError):
+            waiting[name].receive()
+    holders["B"].close()
+    waiting["B"].socket.settimeout(5)
+    assert waiting["B"].receive() == b"B"
+
+
 def test_a_listener_has_a_rate_of_its_own(serve, connect):
     server = serve(Echo(), listeners=two_listeners(max_connection_creation_rate=20))
     began = time.monotonic()
