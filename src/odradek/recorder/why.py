@@ -19,6 +19,7 @@ from odradek.recorder.picture import PartitionPicture, Picture
 _TELLING = frozenset({Kind.MOVE, Kind.SEND, Kind.REPORT, Kind.TENURE})
 _OF_A_BROKER = frozenset({Kind.LIFE, Kind.SESSION, Kind.LOG_DIR})
 _ELECTED = "ControllerElected"
+_RESIGNED = "Resigned"
 _ENDS = {
     "Stopped": "stopped",
     "SESSION_LOST": "lost its session with ZooKeeper",
@@ -174,23 +175,32 @@ class _Known:
     def _broker_reason(self, broker: int, place: int, cause: Entry, moment: _Moment) -> str:
         now, then = self.picture.brokers.get(broker), moment.brokers.get(broker)
         controller, epoch = moment.former_controller
-        role = f", the controller of epoch {epoch}," if cause.what == _ELECTED and broker == controller else ""
+        was_controller = cause.what == _ELECTED and broker == controller
+        role = f", the controller of epoch {epoch}," if was_controller else ""
         if now is None and self.picture.brokers:
-            return f"broker {broker}{role} {self._end_of(broker, place)}"
+            return f"broker {broker}{role} {self._end_of(broker, place, epoch if was_controller else None)}"
         if now is not None and then is not None and now.get("epoch") != then.get("epoch"):
             return f"broker {broker}{role} is back with another session"
         return ""
 
-    def _end_of(self, broker: int, place: int) -> str:
-        """How the broker ended, by its own account: it may have written of it only after others had acted."""
-        own = [(at, entry) for at, entry in enumerate(self.story) if entry.broker == broker and _is_of_life(entry)]
+    def _end_of(self, broker: int, place: int, epoch: int | None) -> str:
+        """How the broker ended, by its own account: it may have written of it only after others had acted.
+
+        `epoch`: of the controller that it was, and that may have resigned.
+        """
+        own = [
+            (at, entry)
+            for at, entry in enumerate(self.story)
+            if entry.broker == broker
+            and (_is_of_life(entry) or (entry.what, entry.controller_epoch) == (_RESIGNED, epoch))
+        ]
         before = [entry for at, entry in own if at < place]
         failed = self._failed_directories.get(broker)
         if failed is not None and failed in before[_last_start(before) :]:
             return f"is gone: its log directory {failed.directory} failed: {failed.text}"
         after = [entry for at, entry in own if at > place]
         for entry in (*before[-1:], *after[:1]):
-            if entry.what == "Resigned":
+            if entry.what == _RESIGNED:
                 return f"is gone: {entry.text}"
             if entry.what in _ENDS:
                 return _ENDS[entry.what]
@@ -202,4 +212,4 @@ def _last_start(entries: Sequence[Entry]) -> int:
 
 
 def _is_of_life(entry: Entry) -> bool:
-    return entry.kind in (Kind.LIFE, Kind.SESSION) or entry.what in ("Resigned", LOG_DIR_FAILED)
+    return entry.kind in (Kind.LIFE, Kind.SESSION) or entry.what == LOG_DIR_FAILED

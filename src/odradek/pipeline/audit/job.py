@@ -28,8 +28,8 @@ _REPLICA_SCHEMA: Final = (
 )
 # Sequences wrap after 2^31 records of one producer in one partition; the same number so far apart is no duplicate.
 _SEQUENCES: Final = 2**31
-# Kafka's group coordinator gives each of its batches base sequence 0, also those that commit a transaction's offsets and
-# have its producer's id; its brokers don't check these sequences either.
+# Kafka's group coordinator gives each of its batches base sequence 0, also those that commit a transaction's offsets
+# and have its producer's id; its brokers don't check these sequences either.
 _WRITTEN_BY_COORDINATOR: Final = "__consumer_offsets"
 
 
