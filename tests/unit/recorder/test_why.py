@@ -222,6 +222,23 @@ def test_a_failed_log_directory_is_named() -> None:
     )
 
 
+def test_a_failed_log_directory_is_named_by_a_clock_that_is_ahead() -> None:
+    story = Story()
+    ruled_by_0(story)
+    answered(story, 0)
+    story.of_itself(0, Kind.LOG_DIR, "LogDirFailed", directory="/disk-a", text="no disk", partitions=("orders-0",))
+    assert changes_of(ORDERS, story.entries)[-1].reason == "log directory /disk-a of broker 0 failed: no disk"
+
+
+def test_a_broker_that_goes_with_its_directory_is_named_with_it() -> None:
+    story = Story()
+    ruled_by_0(story)
+    story.of_itself(0, Kind.LOG_DIR, "LogDirFailed", directory="/disk-a", text="no disk", partitions=("orders-0",))
+    story.of_itself(0, Kind.LIFE, "Stopped")
+    gone = "broker 0, the controller of epoch 1, is gone"
+    assert ruled_by_1(story).reason == f"{gone}: its log directory /disk-a failed: no disk"
+
+
 def test_a_log_directory_that_nobody_named_has_failed_all_the_same() -> None:
     story = Story()
     ruled_by_0(story)
