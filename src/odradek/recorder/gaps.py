@@ -34,6 +34,7 @@ class GapFinder:
     def __init__(self) -> None:
         self._runs: dict[int, list[_Run]] = defaultdict(list)
         self._epochs: dict[int, tuple[int, int]] = {}  # the first and the last time of each
+        self._told: set[tuple[int, int]] = set()  # after which entries a broker itself says that some are missing
 
     def note(self, entry: Entry) -> None:
         runs = self._runs[entry.broker]
@@ -43,14 +44,28 @@ class GapFinder:
             runs.append(_Run(entry, entry))
         if entry.what == JOURNAL_MOVED and runs[-1].moved is None:
             runs[-1].moved = entry
+        if entry.kind == Kind.GAP and entry.after is not None:
+            self._told.add((entry.broker, entry.after))
         if entry.controller_epoch is not None:
             first_ms, last_ms = self._epochs.get(entry.controller_epoch, (entry.time_ms, entry.time_ms))
             self._epochs[entry.controller_epoch] = min(first_ms, entry.time_ms), max(last_ms, entry.time_ms)
 
     def gaps(self) -> list[Entry]:
         """Those that no journal tells of by itself."""
-        found = [gap for runs in self._runs.values() for gap in _holes(runs)]
+        found = [gap for runs in self._runs.values() for gap in self._holes(runs)]
         return [*found, *self._missing_epochs()]
+
+    def _holes(self, runs: Iterable[_Run]) -> Iterator[Entry]:
+        first, *others = sorted(runs, key=lambda run: run.first.seq)
+        if first.moved is not None and 0 < (first.moved.after or 0) < first.first.seq:
+            yield _hole(first.moved.since_ms, first.first, None, f"earlier entries are in {first.moved.directory}")
+        last = first.last
+        for run in others:
+            is_told = run.first.kind == Kind.GAP or (last.broker, last.seq) in self._told
+            if run.first.seq > last.seq + 1 and not is_told:
+                moved = f"they may be in {run.moved.directory}" if run.moved is not None else None
+                yield _hole(last.time_ms, run.first, run.first.seq - last.seq - 1, moved)
+            last = run.last if run.last.seq > last.seq else last
 
     def _missing_epochs(self) -> Iterator[Entry]:
         known = sorted(self._epochs)
@@ -68,19 +83,6 @@ class GapFinder:
                     since_ms=since_ms,
                     text=f"no journal of the controller of {which} is given",
                 )
-
-
-def _holes(runs: Iterable[_Run]) -> Iterator[Entry]:
-    first, *others = sorted(runs, key=lambda run: run.first.seq)
-    if first.moved is not None and (first.moved.after or 0) and (first.moved.after or 0) < first.first.seq:
-        yield _hole(first.moved.since_ms, first.first, None, f"earlier entries are in {first.moved.directory}")
-    last = first.last
-    for run in others:
-        # a broker that knows of its gap has written an entry about it
-        if run.first.seq > last.seq + 1 and run.first.kind != Kind.GAP:
-            moved = f"they may be in {run.moved.directory}" if run.moved is not None else None
-            yield _hole(last.time_ms, run.first, run.first.seq - last.seq - 1, moved)
-        last = run.last if run.last.seq > last.seq else last
 
 
 def _hole(since_ms: int | None, end: Entry, count: int | None, text: str | None) -> Entry:

@@ -78,11 +78,16 @@ NOTHING_RECORDED = NothingRecorded()
 
 
 @dataclass(frozen=True, slots=True)
-class _Dropped:
-    """Entries that found no room, and are not told of yet."""
+class _Missing:
+    """Entries that are lost, and not told of yet."""
 
     count: int = 0
     since_ms: int = 0
+    after: int = 0
+
+    def more(self, count: int, since_ms: int, after: int = 0) -> "_Missing":
+        """Since when, and after which, is said by the first."""
+        return _Missing(self.count + count, self.since_ms if self.count else since_ms, self.after or after)
 
 
 class Recorder:
@@ -104,10 +109,11 @@ class Recorder:
         self._stopped = threading.Event()
         self.dropped = 0
         """Entries that were lost, since the start."""
-        self._untold = _Dropped()
+        self._not_queued = _Missing()
+        self._not_written = _Missing()
         self._seq = 0
         self._written_seq = 0
-        """Of the last line on disk, or of the last that is told to be missing."""
+        """Of the last line on disk."""
         self._written_ms = 0
         self._picture = Picture()
         self._was_opened = False
@@ -146,7 +152,7 @@ class Recorder:
 
     def _drop(self, time_ms: int) -> None:
         self.dropped += 1
-        self._untold = _Dropped(self._untold.count + 1, self._untold.since_ms or time_ms)
+        self._not_queued = self._not_queued.more(1, time_ms)
 
     # --- the writer's thread -------------------------------------------------------------------------------------
 
@@ -164,31 +170,35 @@ class Recorder:
         if not self._was_opened:
             self._find_last()
         self._settle()
-        lines = list(self._lines_about_missing())
-        while waiting or lines:
-            taken = 0
+        self._tell_of_missing()
+        while waiting:
+            lines: list[str] = []
+            taken = len(waiting)
             while waiting and len(lines) < _LINES_AT_ONCE:
                 lines.extend(self._lines(waiting.popleft()))
-                taken += 1
             if not self._write(lines):
-                self.dropped += taken
-            lines = []
+                self._not_written = self._not_written.more(len(lines), self._written_ms, self._written_seq)
+                with self._lock:
+                    self.dropped += taken - len(waiting)
             if waiting:
                 self._settle()
 
-    def _lines_about_missing(self) -> Iterator[str]:
-        now_ms = self._clock.now_ms()
-        if self._seq > self._written_seq:
-            yield self._gap_line("NotWritten", self._seq - self._written_seq, "no directory could be written")
-        with self._lock:
-            dropped, self._untold = self._untold, _Dropped()
+    def _tell_of_missing(self) -> None:
+        lines: list[str] = []
+        lost, dropped = self._not_written, self._not_queued
+        if lost.count:
+            lines.append(self._gap_line("NotWritten", lost, "no directory could be written"))
         if dropped.count:
             facts = {"kind": Kind.DROPPED, "what": "Dropped", "count": dropped.count, "since_ms": dropped.since_ms}
-            yield self._line(now_ms, facts)
+            lines.append(self._line(self._clock.now_ms(), facts))
+        if lines and self._write(lines):
+            self._not_written = _Missing()
+            with self._lock:
+                self._not_queued = _Missing().more(self._not_queued.count - dropped.count, self._clock.now_ms())
 
-    def _gap_line(self, what: str, count: int | None, text: str) -> str:
-        facts: Facts = {"kind": Kind.GAP, "what": what, "count": count, "after": self._written_seq, "text": text}
-        return self._line(self._clock.now_ms(), facts | {"since_ms": self._written_ms or None})
+    def _gap_line(self, what: str, missing: _Missing, text: str) -> str:
+        facts: Facts = {"kind": Kind.GAP, "what": what, "count": missing.count or None, "after": missing.after}
+        return self._line(self._clock.now_ms(), facts | {"since_ms": missing.since_ms or None, "text": text})
 
     def _lines(self, happening: Happening) -> Iterator[str]:
         cause = None if happening.cause is None else happening.cause.seq
@@ -226,8 +236,9 @@ class Recorder:
             return
         names = ", ".join(map(str, missing))
         log.warning("flight recorder: directory missing, earlier entries may be there", directories=names)
+        unknown = _Missing(after=self._seq)
         self._seq = max(self._seq, self._clock.now_ms() * _SEQS_PER_MS)
-        self._write([self._gap_line("DirectoryMissing", None, f"earlier entries may be in {names}")])
+        self._write([self._gap_line("DirectoryMissing", unknown, f"earlier entries may be in {names}")])
 
     def _settle(self) -> None:
         """Have a file with room, in a directory that has not failed."""

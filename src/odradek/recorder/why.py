@@ -19,6 +19,7 @@ from odradek.recorder.picture import PartitionPicture, Picture
 _TELLING = frozenset({Kind.MOVE, Kind.SEND, Kind.REPORT, Kind.TENURE})
 _OF_A_BROKER = frozenset({Kind.LIFE, Kind.SESSION, Kind.LOG_DIR})
 _ELECTED = "ControllerElected"
+_RESIGNED = "Resigned"
 _ENDS = {
     "Stopped": "stopped",
     "SESSION_LOST": "lost its session with ZooKeeper",
@@ -104,7 +105,6 @@ class _Known:
     _events: dict[tuple[int, int], Entry] = field(default_factory=dict)
     _by_cause: dict[tuple[int, int], list[Entry]] = field(default_factory=lambda: defaultdict(list))
     _moments: dict[tuple[int, int], _Moment] = field(default_factory=dict)
-    _failed_directories: dict[int, Entry] = field(default_factory=dict)
     _controllers: list[tuple[int, int]] = field(default_factory=lambda: [(-1, 0), (-1, 0)])
     _gaps: list[Entry] = field(default_factory=list)
     _since: list[Entry] = field(default_factory=list)
@@ -125,8 +125,6 @@ class _Known:
             self._gaps.append(entry)
         elif entry.kind in _OF_A_BROKER:
             self._since.append(entry)
-        if entry.what == LOG_DIR_FAILED:
-            self._failed_directories[entry.broker] = entry
         controller = self.picture.controller, self.picture.controller_epoch
         if controller[0] >= 0 and controller != self._controllers[-1]:
             self._controllers.append(controller)
@@ -153,7 +151,7 @@ class _Known:
         if cause is None:
             return "not known: the entry of its cause is lost"
         if cause.what == "LeaderAndIsrAnswered" and cause.peer is not None:
-            return self._directory_reason(cause.peer)
+            return self._directory_reason(cause.peer, place)
         if cause.what in ("BrokersChanged", _ELECTED) and before is not None:
             moment = self._moments[cause.broker, cause.seq]
             concerned = [before.leader] if before.leader != after.leader else sorted(set(before.isr) - set(after.isr))
@@ -164,42 +162,57 @@ class _Known:
                 return f"broker {after.leader} came"
         return cause.what if cause.text is None else f"{cause.what}: {cause.text}"
 
-    def _directory_reason(self, broker: int) -> str:
-        """A broker answers a LeaderAndIsr with an error about the replicas whose directory has failed."""
-        failed = self._failed_directories.get(broker)
-        if failed is None:
+    def _directory_reason(self, broker: int, place: int) -> str:
+        """A broker answers a LeaderAndIsr with an error about the replicas whose directory has failed.
+
+        By a clock that is ahead it may have recorded that later than the controller acted.
+        """
+        before, after = self._own(broker, place)
+        failures = [entry for entry in before if entry.what == LOG_DIR_FAILED][-1:]
+        failures += [entry for entry in after if entry.what == LOG_DIR_FAILED][:1]
+        if not failures:
             return f"a log directory of broker {broker} failed"
-        return f"log directory {failed.directory} of broker {broker} failed: {failed.text}"
+        return f"log directory {failures[0].directory} of broker {broker} failed: {failures[0].text}"
 
     def _broker_reason(self, broker: int, place: int, cause: Entry, moment: _Moment) -> str:
         now, then = self.picture.brokers.get(broker), moment.brokers.get(broker)
         controller, epoch = moment.former_controller
-        role = f", the controller of epoch {epoch}," if cause.what == _ELECTED and broker == controller else ""
+        was_controller = cause.what == _ELECTED and broker == controller
+        role = f", the controller of epoch {epoch}," if was_controller else ""
         if now is None and self.picture.brokers:
-            return f"broker {broker}{role} {self._end_of(broker, place)}"
+            return f"broker {broker}{role} {self._end_of(broker, place, epoch if was_controller else None)}"
         if now is not None and then is not None and now.get("epoch") != then.get("epoch"):
             return f"broker {broker}{role} is back with another session"
         return ""
 
-    def _end_of(self, broker: int, place: int) -> str:
-        """How the broker ended, by its own account: it may have written of it only after others had acted."""
-        own = [(at, entry) for at, entry in enumerate(self.story) if entry.broker == broker and _is_of_life(entry)]
-        before = [entry for at, entry in own if at < place]
-        failed = self._failed_directories.get(broker)
-        if failed is not None and failed in before[_last_start(before) :]:
-            return f"is gone: its log directory {failed.directory} failed: {failed.text}"
-        after = [entry for at, entry in own if at > place]
+    def _end_of(self, broker: int, place: int, epoch: int | None) -> str:
+        """How the broker ended, by its own account: it may have written of it only after others had acted.
+
+        `epoch`: of the controller that it was, and that may have resigned.
+        """
+        before, after = self._own(broker, place, epoch)
+        for entry in reversed(before):
+            if entry.what == LOG_DIR_FAILED:
+                return f"is gone: its log directory {entry.directory} failed: {entry.text}"
+            if entry.what == "Started":
+                break
         for entry in (*before[-1:], *after[:1]):
-            if entry.what == "Resigned":
+            if entry.what == _RESIGNED:
                 return f"is gone: {entry.text}"
             if entry.what in _ENDS:
                 return _ENDS[entry.what]
-        return "is gone, without a stop in its journal" if own else "is gone"
+        return "is gone, without a stop in its journal" if before or after else "is gone"
+
+    def _own(self, broker: int, place: int, epoch: int | None = None) -> tuple[list[Entry], list[Entry]]:
+        """What the broker recorded of its life before and after that place of the story."""
+        parts = self.story[:place], self.story[place:]
+        before, after = (
+            [entry for entry in part if entry.broker == broker and _is_of_life(entry, epoch)] for part in parts
+        )
+        return before, after
 
 
-def _last_start(entries: Sequence[Entry]) -> int:
-    return max((place for place, entry in enumerate(entries) if entry.what == "Started"), default=0)
-
-
-def _is_of_life(entry: Entry) -> bool:
-    return entry.kind in (Kind.LIFE, Kind.SESSION) or entry.what in ("Resigned", LOG_DIR_FAILED)
+def _is_of_life(entry: Entry, epoch: int | None) -> bool:
+    if entry.what == _RESIGNED:
+        return entry.controller_epoch == epoch
+    return entry.kind in (Kind.LIFE, Kind.SESSION) or entry.what == LOG_DIR_FAILED

@@ -137,6 +137,21 @@ def test_lines_that_nobody_takes_are_told_to_be_missing(disks: list[Path], clock
     assert [entry.what for entry in told][-1] == "goes on"
 
 
+def test_what_is_missing_is_told_once_also_in_another_directory(disks: list[Path], clock: ManualClock) -> None:
+    first, second = disks
+    second.rmdir()
+    with recording(disks, clock) as recorder:  # which begins with a directory missing
+        tell(recorder, first, ELECTED, controller_epoch=1)
+        fill(first)
+        recorder.record(telling, EVENT, state(1, 1, 1), controller_epoch=1)
+        eventually(lambda: recorder.dropped == 1, 60)
+        recorder.directory_failed(first)
+        second.mkdir()
+        tell(recorder, second, EVENT, controller_epoch=1)
+    told = gaps(read_journals(*disks))
+    assert [(gap.what, gap.count) for gap in told] == [("DirectoryMissing", None), ("NotWritten", 2)]
+
+
 def test_the_picture_knows_what_the_disk_does_not(disks: list[Path], clock: ManualClock) -> None:
     first, second = disks
     with recording(disks, clock) as recorder:

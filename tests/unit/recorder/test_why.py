@@ -157,12 +157,27 @@ def test_how_it_ended_is_its_own_account(what: str, text: str | None, reason: st
     """Which may be written only after another controller has acted."""
     story = Story()
     ruled_by_0(story)
+    end = {"text": text, "controller_epoch": 1 if what == "Resigned" else None}
     if not is_late:
-        story.of_itself(0, Kind.LIFE, what, text=text)
+        story.of_itself(0, Kind.LIFE, what, **end)
     ruled_by_1(story)
     if is_late:
-        story.of_itself(0, Kind.LIFE, what, text=text)
+        story.of_itself(0, Kind.LIFE, what, **end)
     assert changes_of(ORDERS, story.entries)[-1].reason == f"broker 0, the controller of epoch 1, {reason}"
+
+
+def test_a_controller_that_resigned_long_ago_did_not_die_of_it() -> None:
+    story = Story()
+    ruled_by_0(story)
+    story.tell(Kind.TENURE, "Resigned", text="broker 1 is controller")
+    elected = story.elected(1)
+    story.brokers(0, 1, 2, cause=elected)
+    event = story.tell(Kind.EVENT, "BrokersChanged")
+    story.brokers(1, 2, cause=event)
+    story.state(Kind.WRITE, 1, 1, 1, 2, cause=event)
+    assert changes_of(ORDERS, story.entries)[-1].reason == "broker 0 is gone"
+    story.of_itself(0, Kind.LIFE, "Started")
+    assert changes_of(ORDERS, story.entries)[-1].reason == "broker 0 is gone, without a stop in its journal"
 
 
 def test_a_controller_that_is_back_at_once_is_named() -> None:
@@ -205,6 +220,23 @@ def test_a_failed_log_directory_is_named() -> None:
     assert (
         changes_of(ORDERS, story.entries)[-1].reason == "log directory /disk-a of broker 0 failed: Input/output error"
     )
+
+
+def test_a_failed_log_directory_is_named_by_a_clock_that_is_ahead() -> None:
+    story = Story()
+    ruled_by_0(story)
+    answered(story, 0)
+    story.of_itself(0, Kind.LOG_DIR, "LogDirFailed", directory="/disk-a", text="no disk", partitions=("orders-0",))
+    assert changes_of(ORDERS, story.entries)[-1].reason == "log directory /disk-a of broker 0 failed: no disk"
+
+
+def test_a_broker_that_goes_with_its_directory_is_named_with_it() -> None:
+    story = Story()
+    ruled_by_0(story)
+    story.of_itself(0, Kind.LOG_DIR, "LogDirFailed", directory="/disk-a", text="no disk", partitions=("orders-0",))
+    story.of_itself(0, Kind.LIFE, "Stopped")
+    gone = "broker 0, the controller of epoch 1, is gone"
+    assert ruled_by_1(story).reason == f"{gone}: its log directory /disk-a failed: no disk"
 
 
 def test_a_log_directory_that_nobody_named_has_failed_all_the_same() -> None:

@@ -28,9 +28,9 @@ _REPLICA_SCHEMA: Final = (
 )
 # Sequences wrap after 2^31 records of one producer in one partition; the same number so far apart is no duplicate.
 _SEQUENCES: Final = 2**31
-# Kafka's coordinators write there, and give each of their batches base sequence 0: also those that commit a
-# transaction's offsets, which have its producer's id. Their brokers don't check these sequences either.
-_WRITTEN_BY_COORDINATORS: Final = ("__consumer_offsets", "__transaction_state")
+# Kafka's group coordinator gives each of its batches base sequence 0, also those that commit a transaction's offsets
+# and have its producer's id; its brokers don't check these sequences either.
+_WRITTEN_BY_COORDINATOR: Final = "__consumer_offsets"
 
 
 def audit(spark: SparkSession, scope: AuditScope) -> AuditReport:
@@ -176,7 +176,7 @@ def _short(batches: DataFrame, known: DataFrame) -> DataFrame:
 def _duplicates(whole: DataFrame) -> DataFrame:
     """An idempotent producer numbers its records: the same number twice is a record twice."""
     by_producers = whole.where("producerId >= 0 and baseSequence >= 0 and not isControl and lastOffset < committed")
-    numbered = by_producers.where(~f.col("topic").isin(*_WRITTEN_BY_COORDINATORS))
+    numbered = by_producers.where(f.col("topic") != _WRITTEN_BY_COORDINATOR)
     twice = (
         numbered.groupBy(*_PARTITION, "producerId", "producerEpoch", "baseSequence")
         .agg(
