@@ -30,6 +30,8 @@ CLASSES = {
     "zookeeper-shell": "org.apache.zookeeper.ZooKeeperMain",
 }
 TOOL_S_MAX = 120.0
+_PATIENCE = {"kafka-consumer-groups": ("--timeout", "60000")}
+"""Options for tools that otherwise give up after five seconds."""
 _LOG4J = """\
 log4j.rootLogger=ERROR, e
 log4j.appender.e=org.apache.log4j.ConsoleAppender
@@ -86,7 +88,10 @@ class KafkaTools:
         assert process is not None
         assert process.stdin is not None
         assert process.stdout is not None
-        words = [CLASSES.get(tool, tool), *(b64encode(str(word).encode()).decode() for word in (stdin, *arguments))]
+        words = [
+            CLASSES.get(tool, tool),
+            *(b64encode(str(word).encode()).decode() for word in (stdin, *arguments, *_PATIENCE.get(tool, ()))),
+        ]
         process.stdin.write("\t".join(words) + "\n")
         process.stdin.flush()
         limit = Timer(TOOL_S_MAX, process.kill)

@@ -22,7 +22,6 @@ from .conftest import JavaTool, TopicMaker, unused_name
 PARTITIONS = 6
 RECORDS = 120
 ASK_AGAIN = (KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.COORDINATOR_NOT_AVAILABLE)
-GROUP_COMMAND = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 
 
 class ClusterWithProcesses(Protocol):
@@ -229,7 +228,7 @@ def test_kafkas_own_tools(bootstrap: str, topic: str, java_tool: JavaTool) -> No
     group = unused_name()
 
     def groups(*arguments: object) -> str:
-        return java_tool(GROUP_COMMAND, "--bootstrap-server", bootstrap, *arguments)
+        return java_tool("kafka-consumer-groups", "--bootstrap-server", bootstrap, *arguments)
 
     reads = ["--group", group, "--from-beginning", "--max-messages", RECORDS, "--timeout-ms", 1000 * PATIENCE_S]
     read = java_tool(
@@ -254,7 +253,7 @@ def test_kafkas_own_tools_see_a_group_that_lives(
     member.commit(offsets=[TopicPartition(topic, 0, 3)], asynchronous=False)
 
     def groups(*arguments: object) -> str:
-        return java_tool(GROUP_COMMAND, "--bootstrap-server", bootstrap, "--group", group, *arguments)
+        return java_tool("kafka-consumer-groups", "--bootstrap-server", bootstrap, "--group", group, *arguments)
 
     members = groups("--describe", "--members", "--verbose")
     assert re.search(rf"^{group} +reader-\S+ +/127\.0\.0\.1 +reader +6 +\S*\(0,1,2,3,4,5\)", members, re.MULTILINE)

@@ -6,7 +6,9 @@ Owns one directory: the data, `zoo.cfg`, the chosen `port`, the pid file and the
 
 import random
 import socket
+import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from odradek.base.errors import FatalError
@@ -42,11 +44,21 @@ _STOP_SECONDS_MAX = 10.0
 # Below the range from which the system takes the local ports of outgoing connections: a client that tries to reconnect
 # to a stopped server could otherwise be given the server's port, be connected to itself and keep the server out.
 _SERVER_PORTS = range(15_000, 32_000)
+_drawing = threading.Lock()
+
+
+def _draws() -> Iterator[int]:
+    while True:
+        yield from random.sample(_SERVER_PORTS, len(_SERVER_PORTS))
+
+
+_drawn = _draws()
 
 
 def free_port() -> int:
-    """A port that nobody listens on now."""
-    return next(port for port in random.sample(_SERVER_PORTS, len(_SERVER_PORTS)) if not port_is_taken(port))
+    """A port that nobody listens on now, and that this process was not given before: who was may listen later."""
+    with _drawing:
+        return next(port for port in _drawn if not port_is_taken(port))
 
 
 def port_is_taken(port: int) -> bool:
