@@ -31,6 +31,7 @@ FULL = Plan(0, SECONDS, rate=RATE, librdkafka=3, java=1, faults=ALL_FAULTS, birt
 VARIANTS = {
     "outside": Plan(0, SECONDS, rate=RATE),
     "newborn": Plan(0, SECONDS, rate=RATE, faults=("birth",)),
+    "frozen": Plan(0, SECONDS, rate=RATE, faults=("freeze",), partitions=36),
     "full": FULL,
     "hasty": replace(FULL, hasty=True),
     "default": replace(FULL, timeouts="default"),

@@ -35,7 +35,10 @@ def answers_in(directory: Path) -> Counter[str]:
     for trace in directory.glob("cluster/*/produce-trace.log"):
         with trace.open() as lines:
             for line in lines:
-                answer = line.rpartition(" -> ")[2].split()
+                _, answered, text = line.rpartition(" -> ")
+                answer = text.split()
+                if not answered:
+                    continue
                 if not answer[0].startswith("offset="):
                     found[answer[0]] += 1
                 elif answer[-1] == "duplicate":

@@ -3,7 +3,7 @@
     kill       kill -9, and a restart within the old ZooKeeper session or after it
     freeze     SIGSTOP for less than a session or for more, then SIGCONT
     stop       a clean stop, and a restart
-    birth      a topic whose records are queued already loses a leader in its first second
+    birth      a topic whose records are queued loses a leader in its first second, in one of these ways
 
 Between faults preferred leaders are elected and replicas move; while a broker is frozen topics, partitions and
 producers are born. The next fault waits until all replicas are in sync, unless the plan is hasty.
@@ -89,12 +89,12 @@ class ForeignNemesis:
 
     def _birth(self, _: int) -> None:
         """A topic loses a leader in the first second of its life. Its records are queued before it exists, when it
-        does, or when the leader is dead: then the next leader meets them all at once, in an empty log."""
+        does, or when the leader is lost: then the next leader meets them all at once, in an empty log."""
         chance = self._chance
-        topic, partitions = self._new_topic_name(), chance.choice((1, 3, 6))
+        topic, partitions = self._new_topic_name(), chance.choice((1, 6, 18))
         queued, burst = chance.choice(("before", "after", "late", "late")), chance.choice(_BURST)
         victim, patience = chance.randrange(partitions), chance.uniform(0.0, 1.0)
-        down_s = self._downtime()
+        how = chance.choice((self._lose_by_kill, self._lose_by_kill, self._lose_by_freeze, self._lose_by_stop))
         self._tell(f"topic {topic} with {partitions} partitions, {burst} records queued {queued}")
         if queued == "before":
             self._run.write_to(topic, partitions, burst)
@@ -105,13 +105,33 @@ class ForeignNemesis:
         if leader < 0:
             return
         time.sleep(patience)
-        self._tell(f"kill {leader}, leader of {topic}-{victim} for {patience:.2f} s")
+        self._tell(f"{leader} leads {topic}-{victim} for {patience:.2f} s")
+        how(leader, lambda: self._run.write_to(topic, partitions, burst) if queued == "late" else None)
+
+    def _lose_by_kill(self, leader: int, then: Callable[[], None]) -> None:
+        down_s = self._downtime()
+        self._tell(f"kill {leader}")
         self._cluster.brokers[leader].kill()
-        if queued == "late":
-            self._run.write_to(topic, partitions, burst)
-        if chance.random() < 0.3:
+        then()
+        if self._chance.random() < 0.3:
             self._new_producer()
         self._return(leader, down_s)
+
+    def _lose_by_freeze(self, leader: int, then: Callable[[], None]) -> None:
+        """What is written then lies unread in its sockets."""
+        seconds = self._after_session()
+        self._tell(f"freeze {leader} for {seconds:.1f} s")
+        self._cluster.brokers[leader].pause()
+        then()
+        time.sleep(seconds)
+        self._cluster.brokers[leader].resume()
+        self._tell(f"thaw {leader}")
+
+    def _lose_by_stop(self, leader: int, then: Callable[[], None]) -> None:
+        then()
+        self._tell(f"stop {leader}")
+        self._cluster.brokers[leader].stop()
+        self._return(leader, 0.0)
 
     def _return(self, broker: int, after_s: float) -> None:
         time.sleep(after_s)

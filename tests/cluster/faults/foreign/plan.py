@@ -28,6 +28,8 @@ class Plan:
     librdkafka: int = 4
     """Producers of this kind from the start."""
     java: int = 0
+    partitions: int = PARTITIONS
+    """Of the topic that is there from the start."""
     rate: float = 1000.0
     """Records per second and producer."""
     faults: tuple[str, ...] = ("kill", "kill", "freeze", "stop")
@@ -49,5 +51,5 @@ class Plan:
 
     @property
     def settings(self) -> dict[str, str]:
-        common = {"auto.create.topics.enable": "false", "num.partitions": str(PARTITIONS)}
+        common = {"auto.create.topics.enable": "false", "num.partitions": str(self.partitions)}
         return common if self.timeouts == "short" else {**common, **_DEFAULTS}

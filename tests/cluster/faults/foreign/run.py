@@ -23,7 +23,7 @@ from odradek.protocol.messages.create_topics import CreatableTopic, CreateTopics
 
 from .evidence import answers_in, explain, write_history
 from .nemesis import HEAL_S_MAX, ForeignNemesis
-from .plan import PARTITIONS, REPLICATION_FACTOR, TOPIC, Plan
+from .plan import REPLICATION_FACTOR, TOPIC, Plan
 from .producers import ForeignProducer, JavaProducer, LibrdkafkaProducer
 from .reader import read_everything
 
@@ -72,7 +72,7 @@ class ForeignRun:
         directory.mkdir(parents=True)
         self.plan = plan
         self.directory = directory
-        self.topics = {TOPIC: PARTITIONS}
+        self.topics = {TOPIC: plan.partitions}
         """How many partitions each topic has, or was asked to have."""
         self.producers: list[ForeignProducer] = []
         self.faults: list[str] = []
@@ -90,7 +90,7 @@ class ForeignRun:
     def __enter__(self) -> Self:
         self.tell(f"plan {json.dumps(asdict(self.plan))}")
         self.cluster.__enter__()
-        topic = CreatableTopic(name=TOPIC, num_partitions=PARTITIONS, replication_factor=REPLICATION_FACTOR)
+        topic = CreatableTopic(name=TOPIC, num_partitions=self.plan.partitions, replication_factor=REPLICATION_FACTOR)
         ask_controller(self.cluster, CreateTopicsRequest(topics=[topic], timeout_ms=20_000))
         for _ in range(self.plan.librdkafka):
             self.add_librdkafka()

@@ -2,6 +2,7 @@
 server.properties: when it arrived and was answered, where it belongs, who sent it, and the answer.
 
     ARRIVED ANSWERED PARTITION producer=ID epoch=E sequence=FIRST-LAST acks=A -> offset=O [duplicate] | ERROR
+    BEGAN ENDED PARTITION become leader epoch=E isr=… end=LOG END
 """
 
 import os
@@ -13,6 +14,7 @@ from typing import Any
 
 from odradek.base.errors import KafkaError
 from odradek.protocol.record_batch import HEADER_SIZE, read_header
+from odradek.replication.partition import Partition
 from odradek.replication.serving import HostedPartitions
 
 
@@ -53,6 +55,20 @@ def install() -> None:
         return outcomes
 
     HostedPartitions.append = traced  # type: ignore[method-assign]
+    for name in ("become_leader", "become_follower"):
+        setattr(Partition, name, _noting(getattr(Partition, name), name.replace("_", " "), file))
+
+
+def _noting(change: Callable[..., bool], name: str, file: TraceFile) -> Callable[..., bool]:
+    def changed(self: Any, directive: Any) -> bool:
+        began = time.time()
+        answer = change(self, directive)
+        end = self.log.log_end_offset
+        text = f"{self.topic_partition} {name} epoch={directive.state.leader_epoch} isr={directive.state.isr} end={end}"
+        file.write(f"{began:.3f} {time.time():.3f} {text}\n")
+        return answer
+
+    return changed
 
 
 def _described(tp: Any, records: Any, acks: int) -> str:
