@@ -120,10 +120,10 @@ def test_brokers_and_commands_die_in_the_middle(tmp_path: Path, zookeeper: str, 
 
 
 def test_replicas_that_a_plan_removes_are_told_with_bytes_and_risks(
-    tmp_path: Path, zookeeper: str, kafka_lib: Path
+    tmp_path: Path, zookeeper: str, kafka_tools: KafkaTools
 ) -> None:
     plan_file = tmp_path / "plan.json"
-    with running_cluster(tmp_path, zookeeper) as cluster, KafkaTools(kafka_lib, tmp_path / "tools") as tools:
+    with running_cluster(tmp_path, zookeeper) as cluster:
         desk = Desk(cluster.bootstrap, tmp_path)
         cluster.create_topic("orders", (0, 1, 2), (0, 1, 2), min_insync_replicas="2")
         fill(cluster, "orders")
@@ -142,9 +142,8 @@ def test_replicas_that_a_plan_removes_are_told_with_bytes_and_risks(
         assert [risk["gravity"] for risk in told["risks"]] == ["warning", "warning"]
         assert told["risks"][0]["text"].startswith(at_minimum)
         assert f"warning: {at_minimum}" in desk.run("reassign", "run", plan_file)
-        described = tools.run(
-            "kafka-topics", "--bootstrap-server", cluster.bootstrap, "--describe", "--topic", "orders"
-        )
+        bootstrap = ("--bootstrap-server", cluster.bootstrap)
+        described = kafka_tools.run("kafka-topics", *bootstrap, "--describe", "--topic", "orders")
         assert described.text.count("ReplicationFactor: 2") == 1
 
         # the risk is real

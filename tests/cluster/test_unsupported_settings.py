@@ -1,7 +1,6 @@
 """Settings that this broker doesn't support, given to Kafka's own tools: refused by name, and not kept."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -21,23 +20,17 @@ def broker(zookeeper: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         broker.stop()
 
 
-@pytest.fixture(scope="module")
-def tools(kafka_lib: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaTools]:
-    with KafkaTools(kafka_lib, tmp_path_factory.mktemp("tools")) as tools:
-        yield tools
-
-
 TIERED = "tiered storage isn't supported, all segments stay in log.dirs. Valid here: false. Remove the key."
 
 
-def test_a_topic_is_not_created_with_tiered_storage(broker: OwnBroker, tools: KafkaTools) -> None:
+def test_a_topic_is_not_created_with_tiered_storage(broker: OwnBroker, kafka_tools: KafkaTools) -> None:
     bootstrap = ("--bootstrap-server", broker.bootstrap)
-    refused = tools.run(
+    refused = kafka_tools.run(
         "kafka-topics", *bootstrap, "--create", "--topic", "t", "--config", "remote.storage.enable=true"
     )
     assert refused.status == 1
     assert f"Invalid value true for configuration remote.storage.enable: {TIERED}" in refused.text
-    assert tools.run("kafka-topics", *bootstrap, "--list").text.split() == ["plain"]
+    assert kafka_tools.run("kafka-topics", *bootstrap, "--list").text.split() == ["plain"]
 
 
 @pytest.mark.parametrize(
@@ -54,12 +47,12 @@ def test_a_topic_is_not_created_with_tiered_storage(broker: OwnBroker, tools: Ka
     ],
 )
 def test_kafka_configs_is_told_why(
-    broker: OwnBroker, tools: KafkaTools, entity: tuple[str, str], setting: str, words: str
+    broker: OwnBroker, kafka_tools: KafkaTools, entity: tuple[str, str], setting: str, words: str
 ) -> None:
     kind, name = entity
     common = ("--bootstrap-server", broker.bootstrap, "--entity-type", kind, "--entity-name", name)
-    refused = tools.run("kafka-configs", *common, "--alter", "--add-config", setting)
+    refused = kafka_tools.run("kafka-configs", *common, "--alter", "--add-config", setting)
     assert words in refused.text
     assert "Completed updating config" not in refused.text
-    described = tools.run("kafka-configs", *common, "--describe")
+    described = kafka_tools.run("kafka-configs", *common, "--describe")
     assert setting.partition("=")[0] not in described.text
