@@ -20,7 +20,6 @@ from odradek.api.dispatcher import Dispatcher
 from odradek.api.entity_configs import EntityConfigs
 from odradek.base.clock import SYSTEM_CLOCK
 from odradek.base.config.broker_config import BrokerConfig
-from odradek.base.config.listeners import Listener
 from odradek.base.config.live_config import LiveConfig
 from odradek.base.errors import ConfigError, FatalError
 from odradek.base.logs import get_logger
@@ -39,6 +38,7 @@ from odradek.broker.recording import (
     recording_session,
     start_recorder,
 )
+from odradek.broker.server_settings import server_settings
 from odradek.controller.controller import Controller
 from odradek.controller.producer_ids import ProducerIds
 from odradek.controller.topic_admin import TopicAdmin
@@ -49,7 +49,6 @@ from odradek.log.log_dirs import LogDirs
 from odradek.model.metadata_image import MetadataCache, MetadataImage
 from odradek.model.topology import Broker, Endpoint
 from odradek.network.server import SocketServer
-from odradek.network.settings import ListenerSettings, ServerSettings
 from odradek.purgatory.reaper import ExpirationReaper
 from odradek.quotas.client_quotas import ClientQuotas
 from odradek.recorder.recorder import NOTHING_RECORDED, Records
@@ -168,7 +167,7 @@ class BrokerServer:
         replicas = self._start_replication(logs, metadata, store, reaper, gate, started)
         services = self._services(session, store, logs, metadata, reaper, gate, replicas, started)
         dispatcher = Dispatcher(services)
-        server = SocketServer(_server_settings(config), dispatcher, services.quotas.addresses)
+        server = SocketServer(server_settings(config), dispatcher, services.quotas.addresses)
         started.callback(gate.stop)
         started.callback(server.stop)
         server.bind()
@@ -181,7 +180,7 @@ class BrokerServer:
         started.callback(cleaner.stop)
         cleaner.start()
         self._live.on_change.append(lambda before, after: cleaner.reconfigure(after))
-        self._live.on_change.append(lambda before, after: server.reconfigure(_server_settings(after)))
+        self._live.on_change.append(lambda before, after: server.reconfigure(server_settings(after)))
         register_cleaner_metrics(services.metrics, cleaner, self._clock)
         server.start()
         services.controller.start()
@@ -396,42 +395,3 @@ def _own_host_name() -> str:
     import socket
 
     return socket.getfqdn()
-
-
-def _listener_settings(config: BrokerConfig, listener: Listener) -> ListenerSettings:
-    def number(key: str) -> int:
-        value = config.for_listener(listener.name, key)
-        assert isinstance(value, int)
-        return value
-
-    return ListenerSettings(
-        listener.name,
-        listener.security_protocol.name,
-        listener.host,
-        listener.port,
-        max_connections=number("max.connections"),
-        max_connection_creation_rate=number("max.connection.creation.rate"),
-        num_network_threads=number("num.network.threads"),
-    )
-
-
-def _server_settings(config: BrokerConfig) -> ServerSettings:
-    return ServerSettings(
-        listeners=tuple(_listener_settings(config, listener) for listener in config.listeners),
-        inter_broker_listener=config.inter_broker_listener_name,
-        num_network_threads=config.num_network_threads,
-        num_io_threads=config.num_io_threads,
-        queued_max_requests=config.queued_max_requests,
-        queued_max_request_bytes=config.queued_max_request_bytes,
-        socket_request_max_bytes=config.socket_request_max_bytes,
-        socket_send_buffer_bytes=config.socket_send_buffer_bytes,
-        socket_receive_buffer_bytes=config.socket_receive_buffer_bytes,
-        socket_listen_backlog_size=config.socket_listen_backlog_size,
-        connections_max_idle_ms=config.connections_max_idle_ms,
-        max_connections=config.max_connections,
-        max_connections_per_ip=config.max_connections_per_ip,
-        max_connections_per_ip_overrides=config.max_connections_per_ip_overrides,
-        max_connection_creation_rate=config.max_connection_creation_rate,
-        quota_windows=config.integer("quota.window.num"),
-        quota_window_ms=config.integer("quota.window.size.seconds") * 1000,
-    )
