@@ -8,8 +8,10 @@ KAFKAJS   := $(or $(ODRADEK_KAFKAJS),.tools/kafkajs)
 BENCH     ?=
 export ODRADEK_KAFKA_LIB := $(abspath $(KAFKA_LIB))
 export ODRADEK_KAFKAJS   := $(abspath $(KAFKAJS))
+# Hundreds of brokers and tools are started: none of them is to compile its modules anew, whatever the machine says.
+export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup demo test lint bench soak clean kcat chromium kafka-jars kafkajs
+.PHONY: setup demo test lint settings-page bench soak clean kcat chromium kafka-jars kafkajs
 
 setup: $(ENV) kcat chromium kafka-jars kafkajs
 
@@ -43,6 +45,10 @@ lint: $(ENV)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict src
 	$(BIN)/lint-imports
+
+# docs/settings.md is made from the definitions of the keys; a test compares them.
+settings-page: $(ENV)
+	$(BIN)/python -m odradek.base.config.settings_page > docs/settings.md
 
 test: setup lint
 	$(BIN)/python -m pytest --numprocesses=3 --dist=loadfile --no-loadscope-reorder

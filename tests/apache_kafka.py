@@ -4,11 +4,13 @@ import os
 import shutil
 import subprocess
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from java_program import SHORT_LIVED
 from odradek.base.java import find_java
 from odradek.base.owned_process import OwnedProcess
-from odradek.cli.cluster_processes import serves
+from odradek.cli.local_broker import serves
 from odradek.zk.server import EmbeddedZooKeeper, free_port
 
 _ROOT = Path(__file__).parent.parent
@@ -18,6 +20,13 @@ log4j.appender.out=org.apache.log4j.ConsoleAppender
 log4j.appender.out.target=System.err
 log4j.appender.out.layout=org.apache.log4j.PatternLayout
 log4j.appender.out.layout.ConversionPattern=[%d] %p %m (%c)%n
+"""
+
+
+_BROKER_LOG4J = """\
+log4j.rootLogger=WARN, out
+log4j.appender.out=org.apache.log4j.ConsoleAppender
+log4j.appender.out.layout=org.apache.log4j.SimpleLayout
 """
 
 
@@ -52,6 +61,20 @@ def _fetch(pom: Path, directory: Path) -> None:
         shutil.rmtree(arriving, ignore_errors=True)
         raise Unobtainable(f"mvn could not fetch {directory.name}: {(outcome.stdout + outcome.stderr)[-500:]}")
     arriving.rename(directory)
+
+
+def broker_command(jars: Path) -> Callable[[Path], Sequence[str]]:
+    """How to run one broker of a cluster from its server.properties, whose directory is its own."""
+
+    def command(properties: Path) -> Sequence[str]:
+        log4j = properties.with_name("log4j.properties")
+        log4j.write_text(_BROKER_LOG4J)
+        options = ["-Xms128m", "-Xmx256m", *SHORT_LIVED, f"-Dlog4j.configuration=file:{log4j}", "-cp", f"{jars}/*"]
+        # By default the cleaner alone takes half of this heap, in one piece, and is not always given it.
+        override = ("--override", "log.cleaner.dedupe.buffer.size=4194304")
+        return [str(find_java()), *options, "kafka.Kafka", str(properties), *override]
+
+    return command
 
 
 class KafkaPeer:
@@ -98,9 +121,9 @@ class KafkaPeer:
 
     def run_tool(self, main_class: str, *arguments: str) -> str:
         """What one of Kafka's own tools prints; a failure of it fails the test."""
-        command = self._java("-Xmx128m", "-XX:TieredStopAtLevel=1", main_class, *arguments)
+        command = self._java("-Xmx128m", main_class, *arguments)
         return subprocess.run(command, capture_output=True, text=True, timeout=90, check=True).stdout
 
     def _java(self, *arguments: str) -> list[str]:
         log4j = f"-Dlog4j.configuration=file:{self._directory / 'log4j.properties'}"
-        return [str(find_java()), log4j, "-cp", f"{self._jars}/*", *arguments]
+        return [str(find_java()), *SHORT_LIVED, log4j, "-cp", f"{self._jars}/*", *arguments]

@@ -1,5 +1,6 @@
 """What several kinds of test share: real ZooKeeper, and real Apache Kafka where it can be had."""
 
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
 from apache_kafka import KafkaPeer, Unobtainable, kafka_jars
+from odradek.zk import server
 from odradek.zk.server import EmbeddedZooKeeper
 
 # also when the package is not installed, and its entry point unknown
@@ -18,9 +20,20 @@ pytest_plugins = ["odradek.testing"]
 # A run that was started in the background ignores Ctrl-C, and so would every process that a test starts and interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Workers choose the ports of their servers from ranges of their own, below that of the processes they start: a port is
+# chosen some time before somebody listens on it, and another worker must not choose it meanwhile. Of eight ports one is
+# chosen, because the brokers of a cluster listen side by side, and their metrics a hundred above.
+_ports = 5_000 // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+_first_port = 10_000 + _ports * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+server._SERVER_PORTS = range(_first_port, _first_port + _ports, 8)
+
 # On a loaded machine an example takes as long as it takes.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
+
+
+_SHARED = ("tests/pipeline/", "tests/console/")
+_LONGEST_FIRST = (*_SHARED, "tests/cluster/", "tests/wire/", "tests/")
 
 
 class SharedScheduling(LoadFileScheduling):
@@ -28,8 +41,13 @@ class SharedScheduling(LoadFileScheduling):
     that needs the console with one, and its cluster and browser."""
 
     def _split_scope(self, nodeid: str) -> str:
-        shared = next((kind for kind in ("tests/pipeline/", "tests/console/") if nodeid.startswith(kind)), None)
+        shared = next((kind for kind in _SHARED if nodeid.startswith(kind)), None)
         return shared or super()._split_scope(nodeid)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What can't be divided begins first, and what is short fills the gaps at the end."""
+    items.sort(key=lambda item: next((n for n, kind in enumerate(_LONGEST_FIRST) if item.nodeid.startswith(kind)), -1))
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> SharedScheduling:
@@ -39,10 +57,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> SharedS
 @pytest.fixture(scope="session")
 def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Where a real ZooKeeper answers; tests share it, each under a path of its own."""
-    server = EmbeddedZooKeeper(tmp_path_factory.mktemp("zookeeper"))
-    server.start()
-    yield server.connect
-    server.stop()
+    started = EmbeddedZooKeeper(tmp_path_factory.mktemp("zookeeper"))
+    started.start()
+    yield started.connect
+    started.stop()
 
 
 @pytest.fixture(scope="session")

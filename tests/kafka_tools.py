@@ -7,6 +7,8 @@ from threading import Timer
 from types import TracebackType
 from typing import NamedTuple, Self
 
+from java_program import SHORT_LIVED
+
 CLASSES = {
     "kafka-topics": "org.apache.kafka.tools.TopicCommand",
     "kafka-leader-election": "org.apache.kafka.tools.LeaderElectionCommand",
@@ -28,6 +30,8 @@ CLASSES = {
     "zookeeper-shell": "org.apache.zookeeper.ZooKeeperMain",
 }
 TOOL_S_MAX = 120.0
+_PATIENCE = {"kafka-consumer-groups": ("--timeout", "60000")}
+"""Options for tools that otherwise give up after five seconds."""
 _LOG4J = """\
 log4j.rootLogger=ERROR, e
 log4j.appender.e=org.apache.log4j.ConsoleAppender
@@ -41,6 +45,9 @@ log4j.appender.e.layout.ConversionPattern=%p %m%n
 class Printed(NamedTuple):
     status: int
     text: str
+    """Of both streams."""
+    output: str
+    """Of standard output alone."""
 
 
 class KafkaTools:
@@ -58,7 +65,7 @@ class KafkaTools:
         subprocess.run(["javac", "-cp", class_path, "-d", self._directory, source], check=True, timeout=TOOL_S_MAX)
         log4j = self._directory / "log4j.properties"
         log4j.write_text(_LOG4J)
-        options = ["-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", f"-Dlog4j.configuration=file:{log4j}"]
+        options = ["-Xmx256m", *SHORT_LIVED, f"-Dlog4j.configuration=file:{log4j}"]
         self._process = subprocess.Popen(
             ["java", *options, "-cp", class_path, "ToolServer"],
             stdin=subprocess.PIPE,
@@ -76,12 +83,15 @@ class KafkaTools:
             self._process.communicate()
 
     def run(self, tool: str, *arguments: object, stdin: str = "") -> Printed:
-        """What the tool printed, and its exit status."""
+        """What the tool printed, and its exit status. The tool is one of `CLASSES`, or the name of another class."""
         process = self._process
         assert process is not None
         assert process.stdin is not None
         assert process.stdout is not None
-        words = [CLASSES[tool], *(b64encode(str(word).encode()).decode() for word in (stdin, *arguments))]
+        words = [
+            CLASSES.get(tool, tool),
+            *(b64encode(str(word).encode()).decode() for word in (stdin, *arguments, *_PATIENCE.get(tool, ()))),
+        ]
         process.stdin.write("\t".join(words) + "\n")
         process.stdin.flush()
         limit = Timer(TOOL_S_MAX, process.kill)
@@ -91,5 +101,6 @@ class KafkaTools:
         finally:
             limit.cancel()
         assert answer, f"{tool} {arguments} did not come to an end"
-        status, _, text = answer.rstrip("\n").partition("\t")
-        return Printed(int(status), b64decode(text).decode())
+        status, *printed = answer.rstrip("\n").split("\t")
+        text, output = (b64decode(each).decode() for each in printed)
+        return Printed(int(status), text, output)

@@ -3,10 +3,12 @@
 import time
 from collections.abc import Callable
 
+PATIENCE_S = 60
+"""How long anything may take before it counts as not happening; a loaded machine is slow, not wrong."""
 _LOOK_S = 0.01
 
 
-def eventually(condition: Callable[[], bool], within_s: float = 60) -> None:
+def eventually(condition: Callable[[], bool], within_s: float = PATIENCE_S) -> None:
     deadline = time.monotonic() + within_s
     while not condition():
         assert time.monotonic() < deadline, "it never came true"

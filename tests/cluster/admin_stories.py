@@ -42,6 +42,7 @@ from kafka.admin import (
 from kafka.structs import OffsetAndMetadata
 
 from foreign_clients import franz_program, kafkajs_program
+from waiting import PATIENCE_S
 
 Story = list[tuple[str, Any]]
 _DIFFERS = re.compile(
@@ -50,7 +51,6 @@ _DIFFERS = re.compile(
     re.IGNORECASE,
 )
 _OF_THEIR_OWN = ("listeners", "max.connections")
-LIMIT_S = 30
 
 
 def plain(value: Any) -> Any:
@@ -182,7 +182,7 @@ def _without_limits(settings: Any) -> Any:
 
 def _until(there: Callable[[], bool]) -> bool:
     """Both clusters answer before every broker has heard of a change."""
-    deadline = time.monotonic() + LIMIT_S
+    deadline = time.monotonic() + PATIENCE_S
     while not there() and time.monotonic() < deadline:
         time.sleep(0.1)
     return there()
@@ -214,7 +214,7 @@ def confluent_story(bootstrap: str, name: str) -> Story:
     producer = Producer({"bootstrap.servers": bootstrap})
 
     def each(futures: Mapping[Any, Future[Any]]) -> list[Any]:
-        return [(plain(key), outcome(lambda: future.result(LIMIT_S))) for key, future in futures.items()]  # noqa: B023
+        return [(plain(key), outcome(lambda: future.result(PATIENCE_S))) for key, future in futures.items()]  # noqa: B023
 
     def topic(**settings: str) -> Any:
         return rd.ConfigResource(rd.ConfigResource.Type.TOPIC, name, set_config=settings)
@@ -226,7 +226,7 @@ def confluent_story(bootstrap: str, name: str) -> Story:
     def write() -> int:
         for number in range(6):
             producer.produce(name, b"%d" % number, partition=number % 2)
-        return producer.flush(LIMIT_S)
+        return producer.flush(PATIENCE_S)
 
     of_topic, of_broker, of_group = (rd.ConfigResource.Type[kind] for kind in ("TOPIC", "BROKER", "GROUP"))
     add, take, put, drop = (rd.AlterConfigOpType[how] for how in ("APPEND", "SUBTRACT", "SET", "DELETE"))
@@ -244,13 +244,13 @@ def confluent_story(bootstrap: str, name: str) -> Story:
         ),
         "write": write,
         "grow": lambda: each(admin.create_partitions([rd.NewPartitions(name, 3)])),
-        "grown": lambda: _until(lambda: len(admin.list_topics(name, LIMIT_S).topics[name].partitions) == 3),
+        "grown": lambda: _until(lambda: len(admin.list_topics(name, PATIENCE_S).topics[name].partitions) == 3),
         "shrink": lambda: each(admin.create_partitions([rd.NewPartitions(name, 2)])),
         "describe": lambda: each(admin.describe_topics(TopicCollection([name, missing]))),
         "described with rights": lambda: each(
             admin.describe_topics(TopicCollection([name]), include_authorized_operations=True)
         ),
-        "cluster": lambda: admin.describe_cluster(include_authorized_operations=True).result(LIMIT_S),
+        "cluster": lambda: admin.describe_cluster(include_authorized_operations=True).result(PATIENCE_S),
         "replace settings": lambda: each(admin.alter_configs([topic(**{"segment.bytes": "1048576"})])),
         "append": lambda: each(
             admin.incremental_alter_configs([change(of_topic, name, "cleanup.policy", "compact", add)])
@@ -295,16 +295,16 @@ def confluent_story(bootstrap: str, name: str) -> Story:
         "committed": lambda: each(admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])),
         "groups": lambda: [
             item
-            for item in admin.list_consumer_groups(states={ConsumerGroupState.EMPTY}).result(LIMIT_S).valid
+            for item in admin.list_consumer_groups(states={ConsumerGroupState.EMPTY}).result(PATIENCE_S).valid
             if item.group_id == group
         ],
         "group": lambda: each(admin.describe_consumer_groups([group, f"{name}-nobody"])),
         "delete groups": lambda: each(admin.delete_consumer_groups([group, f"{name}-nobody"])),
-        "elect": lambda: admin.elect_leaders(ElectionType.PREFERRED, [RdPartition(name, 0)]).result(LIMIT_S),
+        "elect": lambda: admin.elect_leaders(ElectionType.PREFERRED, [RdPartition(name, 0)]).result(PATIENCE_S),
         "elect unclean": lambda: admin.elect_leaders(
             ElectionType.UNCLEAN, [RdPartition(name, 1), RdPartition(missing, 0)]
-        ).result(LIMIT_S),
-        "users": lambda: admin.describe_user_scram_credentials().result(LIMIT_S),
+        ).result(PATIENCE_S),
+        "users": lambda: admin.describe_user_scram_credentials().result(PATIENCE_S),
         "delete": lambda: each(admin.delete_topics([name, missing])),
     }
     return [(said, outcome(ask)) for said, ask in calls.items()]

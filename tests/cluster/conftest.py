@@ -3,7 +3,6 @@
 import itertools
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,7 +19,6 @@ from odradek.cli import main
 from .kafka_pair import KafkaPair, connected_pair
 
 COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
-JAVA_LIMIT_S = 60
 
 _numbers = itertools.count(1)
 
@@ -80,17 +78,13 @@ def kafka_tools(kafka_lib: Path, tmp_path_factory: pytest.TempPathFactory) -> It
 
 
 @pytest.fixture(scope="session")
-def java_tool(kafka_lib: Path, tmp_path_factory: pytest.TempPathFactory) -> JavaTool:
-    """Runs one of Kafka's own tools and gives its output. A start of a JVM costs a second or two: use it sparingly."""
-    log4j = tmp_path_factory.mktemp("java") / "log4j.properties"
-    log4j.write_text("log4j.rootLogger=OFF\n")
+def java_tool(kafka_tools: KafkaTools) -> JavaTool:
+    """Runs one of Kafka's own tools and gives its output; a failure of it fails the test."""
 
     def run(tool: str, *arguments: object, stdin: str = "") -> str:
-        options = ["-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", f"-Dlog4j.configuration=file:{log4j}"]
-        command = ["java", *options, "-cp", f"{kafka_lib}/*", tool, *map(str, arguments)]
-        result = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=JAVA_LIMIT_S, check=False)
-        assert result.returncode == 0, result.stdout + result.stderr
-        return result.stdout
+        printed = kafka_tools.run(tool, *arguments, stdin=stdin)
+        assert printed.status == 0, printed.text
+        return printed.output
 
     return run
 

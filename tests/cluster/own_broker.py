@@ -12,7 +12,7 @@ from pathlib import Path
 
 from odradek.base.config.properties import format_properties
 from odradek.base.errors import ErrorCode
-from odradek.cli.cluster_processes import serves
+from odradek.cli.local_broker import serves
 from odradek.network.broker_client import BrokerClient
 from odradek.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from odradek.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
@@ -25,11 +25,10 @@ from odradek.protocol.messages.produce import (
 from odradek.protocol.record_batch import NO_TIMESTAMP, batches, build_batch
 from odradek.protocol.records import Record, read_records
 from odradek.zk.server import free_port
-from waiting import eventually
+from waiting import PATIENCE_S, eventually
 
 LAST_FETCH_BY_NAME = 12
 LAST_FETCH_FROM_LEADERS_ONLY = 10
-LEADER_PATIENCE_S = 30
 NOT_LED_YET = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 FETCH_BYTES = 8 << 20
 # A crashed broker's registration is gone after the session, and a restart has to wait for that.
@@ -97,7 +96,7 @@ class OwnBroker:
         with self._log_file.open("ab") as log:
             command = [sys.executable, "-m", "odradek", "broker", str(self._properties_file)]
             self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
-        eventually(lambda: self.pid > 0 and serves(("127.0.0.1", self.port)), within_s=60)
+        eventually(lambda: self.pid > 0 and serves(("127.0.0.1", self.port)))
         return self.log[before:]
 
     def kill(self) -> None:
@@ -158,7 +157,7 @@ def produce_request(topic: str, records: bytes, partition: int = 0, acks: int = 
 
 def produce(client: BrokerClient, topic: str, records: bytes, partition: int = 0) -> PartitionProduceResponse:
     """A broker that has just started serves before the controller has told it what to lead."""
-    deadline = time.monotonic() + LEADER_PATIENCE_S
+    deadline = time.monotonic() + PATIENCE_S
     while True:
         answer = client.send(produce_request(topic, records, partition))
         result: PartitionProduceResponse = answer.responses[0].partition_responses[0]
@@ -195,7 +194,7 @@ def read_all(client: BrokerClient, topic: str, partition: int = 0) -> list[tuple
 def _fetch_from_leader(client: BrokerClient, topic: str, offset: int, partition: int) -> PartitionData:
     """A broker that has just started serves before the controller has told it what to lead. Asked in a later version
     it would answer as a follower, as far as it knows the high watermark."""
-    deadline = time.monotonic() + LEADER_PATIENCE_S
+    deadline = time.monotonic() + PATIENCE_S
     while True:
         answer = client.send(fetch_request(topic, offset, partition), LAST_FETCH_FROM_LEADERS_ONLY)
         data: PartitionData = answer.responses[0].partitions[0]

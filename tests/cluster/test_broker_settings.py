@@ -1,6 +1,8 @@
 """What server.properties says, as clients and operators see it on a running broker."""
 
 import re
+import socket
+import struct
 import subprocess
 import sys
 import urllib.request
@@ -12,6 +14,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
 from odradek.cli.cluster_processes import LocalCluster
+from odradek.cli.local_broker import serves
 from odradek.zk.server import free_port
 
 
@@ -29,7 +32,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, external_port: int) -> Ite
         "listener.security.protocol.map": "INTERNAL:PLAINTEXT,EXTERNAL:PLAINTEXT",
         "inter.broker.listener.name": "INTERNAL",
         "odradek.metrics.port": "0",
-        "no.such.key": "1",
+        "log.retention.hour": "1",
+        "background.threads": "3",
+        "listener.name.external.max.connections": "2",
     }
     cluster = LocalCluster(tmp_path_factory.mktemp("settings"))
     try:
@@ -50,8 +55,39 @@ def test_each_listener_tells_its_own_address(cluster: LocalCluster, external_por
     assert [str(broker) for broker in external.brokers.values()] == [f"localhost:{external_port}/0"]
 
 
-def test_an_unknown_key_is_a_warning(cluster: LocalCluster) -> None:
-    assert re.search(r"WARNING .*no\.such\.key", log_of(cluster))
+def test_an_unknown_key_is_a_warning_that_says_what_was_meant(cluster: LocalCluster) -> None:
+    assert re.search(r"WARNING .*log\.retention\.hour is ignored; did you mean log\.retention\.hours", log_of(cluster))
+
+
+def test_a_setting_without_effect_is_told_with_its_reason(cluster: LocalCluster) -> None:
+    (told,) = [line for line in log_of(cluster).splitlines() if "background.threads" in line]
+    assert "setting has no effect" in told
+    assert "background tasks share one thread" in told
+
+
+def test_a_listener_has_its_own_limit_of_connections(cluster: LocalCluster, external_port: int) -> None:
+    request = struct.pack(">ihhihi", 14, 3, 1, 7, -1, 0)  # Metadata
+
+    def ask() -> socket.socket:
+        connected = socket.create_connection(("127.0.0.1", external_port), 10)
+        connected.sendall(request)
+        return connected
+
+    held = [ask(), ask()]
+    try:
+        for connection in held:
+            assert len(connection.recv(8, socket.MSG_WAITALL)) == 8
+        held.append(ask())
+        held[2].settimeout(0.3)
+        with pytest.raises(TimeoutError):
+            held[2].recv(1)
+        assert serves(cluster.broker(0).address), "the other listener is free"
+        held[0].close()
+        held[2].settimeout(30)
+        assert len(held[2].recv(8, socket.MSG_WAITALL)) == 8
+    finally:
+        for connection in held:
+            connection.close()
 
 
 def test_traffic_is_counted_under_the_names_of_the_jmx_exporter(cluster: LocalCluster) -> None:
@@ -86,10 +122,30 @@ def test_a_bad_value_refuses_to_start_and_names_the_key(tmp_path: Path) -> None:
     assert "many" in stopped.stderr
 
 
-def test_what_is_not_there_yet_is_refused_not_ignored(tmp_path: Path) -> None:
-    stopped = run_broker(tmp_path, listeners=f"SSL://127.0.0.1:{free_port()}")
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (
+            {
+                "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
+                "allow.everyone.if.no.acl.found": "false",
+            },
+            "AclAuthorizer for configuration authorizer.class.name: there is no authorizer",
+        ),
+        ({"remote.log.storage.system.enable": "true"}, "storage.system.enable: tiered storage isn't supported"),
+        ({"listeners": "SSL://127.0.0.1:0", "security.inter.broker.protocol": "SSL"}, "Valid here: PLAINTEXT"),
+        ({"listener.name.plaintext.plain.sasl.jaas.config": "hunter2"}, "Invalid value [hidden] for configuration"),
+    ],
+)
+def test_a_broker_refuses_what_kafka_would_do_and_it_does_not(
+    tmp_path: Path, settings: dict[str, str], words: str
+) -> None:
+    stopped = run_broker(tmp_path, **settings)
     assert stopped.returncode == 1
-    assert "PLAINTEXT" in stopped.stderr
+    assert stopped.stderr.startswith("error: Invalid value ")
+    assert stopped.stderr.count("\n") == 1
+    assert words in stopped.stderr
+    assert not (tmp_path / "logs").exists()
 
 
 def test_a_second_broker_with_the_same_id_says_why_it_stops(tmp_path: Path, cluster: LocalCluster) -> None:

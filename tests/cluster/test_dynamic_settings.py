@@ -13,11 +13,10 @@ from odradek.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from waiting import eventually
+from waiting import PATIENCE_S, eventually
 
 from .own_broker import OwnBroker, batch_of, produce
 
-WAIT_S = 30
 BROKER, SET, DELETE = 4, 0, 1
 
 
@@ -56,7 +55,7 @@ def change(broker: OwnBroker, name: str, **settings: str | None) -> None:
 
 def described(admin: AdminClient) -> dict[str, ConfigEntry]:
     (told,) = admin.describe_configs([ConfigResource(ResourceType.BROKER, "0")]).values()
-    return told.result(WAIT_S)
+    return told.result(PATIENCE_S)
 
 
 def set_since(admin: AdminClient) -> dict[str, str]:
@@ -147,7 +146,7 @@ def test_an_address_may_have_so_many_connections(broker: OwnBroker, admin: Admin
 
     held = [connected(), connected()]
     with connected() as third:
-        third.settimeout(WAIT_S)
+        third.settimeout(PATIENCE_S)
         assert third.recv(1) == b"", "it was let in"
     change(broker, "0", max_connections_per_ip_overrides=None)
     with connected() as fourth:

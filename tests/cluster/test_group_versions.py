@@ -38,12 +38,12 @@ from odradek.protocol.messages.offset_fetch import (
 )
 from odradek.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from odradek.protocol.schema import Request
+from waiting import PATIENCE_S
 
 from .conftest import unused_name
 
 NEWEST = 9
 OFFSET = 17
-WAIT_S = 30
 
 
 class Member:
@@ -187,7 +187,7 @@ def kafka_bootstrap(kafka_peer: KafkaPeer) -> str:
 
 def until_no_error(error_of: Callable[[], int]) -> None:
     """A broker that has just started, or was just asked for its first group, isn't ready at once."""
-    deadline = time.monotonic() + WAIT_S
+    deadline = time.monotonic() + PATIENCE_S
     while error := error_of():
         assert time.monotonic() < deadline, ErrorCode(error).name
         time.sleep(0.05)

@@ -15,14 +15,13 @@ from confluent_kafka.admin import AdminClient, ConsumerGroupDescription  # type:
 from kafka import KafkaConsumer
 
 from odradek.zk.server import port_is_taken
+from waiting import PATIENCE_S
 
 from .conftest import JavaTool, TopicMaker, unused_name
 
 PARTITIONS = 6
 RECORDS = 120
-WAIT_S = 30
 ASK_AGAIN = (KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.COORDINATOR_NOT_AVAILABLE)
-GROUP_COMMAND = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 
 
 class ClusterWithProcesses(Protocol):
@@ -76,7 +75,7 @@ def owned(consumer: Consumer) -> list[int]:
 
 
 def poll_until(consumers: Sequence[Consumer], condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + WAIT_S
+    deadline = time.monotonic() + PATIENCE_S
     while not condition():
         assert time.monotonic() < deadline, [owned(consumer) for consumer in consumers]
         for consumer in consumers:
@@ -115,7 +114,7 @@ def test_a_static_member_comes_back_to_its_partitions(
     again = new_consumer(group, topic, group_instance_id="one")
     poll_until([again, other], lambda: owned(again) == before)
     assert owned(other) == others
-    description = admin.describe_consumer_groups([group])[group].result(WAIT_S)
+    description = admin.describe_consumer_groups([group])[group].result(PATIENCE_S)
     assert {member.group_instance_id for member in description.members} == {"one", "two"}
     fenced = new_consumer(group, topic, group_instance_id="two")
     poll_until([again, fenced], lambda: owned(fenced) == others)
@@ -129,10 +128,10 @@ def describe(bootstrap: str, group: str) -> ConsumerGroupDescription:
     A broker that is back is known to be the coordinator a little before it knows so itself.
     """
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
-    deadline = time.monotonic() + WAIT_S
+    deadline = time.monotonic() + PATIENCE_S
     while True:
         try:
-            return admin.describe_consumer_groups([group])[group].result(WAIT_S)
+            return admin.describe_consumer_groups([group])[group].result(PATIENCE_S)
         except KafkaException as error:
             if error.args[0].code() not in ASK_AGAIN or time.monotonic() > deadline:
                 raise
@@ -170,9 +169,9 @@ def test_a_crash_of_the_broker_loses_neither_offsets_nor_members(
     assert after.member_id == before.member_id
     assert after.assignment.topic_partitions == before.assignment.topic_partitions
     asked = [TopicPartition(topic, partition) for partition in range(PARTITIONS)]
-    found = new_consumer(group).committed(asked, timeout=WAIT_S)
+    found = new_consumer(group).committed(asked, timeout=PATIENCE_S)
     assert [(each.offset, each.metadata) for each in found] == [(each.offset, each.metadata) for each in positions]
-    assert [each.offset for each in new_consumer(simple).committed(asked[:1], timeout=WAIT_S)] == [7]
+    assert [each.offset for each in new_consumer(simple).committed(asked[:1], timeout=PATIENCE_S)] == [7]
     poll_until([member], lambda: commits(member, TopicPartition(topic, 0, 20)))
     assert describe(bootstrap, group).members[0].member_id == before.member_id
 
@@ -204,7 +203,7 @@ def test_other_clients_read_and_commit(bootstrap: str, topic: str, new_consumer:
     groups = [unused_name(), unused_name()]
 
     async def read_both() -> tuple[int, int]:
-        async with asyncio.timeout(WAIT_S):
+        async with asyncio.timeout(PATIENCE_S):
             first, second = await asyncio.gather(
                 read_with_aiokafka(bootstrap, topic, groups[0]),
                 asyncio.to_thread(read_with_kafka_python, bootstrap, topic, groups[1]),
@@ -214,14 +213,14 @@ def test_other_clients_read_and_commit(bootstrap: str, topic: str, new_consumer:
     assert asyncio.run(read_both()) == (RECORDS, RECORDS)
     for group in groups:
         partitions = [TopicPartition(topic, partition) for partition in range(PARTITIONS)]
-        committed = new_consumer(group).committed(partitions, timeout=WAIT_S)
+        committed = new_consumer(group).committed(partitions, timeout=PATIENCE_S)
         assert [each.offset for each in committed] == [RECORDS // PARTITIONS] * PARTITIONS
 
 
 @pytest.mark.skipif(shutil.which("kcat") is None, reason="kcat is absent (apt-get install kcat)")
 def test_kcat_as_a_member(bootstrap: str, topic: str) -> None:
     command = ["kcat", "-b", bootstrap, "-G", unused_name(), "-o", "beginning", "-q", "-e", topic]
-    lines = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S, check=False).stdout.split()
+    lines = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False).stdout.split()
     assert sorted(map(int, lines)) == list(range(RECORDS))
 
 
@@ -229,9 +228,9 @@ def test_kafkas_own_tools(bootstrap: str, topic: str, java_tool: JavaTool) -> No
     group = unused_name()
 
     def groups(*arguments: object) -> str:
-        return java_tool(GROUP_COMMAND, "--bootstrap-server", bootstrap, *arguments)
+        return java_tool("kafka-consumer-groups", "--bootstrap-server", bootstrap, *arguments)
 
-    reads = ["--group", group, "--from-beginning", "--max-messages", RECORDS, "--timeout-ms", 20_000]
+    reads = ["--group", group, "--from-beginning", "--max-messages", RECORDS, "--timeout-ms", 1000 * PATIENCE_S]
     read = java_tool(
         "org.apache.kafka.tools.consumer.ConsoleConsumer", "--bootstrap-server", bootstrap, "--topic", topic, *reads
     )
@@ -254,7 +253,7 @@ def test_kafkas_own_tools_see_a_group_that_lives(
     member.commit(offsets=[TopicPartition(topic, 0, 3)], asynchronous=False)
 
     def groups(*arguments: object) -> str:
-        return java_tool(GROUP_COMMAND, "--bootstrap-server", bootstrap, "--group", group, *arguments)
+        return java_tool("kafka-consumer-groups", "--bootstrap-server", bootstrap, "--group", group, *arguments)
 
     members = groups("--describe", "--members", "--verbose")
     assert re.search(rf"^{group} +reader-\S+ +/127\.0\.0\.1 +reader +6 +\S*\(0,1,2,3,4,5\)", members, re.MULTILINE)
@@ -264,18 +263,20 @@ def test_kafkas_own_tools_see_a_group_that_lives(
     assert "The group is not empty." in groups("--delete")
     refused = groups("--delete-offsets", "--topic", topic)
     assert refused.count("while the consumer group is actively subscribed to it") == PARTITIONS
-    assert member.committed([TopicPartition(topic, 0)], timeout=WAIT_S)[0].offset == 3
+    assert member.committed([TopicPartition(topic, 0)], timeout=PATIENCE_S)[0].offset == 3
 
 
 def test_kafkas_own_formatter_reads_what_is_kept(
     bootstrap: str, topic: str, java_tool: JavaTool, new_consumer: NewConsumer
 ) -> None:
     group, kept_in = "formatted", 6  # which of 50 partitions, by the hash of Java's strings
-    new_consumer(group).commit(offsets=[TopicPartition(topic, 3, 17)], asynchronous=False)
+    consumer = new_consumer(group)
+    consumer.commit(offsets=[TopicPartition(topic, 3, 17)], asynchronous=False)
+    low, high = consumer.get_watermark_offsets(TopicPartition("__consumer_offsets", kept_in), timeout=PATIENCE_S)
     shown = java_tool(
         "org.apache.kafka.tools.consumer.ConsoleConsumer",
         *("--bootstrap-server", bootstrap, "--topic", "__consumer_offsets", "--partition", kept_in),
-        *("--offset", "earliest", "--timeout-ms", 3_000),
+        *("--offset", "earliest", "--max-messages", high - low, "--timeout-ms", 1000 * PATIENCE_S),
         *("--formatter", "org.apache.kafka.tools.consumer.OffsetsMessageFormatter"),
     )
     (line,) = [line for line in shown.splitlines() if f'"group":"{group}"' in line]

@@ -19,6 +19,8 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
+from java_program import SHORT_LIVED
+
 from .own_cluster import OwnCluster, running_cluster
 
 pytestmark = pytest.mark.timeout(400)
@@ -86,9 +88,8 @@ class Readers:
         where = [self._bootstrap, TOPIC, group]
         log = self._directory / f"{group}-{len(self.by_group[group])}-{client}"
         if client == "java":
-            options = ["-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
             log4j = f"-Dlog4j.configuration=file:{self._directory}/log4j.properties"
-            java = ["java", *options, log4j, "-cp", f"{self._kafka_lib}/*:{self._directory}", "Reader"]
+            java = ["java", "-Xmx128m", *SHORT_LIVED, log4j, "-cp", f"{self._kafka_lib}/*:{self._directory}", "Reader"]
             reader = Reader([*java, *where, assignor, instance], log)
         elif client == "kafkajs":
             reader = Reader(["node", str(READERS / "reader.js"), *where], log, {"NODE_PATH": str(kafkajs())})

@@ -1,10 +1,12 @@
-"""Kafka's own Java clients, by the tools that ship with it. Each start of a JVM costs a second or two."""
+"""Kafka's own Java clients, by the tools that ship with it."""
 
 import re
 from pathlib import Path
 from typing import Protocol
 
 import pytest
+
+from waiting import PATIENCE_S
 
 from .conftest import COMPRESSIONS, JavaTool, TopicMaker, unused_name
 
@@ -26,7 +28,7 @@ def console_consumer(
         "--max-messages",
         count,
         "--timeout-ms",
-        20000,
+        1000 * PATIENCE_S,
         *more,
     )
     return output.splitlines()

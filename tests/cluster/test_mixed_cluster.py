@@ -4,12 +4,11 @@ The newcomer registers in the other's ZooKeeper, is given replicas, follows, joi
 and consumers with acks=all, and hands leadership back; clients run all the while, and the judge has the last word.
 """
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from odradek.base.java import find_java
+from apache_kafka import broker_command
 from odradek.lab.chaos.clients import await_condition
 from odradek.lab.chaos.cluster import ChaosCluster
 from odradek.lab.chaos.operations import elect_preferred, reassign, reassigning
@@ -19,26 +18,11 @@ pytestmark = pytest.mark.timeout(600)
 NEWCOMER = 2
 
 
-def kafka_command(kafka_lib: Path) -> Callable[[Path], Sequence[str]]:
-    def command(properties: Path) -> Sequence[str]:
-        log4j = properties.with_name("log4j.properties")
-        log4j.write_text(
-            "log4j.rootLogger=WARN, out\nlog4j.appender.out=org.apache.log4j.ConsoleAppender\n"
-            "log4j.appender.out.layout=org.apache.log4j.SimpleLayout\n"
-        )
-        options = ["-Xms128m", "-Xmx256m", f"-Dlog4j.configuration=file:{log4j}", "-cp", f"{kafka_lib}/*"]
-        # By default the cleaner alone takes half of this heap, in one piece, and is not always given it.
-        override = ("--override", "log.cleaner.dedupe.buffer.size=4194304")
-        return [str(find_java()), *options, "kafka.Kafka", str(properties), *override]
-
-    return command
-
-
 @pytest.mark.parametrize("controlled_by", ["kafka", "odradek"])
 def test_a_newcomer_follows_leads_and_hands_back(
     controlled_by: str, tmp_path: Path, zookeeper: str, kafka_lib: Path
 ) -> None:
-    kafka = kafka_command(kafka_lib)
+    kafka = broker_command(kafka_lib)
     launch = {0: kafka, 1: kafka} if controlled_by == "kafka" else {NEWCOMER: kafka}
     settings = {"offsets.topic.replication.factor": "2", "zookeeper.session.timeout.ms": "18000"}
     with ChaosCluster(

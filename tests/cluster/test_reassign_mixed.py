@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from apache_kafka import broker_command
 from kafka_tools import KafkaTools
 from odradek.lab.chaos.clients import await_condition
 from odradek.lab.chaos.cluster import ChaosCluster
 from odradek.lab.chaos.story import Story
 
-from .test_mixed_cluster import NEWCOMER, kafka_command
+from .test_mixed_cluster import NEWCOMER
 from .test_reassign_run import Desk
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(900)]
@@ -21,7 +22,7 @@ pytestmark = [pytest.mark.soak, pytest.mark.timeout(900)]
 
 @pytest.mark.parametrize("controlled_by", ["kafka", "odradek"])
 def test_a_plan_is_run_and_undone(controlled_by: str, tmp_path: Path, zookeeper: str, kafka_lib: Path) -> None:
-    kafka = kafka_command(kafka_lib)
+    kafka = broker_command(kafka_lib)
     launch = {0: kafka, 1: kafka} if controlled_by == "kafka" else {NEWCOMER: kafka}
     settings = {"offsets.topic.replication.factor": "2", "zookeeper.session.timeout.ms": "18000"}
     plan = tmp_path / "plan.json"

@@ -16,9 +16,11 @@ from pathlib import Path
 import pytest
 
 from kafka_tools import KafkaTools
+from odradek.base.errors import ErrorCode
 from odradek.model.topology import ReplicaAssignment, TopicPartition
 from waiting import eventually
 
+from .own_broker import batch_of, produce
 from .own_cluster import PATIENCE_S, OwnCluster, running_cluster
 from .test_cluster import Writer, read_all
 
@@ -115,6 +117,41 @@ def test_brokers_and_commands_die_in_the_middle(tmp_path: Path, zookeeper: str, 
             eventually(lambda: {tp: assignment(cluster)[tp].replicas for tp in wanted} == wanted, PATIENCE_S)
         assert read_all(cluster, "numbers") == writer.acknowledged
         assert writer.refused == []
+
+
+def test_replicas_that_a_plan_removes_are_told_with_bytes_and_risks(
+    tmp_path: Path, zookeeper: str, kafka_tools: KafkaTools
+) -> None:
+    plan_file = tmp_path / "plan.json"
+    with running_cluster(tmp_path, zookeeper) as cluster:
+        desk = Desk(cluster.bootstrap, tmp_path)
+        cluster.create_topic("orders", (0, 1, 2), (0, 1, 2), min_insync_replicas="2")
+        fill(cluster, "orders")
+        goal = ("reassign", "plan", "--topics", "orders", "--replication-factor", 2, "--out", plan_file)
+        shown = desk.run(*goal)
+        assert "2 partitions change, no replica is copied" in shown
+        assert "2 replicas are removed, " in shown
+        told = json.loads(desk.run(*goal, "--format", "json").partition("written to")[0])
+        assert (told["copied_replicas"], told["copied_bytes"], told["removed_replicas"]) == (0, 0, 2)
+        assert 11 << 20 < told["freed_bytes"] < 14 << 20  # twelve million bytes of records
+        assert sum(broker["bytes_freed"] for broker in told["brokers"]) == told["freed_bytes"]
+        assert sum(broker["replicas_removed"] for broker in told["brokers"]) == 2
+        at_minimum = (
+            "orders-0, orders-1: no more replicas than min.insync.replicas=2; while one of their brokers is down"
+        )
+        assert [risk["gravity"] for risk in told["risks"]] == ["warning", "warning"]
+        assert told["risks"][0]["text"].startswith(at_minimum)
+        assert f"warning: {at_minimum}" in desk.run("reassign", "run", plan_file)
+        bootstrap = ("--bootstrap-server", cluster.bootstrap)
+        described = kafka_tools.run("kafka-topics", *bootstrap, "--describe", "--topic", "orders")
+        assert described.text.count("ReplicationFactor: 2") == 1
+
+        # the risk is real
+        leader = cluster.leader("orders")
+        cluster.kill(next(b for b in planned(plan_file)[TopicPartition("orders", 0)] if b != leader))
+        cluster.await_isr("orders", {leader})
+        with cluster.client(leader) as client:
+            assert produce(client, "orders", batch_of(b"x")).error_code == ErrorCode.NOT_ENOUGH_REPLICAS
 
 
 def test_the_recorder_tells_why_the_leader_changed(tmp_path: Path, zookeeper: str) -> None:

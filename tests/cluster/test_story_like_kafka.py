@@ -15,13 +15,12 @@ import pytest
 from confluent_kafka import Consumer
 from kazoo.client import KazooClient
 
+from apache_kafka import broker_command
 from kafka_tools import KafkaTools
 from odradek.lab.chaos.clients import await_condition
 from odradek.lab.chaos.cluster import ChaosCluster
 from odradek.lab.chaos.operations import reassigning
 from odradek.model.topology import TopicPartition
-
-from .test_mixed_cluster import kafka_command
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -266,7 +265,7 @@ def tell(name: str, tools: KafkaTools, launch: Mapping[int, Launch], zookeeper: 
 
 
 def test_the_story_reads_the_same(tmp_path: Path, zookeeper: str, kafka_lib: Path) -> None:
-    kafka = kafka_command(kafka_lib)
+    kafka = broker_command(kafka_lib)
     with KafkaTools(kafka_lib, tmp_path / "tools") as tools:
         theirs = tell("kafka", tools, dict.fromkeys(range(3), kafka), zookeeper, tmp_path / "k")
         ours = tell("odradek", tools, {}, zookeeper, tmp_path / "o")

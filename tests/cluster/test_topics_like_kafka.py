@@ -65,6 +65,8 @@ def test_a_life_of_a_topic(pair: KafkaPair, version: int) -> None:
         topic("no-partitions", 0),
         topic("bad-setting", retention_ms="x"),
         topic("unknown-setting", nope="1"),
+        topic("tiered", remote_storage_enable="true"),
+        topic("tiered-once", remote_log_delete_on_disable="true"),
         topic("twice"),
         topic("twice"),
     ]

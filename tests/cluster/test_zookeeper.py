@@ -127,11 +127,10 @@ def test_the_next_incarnation_waits_for_the_node_of_a_killed_one(zookeeper: str)
     assert victim.stdout is not None
     lines = iter(victim.stdout.readline, "")
     first_epoch = int(next(line for line in lines if line.strip().isdigit()))
+    session = _session(connect)
     os.kill(victim.pid, signal.SIGKILL)
     victim.wait()
     victim.stdout.close()
-
-    session = _session(connect)
     try:
         assert ZkStore(session).load_brokers()[7].epoch == first_epoch, "the dead broker's node is still there"
         assert BrokerRegistrar(session).register(BROKER).epoch > first_epoch

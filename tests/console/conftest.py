@@ -16,10 +16,12 @@ from urllib.parse import urlsplit
 from urllib.request import urlopen
 
 import pytest
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from odradek.testing import OdradekCluster
 from odradek.zk.server import free_port
+from waiting import eventually
 
 PATIENCE_S = 60
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -86,6 +88,24 @@ def console(three_brokers: OdradekCluster, tmp_path_factory: pytest.TempPathFact
     process = start_console(tmp_path_factory.mktemp("console"), *arguments)
     yield process
     process.stop()
+
+
+def create_topic(servers: str, name: str, partitions: int = 3, replicas: int = 3, **config: str) -> None:
+    """By a client of its own: librdkafka asks the controller that it has once heard of, for five minutes, however often
+    that one says NOT_CONTROLLER. Tests move the controller, and the brokers don't learn of the new one all at once."""
+    admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
+
+    def is_created() -> bool:
+        admin.list_topics(timeout=30)  # has the client hear of the controller anew
+        try:
+            admin.create_topics([NewTopic(name, partitions, replicas, config=config)])[name].result(30)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.NOT_CONTROLLER:
+                raise
+            return False
+        return True
+
+    eventually(is_created)
 
 
 def commit(servers: str, group: str, *positions: TopicPartition) -> None:

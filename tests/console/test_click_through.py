@@ -8,39 +8,18 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]
 
 from odradek.base.errors import FatalError
 from odradek.testing import OdradekCluster
-from waiting import eventually
 
-from .conftest import commit
+from .conftest import commit, create_topic
 
 PATIENCE_S = 60
 
 expect = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright").expect
 expect.set_options(timeout=PATIENCE_S * 1000)
-
-
-@pytest.fixture(scope="module")
-def admin(three_brokers: OdradekCluster) -> AdminClient:
-    return AdminClient({"bootstrap.servers": three_brokers.bootstrap_servers, "log_level": 0})
-
-
-def _create(admin: AdminClient, name: str, partitions: int = 3, replicas: int = 3) -> None:
-    """Tried again while the client takes somebody for the controller who was killed by the test before."""
-
-    def is_created() -> bool:
-        try:
-            admin.create_topics([NewTopic(name, partitions, replicas)])[name].result(30)
-        except KafkaException as error:
-            if error.args[0].code() != KafkaError.NOT_CONTROLLER:
-                raise
-            return False
-        return True
-
-    eventually(is_created)
 
 
 def _open(page: Any, path: str) -> None:
@@ -86,8 +65,8 @@ def test_a_topic_is_created_and_a_record_written_and_found(page: Any) -> None:
     expect(page.get_by_text("create topic letters with 3 partitions × 3 replicas").first).to_be_visible()
 
 
-def test_a_setting_is_changed_and_told_where_it_comes_from(page: Any, admin: AdminClient) -> None:
-    _create(admin, "kept")
+def test_a_setting_is_changed_and_told_where_it_comes_from(page: Any, three_brokers: OdradekCluster) -> None:
+    create_topic(three_brokers.bootstrap_servers, "kept")
     _open(page, "/topics/kept")
     expect(page.locator(".strip")).to_have_count(3)
     page.get_by_role("switch").click()
@@ -101,8 +80,8 @@ def test_a_setting_is_changed_and_told_where_it_comes_from(page: Any, admin: Adm
     expect(row).to_contain_text("topic")
 
 
-def test_all_of_it_can_be_done_with_keys(page: Any, admin: AdminClient) -> None:
-    _create(admin, "typed", 1)
+def test_all_of_it_can_be_done_with_keys(page: Any, three_brokers: OdradekCluster) -> None:
+    create_topic(three_brokers.bootstrap_servers, "typed", 1)
     _open(page, "/")
     page.keyboard.press("2")
     page.wait_for_url("**/topics")
@@ -130,8 +109,8 @@ def test_all_of_it_can_be_done_with_keys(page: Any, admin: AdminClient) -> None:
     page.wait_for_url("**/topics")
 
 
-def test_records_are_hostile_and_stay_text(page: Any, admin: AdminClient, three_brokers: OdradekCluster) -> None:
-    _create(admin, "hostile", 1)
+def test_records_are_hostile_and_stay_text(page: Any, three_brokers: OdradekCluster) -> None:
+    create_topic(three_brokers.bootstrap_servers, "hostile", 1)
     script = "<script>document.title='run'</script><img src=x onerror=alert(1)>"
     producer = Producer({"bootstrap.servers": three_brokers.bootstrap_servers, "log_level": 0})
     producer.produce("hostile", key=script, value=script, headers={"<svg onload=alert(2)>": script.encode()})
@@ -179,8 +158,8 @@ def test_records_are_hostile_and_stay_text(page: Any, admin: AdminClient, three_
     assert page.locator(".main img, .main svg[onload], .main script").count() == 0
 
 
-def test_a_group_shows_its_lag_and_is_reset(page: Any, admin: AdminClient, three_brokers: OdradekCluster) -> None:
-    _create(admin, "parcels", 2)
+def test_a_group_shows_its_lag_and_is_reset(page: Any, three_brokers: OdradekCluster) -> None:
+    create_topic(three_brokers.bootstrap_servers, "parcels", 2)
     producer = Producer({"bootstrap.servers": three_brokers.bootstrap_servers, "log_level": 0})
     for number in range(200):
         producer.produce("parcels", json.dumps({"n": number}), partition=number % 2)
@@ -202,8 +181,8 @@ def test_a_group_shows_its_lag_and_is_reset(page: Any, admin: AdminClient, three
     expect(row).to_contain_text("101")
 
 
-def test_a_group_tells_why_it_rebalanced(page: Any, admin: AdminClient, three_brokers: OdradekCluster) -> None:
-    _create(admin, "errands", 2)
+def test_a_group_tells_why_it_rebalanced(page: Any, three_brokers: OdradekCluster) -> None:
+    create_topic(three_brokers.bootstrap_servers, "errands", 2)
 
     def clerk(name: str) -> Consumer:
         consumer = Consumer(
@@ -235,8 +214,8 @@ def _poll_until(is_so: Callable[[], bool], *consumers: Consumer) -> None:
             consumer.poll(0.1)
 
 
-def test_a_plan_is_run_and_undone(page: Any, admin: AdminClient) -> None:
-    _create(admin, "movable", 2)
+def test_a_plan_is_run_and_undone(page: Any, three_brokers: OdradekCluster) -> None:
+    create_topic(three_brokers.bootstrap_servers, "movable", 2)
     _open(page, "/reassign")
     page.get_by_label("Goal").click()
     page.get_by_role("option", name="Change the number of replicas").click()
@@ -249,23 +228,22 @@ def test_a_plan_is_run_and_undone(page: Any, admin: AdminClient) -> None:
     _confirm(page, "Run")
     completed = page.locator("tr", has_text="completed")
     expect(completed).to_have_count(1)
-    assert _replicas(admin, "movable") == [2, 2]
+    assert _replicas(three_brokers, "movable") == [2, 2]
 
     completed.get_by_text("Undo").click()
     page.get_by_text("Run this plan").click()
     _confirm(page, "Run")
     expect(completed).to_have_count(2)
-    assert _replicas(admin, "movable") == [3, 3]
+    assert _replicas(three_brokers, "movable") == [3, 3]
 
 
-def _replicas(admin: AdminClient, topic: str) -> list[int]:
+def _replicas(cluster: OdradekCluster, topic: str) -> list[int]:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
     return [len(p.replicas) for p in admin.list_topics(topic, 30).topics[topic].partitions.values()]
 
 
-def test_a_broker_is_killed_and_it_can_be_seen_and_replayed(
-    page: Any, admin: AdminClient, three_brokers: OdradekCluster
-) -> None:
-    _create(admin, "watched", 3)
+def test_a_broker_is_killed_and_it_can_be_seen_and_replayed(page: Any, three_brokers: OdradekCluster) -> None:
+    create_topic(three_brokers.bootstrap_servers, "watched", 3)
     _open(page, "/lab?topic=watched")
     strip = page.locator(".strip[data-isr*='2'][data-leader='2']")
     expect(strip).to_have_count(1)
@@ -316,8 +294,8 @@ def _elect_until(page: Any, strip: Any, leader: str) -> None:
         time.sleep(1)
 
 
-def test_a_broker_is_cut_off_fenced_and_healed(page: Any, admin: AdminClient, three_brokers: OdradekCluster) -> None:
-    _create(admin, "ferry", 3)
+def test_a_broker_is_cut_off_fenced_and_healed(page: Any, three_brokers: OdradekCluster) -> None:
+    create_topic(three_brokers.bootstrap_servers, "ferry", 3)
     try:
         _cut_and_heal(page, three_brokers)
     finally:

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.config_admin import Resource, ResourceType, alter_configs
@@ -18,6 +17,8 @@ from odradek.console.readings.records import Filter, From, Part, Query, browse
 from odradek.lab.bench.crowd import Crowd
 from odradek.lab.bench.systems import BenchError
 from odradek.testing import OdradekCluster
+
+from .conftest import create_topic
 
 PATIENCE_S = 60
 MANY = 60_000  # more than one look goes through
@@ -42,8 +43,7 @@ def client(three_brokers: OdradekCluster) -> Iterator[ClusterClient]:
 
 
 def _create(three_brokers: OdradekCluster, name: str, partitions: int, **config: str) -> str:
-    admin = AdminClient({"bootstrap.servers": three_brokers.bootstrap_servers, "log_level": 0})
-    admin.create_topics([NewTopic(name, partitions, 1, config=config)])[name].result(30)
+    create_topic(three_brokers.bootstrap_servers, name, partitions, 1, **config)
     return name
 
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]
 
 from odradek.testing import OdradekCluster
 from odradek.zk.server import free_port
 
-from .conftest import ConsoleProcess, browser_on, start_console
+from .conftest import ConsoleProcess, browser_on, create_topic, start_console
 
 PATIENCE_S = 90
 KEPT = {
@@ -30,7 +30,7 @@ def pages(page: Any, three_brokers: OdradekCluster) -> dict[str, Any]:
     """One tab on each screen. Each is marked: a page that is loaded anew loses its mark."""
     admin = AdminClient({"bootstrap.servers": three_brokers.bootstrap_servers, "log_level": 0})
     if "enduring" not in admin.list_topics(timeout=30).topics:
-        admin.create_topics([NewTopic("enduring", 3, 3)])["enduring"].result(30)
+        create_topic(three_brokers.bootstrap_servers, "enduring")
     opened = {path: page.context.new_page() for path in KEPT}
     for path, tab in opened.items():
         tab.goto(path)

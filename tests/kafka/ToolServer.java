@@ -1,7 +1,9 @@
 import java.io.BufferedReader;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
+import java.io.IOException;
 import java.io.InputStreamReader;
+import java.io.OutputStream;
 import java.io.PrintStream;
 import java.lang.reflect.InvocationTargetException;
 import java.nio.charset.StandardCharsets;
@@ -13,7 +15,7 @@ import org.apache.kafka.common.utils.Exit;
  * Runs Kafka's own command line tools one after the other in one JVM, whose start is most of what a tool costs.
  *
  * <p>A request is a line: CLASS, standard input and arguments, separated by tabs, all but the class in base64. The
- * answer is a line: exit status, a tab, what the tool printed (both streams) in base64.
+ * answer is a line: exit status, what the tool printed on both streams, and what on standard output alone, in base64.
  */
 public class ToolServer {
     /** What tools print of it, if they catch everything, is taken out of their output. */
@@ -31,6 +33,29 @@ public class ToolServer {
         }
     }
 
+    /** Writes to both. */
+    private static final class Tee extends OutputStream {
+        private final OutputStream first;
+        private final OutputStream second;
+
+        Tee(OutputStream first, OutputStream second) {
+            this.first = first;
+            this.second = second;
+        }
+
+        @Override
+        public void write(int octet) throws IOException {
+            first.write(octet);
+            second.write(octet);
+        }
+
+        @Override
+        public void write(byte[] bytes, int from, int length) throws IOException {
+            first.write(bytes, from, length);
+            second.write(bytes, from, length);
+        }
+    }
+
     private static Integer status;
 
     public static void main(String[] arguments) throws Exception {
@@ -42,15 +67,14 @@ public class ToolServer {
             String[] words = line.split("\t", -1);
             String[] tool = Arrays.stream(words).skip(2).map(ToolServer::decoded).toArray(String[]::new);
             var printed = new ByteArrayOutputStream();
-            var stream = new PrintStream(printed, true, StandardCharsets.UTF_8);
-            System.setOut(stream);
-            System.setErr(stream);
+            var output = new ByteArrayOutputStream();
+            var out = new PrintStream(new Tee(printed, output), true, StandardCharsets.UTF_8);
+            System.setOut(out);
+            System.setErr(new PrintStream(printed, true, StandardCharsets.UTF_8));
             System.setIn(new ByteArrayInputStream(decoded(words[1]).getBytes(StandardCharsets.UTF_8)));
             status = null;
-            scala.Console$.MODULE$.withOut(stream, () -> run(words[0], tool));
-            stream.flush();
-            byte[] text = printed.toString(StandardCharsets.UTF_8).replace(MARK + "\n", "").getBytes(StandardCharsets.UTF_8);
-            answers.println((status == null ? 0 : status) + "\t" + Base64.getEncoder().encodeToString(text));
+            scala.Console$.MODULE$.withOut(out, () -> run(words[0], tool));
+            answers.println((status == null ? 0 : status) + "\t" + encoded(printed) + "\t" + encoded(output));
             answers.flush();
         }
     }
@@ -71,6 +95,11 @@ public class ToolServer {
             throw new IllegalArgumentException(wrong);
         }
         return null;
+    }
+
+    private static String encoded(ByteArrayOutputStream printed) {
+        String text = printed.toString(StandardCharsets.UTF_8).replace(MARK + "\n", "");
+        return Base64.getEncoder().encodeToString(text.getBytes(StandardCharsets.UTF_8));
     }
 
     private static String decoded(String word) {

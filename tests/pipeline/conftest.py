@@ -12,6 +12,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 from pyspark.sql import DataFrame, SparkSession
 
+from java_program import SHORT_LIVED
 from odradek.pipeline.session import unzipped_spark_home
 from odradek.testing import OdradekCluster
 
@@ -48,6 +49,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .appName("tests")
         .config("spark.ui.enabled", "false")
         .config("spark.driver.memory", "700m")
+        .config("spark.driver.extraJavaOptions", " ".join(SHORT_LIVED))
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.sql.shuffle.partitions", "2")

@@ -1,6 +1,9 @@
 """`odradek audit` over the files of a three-broker cluster: nothing to find, and what was broken on purpose."""
 
+import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,12 +11,26 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 
-from odradek.pipeline.audit.findings import Kind
+from odradek.cli.audit_assignment import find_assignment
+from odradek.model.topology import TopicPartition
+from odradek.pipeline.audit.assignment import UNKNOWN_ASSIGNMENT, Assignment, AuditedFiles
+from odradek.pipeline.audit.findings import AuditReport, Kind
 from odradek.pipeline.audit.job import audit
-from odradek.pipeline.audit.report import as_html
+from odradek.pipeline.audit.report import as_html, verdict
 from odradek.protocol.record_batch import NO_SEQUENCE, build_batch
 from odradek.protocol.records import Record
 from odradek.testing import OdradekCluster
+
+
+def audited(spark: SparkSession, directory: Path, *topics: str, assignment: Assignment | None = None) -> AuditReport:
+    return audit(spark, AuditedFiles.below([str(directory)], frozenset(topics)).scope(assignment))
+
+
+def flip_a_byte(segment: Path) -> None:
+    """In the last record of the last batch."""
+    damaged = bytearray(segment.read_bytes())
+    damaged[-10] ^= 0x10
+    segment.write_bytes(damaged)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +56,7 @@ def stopped_cluster(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_replicas_that_agree_have_no_findings(spark: SparkSession, stopped_cluster: Path) -> None:
-    report = audit(spark, [str(stopped_cluster)])
+    report = audited(spark, stopped_cluster)
 
     assert report.findings == ()
     assert report.brokers == (0, 1, 2)
@@ -52,14 +69,45 @@ def test_replicas_that_agree_have_no_findings(spark: SparkSession, stopped_clust
 def test_a_flipped_byte_is_found(spark: SparkSession, stopped_cluster: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(stopped_cluster, tmp_path / "copy")
     [segment] = (copy / "broker-1" / "logs" / "orders-0").glob("*.log")
-    damaged = bytearray(segment.read_bytes())
-    damaged[-10] ^= 0x10  # in the last record of the last batch
-    segment.write_bytes(damaged)
+    flip_a_byte(segment)
 
-    report = audit(spark, [str(copy)], frozenset({"orders"}))
+    report = audited(spark, copy, "orders")
 
     assert [(f.topic, f.partition, f.kind, f.brokers) for f in report.findings] == [("orders", 0, Kind.BROKEN, (1,))]
     assert str(segment) in report.findings[0].detail
+
+
+def test_a_stopped_cluster_tells_who_holds_what(stopped_cluster: Path, tmp_path: Path) -> None:
+    """By the data of its ZooKeeper, which stays as it is; and a fault beside left-over files is still a fault."""
+    copy = shutil.copytree(stopped_cluster, tmp_path / "copy")
+    logs = copy / "broker-1" / "logs"
+    shutil.copytree(logs / "orders-0", logs / "deleted-0")
+    [segment] = (logs / "orders-1").glob("*.log")
+    flip_a_byte(segment)
+    written = {path: path.stat().st_mtime_ns for path in (copy / "zookeeper" / "data").rglob("*")}
+
+    command = [sys.executable, "-m", "odradek", "audit", str(copy), "--format", "json"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=500, check=False)
+
+    assert ended.returncode == 1, ended.stderr
+    report = json.loads(ended.stdout)
+    assert report["assignment"] == f"the data of ZooKeeper in {copy / 'zookeeper' / 'data'}"
+    assert [(f["topic"], f["partition"], f["kind"]) for f in report["findings"]] == [("orders", 1, "broken batch")]
+    [left] = report["left_overs"]
+    assert (left["topic"], left["broker"], left["reason"]) == ("deleted", 1, "there is no such partition")
+    assert left["bytes"] == sum(path.stat().st_size for path in (logs / "deleted-0").glob("*.log")) > 0
+    assert {path: path.stat().st_mtime_ns for path in (copy / "zookeeper" / "data").rglob("*")} == written
+
+
+def test_a_zookeeper_that_cannot_be_read_leaves_the_files(
+    stopped_cluster: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = shutil.copytree(stopped_cluster, tmp_path / "copy")
+    for snapshot in (copy / "zookeeper" / "data" / "version-2").iterdir():
+        snapshot.unlink()
+    assert find_assignment(None, [str(copy)]) is None
+    assert "no assignment in" in capsys.readouterr().err
+    assert AuditedFiles.below([str(copy)]).scope(None).assignment == UNKNOWN_ASSIGNMENT
 
 
 def records(offsets: list[int], value: bytes = b"v") -> list[Record]:
@@ -67,7 +115,13 @@ def records(offsets: list[int], value: bytes = b"v") -> list[Record]:
 
 
 def replica(
-    root: Path, broker: int, topic: str, batches: list[bytes], committed: int, cleaned: int | None = None
+    root: Path,
+    broker: int,
+    topic: str,
+    batches: list[bytes],
+    committed: int,
+    cleaned: int | None = None,
+    flushed: int | None = None,
 ) -> None:
     """A replica of partition 0 as a broker leaves it on disk."""
     directory = root / f"broker-{broker}"
@@ -75,7 +129,11 @@ def replica(
     partition.mkdir(parents=True)
     (partition / f"{0:020}.log").write_bytes(b"".join(batches))
     (directory / "meta.properties").write_text(f"version=0\nbroker.id={broker}\n")
-    for name, offset in (("replication-offset-checkpoint", committed), ("cleaner-offset-checkpoint", cleaned)):
+    for name, offset in (
+        ("replication-offset-checkpoint", committed),
+        ("recovery-point-offset-checkpoint", flushed),
+        ("cleaner-offset-checkpoint", cleaned),
+    ):
         path = directory / name
         lines = path.read_text().splitlines()[2:] if path.exists() else []
         if offset is not None:
@@ -83,8 +141,15 @@ def replica(
         path.write_text("\n".join(["0", str(len(lines)), *lines, ""]))
 
 
-def batch(*offsets: int, value: bytes = b"v", sequence: int = NO_SEQUENCE, last_offset: int | None = None) -> bytes:
-    producer = {} if sequence == NO_SEQUENCE else {"producer_id": 7, "producer_epoch": 0, "base_sequence": sequence}
+def batch(
+    *offsets: int,
+    value: bytes = b"v",
+    sequence: int = NO_SEQUENCE,
+    producer_id: int = 7,
+    last_offset: int | None = None,
+) -> bytes:
+    numbered = {"producer_id": producer_id, "producer_epoch": 0, "base_sequence": sequence}
+    producer = {} if sequence == NO_SEQUENCE else numbered
     return build_batch(records([*offsets], value), base_offset=offsets[0], last_offset=last_offset, **producer)
 
 
@@ -97,6 +162,7 @@ def test_everything_that_can_be_wrong_is_named(spark: SparkSession, tmp_path: Pa
         ("short", plain[:2], 6, None),
         ("fine-uncommitted-tail", [*plain[:2], batch(4, value=b"other")], 4, None),
         ("fine-follower-behind", plain[:1], 2, None),
+        ("fine-other-tail-above-its-own-high-watermark", [*plain[:2], batch(4, value=b"other"), batch(5)], 4, None),
         ("fine-cleaned", [batch(1, last_offset=3), plain[2]], 6, 4),
         ("different-after-cleaning", [batch(1, value=b"w", last_offset=3), plain[2]], 6, 4),
     ):
@@ -106,10 +172,15 @@ def test_everything_that_can_be_wrong_is_named(spark: SparkSession, tmp_path: Pa
     replica(tmp_path, 0, "gap-in-batch", [batch(0, 2)], 3)
     replica(tmp_path, 0, "overlap", [batch(0, 1), batch(1, 2)], 3)
     replica(tmp_path, 0, "twice", [batch(0, 1, sequence=0), batch(2, 3, sequence=2), batch(4, 5, sequence=2)], 6)
+    coordinated = [batch(n, sequence=0, producer_id=-1) for n in range(3)]
+    replica(tmp_path, 0, "fine-without-producer", coordinated, 3)
+    in_transactions = [batch(n, sequence=0) for n in range(3)]  # Kafka's coordinator numbers none of its own
+    replica(tmp_path, 0, "__consumer_offsets", in_transactions, 3)
     replica(tmp_path, 0, "torn", [batch(0, 1), batch(2, 3)[:-5]], 4)
-    replica(tmp_path, 0, "fine-torn-tail", [batch(0, 1), batch(2, 3)[:-5]], 2)
+    replica(tmp_path, 0, "fine-torn-tail", [batch(0, 1), batch(2, 3)[:-5]], 2, flushed=2)
+    replica(tmp_path, 0, "torn-after-flush", [batch(0, 1), batch(2, 3)[:-5]], 2, flushed=4)
 
-    report = audit(spark, [str(tmp_path)])
+    report = audited(spark, tmp_path)
 
     assert [(f.topic, f.offset, f.kind, f.brokers) for f in report.findings] == [
         ("different", 2, Kind.DIFFERENT, (0, 1)),
@@ -123,7 +194,27 @@ def test_everything_that_can_be_wrong_is_named(spark: SparkSession, tmp_path: Pa
         ("short", 4, Kind.SHORT, (1,)),
         ("torn", 2, Kind.BROKEN, (0,)),
         ("torn", 3, Kind.SHORT, (0,)),
+        ("torn-after-flush", 2, Kind.BROKEN, (0,)),
         ("twice", 4, Kind.DUPLICATE, (0,)),
     ]
     page = as_html(report)
     assert "the batch has 2 contents" in page
+    assert UNKNOWN_ASSIGNMENT in page
+
+
+def test_left_over_files_are_named_and_not_compared(spark: SparkSession, tmp_path: Path) -> None:
+    """Broker 2 has files of a partition that it no longer holds, with a high watermark that means nothing any more."""
+    replica(tmp_path, 0, "orders", [batch(0, 1), batch(2, 3)], 4)
+    replica(tmp_path, 1, "orders", [batch(0, 1), batch(2, 3, value=b"w")], 4)
+    left = [batch(0, 1, value=b"x"), batch(2, 3, value=b"y")]
+    replica(tmp_path, 2, "orders", left, 4)
+    orders = TopicPartition("orders", 0)
+    held = {orders: frozenset({0, 1})}
+
+    report = audited(spark, tmp_path, assignment=Assignment("a test", "c", held, held))
+
+    assert [(f.offset, f.kind, f.brokers) for f in report.findings] == [(2, Kind.DIFFERENT, (0, 1))]
+    size = sum(map(len, left))
+    assert [(each.broker, each.bytes) for each in report.left_overs] == [(2, size)]
+    assert verdict(report) == f"1 topic on brokers 0, 1, 2: 1 finding; left-over files on broker 2: {size} bytes"
+    assert "the replicas are on brokers 0, 1" in as_html(report)

@@ -11,6 +11,7 @@ from odradek.model.topology import Broker, Endpoint, LeaderAndIsr, PartitionDire
 from odradek.protocol.record_batch import build_batch
 from odradek.protocol.records import Record
 from odradek.replication.fetching import FetchOutcome, FetchTarget, FetchTerms
+from odradek.replication.refused_batches import RefusedBatches
 
 from .invariants import Entry, LogReading
 from .simulated_broker import ORDERS, ORDERS_ID, SimulatedBroker, wire_data
@@ -62,7 +63,12 @@ class HandLedBrokers:
         answered: list[Any] = []
         replicas = self.brokers[broker_id].replicas
         done = replicas.append(
-            [(ORDERS, batch(*values))], acks=acks, timeout_ms=1_000, api_version=9, done=answered.extend
+            [(ORDERS, batch(*values))],
+            acks=acks,
+            timeout_ms=1_000,
+            api_version=9,
+            refused=RefusedBatches(),
+            done=answered.extend,
         )
         answered.extend(done or [])
         return answered

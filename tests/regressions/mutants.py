@@ -13,6 +13,7 @@ from odradek.log.leader_epochs import LeaderEpochCache
 from odradek.log.producer_state import ProducerStates, Staged
 from odradek.replication import fetch_answers, fetching, followers, replica_manager
 from odradek.replication.partition import Partition
+from odradek.replication.refused_batches import RefusedBatches
 from odradek.replication.replica_manager import ReplicaManager
 from odradek.replication.results import COMMITTED, Appended
 
@@ -60,6 +61,26 @@ def watermark_of_one(patch: pytest.MonkeyPatch) -> None:
 def write_duplicates(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ProducerStates, "find_duplicate", lambda self, info: None)
     patch.setattr(ProducerStates, "stage", lambda self, *args: Staged({}, []))
+
+
+@mutant("a producer without state may begin at any sequence")
+def any_first_sequence(patch: pytest.MonkeyPatch) -> None:
+    """As Apache Kafka has it. Both guards are gone: either one alone still holds."""
+    patch.setattr(ProducerStates, "_may_have_lost_entry", lambda self, batch: True)
+    no_memory_of_refused_batches(patch)
+
+
+@mutant("a batch behind a refused one is out of order")
+def no_memory_of_refused_batches(patch: pytest.MonkeyPatch) -> None:
+    """Its producer renumbers what it has not seen acknowledged, stored or not."""
+    patch.setattr(RefusedBatches, "check", lambda *_: None)
+    patch.setattr(RefusedBatches, "explain", lambda self, tp, records, error, states: error)
+
+
+@mutant("a gap gets no benefit of the doubt after leadership moved")
+def no_benefit_of_the_doubt(patch: pytest.MonkeyPatch) -> None:
+    explain = RefusedBatches.explain
+    patch.setattr(RefusedBatches, "explain", lambda self, tp, records, error, states: explain(self, tp, records, error))
 
 
 @mutant("the ISR is joined by whoever fetches, with an empty log too")

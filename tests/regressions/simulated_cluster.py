@@ -18,14 +18,17 @@ from odradek.controller.events import IsrChangeAsked
 from odradek.controller.request_answers import event_of
 from odradek.log.partition_log import AppendResult
 from odradek.model.topology import LeaderAndIsr, ReplicaAssignment, TopicAssignment
-from odradek.protocol.record_batch import read_header
+from odradek.protocol.record_batch import batches, read_header
+from odradek.protocol.records import read_records
 from odradek.protocol.schema import Request, Response
 from odradek.replication.delayed_produce import AppendOutcome
 from odradek.replication.fetching import FetchOutcome, FetchTarget, FetchTerms
 from odradek.replication.isr import IsrChange
+from odradek.replication.refused_batches import RefusedBatches
 from scenarios.world import World
 
 from .invariants import Invariants, Violation
+from .pipelined_producer import PipelinedProducer
 from .simulated_broker import ORDERS, ORDERS_ID, SimulatedBroker, wire_data
 from .simulated_clients import Producer
 from .simulated_network import Network
@@ -59,6 +62,7 @@ class SimulatedCluster:
         self.producers = [Producer(number) for number in (1, 2)]
         self._directory = directory
         self.network = Network(self.trace.append)
+        self.pipelined = [PipelinedProducer(number, self.network, self._lives) for number in (11, 12)]
         self._correlation_ids = count()
         self.consumed = 0
         self.weak: int | None = None  # who lost its tail and is not back in the ISR
@@ -210,12 +214,26 @@ class SimulatedCluster:
                 acks=-1,
                 timeout_ms=PRODUCE_TIMEOUT_MS,
                 api_version=9,
+                refused=RefusedBatches(),
                 done=answer,
             )
             if done is not None:
                 answer(done)
 
         self.network.post(f"batch {producer.sequence} of producer {producer.number} at {broker.id}", deliver, give_up)
+
+    def produce_pipelined(self, producer: PipelinedProducer, *, only_retries: bool = False) -> None:
+        """To the broker that it is connected to, or to the elected leader, which need not have heard of that yet."""
+        leader = self.brokers.get(self.state.leader) if self.state is not None else None
+        connection = producer.connection
+        if connection is not None and connection.broker is not leader and self.chance.random() < 0.5:
+            producer.disconnect(connection)  # it has learnt that another one leads
+        target = producer.connection.broker if producer.connection is not None else leader
+        if target is not None:
+            producer.send(target, self.chance, only_retries=only_retries)
+
+    def _lives(self, broker: SimulatedBroker) -> bool:
+        return self.brokers.get(broker.id) is broker
 
     # ---- the lives of brokers
 
@@ -240,6 +258,9 @@ class SimulatedCluster:
         for producer in self.producers:
             if producer.waits_for is broker:
                 producer.waits_for = None
+        for pipelined in self.pipelined:
+            if pipelined.connection is not None and pipelined.connection.broker is broker:
+                pipelined.disconnect(pipelined.connection)
 
     def bring_back(self, broker_id: int) -> None:
         self.trace.append(f"broker {broker_id} returns")
@@ -262,6 +283,8 @@ class SimulatedCluster:
             if known is None or known.epoch > self.epoch_before:
                 self.invariants.lost_tail.discard(self.weak)
         self.invariants.check(self.brokers, self.state)
+        if faults := [producer.fault for producer in self.pipelined if producer.fault]:
+            raise Violation(faults[0])
         if self.weak is not None and self.weak not in self.invariants.lost_tail and self.is_well(self.weak):
             self.weak = None
 
@@ -283,9 +306,30 @@ class SimulatedCluster:
         for _ in range(HEALING_ROUNDS):
             if self._has_converged():
                 self.invariants.check_end(self.brokers, self.state.isr if self.state else ())
+                self._check_records()
                 return
             self._healing_round()
         raise Violation(f"no convergence: {self.state}, {self.network.messages[:3]}")
+
+    def _check_records(self) -> None:
+        """Of the pipelined producers: what was acknowledged is there, in order and once."""
+        assert self.state is not None
+        opened = self.brokers[self.state.leader].log
+        assert opened is not None
+        values: list[bytes] = []
+        offset, end = 0, opened.log_end_offset
+        while offset < end:
+            data = opened.read(offset, 1 << 20, upper_bound=end).records.read()
+            for at, header in batches(data):
+                values += [record.value or b"" for record in read_records(data, at, header)]
+                offset = header.next_offset
+        for producer in self.pipelined:
+            own = [value for value in values if value.startswith(f"{producer.number}/".encode())]
+            expected = [producer.value(number) for number in range(producer.acknowledged)]
+            if own[: len(expected)] != expected or len(set(own)) < len(own):
+                raise Violation(
+                    f"{len(expected)} records of producer {producer.number} are acknowledged, the log has {own}"
+                )
 
     def _healing_round(self) -> None:
         if self.world.context is None:
@@ -299,6 +343,8 @@ class SimulatedCluster:
         for producer in self.producers:
             if producer.batch is not None and not producer.is_waiting and len(leaders) == 1:
                 self.produce(producer, leaders[0])
+        for pipelined in self.pipelined:
+            self.produce_pipelined(pipelined, only_retries=True)
         for message in list(self.network.messages):
             self.network.arrive(message)
             self.check()
@@ -310,6 +356,8 @@ class SimulatedCluster:
         if state is None or set(state.isr) != set(BROKERS):
             return False
         if any(producer.batch is not None for producer in self.producers):
+            return False
+        if not all(producer.is_done for producer in self.pipelined):
             return False
         partitions = [broker.partition for broker in self.brokers.values()]
         ends = {p.log.log_end_offset for p in partitions if p} | {p.high_watermark for p in partitions if p}

@@ -24,6 +24,7 @@ WEIGHTS = {
     "messages_arrive": 60,
     "follower_fetches": 40,
     "producer_sends": 25,
+    "pipelined_producer_sends": 25,
     "controller_acts": 12,
     "leader_asks_for_isr": 8,
     "consumer_reads": 5,
@@ -31,6 +32,7 @@ WEIGHTS = {
     "broker_returns": 8,
     "message_is_lost": 2,
     "connection_breaks": 2,
+    "pipelined_connection_breaks": 2,
     "broker_writes_checkpoints": 2,
     "broker_flushes": 1,
     "controller_changes": 4,
@@ -124,6 +126,17 @@ class Story(SimulatedCluster):
         idle = [producer for producer in self.producers if not producer.is_waiting]
         if leaders and idle:
             self.produce(self.chance.choice(idle), self.chance.choice(leaders))
+
+    def pipelined_producer_sends(self) -> None:
+        producer = self.chance.choice(self.pipelined)
+        for _ in range(self.chance.randint(1, 5)):
+            self.produce_pipelined(producer)
+
+    def pipelined_connection_breaks(self) -> None:
+        producer = self.chance.choice(self.pipelined)
+        if producer.connection is not None:
+            self.trace.append(f"the connection of producer {producer.number} breaks")
+            producer.disconnect(producer.connection)
 
     def consumer_reads(self) -> None:
         """From whoever believes that it leads. What was committed is in range of every such broker, for ever."""

@@ -20,7 +20,6 @@ from odradek.api.dispatcher import Dispatcher
 from odradek.api.entity_configs import EntityConfigs
 from odradek.base.clock import SYSTEM_CLOCK
 from odradek.base.config.broker_config import BrokerConfig
-from odradek.base.config.listeners import SecurityProtocol
 from odradek.base.config.live_config import LiveConfig
 from odradek.base.errors import ConfigError, FatalError
 from odradek.base.logs import get_logger
@@ -32,7 +31,14 @@ from odradek.broker.config_application import ConfigApplication
 from odradek.broker.controller_link import ControllerLink
 from odradek.broker.directory_failures import DirectoryFailures
 from odradek.broker.membership import Membership, asks_controller, take_leave
-from odradek.broker.recording import recording_isr_changes, recording_rebalances, recording_session, start_recorder
+from odradek.broker.recording import (
+    recording_directory_failures,
+    recording_isr_changes,
+    recording_rebalances,
+    recording_session,
+    start_recorder,
+)
+from odradek.broker.server_settings import server_settings
 from odradek.controller.controller import Controller
 from odradek.controller.producer_ids import ProducerIds
 from odradek.controller.topic_admin import TopicAdmin
@@ -43,7 +49,6 @@ from odradek.log.log_dirs import LogDirs
 from odradek.model.metadata_image import MetadataCache, MetadataImage
 from odradek.model.topology import Broker, Endpoint
 from odradek.network.server import SocketServer
-from odradek.network.settings import ListenerSettings, ServerSettings
 from odradek.purgatory.reaper import ExpirationReaper
 from odradek.quotas.client_quotas import ClientQuotas
 from odradek.recorder.recorder import NOTHING_RECORDED, Records
@@ -66,7 +71,6 @@ from odradek.zk.znodes import DEFAULT_ENTITY, ConfigChanges
 log = get_logger(__name__)
 
 FETCH_SESSION_EVICTION_MS = 120_000
-PRODUCER_EXPIRY_CHECK_MS = 600_000
 NEVER_MS = 2**62
 CLUSTER_POLL_S = 0.5
 
@@ -94,7 +98,6 @@ class BrokerServer:
     # ---- life
 
     def start(self) -> None:
-        _refuse_what_is_missing(self.config)
         with ExitStack() as started:
             self._start(started)
             self._running = started.pop_all()
@@ -131,6 +134,7 @@ class BrokerServer:
             config.zookeeper_connect,
             session_timeout_ms=config.zookeeper_session_timeout_ms,
             connection_timeout_ms=config.zookeeper_connection_timeout_ms,
+            in_flight_max=config.zookeeper_max_in_flight_requests,
             listener=lambda event: _tell(self._on_session_event, event),
             on_znode=lambda path: _tell(self._on_znode, path),
         )
@@ -141,7 +145,8 @@ class BrokerServer:
         ensure_roots(session)
         cluster_id = get_or_create_cluster_id(session)
         self.id = self._settle_id(logs, session, cluster_id)
-        self._records = start_recorder(self.id, config, self._clock, started)
+        self._records = start_recorder(self.id, config, logs, self._clock, started)
+        logs.on_offline.append(recording_directory_failures(self._records))
         self._on_session_event.append(recording_session(self._records))
         store = ZkStore(session)
         self._live.on_change.append(lambda before, after: logs.reconfigure(after))
@@ -162,7 +167,7 @@ class BrokerServer:
         replicas = self._start_replication(logs, metadata, store, reaper, gate, started)
         services = self._services(session, store, logs, metadata, reaper, gate, replicas, started)
         dispatcher = Dispatcher(services)
-        server = SocketServer(_server_settings(config), dispatcher, services.quotas.addresses)
+        server = SocketServer(server_settings(config), dispatcher, services.quotas.addresses)
         started.callback(gate.stop)
         started.callback(server.stop)
         server.bind()
@@ -175,7 +180,7 @@ class BrokerServer:
         started.callback(cleaner.stop)
         cleaner.start()
         self._live.on_change.append(lambda before, after: cleaner.reconfigure(after))
-        self._live.on_change.append(lambda before, after: server.reconfigure(_server_settings(after)))
+        self._live.on_change.append(lambda before, after: server.reconfigure(server_settings(after)))
         register_cleaner_metrics(services.metrics, cleaner, self._clock)
         server.start()
         services.controller.start()
@@ -258,7 +263,7 @@ class BrokerServer:
         started.callback(known_configs.stop)
         failures = DirectoryFailures(self.id, replicas, store)
         started.callback(failures.stop)
-        logs.on_offline = failures.failed
+        logs.on_offline.append(failures.failed)
         return BrokerServices(
             id=self.id,
             live=self._live,
@@ -348,16 +353,16 @@ class BrokerServer:
 
     def _schedule(self, scheduler: Scheduler, logs: LogDirs, services: BrokerServices) -> None:
         config, replicas = self.config, services.replicas
-        scheduler.every("retention", config.log_retention_check_interval_ms, replicas.delete_expired, delay_ms=30_000)
-        scheduler.every(
-            "recovery points", config.log_flush_offset_checkpoint_interval_ms, logs.checkpoint_recovery_points
-        )
-        scheduler.every(
-            "log starts", config.log_flush_start_offset_checkpoint_interval_ms, logs.checkpoint_log_start_offsets
-        )
-        scheduler.every("producers", PRODUCER_EXPIRY_CHECK_MS, logs.expire_producers)
+        log_tasks: list[tuple[str, int, Callable[[], object]]] = [
+            ("retention", config.log_retention_check_interval_ms, replicas.delete_expired),
+            ("recovery points", config.log_flush_offset_checkpoint_interval_ms, logs.checkpoint_recovery_points),
+            ("log starts", config.log_flush_start_offset_checkpoint_interval_ms, logs.checkpoint_log_start_offsets),
+        ]
         if config.log_flush_scheduler_interval_ms < NEVER_MS:
-            scheduler.every("flush", config.log_flush_scheduler_interval_ms, logs.flush_overdue)
+            log_tasks.append(("flush", config.log_flush_scheduler_interval_ms, logs.flush_overdue))
+        for name, interval_ms, task in log_tasks:
+            scheduler.every(name, interval_ms, task, delay_ms=config.log_initial_task_delay_ms)
+        scheduler.every("producers", config.producer_id_expiration_check_interval_ms, logs.expire_producers)
         scheduler.every(
             "high watermarks",
             config.replica_high_watermark_checkpoint_interval_ms,
@@ -390,38 +395,3 @@ def _own_host_name() -> str:
     import socket
 
     return socket.getfqdn()
-
-
-def _refuse_what_is_missing(config: BrokerConfig) -> None:
-    """A setting that would be obeyed by Kafka and not by us must not be taken silently."""
-    for listener in config.listeners:
-        if listener.security_protocol is not SecurityProtocol.PLAINTEXT:
-            raise ConfigError(
-                f"listeners: {listener.name} wants {listener.security_protocol.name}, and this version has PLAINTEXT "
-                "only. Listen on loopback or on a trusted network."
-            )
-
-
-def _server_settings(config: BrokerConfig) -> ServerSettings:
-    return ServerSettings(
-        listeners=tuple(
-            ListenerSettings(listener.name, listener.security_protocol.name, listener.host, listener.port)
-            for listener in config.listeners
-        ),
-        inter_broker_listener=config.inter_broker_listener_name,
-        num_network_threads=config.num_network_threads,
-        num_io_threads=config.num_io_threads,
-        queued_max_requests=config.queued_max_requests,
-        queued_max_request_bytes=config.queued_max_request_bytes,
-        socket_request_max_bytes=config.socket_request_max_bytes,
-        socket_send_buffer_bytes=config.socket_send_buffer_bytes,
-        socket_receive_buffer_bytes=config.socket_receive_buffer_bytes,
-        socket_listen_backlog_size=config.socket_listen_backlog_size,
-        connections_max_idle_ms=config.connections_max_idle_ms,
-        max_connections=config.max_connections,
-        max_connections_per_ip=config.max_connections_per_ip,
-        max_connections_per_ip_overrides=config.max_connections_per_ip_overrides,
-        max_connection_creation_rate=config.max_connection_creation_rate,
-        quota_windows=config.integer("quota.window.num"),
-        quota_window_ms=config.integer("quota.window.size.seconds") * 1000,
-    )

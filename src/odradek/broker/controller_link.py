@@ -11,6 +11,7 @@ from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.model.metadata_image import MetadataCache, MetadataImage
 from odradek.network.broker_client import BrokerClient, ConnectionFailed, UnsupportedByBroker
+from odradek.network.setup_timeout import SetupTimeout
 from odradek.protocol.schema import Request
 
 
@@ -19,6 +20,7 @@ class ControllerLink:
         self._client_id = f"broker-{broker_id}"
         self._listener = config.inter_broker_listener_name
         self._timeout_ms = config.controller_socket_timeout_ms
+        self._setup = SetupTimeout.of(config)
         self._metadata = metadata
         self._turn = threading.Lock()
         self._client: BrokerClient | None = None
@@ -49,7 +51,9 @@ class ControllerLink:
         if self._client is None or self._peer != peer:
             self._hang_up()
             try:
-                self._client = BrokerClient(peer[1], peer[2], self._client_id, self._timeout_ms)
+                self._client = self._setup.connect(
+                    lambda limit_ms: BrokerClient(peer[1], peer[2], self._client_id, self._timeout_ms, limit_ms)
+                )
             except ConnectionFailed as error:
                 raise KafkaError(ErrorCode.NOT_CONTROLLER, str(error)) from error
             self._peer = peer

@@ -1,10 +1,9 @@
 """A log directory failed: its replicas answer KAFKA_STORAGE_ERROR, and the controller is told, so that others lead."""
 
 import threading
-from collections.abc import Collection
 
 from odradek.base.logs import get_logger
-from odradek.model.topology import TopicPartition
+from odradek.log.directory_table import DirectoryFailure
 from odradek.replication.replica_manager import ReplicaManager
 from odradek.zk.session import ZkUnavailable
 from odradek.zk.store import ZkStore
@@ -21,9 +20,9 @@ class DirectoryFailures:
         self._store = store
         self._stopped = threading.Event()
 
-    def failed(self, tps: Collection[TopicPartition]) -> None:
+    def failed(self, failure: DirectoryFailure) -> None:
         """By the thread that found out, which waits for nobody: the controller is told by another."""
-        self._replicas.take_offline(tps)
+        self._replicas.take_offline(failure.partitions)
         threading.Thread(target=self._tell, name="directory-failure", daemon=True).start()
 
     def stop(self) -> None:

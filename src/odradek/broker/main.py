@@ -9,10 +9,9 @@ from pathlib import Path
 
 from odradek.base import logs
 from odradek.base.config.broker_config import BrokerConfig
+from odradek.base.config.live_config import report
 from odradek.base.errors import ConfigError, FatalError
 from odradek.broker.broker import BrokerServer
-
-log = logs.get_logger(__name__)
 
 # How long a thread that computes may keep the interpreter while others want it. With Python's own 5 ms, requests beside
 # a busy handler thread were 2.7 times slower.
@@ -28,8 +27,7 @@ def run(properties_path: Path, overrides: Mapping[str, str]) -> int:
     logs.configure(level="info")
     try:
         config = BrokerConfig.from_file(properties_path, overrides)
-        for warning in config.warnings:
-            log.warning(warning)
+        report(config)
         _allow_many_files()
         sys.setswitchinterval(SWITCH_INTERVAL_S)
         gc.set_threshold(*COLLECTOR_THRESHOLDS)

@@ -11,6 +11,7 @@ from queue import SimpleQueue
 
 from odradek.api.control_gate import ControlGate
 from odradek.base.config.broker_config import BrokerConfig
+from odradek.base.config.constraints import release_of
 from odradek.base.errors import KafkaError
 from odradek.base.logs import get_logger
 from odradek.broker.controller_link import ControllerLink
@@ -93,8 +94,7 @@ def take_leave(broker_id: int, gate: ControlGate, config: BrokerConfig, metadata
 
 def asks_controller(inter_broker_version: str) -> bool:
     """Whether leaders ask the controller for changes of an ISR, as since 2.7, or write them to ZooKeeper."""
-    major, minor = inter_broker_version.partition("-")[0].split(".")[:2]
-    return (int(major), int(minor)) >= (2, 7)
+    return release_of(inter_broker_version) >= (2, 7)
 
 
 def _ask_to_leave(link: ControllerLink, request: ControlledShutdownRequest) -> int | None:

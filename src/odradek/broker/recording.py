@@ -1,5 +1,5 @@
-"""What a broker itself has to say in the flight recorder: its life, its session, what it wants as a leader,
-and why the groups that it coordinates rebalanced.
+"""What a broker itself has to say in the flight recorder: its life, its session, its log directories that failed, what
+it wants as a leader, and why the groups that it coordinates rebalanced.
 
 The controller's part is in `controller.recording`.
 """
@@ -10,24 +10,49 @@ from pathlib import Path
 
 from odradek.base.clock import Clock
 from odradek.base.config.broker_config import BrokerConfig
+from odradek.base.config.listeners import split_list
+from odradek.controller.recording import NAMED_MAX
 from odradek.coordinator.group_requests import Rebalanced
-from odradek.recorder.entry import Kind
+from odradek.log.directory_table import DirectoryFailure
+from odradek.log.log_dirs import LogDirs
+from odradek.recorder.entry import LOG_DIR_FAILED, Kind
 from odradek.recorder.recorder import NOTHING_RECORDED, Facts, Recorder, Records
 from odradek.replication.isr import IsrChange
 from odradek.zk.session import SessionEvent
 
 
-def start_recorder(broker_id: int, config: BrokerConfig, clock: Clock, started: ExitStack) -> Records:
+def start_recorder(
+    broker_id: int, config: BrokerConfig, log_dirs: LogDirs, clock: Clock, started: ExitStack
+) -> Records:
     """Plain files beside Kafka's checkpoints, unless told otherwise: in a log directory only directories are logs."""
     if not config.odradek_recorder_enable:
         return NOTHING_RECORDED
-    directory = Path(config.odradek_recorder_dir or config.log_dirs[0])
-    recorder = Recorder(directory, broker_id, config.odradek_recorder_max_bytes, clock)
+    own = [Path(name).absolute() for name in split_list(config.odradek_recorder_dir or "")]
+    recorder = Recorder(
+        own or log_dirs.directories,
+        broker_id,
+        config.odradek_recorder_max_bytes,
+        clock,
+        makes_directories=bool(own),
+    )
+    for directory in log_dirs.offline_directories:
+        recorder.directory_failed(directory)
     recorder.start()
     started.callback(recorder.stop)
     started.callback(recorder.record, describe_life, "Stopped")
     recorder.record(describe_life, "Started")
+    for directory in log_dirs.offline_directories:
+        failure = DirectoryFailure(directory, "it was offline when the broker started", ())
+        recorder.record(describe_directory_failure, failure)
     return recorder
+
+
+def recording_directory_failures(records: Records) -> Callable[[DirectoryFailure], None]:
+    def record(failure: DirectoryFailure) -> None:
+        records.directory_failed(failure.directory)  # before the entry, which would go with the directory
+        records.record(describe_directory_failure, failure)
+
+    return record
 
 
 def recording_session(records: Records) -> Callable[[SessionEvent], None]:
@@ -54,6 +79,17 @@ def recording_rebalances(records: Records) -> Callable[[Rebalanced], None]:
 
 def describe_life(what: str) -> Iterator[Facts]:
     yield {"kind": Kind.LIFE, "what": what}
+
+
+def describe_directory_failure(failure: DirectoryFailure) -> Iterator[Facts]:
+    yield {
+        "kind": Kind.LOG_DIR,
+        "what": LOG_DIR_FAILED,
+        "directory": str(failure.directory),
+        "text": failure.reason,
+        "partitions": tuple(map(str, failure.partitions[:NAMED_MAX])),
+        "count": len(failure.partitions),
+    }
 
 
 def describe_session(event: SessionEvent) -> Iterator[Facts]:

@@ -1,4 +1,7 @@
-"""`odradek audit`: every replica's files read by Spark and compared; what is found is shown, and makes it fail."""
+"""`odradek audit`: every replica's files read by Spark and compared; findings are shown, and make it fail.
+
+Left-over files and replicas that can't be compared are shown too; they are no fault of the replicas, and don't.
+"""
 
 import tempfile
 from dataclasses import asdict
@@ -7,17 +10,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from odradek.base.errors import FatalError
+from odradek.cli.audit_assignment import find_assignment
 from odradek.cli.grammar.declaration import Argument, Option
 from odradek.cli.grammar.noun import command
 from odradek.cli.output import Format, note, print_json, print_rows, warn
 from odradek.cli.spark_output import spark_output_in
+from odradek.client.bootstrap import parse_bootstrap
 
 if TYPE_CHECKING:
+    from odradek.pipeline.audit.assignment import AuditScope
     from odradek.pipeline.audit.findings import AuditReport
 
 
 _TOPIC_COLUMNS = ("topic", "partitions", "replicas", "records", "batches", "bytes", "uncommitted")
 _FINDING_COLUMNS = ("topic", "partition", "offset", "kind", "brokers", "detail")
+_LEFT_OVER_COLUMNS = ("topic", "partition", "broker", "bytes", "reason", "path")
+_NOT_COMPARED_COLUMNS = ("broker", "reason", "partitions")
 
 
 class AuditFormat(StrEnum):
@@ -28,6 +36,7 @@ class AuditFormat(StrEnum):
 @command(
     examples=[
         "odradek audit odradek-data",
+        "odradek audit /var/lib/broker-0 /var/lib/broker-1 --bootstrap-server kafka-0:9092",
         "odradek audit /var/lib/broker-0 /var/lib/broker-1 --topic orders --html audit.html",
         "odradek audit odradek-data --format json",
     ]
@@ -39,6 +48,16 @@ def audit(
             metavar="DIR", help="Log directories of the brokers, or the directory of `odradek up`.", show_default=False
         ),
     ],
+    bootstrap_server: Annotated[
+        str | None,
+        Option(
+            "--bootstrap-server, -b",
+            metavar="HOST:PORT,…",
+            check=parse_bootstrap,
+            help="A broker of the cluster, to ask which brokers hold which partition.",
+            show_default="the ZooKeeper of `odradek up`, if a directory has one",
+        ),
+    ] = None,
     topic: Annotated[list[str] | None, Option("--topic", help="Only this topic; again for more.")] = None,
     output: Annotated[AuditFormat, Option("--format", help="A table, or json.")] = AuditFormat.TABLE,
     html: Annotated[Path | None, Option("--html", metavar="FILE", help="Write the report as a page too.")] = None,
@@ -46,16 +65,16 @@ def audit(
         str, Option("--master", help="The Spark cluster to run on; its workers must see the directories.")
     ] = "local[*]",
 ) -> None:
-    """Compare all replicas of all partitions below the high watermark; exit code 1 if anything is wrong.
+    """Compare all replicas of all partitions below their high watermarks; exit code 1 if anything is wrong.
 
     Checks checksums, offsets, producers' sequences, and that replicas hold the same bytes. Reads files only, so brokers
-    may run or not; the directories of all replicas are needed to compare them.
+    may run or not; the directories of all replicas are needed to compare them. Files of a partition on a broker that
+    doesn't hold it are named as left-overs.
     """
-    topics = frozenset(topic or ())
-    if master.startswith("local"):  # what isn't there is told at once, not after the start of Spark
-        _existing(directories, topics)
+    scope = _scope(directories, frozenset(topic or ()), bootstrap_server)
+    note(f"assignment: {scope.assignment}")
     note("Spark starts, and reads the files …")
-    report = _run(directories, topics, master)
+    report = _run(scope, master)
     from odradek.pipeline.audit.report import as_html, as_json, verdict
 
     if html is not None:
@@ -63,9 +82,7 @@ def audit(
     if output is AuditFormat.JSON:
         print_json(as_json(report))
     else:
-        print_rows([asdict(each) for each in report.topics], _TOPIC_COLUMNS, Format.TABLE)
-        if report.findings:
-            print_rows([asdict(each) for each in report.findings], _FINDING_COLUMNS, Format.TABLE, title="findings")
+        _print_tables(report)
     if not report.findings:
         note(verdict(report))
         return
@@ -74,17 +91,36 @@ def audit(
     raise FatalError(verdict(report))
 
 
-def _existing(directories: list[str], topics: frozenset[str]) -> None:
-    from odradek.pipeline.cold.log_directories import existing_replicas
+def _print_tables(report: "AuditReport") -> None:
+    from odradek.pipeline.audit.report import named_partitions
+
+    print_rows([asdict(each) for each in report.topics], _TOPIC_COLUMNS, Format.TABLE)
+    skipped = [asdict(each) | {"partitions": named_partitions(each)} for each in report.not_compared]
+    for title, columns, rows in (
+        ("findings", _FINDING_COLUMNS, [asdict(each) for each in report.findings]),
+        ("left-over files", _LEFT_OVER_COLUMNS, [asdict(each) for each in report.left_overs]),
+        ("not compared", _NOT_COMPARED_COLUMNS, skipped),
+    ):
+        if rows:
+            print_rows(rows, columns, Format.TABLE, title=title)
+
+
+def _scope(directories: list[str], topics: frozenset[str], bootstrap_server: str | None) -> "AuditScope":
+    """Before Spark starts: what isn't there is told at once."""
+    from odradek.pipeline.audit.assignment import AuditedFiles
     from odradek.pipeline.source.errors import OptionError
 
     try:
-        existing_replicas(directories, topics)
+        files = AuditedFiles.below(directories, topics)
     except OptionError as error:
         raise FatalError(f"{error}; give log directories, or the directory of `odradek up`") from None
+    try:
+        return files.scope(find_assignment(bootstrap_server, directories))
+    except OptionError as error:
+        raise FatalError(str(error)) from None
 
 
-def _run(directories: list[str], topics: frozenset[str], master: str) -> "AuditReport":
+def _run(scope: "AuditScope", master: str) -> "AuditReport":
     from odradek.pipeline.session import SparkTarget, start_session
     from odradek.pipeline.spark_errors import in_one_sentence
 
@@ -96,11 +132,7 @@ def _run(directories: list[str], topics: frozenset[str], master: str) -> "AuditR
         spark = start_session("audit", SparkTarget(master), {"spark.log.level": "ERROR"}, Path(work))
         try:
             from odradek.pipeline.audit.job import audit as run_audit
-            from odradek.pipeline.source.errors import OptionError
 
-            try:
-                return run_audit(spark, directories, topics)
-            except OptionError as error:
-                raise FatalError(str(error)) from None
+            return run_audit(spark, scope)
         finally:
             spark.stop()

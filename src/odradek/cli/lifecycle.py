@@ -9,10 +9,11 @@ from pathlib import Path
 from types import FrameType
 from typing import Annotated
 
-from odradek.base.errors import FatalError
+from odradek.base.errors import ConfigError, FatalError
 from odradek.cli.cluster_processes import LocalCluster
 from odradek.cli.grammar.declaration import Argument, Option
 from odradek.cli.grammar.noun import command
+from odradek.cli.output import warn
 from odradek.cli.usage import Exit, WrongUsage
 from odradek.links.cuts import CutFrom
 
@@ -29,6 +30,7 @@ DEFAULT_DATA = Path("odradek-data")
         "odradek up --brokers 3 --lab",
         "odradek up --port 19092 --data /tmp/trial --detach",
         "odradek up --set log.retention.hours=1",
+        "odradek up --unset log.retention.hours",
     ]
 )
 def up(
@@ -60,16 +62,25 @@ def up(
     detach: Annotated[bool, Option("--detach", help="Leave it running and return.")] = False,
     settings: Annotated[
         list[str] | None,
-        Option("--set", metavar="KEY=VALUE", help="A broker setting, as in server.properties."),
+        Option("--set", metavar="KEY=VALUE", help="A broker setting, as in server.properties; kept, may be repeated."),
+    ] = None,
+    unset: Annotated[
+        list[str] | None,
+        Option("--unset", metavar="KEY", help="Take an earlier --set back; may be repeated."),
     ] = None,
 ) -> None:
     """Start ZooKeeper and brokers, or resume what the directory holds; Ctrl-C stops it cleanly."""
     if console is not None and no_console:
         raise WrongUsage("--console and --no-console exclude each other", "--console")
-    overrides = _parse_settings(settings or [])
+    given, removed = _parse_settings(settings or []), unset or []
+    if both := given.keys() & set(removed):
+        raise WrongUsage(f"{', '.join(sorted(both))} can't be set and unset at once", "--unset")
     cluster = LocalCluster(data)
     with _stopped_by_signals(cluster):
-        cluster.start(zookeeper, port, overrides, brokers, metrics=not no_console, lab=lab)
+        try:
+            cluster.start(zookeeper, port, given, brokers, unset=removed, metrics=not no_console, lab=lab, remark=warn)
+        except ConfigError as error:
+            raise WrongUsage(str(error), "--set" if given else "") from error
         print(f"bootstrap.servers={cluster.bootstrap_servers}", flush=True)
         if not no_console:
             told = cluster.console.start(cluster.bootstrap_servers, console, lab=lab, pipelines=pipeline or ())

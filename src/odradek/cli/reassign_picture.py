@@ -1,4 +1,4 @@
-"""A plan as a picture in the terminal: which replicas go where, what each broker holds before and after, the risks."""
+"""Picture of a plan in the terminal: replicas that are copied and removed, what each broker holds, the risks."""
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
@@ -6,7 +6,9 @@ from rich.text import Text
 
 from odradek.cli.output import size_as_text
 from odradek.cli.terminal import data_console
-from odradek.reassign.forecast import BrokerForecast, Forecast, Gravity, Move
+from odradek.reassign.forecast import Forecast
+from odradek.reassign.moves import BrokerForecast, Move
+from odradek.reassign.risks import Gravity
 
 _ROWS_MAX = 40
 _BAR_WIDTH = 20  # so that everything fits into eighty columns
@@ -18,11 +20,13 @@ def print_forecast(forecast: Forecast, throttle_bytes: int | None) -> None:
     console.print(Text(summary(forecast, throttle_bytes), style="bold"))
     if not forecast.moves:
         return
+    if removed := removals(forecast):
+        console.print(Text(removed, style="bold"))
     console.print(_moves(forecast))
     hidden = len(forecast.moves) - _ROWS_MAX
     if hidden > 0:
         console.print(Text(f"… and {hidden} partitions more; --format json has them all"))
-    console.print(Text("★ preferred leader   ● stays   + is copied there   - goes", style="dim"))
+    console.print(Text("★ preferred leader   ● stays   + is copied there   - is removed", style="dim"))
     console.print(_bars(forecast.brokers))
     console.print(_figures(forecast.brokers))
     for risk in forecast.risks:
@@ -31,17 +35,29 @@ def print_forecast(forecast: Forecast, throttle_bytes: int | None) -> None:
 
 def summary(forecast: Forecast, throttle_bytes: int | None) -> str:
     if not forecast.moves:
-        return "nothing is to be moved: it is so already"
-    copies = sum(len(move.adding) for move in forecast.moves)
-    said = (
-        f"{_counted(len(forecast.moves), 'partition changes', 'partitions change')}, "
-        f"{_counted(copies, 'replica is copied', 'replicas are copied')}, {size_as_text(forecast.copied_bytes)}"
-    )
-    if not copies:
-        return f"{said}: only who leads"
+        return "nothing to move: the goal is reached already"
+    changes = _counted(len(forecast.moves), "partition changes", "partitions change")
+    if not forecast.copied_replicas:
+        only_order = "only in the order of replicas: nothing is copied or removed"
+        return f"{changes}, {'no replica is copied' if forecast.removed_replicas else only_order}"
+    copied = _counted(forecast.copied_replicas, "replica is copied", "replicas are copied")
+    said = f"{changes}, {copied}, {size_as_text(forecast.copied_bytes)}"
     if forecast.seconds is None or throttle_bytes is None:
         return f"{said}; without a throttle, as fast as disks and network go"
     return f"{said}; at {size_as_text(throttle_bytes)}/s for each broker at least {duration(forecast.seconds)}"
+
+
+def removals(forecast: Forecast) -> str:
+    """Replicas that are removed and the bytes that this frees, in all and on each broker; empty without any."""
+    if not forecast.removed_replicas:
+        return ""
+    each = [
+        f"{broker.replicas_removed} on broker {broker.broker} ({size_as_text(broker.bytes_freed)})"
+        for broker in forecast.brokers
+        if broker.replicas_removed
+    ]
+    removed = _counted(forecast.removed_replicas, "replica is removed", "replicas are removed")
+    return f"{removed}, {size_as_text(forecast.freed_bytes)} freed at the end: {', '.join(each)}"
 
 
 def _counted(number: int, one: str, several: str) -> str:
@@ -105,7 +121,7 @@ def _bars(brokers: tuple[BrokerForecast, ...]) -> Table:
 def _figures(brokers: tuple[BrokerForecast, ...]) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("broker")
-    for heading in ("replicas", "preferred", "in", "out", "free now"):
+    for heading in ("replicas", "preferred", "in", "out", "freed", "free now"):
         table.add_column(heading, justify="right")
     for broker in brokers:
         table.add_row(
@@ -114,6 +130,7 @@ def _figures(brokers: tuple[BrokerForecast, ...]) -> Table:
             _change(broker.preferred_before, broker.preferred_after),
             size_as_text(broker.bytes_in) if broker.bytes_in else "",
             size_as_text(broker.bytes_out) if broker.bytes_out else "",
+            size_as_text(broker.bytes_freed) if broker.bytes_freed else "",
             "" if broker.usable_bytes is None else size_as_text(broker.usable_bytes),
         )
     return table

@@ -43,7 +43,7 @@ def plan(
     ] = None,
     balance: Annotated[
         list[Balance] | None,
-        Option("--balance", help="What shall be the same on all brokers; may be repeated.", show_default=False),
+        Option("--balance", help="What to make equal on all brokers; may be repeated.", show_default=False),
     ] = None,
     topics: Annotated[
         str | None,
@@ -62,7 +62,7 @@ def plan(
         for text, option in ((brokers, "--brokers"), (add, "--add"), (drain, "--drain"))
     )
     if not any((brokers, add, drain, replication_factor, balance)):
-        raise WrongUsage("say what for: --brokers, --add, --drain, --replication-factor or --balance")
+        raise WrongUsage("no goal is given: use --brokers, --add, --drain, --replication-factor or --balance")
     rate = parse_throttle(throttle)
     with ClusterClient(bootstrap_server) as client:
         view = read_view(client)
@@ -93,7 +93,7 @@ def parse_throttle(text: str) -> int | None:
     number = text.rstrip("BKMGbkmg/s")
     unit = text[len(number) :].upper().removesuffix("/S")
     if not number.isdecimal() or int(number) < 1 or unit not in _UNITS:
-        raise WrongUsage(f"'{text}' is no rate, as in 50MB, 500KB or none", "--throttle")
+        raise WrongUsage(f"'{text}' is not a rate: give bytes a second as in 50MB or 500KB, or none", "--throttle")
     return int(number) * _UNITS[unit]
 
 
@@ -105,7 +105,10 @@ def _print(plan: Plan, forecast: Forecast, rate: int | None, output: Format) -> 
             print_json(
                 {
                     "plan": plan.as_json(),
+                    "copied_replicas": forecast.copied_replicas,
                     "copied_bytes": forecast.copied_bytes,
+                    "removed_replicas": forecast.removed_replicas,
+                    "freed_bytes": forecast.freed_bytes,
                     "seconds": forecast.seconds,
                     "brokers": [asdict(broker) for broker in forecast.brokers],
                     "risks": [asdict(risk) for risk in forecast.risks],

@@ -25,7 +25,7 @@ from odradek.cli.output import (
     size_as_text,
     warn,
 )
-from odradek.cli.reassign_picture import duration, summary
+from odradek.cli.reassign_picture import duration, removals, summary
 from odradek.cli.reassign_plan import DEFAULT_THROTTLE, ThrottleOption, parse_throttle
 from odradek.cli.usage import Exit, WrongUsage
 from odradek.client.cluster_client import ClusterClient
@@ -36,6 +36,7 @@ from odradek.reassign.journal import RunIsGoingOn, RunJournals, RunRecord, state
 from odradek.reassign.leftovers import Leftover, clear_leftovers, foreign_throttles
 from odradek.reassign.plan import Plan, PlanError
 from odradek.reassign.reading import cluster_id, read_view
+from odradek.reassign.risks import Gravity
 from odradek.reassign.run import Outcome, Progress, Run, RunOptions, ThrottleRefused, cancel_moves
 from odradek.reassign.throttles import Settings
 
@@ -177,7 +178,13 @@ def _execute(
     if not moves:
         note("everything is as planned already")
         return Outcome("completed", frozenset(wanted.targets), {}, frozenset())
-    note(summary(foresee(wanted, view, options.throttle_bytes), options.throttle_bytes))
+    forecast = foresee(wanted, view, options.throttle_bytes)
+    note(summary(forecast, options.throttle_bytes))
+    if removed := removals(forecast):
+        note(removed)
+    for risk in forecast.risks:
+        if risk.gravity is not Gravity.NOTE:
+            warn(risk.text)
     with _progress() as show:
         return Run(moves, admin, journals, options).execute(show)
 

@@ -12,15 +12,16 @@ from rich.text import Text
 from odradek.base.errors import ErrorCode, FatalError, KafkaError
 from odradek.cli.grammar.declaration import Argument, Option
 from odradek.cli.grammar.noun import Noun
-from odradek.cli.output import Format, FormatOption, note, print_json, print_rows
+from odradek.cli.output import Format, FormatOption, note, print_json, print_rows, warn
 from odradek.cli.terminal import data_console
 from odradek.cli.usage import WrongUsage
 from odradek.model.topology import TopicPartition
-from odradek.recorder.entry import Entry, Kind
+from odradek.recorder.entry import GAPS, LOG_DIR_FAILED, Entry, Kind
+from odradek.recorder.gaps import gap_text, uncertain_at
 from odradek.recorder.journals import find_journals, read_journals
 from odradek.recorder.picture import PartitionPicture, Picture
 from odradek.recorder.rebalances import Rebalances
-from odradek.recorder.why import Change, changes_of, is_about
+from odradek.recorder.why import Change, changes_of, gaps_since, is_about
 
 app = Noun(
     "Read the flight recorder: what brokers saw and decided, in order and with causes.",
@@ -114,18 +115,21 @@ def why(
     tp = _partition(partition)
     at_ms = _maybe_time(at, "--at")
     entries = read_journals(
-        *_places(data), wanted=lambda entry: is_about(entry, tp) and (at_ms is None or entry.time_ms <= at_ms)
+        *_places(data), wanted=lambda entry: is_about(entry, tp) and (at_ms is None or _begins_ms(entry) <= at_ms)
     )
     changes = [change for change in changes_of(tp, entries) if change.is_of_leader or not leaders]
+    missing = gaps_since(tp, entries)
     if not changes:
+        for gap in missing:
+            warn(_gap(gap))
         raise KafkaError(
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"the journals have nothing of partition {tp} until then"
         )
     if output is Format.TABLE:
-        _tell(tp, changes)
+        _tell(tp, changes, missing)
         return
     rows = [_change_row(change) for change in changes]
-    print_rows(rows, tuple(name for name in rows[0] if name != "chain"), output)
+    print_rows(rows, tuple(name for name in rows[0] if name not in ("chain", "gaps")), output)
 
 
 @app.verb()
@@ -137,7 +141,8 @@ def replay(
 ) -> None:
     """Rebuild what the controller knew at a moment: who controlled, who lived, who led and followed."""
     at_ms = _maybe_time(at, "--at")
-    picture = Picture.at(read_journals(*_places(data)), at_ms)
+    entries = read_journals(*_places(data))
+    picture, missing = Picture.at(entries, at_ms), uncertain_at(entries, at_ms)
     if not picture.time_ms:
         raise FatalError("the journals begin after that moment")
     rows = [
@@ -153,9 +158,12 @@ def replay(
                 "controller_epoch": picture.controller_epoch,
                 "brokers": [dict(member) for _, member in sorted(picture.brokers.items())],
                 "partitions": rows,
+                "gaps": [_plain(gap) for gap in missing],
             }
         )
         return
+    for gap in missing:
+        warn(f"this may be out of date: {_gap(gap)}")
     if output is Format.TABLE:
         controller = f"broker {picture.controller}" if picture.controller >= 0 else "nobody"
         note(f"at {_time(at_ms or picture.time_ms)}: controller {controller}, epoch {picture.controller_epoch}")
@@ -192,22 +200,45 @@ def rebalances(
 # --- telling -----------------------------------------------------------------------------------------------------
 
 
-def _tell(tp: TopicPartition, changes: list[Change]) -> None:
+def _tell(tp: TopicPartition, changes: list[Change], missing: list[Entry]) -> None:
     console = data_console()
     last = changes[-1].after
     for _, of_one_cause in groupby(changes, key=lambda change: (change.entry.broker, change.entry.cause)):
         for change in of_one_cause:
+            for gap in change.gaps:
+                console.print(Text(f"gap       {_gap(gap)}", style="yellow"))
             told = f"{_time(change.entry.time_ms)}  {_difference(change.before, change.after)}"
             console.print(Text(told, style="bold"))
-        if change.cause is None:
-            console.print(Text("  because   (the entry of its cause is lost)"))
-        else:
-            by = f"controller {change.entry.broker}, epoch {change.entry.controller_epoch}, entry {change.cause.seq}"
-            console.print(Text(f"  because   {_cause(change.cause)}  ({by})"))
-        for line in _chain(tp, change.chain):
+        for line in _because(tp, change):
             console.print(Text(f"  {line}"))
+    for gap in missing:
+        console.print(Text(f"gap       {_gap(gap)}", style="yellow"))
     leader = f"broker {last.leader} leads it" if last.leader >= 0 else "nobody leads it"
     console.print(Text(f"{tp}: {leader}, leader epoch {last.leader_epoch}, in sync {_ids(last.isr)}"))
+
+
+def _because(tp: TopicPartition, change: Change) -> list[str]:
+    reason = f"because   {change.reason}"
+    if change.cause is not None:
+        by = f"controller {change.entry.broker}, epoch {change.entry.controller_epoch}, entry {change.cause.seq}"
+        cause = _cause(change.cause)
+        told = [f"{reason}  ({by})"] if cause == change.reason else [reason, f"event     {cause}  ({by})"]
+        return [*told, *_chain(tp, change.chain)]
+    if not change.was_found:
+        return [reason, *_chain(tp, change.chain)]
+    meanwhile = [f"meanwhile {_time(each.time_ms)}  broker {each.broker}: {_of_itself(each)}" for each in change.chain]
+    return [reason, *meanwhile[-_TOLD_MAX:]]
+
+
+def _of_itself(entry: Entry) -> str:
+    if entry.what == LOG_DIR_FAILED:
+        return f"log directory {entry.directory} failed: {entry.text}"
+    return entry.text or entry.what.lower()
+
+
+def _gap(gap: Entry) -> str:
+    since = "" if gap.since_ms is None else f" from {_time(gap.since_ms)}"
+    return f"{gap_text(gap)}{since} until {_time(gap.time_ms)}"
 
 
 def _chain(tp: TopicPartition, chain: Iterable[Entry]) -> list[str]:
@@ -255,7 +286,9 @@ def _change_row(change: Change) -> dict[str, object]:
         "leader_epoch": change.after.leader_epoch,
         "isr_before": None if before is None else before.isr,
         "isr": change.after.isr,
+        "reason": change.reason,
         "cause": None if change.cause is None else _cause(change.cause),
+        "gaps": [_plain(gap) for gap in change.gaps],
         "chain": [_plain(entry) for entry in change.chain],
     }
 
@@ -265,6 +298,10 @@ def _told(entry: Entry) -> str:
         return f"{entry.topic_partition} leader {entry.leader} epoch {entry.leader_epoch} isr {_ids(entry.isr or ())}"
     if entry.what == "Assignment":
         return f"{entry.topic_partition} replicas {_ids(entry.replicas or ())}"
+    if entry.kind in GAPS:
+        return _gap(entry)
+    if entry.kind == Kind.LOG_DIR:
+        return _of_itself(entry)
     if entry.kind == Kind.ISR:
         return f"{entry.topic_partition} wants isr {_ids(entry.isr or ())}"
     if entry.kind == Kind.GROUP:
@@ -281,6 +318,11 @@ def _plain(entry: Entry) -> dict[str, object]:
 
 def _ids(brokers: Iterable[int]) -> str:
     return ",".join(map(str, brokers)) or "none"
+
+
+def _begins_ms(entry: Entry) -> int:
+    """A gap begins where the entries before it end."""
+    return entry.since_ms if entry.kind in GAPS and entry.since_ms is not None else entry.time_ms
 
 
 # --- what was given ----------------------------------------------------------------------------------------------

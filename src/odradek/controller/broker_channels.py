@@ -19,6 +19,7 @@ from odradek.controller.request_merge import merged
 from odradek.controller.trace import request_text
 from odradek.model.topology import Broker, Endpoint
 from odradek.network.broker_client import BrokerClient, ConnectionFailed, UnsupportedByBroker
+from odradek.network.setup_timeout import SetupTimeout
 from odradek.protocol.messages.stop_replica import StopReplicaRequest
 from odradek.protocol.schema import Request
 
@@ -33,11 +34,18 @@ class BrokerChannels:
     """Owned by one tenure of the controller; only its event thread opens, closes and sends."""
 
     def __init__(
-        self, controller_id: int, listener: str, *, timeout_ms: int, answered: Callable[[Event], None]
+        self,
+        controller_id: int,
+        listener: str,
+        *,
+        timeout_ms: int,
+        setup_timeout: Callable[[], SetupTimeout],
+        answered: Callable[[Event], None],
     ) -> None:
         self._controller_id = controller_id
         self._listener = listener
         self._timeout_ms = timeout_ms
+        self._setup_timeout = setup_timeout
         self._answered = answered
         self._channels: dict[int, _Channel] = {}
         self._correlation_ids = itertools.count(1)
@@ -50,7 +58,13 @@ class BrokerChannels:
             log.error("broker can't be reached by the controller", broker=broker.id, listener=self._listener)
             return
         channel = _Channel(
-            self._controller_id, broker.id, endpoint, self._timeout_ms, self._answered, self._correlation_ids
+            self._controller_id,
+            broker.id,
+            endpoint,
+            self._timeout_ms,
+            self._setup_timeout(),
+            self._answered,
+            self._correlation_ids,
         )
         self._channels[broker.id] = channel
         channel.start()
@@ -80,6 +94,7 @@ class _Channel:
         broker_id: int,
         endpoint: Endpoint,
         timeout_ms: int,
+        setup: SetupTimeout,
         answered: Callable[[Event], None],
         correlation_ids: Iterator[int],
     ) -> None:
@@ -87,6 +102,7 @@ class _Channel:
         self._broker_id = broker_id
         self._endpoint = endpoint
         self._timeout_ms = timeout_ms
+        self._setup = setup
         self._answered = answered
         self._correlation_ids = correlation_ids
         self._changed = threading.Condition()
@@ -160,19 +176,22 @@ class _Channel:
 
     def _connected(self) -> BrokerClient:
         if self._client is None:
-            endpoint = self._endpoint
-            client = BrokerClient(
-                endpoint.host,
-                endpoint.port,
-                self._client_id,
-                self._timeout_ms,
-                correlation_ids=self._correlation_ids,
-            )
+            client = self._setup.connect(self._attempt)
             with self._changed:
                 self._client = client
                 if self._closed:
                     client.abort()
         return self._client
+
+    def _attempt(self, limit_ms: int) -> BrokerClient:
+        return BrokerClient(
+            self._endpoint.host,
+            self._endpoint.port,
+            self._client_id,
+            self._timeout_ms,
+            connect_timeout_ms=limit_ms,
+            correlation_ids=self._correlation_ids,
+        )
 
     def _failed(self, error: Exception) -> None:
         self._disconnect()

@@ -18,6 +18,7 @@ from odradek.controller.performer import Performer
 from odradek.controller.recording import TenureRecord
 from odradek.controller.trace import Trace
 from odradek.model.topology import ControllerTerm
+from odradek.network.setup_timeout import SetupTimeout
 from odradek.recorder.recorder import Records
 from odradek.zk.session import ZkSession
 from odradek.zk.store import ZkStore
@@ -45,6 +46,7 @@ class Office:
             broker_id,
             config.control_plane_listener_name or config.inter_broker_listener_name,
             timeout_ms=config.controller_socket_timeout_ms,
+            setup_timeout=lambda: SetupTimeout.of(config),
             answered=enqueue,
         )
         self._performer = Performer(store, session, self._channels, term, schedule=enqueue_later, is_over=is_over)

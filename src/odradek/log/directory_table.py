@@ -6,7 +6,8 @@ the table with its logs, and whoever has to know is told under no lock of ours.
 
 import os
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from odradek.base.clock import Clock
@@ -19,11 +20,19 @@ from odradek.model.topology import TopicPartition
 log = get_logger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class DirectoryFailure:
+    directory: Path
+    reason: str
+    partitions: tuple[TopicPartition, ...]
+    """Those that went with it."""
+
+
 class DirectoryTable:
     def __init__(self, directories: Sequence[Path], clock: Clock, on_all_failed: Callable[[str], None]) -> None:
         self.directories = tuple(directory.absolute() for directory in directories)
-        self.on_offline: Callable[[Collection[TopicPartition]], None] = lambda partitions: None
-        """Told which partitions went with a directory, by the thread that found out."""
+        self.on_offline: list[Callable[[DirectoryFailure], None]] = []
+        """Called with each directory that fails, by the thread that found out."""
         self._on_all_failed = on_all_failed
         self._clock = clock
         self._online = set(self.directories)
@@ -58,6 +67,10 @@ class DirectoryTable:
     @property
     def all_online(self) -> bool:
         return len(self._online) == len(self.directories)
+
+    @property
+    def offline_directories(self) -> tuple[Path, ...]:
+        return tuple(directory for directory in self.directories if directory not in self._online)
 
     def _online_directories(self) -> tuple[Path, ...]:
         return tuple(directory for directory in self.directories if directory in self._online)
@@ -139,7 +152,8 @@ class DirectoryTable:
                 if (source := self._logs.get(tp)) is not None:
                     source.is_copied = False
             none_left = not self._online
-        self.on_offline(lost)
+        for listener in self.on_offline:
+            listener(DirectoryFailure(directory, str(error), tuple(lost)))
         if none_left:
             self._on_all_failed(f"All log directories have failed, the last was {directory}: {error}")
 

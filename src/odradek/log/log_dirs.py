@@ -30,6 +30,7 @@ from odradek.log.background import Background
 from odradek.log.checkpoint import replace_file, sync_directory
 from odradek.log.cleaned_offsets import CleanedOffsets
 from odradek.log.config import LogConfig
+from odradek.log.deleted_producers import DeletedProducers
 from odradek.log.directory_claims import agreed_id, claim
 from odradek.log.directory_table import DirectoryTable
 from odradek.log.identity import make_topic_id_durable, read_topic_id, write_broker_id, write_topic_id
@@ -58,6 +59,7 @@ class LogDirs(DirectoryTable):
         self.cleaned = CleanedOffsets()
         self._wishes: dict[TopicPartition, Path] = {}  # where to make logs that aren't there yet
         self._topic_ids: dict[TopicPartition, UUID] = {}
+        self._deleted_producers = DeletedProducers()
         self._locks: list[FileIO] = []
 
     # -- whose directories they are -----------------------------------------------------------------------------
@@ -217,6 +219,7 @@ class LogDirs(DirectoryTable):
         try:
             self._high_watermarks.pop(tp, None)
             created = self._make(directory / current_name(tp), tp, topic_id, self.log_config(config))
+            created.producers.inherited = self._deleted_producers.take(tp)
             self._logs[tp] = created
             if topic_id != ZERO_UUID:
                 self._topic_ids[tp] = topic_id
@@ -366,7 +369,10 @@ class LogDirs(DirectoryTable):
     def delete(self, tp: TopicPartition) -> None:
         """Out of the way at once, its bytes after `file.delete.delay.ms`."""
         with self._changing:
-            deleted = [opened for opened in (self._logs.pop(tp, None), self._futures.pop(tp, None)) if opened]
+            current = self._logs.pop(tp, None)
+            if current is not None:
+                self._deleted_producers.keep(tp, current.producers.entries)
+            deleted = [opened for opened in (current, self._futures.pop(tp, None)) if opened]
             self._topic_ids.pop(tp, None)
             self._lost.discard(tp)
         for opened in deleted:

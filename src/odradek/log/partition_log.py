@@ -17,7 +17,7 @@ from odradek.log.checkpoint import LEADER_EPOCH_FILE
 from odradek.log.config import LogConfig
 from odradek.log.leader_epochs import LeaderEpochCache
 from odradek.log.producer_snapshot import ProducerSnapshots
-from odradek.log.producer_state import AppendedBatch, ProducerStates, Staged
+from odradek.log.producer_state import EVERY_PRODUCER, NO_PRODUCER, AppendedBatch, ProducerStates, Staged
 from odradek.log.readable_log import ReadableLog
 from odradek.log.recovery import finish_transaction, load, rebuild_producers, remove_files
 from odradek.log.replicated import split_into_runs
@@ -132,6 +132,8 @@ class PartitionLog(ReadableLog):
             first_offset = runs[0].batches[0].base_offset
             newest = max(run.max_timestamp for run in runs)
         for run in runs:
+            if run.has_gap:  # producers may have gone with the records that compaction removed
+                self.producers.forgotten_up_to = EVERY_PRODUCER
             staged = self.producers.stage(run.batches, run.data, None)
             for epoch, start_offset in run.epochs:
                 if epoch > self.epochs.latest_epoch:
@@ -271,6 +273,7 @@ class PartitionLog(ReadableLog):
         self.epochs.clear()
         self._snapshots.keep(lambda _: False)
         self.producers.clear(offset)
+        self.producers.forgotten_up_to = EVERY_PRODUCER if offset else NO_PRODUCER
 
     def replace_segments(self, old: Sequence[Segment], size: int, *, truncations: int) -> bool:
         """Puts the compacted segment of this size, whose files lie ready, into the place of its originals.

@@ -5,8 +5,9 @@
                                     offset delta of the last batch (int32), timestamp (int64), coordinator epoch
                                     (int32), first offset of the open transaction or -1 (int64)
 
-The name is the offset up to which the log was read into it. Only the last batch of each producer is kept, so after a
-restart a duplicate of an earlier one is an unexpected sequence.
+The name is the offset up to which the log was read into it. Apache Kafka writes one row per producer, with its last
+batch, so that after a restart it takes the retry of an earlier batch for an unexpected sequence. Here each of the last
+five batches has a row of its own, the newest one last: Kafka reads the rows in order and keeps the last one of each id.
 """
 
 import os
@@ -17,7 +18,7 @@ from struct import Struct
 from crc32c import crc32c
 
 from odradek.base.logs import get_logger
-from odradek.log.producer_state import AppendedBatch, ProducerEntry, ProducerStates
+from odradek.log.producer_state import BATCHES_KEPT, AppendedBatch, ProducerEntry, ProducerStates
 from odradek.log.segment import SNAPSHOT_SUFFIX, file_name
 
 _HEADER = Struct(">hI")
@@ -46,7 +47,8 @@ def snapshot_offsets(directory: Path) -> list[int]:
 
 
 def write_snapshot(path: Path, entries: Collection[ProducerEntry], *, sync: bool) -> None:
-    body = b"".join((_COUNT.pack(len(entries)), *(_pack(entry) for entry in entries)))
+    rows = [row for entry in entries for row in _pack(entry)]
+    body = b"".join((_COUNT.pack(len(rows)), *rows))
     with open(path, "wb", buffering=0) as file:
         file.write(_HEADER.pack(_VERSION, crc32c(body)) + body)
         if sync:
@@ -67,21 +69,33 @@ def read_snapshot(path: Path) -> list[ProducerEntry]:
     rows = body[_COUNT.size :]
     if count < 0 or len(rows) != count * _ENTRY.size:
         raise CorruptSnapshot(f"{count} entries in {len(rows)} bytes")
-    return [_unpack(*row) for row in _ENTRY.iter_unpack(rows)]
+    entries: dict[int, ProducerEntry] = {}
+    for row in _ENTRY.iter_unpack(rows):
+        entry = _unpack(*row)
+        earlier = entries.get(entry.producer_id)
+        if earlier is not None and earlier.epoch == entry.epoch:
+            entry = entry._replace(batches=(*earlier.batches, *entry.batches)[-BATCHES_KEPT:])
+        entries[entry.producer_id] = entry
+    return list(entries.values())
 
 
-def _pack(entry: ProducerEntry) -> bytes:
-    last = entry.batches[-1] if entry.batches else AppendedBatch(-1, -1, 0, -1)
-    return _ENTRY.pack(
-        entry.producer_id,
-        entry.epoch,
-        last.last_sequence,
-        last.last_offset,
-        last.offset_delta,
-        entry.last_timestamp,
-        entry.coordinator_epoch,
-        entry.txn_first_offset,
-    )
+def _pack(entry: ProducerEntry) -> list[bytes]:
+    """A row for each batch, or one without a batch. The time of the last one is that of the producer."""
+    batches = entry.batches or (AppendedBatch(-1, -1, 0, -1),)
+    times = [*(batch.timestamp for batch in batches[:-1]), entry.last_timestamp]
+    return [
+        _ENTRY.pack(
+            entry.producer_id,
+            entry.epoch,
+            batch.last_sequence,
+            batch.last_offset,
+            batch.offset_delta,
+            timestamp,
+            entry.coordinator_epoch,
+            entry.txn_first_offset,
+        )
+        for batch, timestamp in zip(batches, times, strict=True)
+    ]
 
 
 def _unpack(

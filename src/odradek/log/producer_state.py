@@ -1,11 +1,18 @@
-"""What a partition remembers of its idempotent and transactional producers.
+"""Producer state of a partition: its idempotent and transactional producers.
 
 Per producer id: its epoch, its last five batches (to recognise a retry), and the first offset of its open transaction.
 An append is staged against this before it is written and committed after, so a refused or failed one leaves no trace.
 Entries are immutable; the partition's writer alone replaces them.
+
+A producer without an entry begins at sequence 0. Apache Kafka accepts any first sequence, because the entry may have
+been lost: expired, evicted, or deleted with its records. But a first sequence above 0 may also be the second batch of a
+producer whose first one was refused a moment ago. A client that takes the acknowledgement of a later batch as that of
+all batches before it (librdkafka does) then reports records as delivered that are nowhere. So a first sequence above 0
+is accepted only where the entry can have been lost (`forgotten_up_to`), or where it continues what the producer wrote
+to a deleted topic of the same name (`inherited`). docs/decisions/0016 has the cases.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from struct import Struct
 from typing import NamedTuple
 
@@ -16,6 +23,8 @@ from odradek.protocol.records import ControlType, read_control_type, read_record
 
 BATCHES_KEPT = 5
 MAX_PRODUCERS = 100_000
+NO_PRODUCER = -1
+EVERY_PRODUCER = 2**63 - 1
 _SEQUENCES = 2**31
 _NO_OFFSET = -1
 _MARKER_VALUE = Struct(">hi")  # version, coordinator epoch
@@ -48,6 +57,14 @@ class ProducerEntry(NamedTuple):
     def last_sequence(self) -> int:
         return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
 
+    def next_sequence(self, epoch: int) -> int:
+        """The sequence that the producer's next batch has in this epoch."""
+        return (self.last_sequence + 1) % _SEQUENCES if epoch == self.epoch else 0
+
+    def reaches(self, sequence: int) -> bool:
+        """Whether the sequence is the next one, or one of the half of all sequences before it."""
+        return (self.next_sequence(self.epoch) - sequence) % _SEQUENCES < _SEQUENCES // 2
+
     def duplicate_of(self, batch: BatchInfo) -> AppendedBatch | None:
         """The kept batch that this one repeats."""
         if batch.producer_epoch == self.epoch:
@@ -76,12 +93,24 @@ NOTHING_STAGED = Staged({})
 
 
 class ProducerStates:
-    __slots__ = ("_expiration_ms", "_ongoing", "_unreplicated", "entries", "map_end_offset")
+    __slots__ = (
+        "_expiration_ms",
+        "_ongoing",
+        "_unreplicated",
+        "entries",
+        "forgotten_up_to",
+        "inherited",
+        "map_end_offset",
+    )
 
     def __init__(self, expiration_ms: int) -> None:
         self._expiration_ms = expiration_ms
         self.entries: dict[int, ProducerEntry] = {}
         self.map_end_offset = 0  # the entries know the log up to here
+        self.forgotten_up_to = NO_PRODUCER
+        """The greatest producer id that may have written to this log and has no entry."""
+        self.inherited: Mapping[int, ProducerEntry] = {}
+        """Entries of the deleted log of the same name that this one replaced."""
         self._ongoing: dict[int, int] = {}  # first offset → producer id, ascending
         self._unreplicated: dict[int, int] = {}  # first offset → last offset of transactions complete here
 
@@ -111,10 +140,31 @@ class ProducerStates:
                     completed.append(done)
             else:
                 if origin is Origin.CLIENT:
-                    _check_sequence(entry, batch)
+                    self._check_sequence(entry, batch)
                 entry = _appended(entry, batch, origin)
             entries[producer_id] = entry
         return Staged(entries, tuple(completed)) if entries else NOTHING_STAGED
+
+    def next_sequence(self, producer_id: int, epoch: int) -> int:
+        entry = self.entries.get(producer_id)
+        return entry.next_sequence(epoch) if entry is not None else 0
+
+    def _check_sequence(self, entry: ProducerEntry, batch: BatchInfo) -> None:
+        expected = entry.next_sequence(batch.producer_epoch)
+        if batch.base_sequence != expected:
+            if entry.epoch == NO_PRODUCER_EPOCH and self._may_have_lost_entry(batch):
+                return
+            raise KafkaError(
+                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                f"Producer {entry.producer_id} with epoch {batch.producer_epoch} sent sequence {batch.base_sequence}, "
+                f"{expected} is next",
+            )
+
+    def _may_have_lost_entry(self, batch: BatchInfo) -> bool:
+        if batch.producer_id <= self.forgotten_up_to:
+            return True
+        former = self.inherited.get(batch.producer_id)
+        return former is not None and former.epoch == batch.producer_epoch and former.reaches(batch.base_sequence)
 
     def commit(self, staged: Staged, end_offset: int) -> None:
         self.map_end_offset = end_offset
@@ -150,7 +200,9 @@ class ProducerStates:
         """Starts over from a snapshot."""
         self.clear(end_offset)
         for entry in entries:
-            if not self._is_expired(entry, now_ms):
+            if self._is_expired(entry, now_ms):
+                self._forget(entry.producer_id)
+            else:
                 self.entries[entry.producer_id] = entry
         self._ongoing = dict(
             sorted((entry.txn_first_offset, pid) for pid, entry in self.entries.items() if entry.txn_first_offset >= 0)
@@ -169,12 +221,20 @@ class ProducerStates:
         """May run beside the writer: an entry that was renewed meanwhile stays."""
         expired = [entry for entry in tuple(self.entries.values()) if self._is_expired(entry, now_ms)]
         for entry in expired:
+            self._forget(entry.producer_id)  # first: the writer must not see it without an entry and unforgotten
             if self.entries.get(entry.producer_id) is entry:
                 self.entries.pop(entry.producer_id, None)
         return len(expired)
 
+    def _forget(self, producer_id: int) -> None:
+        self.forgotten_up_to = max(self.forgotten_up_to, producer_id)
+
+    def oldest_kept_ms(self, now_ms: int) -> int:
+        """Entries of this time and before have expired."""
+        return now_ms - self._expiration_ms
+
     def _is_expired(self, entry: ProducerEntry, now_ms: int) -> bool:
-        return entry.txn_first_offset < 0 and now_ms - entry.last_timestamp >= self._expiration_ms
+        return entry.txn_first_offset < 0 and entry.last_timestamp <= self.oldest_kept_ms(now_ms)
 
     def _evict(self) -> None:
         """Forgets an eighth, those longest silent: memory is bounded even against a flood of fresh ids."""
@@ -182,6 +242,7 @@ class ProducerStates:
             (entry.last_timestamp, pid) for pid, entry in self.entries.items() if entry.txn_first_offset < 0
         )
         for _, producer_id in silent[: MAX_PRODUCERS // 8]:
+            self._forget(producer_id)
             del self.entries[producer_id]
 
 
@@ -190,21 +251,6 @@ def _check_epoch(entry: ProducerEntry, batch: BatchInfo) -> None:
         raise KafkaError(
             ErrorCode.INVALID_PRODUCER_EPOCH,
             f"Epoch of producer {entry.producer_id} is {batch.producer_epoch}, the last seen was {entry.epoch}",
-        )
-
-
-def _check_sequence(entry: ProducerEntry, batch: BatchInfo) -> None:
-    if entry.epoch == NO_PRODUCER_EPOCH:
-        return  # all it wrote may have been deleted, so any sequence can be the next
-    expected = 0
-    if batch.producer_epoch == entry.epoch:
-        last_sequence = entry.batches[-1].last_sequence if entry.batches else NO_SEQUENCE
-        expected = (last_sequence + 1) % _SEQUENCES
-    if batch.base_sequence != expected:
-        raise KafkaError(
-            ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-            f"Producer {entry.producer_id} with epoch {batch.producer_epoch} sent sequence {batch.base_sequence}, "
-            f"{expected} is next",
         )
 
 

@@ -22,7 +22,7 @@ from odradek.log.config import LogConfig
 from odradek.log.index import CorruptIndex
 from odradek.log.leader_epochs import LeaderEpochCache
 from odradek.log.producer_snapshot import ProducerSnapshots
-from odradek.log.producer_state import CompletedTransaction, ProducerStates
+from odradek.log.producer_state import EVERY_PRODUCER, CompletedTransaction, ProducerStates
 from odradek.log.scan import checked_batches, headers
 from odradek.log.segment import (
     DELETED_SUFFIX,
@@ -88,10 +88,22 @@ def load(
     epochs.truncate_from_end(end_offset)
     epochs.truncate_from_start(log_start_offset)
     snapshots.drop_strays({segment.base_offset for segment in segments})
+    if not _holds_every_producer(segments[0], log_start_offset, end_offset, states.oldest_kept_ms(clock.now_ms())):
+        states.forgotten_up_to = EVERY_PRODUCER
     rebuild_producers(segments, states, snapshots, log_start_offset, end_offset, clock.now_ms())
     return LoadedLog(
         tuple(segments), log_start_offset, end_offset, end_offset if clean else min(recovery_point, end_offset)
     )
+
+
+def _holds_every_producer(first: Segment, log_start_offset: int, log_end_offset: int, oldest_kept_ms: int) -> bool:
+    """Whether no producer can be missing in the snapshots: nothing was deleted, and the log is too young for expiry."""
+    if log_end_offset == 0:
+        return True
+    if log_start_offset or not first.size:
+        return False
+    _, header = next(iter(first.headers(0)))
+    return header.base_offset == 0 and header.max_timestamp > oldest_kept_ms
 
 
 def rebuild_producers(

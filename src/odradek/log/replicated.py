@@ -16,12 +16,16 @@ from odradek.protocol.record_batch import LOG_OVERHEAD, batches, check_crc
 
 
 class Run(NamedTuple):
-    """Batches whose positions count from the start of `data`, and (leader epoch, first offset) where one begins."""
+    """Batches whose positions count from the start of `data`, and (leader epoch, first offset) where one begins.
+
+    `has_gap`: offsets are missing before a batch of this run or of an earlier one, because compaction removed them.
+    """
 
     data: memoryview
     batches: list[BatchInfo]
     epochs: list[tuple[int, int]]
     max_timestamp: int
+    has_gap: bool
 
 
 def split_into_runs(records: memoryview, next_offset: int, segment_bytes: int) -> list[Run]:
@@ -31,16 +35,19 @@ def split_into_runs(records: memoryview, next_offset: int, segment_bytes: int) -
     epochs: list[tuple[int, int]] = []
     start = end = 0
     newest = last_epoch = -1
+    has_gap = False
     for position, header in batches(records, partial_tail=True):
         check_crc(records, position, header)
         base, length, epoch, _, _, _, delta, _, timestamp, _, _, _, _ = header
         last_offset = base + delta
-        if base < next_offset or delta < 0:
-            raise _cannot_follow(base, last_offset, next_offset)
+        if base != next_offset or delta < 0:
+            if base < next_offset or delta < 0:
+                raise _cannot_follow(base, last_offset, next_offset)
+            has_gap = True
         next_offset = last_offset + 1
         end = position + length + LOG_OVERHEAD
         if infos and (end - start > segment_bytes or last_offset - infos[0].base_offset > MAX_RELATIVE_OFFSET):
-            runs.append(Run(records[start:position], infos, epochs, newest))
+            runs.append(Run(records[start:position], infos, epochs, newest, has_gap))
             infos, epochs = [], []
             start, newest = position, -1
         if epoch != last_epoch:
@@ -49,7 +56,7 @@ def split_into_runs(records: memoryview, next_offset: int, segment_bytes: int) -
         newest = max(newest, timestamp)
         infos.append(batch_info(header, base, position - start))
     if infos:
-        runs.append(Run(records[start:end], infos, epochs, newest))
+        runs.append(Run(records[start:end], infos, epochs, newest, has_gap))
     return runs
 
 

@@ -45,7 +45,7 @@ class BrokerClient:
         correlation_ids: Iterator[int] | None = None,
         remembers: bool = False,
     ) -> None:
-        """Connects and asks for the broker's versions. Connecting may take as long as anything else, unless told.
+        """Connects and asks for the broker's versions. `connect_timeout_ms` can only shorten the time for connecting.
 
         `correlation_ids`: for who goes on counting where an earlier connection ended. `remembers`: for who asks the
         same again and again; an answer whose bytes are those of the one before, of its kind, is the same object.
@@ -57,7 +57,8 @@ class BrokerClient:
         self._correlation_ids = itertools.count(1) if correlation_ids is None else correlation_ids
         self._correlation_id = 0
         try:
-            self._socket = socket.create_connection((host, port), (connect_timeout_ms or timeout_ms) / 1000)
+            connect_seconds = min(timeout_ms, connect_timeout_ms or timeout_ms) / 1000
+            self._socket = socket.create_connection((host, port), connect_seconds)
             self._socket.settimeout(timeout_ms / 1000)
         except OSError as error:
             detail = "the connection timed out" if isinstance(error, TimeoutError) else error.strerror or str(error)

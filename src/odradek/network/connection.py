@@ -6,13 +6,16 @@ The API layer reads its identity and hangs on it what a session learns about the
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from select import EPOLLIN
+from select import EPOLLIN, EPOLLRDHUP
 from socket import socket
 from typing import Protocol
 
 from odradek.network.frame_reader import FrameReader
 from odradek.network.outbox import Outbox
 from odradek.network.request import Chunk, InboundRequest
+
+READABLE = EPOLLIN | EPOLLRDHUP
+"""Events of a connection that is read: bytes, and the client closing its side behind bytes that are not read yet."""
 
 
 class ConnectionOwner(Protocol):
@@ -55,7 +58,9 @@ class Connection:
         "muted_until_ns",
         "outbox",
         "owner",
+        "peer_closed",
         "principal",
+        "producer_memory",
         "reader",
         "reserved_bytes",
         "reserved_ns",
@@ -76,6 +81,10 @@ class Connection:
         self.software_name = ""
         self.software_version = ""
         self.principal: object = None
+        self.producer_memory: object = None
+        """What the API layer remembers of the producers that use this connection."""
+        self.peer_closed = False
+        """The client closed its side before its last requests were read: nobody waits for their answers."""
         self.closed = False
 
         # From here on the processor's.
@@ -91,7 +100,7 @@ class Connection:
         self.delegated: InboundRequest | None = None
         """The request that a handler thread has. What it changes must be changed before the next one begins."""
         self.dirty = False
-        self.interest = EPOLLIN
+        self.interest = READABLE
         self.reserved_bytes = 0
         """The part of the request memory that is set aside for the unfinished frame."""
         self.reserved_ns = 0

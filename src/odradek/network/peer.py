@@ -19,9 +19,20 @@ _MAX_ANSWER_BYTES = 1 << 30
 
 
 class PeerConnection(BrokerClient):
-    def __init__(self, host: str, port: int, client_id: str, timeout_ms: int) -> None:
-        super().__init__(host, port, client_id, timeout_ms)
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        client_id: str,
+        timeout_ms: int,
+        connect_timeout_ms: int | None = None,
+        receive_buffer_bytes: int = -1,
+    ) -> None:
+        """`receive_buffer_bytes`: SO_RCVBUF; a negative number leaves it to the kernel."""
+        super().__init__(host, port, client_id, timeout_ms, connect_timeout_ms)
         self._buffer = bytearray(_FIRST_BYTES)
+        if receive_buffer_bytes >= 0:
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
         # The kernel keeps the limits: Python's own would ask before each call whether the socket is ready.
         limit = _TIMEVAL.pack(timeout_ms // 1000, timeout_ms % 1000 * 1000)
         self._socket.settimeout(None)

@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from time import monotonic_ns
 
 from odradek.base.logs import get_logger
-from odradek.network.connection import Accepted, Connection
+from odradek.network.connection import READABLE, Accepted, Connection
 from odradek.network.frame_memory import FrameMemory, SharedMemory
 from odradek.network.frame_reader import EndOfStream, InvalidFrame, Scratch
 from odradek.network.mailbox import Mailbox
@@ -223,6 +223,8 @@ class Processor:
                 self._mailbox.acknowledge()
             return
         if event & select.EPOLLIN:
+            if event & select.EPOLLRDHUP:
+                connection.peer_closed = True
             self._read(connection)
         elif event & (select.EPOLLERR | select.EPOLLHUP):
             self._close(connection, "the client is gone")
@@ -235,14 +237,14 @@ class Processor:
     def _register(self, accepted: Accepted) -> None:
         connection = Connection(accepted, self, self._max_frame_bytes, self._now_ns)
         self._connections[connection.fd] = connection
-        self._epoll.register(connection.fd, select.EPOLLIN)
+        self._epoll.register(connection.fd, READABLE)
         self.accepted += 1
         self._patience.connected(self._now_ns)
 
     def _read(self, connection: Connection) -> None:
         if not self._may_read(connection):
             # Only now, because most of the time nothing comes while it may not be read, and that costs nothing.
-            self._set_interest(connection, connection.interest & ~select.EPOLLIN)
+            self._set_interest(connection, connection.interest & ~READABLE)
             return
         reader = connection.reader
         try:
@@ -341,7 +343,7 @@ class Processor:
 
     def _restore_reading(self, connection: Connection) -> None:
         if not connection.closed and not connection.interest & select.EPOLLIN and self._may_read(connection):
-            self._set_interest(connection, connection.interest | select.EPOLLIN)
+            self._set_interest(connection, connection.interest | READABLE)
 
     # answering
 

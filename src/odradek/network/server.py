@@ -63,7 +63,7 @@ class SocketServer:
         """Open every listener's port; clients queue there until `start`. Raises FatalError if one can't be had."""
         try:
             for listener in self.settings.listeners:
-                processors = self._new_processors(listener.name, range(self.settings.num_network_threads))
+                processors = self._new_processors(listener.name, range(self._threads_of(listener.name)))
                 self._acceptors[listener.name] = Acceptor(
                     listener, self.settings, processors, self._quotas, self._make_room
                 )
@@ -85,15 +85,19 @@ class SocketServer:
         with self._resizing:
             if self._stopped:
                 return
-            before, self.settings = self.settings, settings
+            self.settings = settings
             self._quotas.reconfigure(settings)
             self.channel.resize(settings.num_io_threads)
-            if settings.num_network_threads != before.num_network_threads:
-                for name, acceptor in self._acceptors.items():
+            for name, acceptor in self._acceptors.items():
+                if self._threads_of(name) != len(acceptor.processors):
                     self._resize(name, acceptor)
 
+    def _threads_of(self, listener_name: str) -> int:
+        listener = next(listener for listener in self.settings.listeners if listener.name == listener_name)
+        return listener.num_network_threads or self.settings.num_network_threads
+
     def _resize(self, name: str, acceptor: Acceptor) -> None:
-        kept, count = list(acceptor.processors), self.settings.num_network_threads
+        kept, count = list(acceptor.processors), self._threads_of(name)
         added = self._new_processors(name, range(len(kept), count))
         for processor in added:
             processor.start()
@@ -140,4 +144,4 @@ class SocketServer:
         max(self._unprotected, key=lambda processor: processor.connections).close_least_recently_active()
 
     def _connection_closed(self, connection: Connection) -> None:
-        self._quotas.leave(connection.client_host)
+        self._quotas.leave(connection.listener_name, connection.client_host)

@@ -15,6 +15,9 @@ class ListenerSettings:
     security_protocol: str
     host: str  # "" is every interface
     port: int  # 0 is any free port: ask `SocketServer.port(name)`
+    max_connections: int = UNLIMITED
+    max_connection_creation_rate: int = UNLIMITED  # per second
+    num_network_threads: int | None = None  # those of the server
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +25,7 @@ class ServerSettings:
     listeners: tuple[ListenerSettings, ...]
     inter_broker_listener: str | None = None  # exempt from max.connections where it is not the only listener
 
-    num_network_threads: int = 3  # per listener
+    num_network_threads: int = 3  # of each listener that has no number of its own
     num_io_threads: int = 8
     queued_max_requests: int = 500
     queued_max_request_bytes: int = 256 << 20  # -1 is no limit, which is Kafka's default

@@ -47,6 +47,7 @@ MAGIC_AT: Final = 16
 CRC_AT: Final = 17
 ATTRIBUTES_AT: Final = 21
 MAX_TIMESTAMP_AT: Final = 35
+PRODUCER_ID_AT: Final = 43
 RECORD_COUNT_AT: Final = 57
 
 CODEC_MASK: Final = 0x07

@@ -1,4 +1,4 @@
-"""Whether a plan can be carried out as it stands, asked before anything is changed. Pure."""
+"""Checks of a plan before anything is changed. Pure."""
 
 from odradek.reassign.plan import Plan
 from odradek.reassign.view import ClusterView
@@ -16,7 +16,7 @@ def problems_of(plan: Plan, view: ClusterView) -> list[str]:
             continue
         dead = [broker for broker in replicas if broker not in view.brokers and broker not in partition.replicas]
         if dead:
-            problems.append(f"{tp} shall go to broker {', '.join(map(str, dead))}, which is not in the cluster")
+            problems.append(f"{tp} is planned for broker {', '.join(map(str, dead))}, which is not in the cluster")
         if partition.is_moving:
             problems.append(f"{tp} is being moved already; see odradek reassign status")
         if partition.leader < 0 and set(replicas) != set(partition.replicas):

@@ -92,7 +92,7 @@ def _meet_needs(layout: Layout, tp: TopicPartition, partition: PartitionView, go
         newcomer = layout.best_newcomer(tp)
         if newcomer is None:
             raise PlanError(
-                f"{tp} shall have {wanted} replicas, but only brokers {_listed(layout.may_receive)} may hold them: "
+                f"{tp} needs {wanted} replicas, but only brokers {_listed(layout.may_receive)} may hold them: "
                 "allow more brokers, or give a lower --replication-factor"
             )
         layout.add(tp, newcomer)

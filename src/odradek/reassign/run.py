@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from odradek.base.clock import SYSTEM_CLOCK, Clock
 from odradek.model.topology import TopicPartition
 from odradek.reassign.admin import Admin, Unreachable
-from odradek.reassign.forecast import Move
 from odradek.reassign.journal import RunJournal, RunJournals, RunRecord
+from odradek.reassign.moves import Move
 from odradek.reassign.plan import Plan
 from odradek.reassign.throttles import Entity, Settings, throttles_for
 

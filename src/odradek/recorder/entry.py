@@ -33,7 +33,14 @@ class Kind(StrEnum):
     ISR = "isr"  # a leader wants to change its ISR
     GROUP = "group"  # a group that this broker coordinates has its next generation; `text` says why
     PICTURE = "picture"  # what the controller knew when the file was begun
-    DROPPED = "dropped"  # entries that could not be written; `count` says how many
+    LOG_DIR = "logdir"  # a log directory of this broker failed, or the journal goes on in another one
+    DROPPED = "dropped"  # entries for which the queue had no room; `count` says how many
+    GAP = "gap"  # entries that were numbered and are not there; `count` says how many, where that is known
+
+
+GAPS = frozenset({Kind.DROPPED, Kind.GAP})
+JOURNAL_MOVED = "JournalMoved"
+LOG_DIR_FAILED = "LogDirFailed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +49,8 @@ class Entry:
     broker: int
     """Whose journal it is from."""
     seq: int
-    """Rises by one with each line of a broker's journal, over its restarts too."""
+    """Rises by one with each line of a broker's journal, over its restarts too. It jumps where the broker can't know
+    how far it was, since a directory is missing that may hold the last lines."""
     kind: str
     what: str
     cause: int | None = None
@@ -69,7 +77,11 @@ class Entry:
     generation: int | None = None
     """Of the group; `count` is how many members it has."""
     since_ms: int | None = None
-    """In a picture: since when the leader leads."""
+    """In a picture: since when the leader leads. In a gap: the time of the last entry before it."""
+    after: int | None = None
+    """The `seq` of the last line that was written before this one, where lines may be missing in between."""
+    directory: str | None = None
+    """The log directory that failed, or that holds what came before."""
     members: tuple[Mapping[str, Any], ...] | None = None
     """The live brokers: id, host, port, rack, epoch."""
 

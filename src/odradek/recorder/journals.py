@@ -5,7 +5,7 @@
 
 The brokers' clocks need not agree. What a controller did comes in the order of controller epochs and, within one, in
 the order of its journal; everything else finds its place in the order of its own journal, and by time. Lines that a
-crash has torn are passed over.
+crash has torn are passed over. What is missing has an entry too (`gaps`).
 """
 
 import re
@@ -14,7 +14,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from odradek.base.errors import FatalError
+from odradek.base.logs import get_logger
 from odradek.recorder.entry import Entry, maybe_entry
+from odradek.recorder.gaps import GapFinder
+
+log = get_logger(__name__)
 
 _NEWEST_OF_EACH = 2
 _NAME = re.compile(r"recorder-(\d+)-(\d{20})\.jsonl")
@@ -66,22 +70,33 @@ def read_file(path: Path) -> Iterator[Entry]:
                     yield entry
     except FileNotFoundError:
         return  # rotated away since it was found
+    except OSError as error:
+        log.warning("journal can't be read", file=str(path), error=str(error))
 
 
 def read_journals(*places: Path, wanted: Callable[[Entry], bool] = lambda entry: True) -> list[Entry]:
-    """What the journals hold, as one story; of them only what is `wanted`."""
-    return merged(entry for path in find_journals(*places) for entry in read_file(path) if wanted(entry))
+    """What the journals hold and what is missing in them, as one story; of them only what is `wanted`."""
+    missing = GapFinder()
+    found: list[Entry] = []
+    for path in find_journals(*places):
+        for entry in read_file(path):
+            missing.note(entry)
+            if wanted(entry):
+                found.append(entry)
+    return merged([*found, *filter(wanted, missing.gaps())])
 
 
 def merged(entries: Iterable[Entry]) -> list[Entry]:
     """By controller epoch, then sequence, then time. An entry that comes twice, from a copied file, is kept once."""
-    by_seq = sorted({(entry.broker, entry.seq): entry for entry in entries}.items())
-    place: dict[tuple[int, int], tuple[int, int]] = {}  # in time, and in the succession of controllers
+    by_seq = sorted(
+        {(entry.broker, entry.seq, entry.time_ms): entry for entry in entries}.items(), key=lambda item: item[0]
+    )
+    place: dict[tuple[int, int, int], tuple[int, int]] = {}  # in time, and in the succession of controllers
     latest_ms = -1
     ruled = [entry for _, entry in by_seq if entry.controller_epoch is not None]
     for entry in sorted(ruled, key=lambda entry: (entry.controller_epoch, entry.seq)):
         latest_ms = max(latest_ms, entry.time_ms)
-        place[entry.broker, entry.seq] = latest_ms, entry.controller_epoch or 0
+        place[entry.broker, entry.seq, entry.time_ms] = latest_ms, entry.controller_epoch or 0
     broker, before = -1, (-1, -1)
     for key, entry in by_seq:
         if entry.controller_epoch is None:

@@ -1,32 +1,30 @@
 """The writer of a broker's journal. Whoever has something to record hands it over and goes on at once.
 
 One bounded queue, one thread. Turning what happened into lines, writing them and rotating the files is the thread's
-work. When it can't keep up, or the disk can't, entries are dropped and counted, and the count is written as soon as
-something can be; nothing that the broker does ever waits for this or fails because of it.
+work. When it can't keep up, or no directory can be written, entries are dropped and counted, and the count is written
+as soon as something can be; nothing that the broker does ever waits for this or fails because of it. When the directory
+of the journal fails, the lines that could not be written begin a file in another one.
 """
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from io import FileIO
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from odradek.base.clock import Clock
 from odradek.base.logs import get_logger
-from odradek.recorder.entry import Entry, Kind, maybe_entry
-from odradek.recorder.journals import file_name, parse_name
+from odradek.recorder.entry import JOURNAL_MOVED, Entry, Kind
+from odradek.recorder.journal_files import JournalFiles
 from odradek.recorder.picture import Picture
 
 log = get_logger(__name__)
 
 QUEUE_MAX = 20_000
-FILES = 8
-"""Among how many files the bytes are shared: the oldest goes when there are more."""
 _GATHER_SECONDS = 0.01
 _LINES_AT_ONCE = 1_000
-_TAIL_BYTES = 1 << 20
+_SEQS_PER_MS = 1_000
 
 Facts: TypeAlias = dict[str, Any]
 """The fields of one entry, without those that every entry has."""
@@ -58,6 +56,9 @@ class Records(Protocol):
         What is returned can be given as the cause of what follows.
         """
 
+    def directory_failed(self, directory: Path) -> None:
+        """What is recorded from now on is not written there, if there is another directory."""
+
 
 class NothingRecorded:
     def record(
@@ -69,15 +70,38 @@ class NothingRecorded:
     ) -> Happening | None:
         return None
 
+    def directory_failed(self, directory: Path) -> None:
+        pass
+
 
 NOTHING_RECORDED = NothingRecorded()
 
 
+@dataclass(frozen=True, slots=True)
+class _Missing:
+    """Entries that are lost, and not told of yet."""
+
+    count: int = 0
+    since_ms: int = 0
+    after: int = 0
+
+    def more(self, count: int, since_ms: int, after: int = 0) -> "_Missing":
+        """Since when, and after which, is said by the first."""
+        return _Missing(self.count + count, self.since_ms if self.count else since_ms, self.after or after)
+
+
 class Recorder:
-    def __init__(self, directory: Path, broker_id: int, bytes_max: int, clock: Clock) -> None:
-        self._directory = directory
+    def __init__(
+        self,
+        directories: Sequence[Path],
+        broker_id: int,
+        bytes_max: int,
+        clock: Clock,
+        *,
+        makes_directories: bool = True,
+    ) -> None:
+        self._files = JournalFiles(directories, broker_id, bytes_max, makes_them=makes_directories)
         self._broker_id = broker_id
-        self._bytes_max = bytes_max
         self._clock = clock
         self._queue: deque[Happening] = deque()
         self._lock = threading.Lock()
@@ -85,12 +109,14 @@ class Recorder:
         self._stopped = threading.Event()
         self.dropped = 0
         """Entries that were lost, since the start."""
-        self._told_dropped = 0
+        self._not_queued = _Missing()
+        self._not_written = _Missing()
         self._seq = 0
-        self._file: FileIO | None = None
-        self._file_bytes = 0
-        self._head_bytes = 0
+        self._written_seq = 0
+        """Of the last line on disk."""
+        self._written_ms = 0
         self._picture = Picture()
+        self._was_opened = False
         self._in_trouble = False
         self._thread = threading.Thread(target=self._run, name="recorder", daemon=True)
 
@@ -114,12 +140,19 @@ class Recorder:
         happening = Happening(self._clock.now_ms(), describe, subject, controller_epoch, cause)
         with self._lock:
             if len(self._queue) >= QUEUE_MAX:
-                self.dropped += 1
+                self._drop(happening.time_ms)
                 return None
             self._queue.append(happening)
         if not self._wake.is_set():
             self._wake.set()
         return happening
+
+    def directory_failed(self, directory: Path) -> None:
+        self._files.abandon(directory)
+
+    def _drop(self, time_ms: int) -> None:
+        self.dropped += 1
+        self._not_queued = self._not_queued.more(1, time_ms)
 
     # --- the writer's thread -------------------------------------------------------------------------------------
 
@@ -130,36 +163,42 @@ class Recorder:
             self._wake.clear()
             self._write_waiting()
         self._write_waiting()
-        if self._file is not None:
-            self._file.close()
+        self._files.close()
 
     def _write_waiting(self) -> None:
         waiting = deque(self._queue.popleft() for _ in range(len(self._queue)))
-        try:
-            if self._file is None:
-                self._open()
-            self._tell_of_dropped()
-            while waiting:
-                self._write_some(waiting)
-            self._in_trouble = False
-        except OSError as error:
-            self._trouble(error, len(waiting))
+        if not self._was_opened:
+            self._find_last()
+        self._settle()
+        self._tell_of_missing()
+        while waiting:
+            lines: list[str] = []
+            taken = len(waiting)
+            while waiting and len(lines) < _LINES_AT_ONCE:
+                lines.extend(self._lines(waiting.popleft()))
+            if not self._write(lines):
+                self._not_written = self._not_written.more(len(lines), self._written_ms, self._written_seq)
+                with self._lock:
+                    self.dropped += taken - len(waiting)
+            if waiting:
+                self._settle()
 
-    def _write_some(self, waiting: deque[Happening]) -> None:
-        if self._file_bytes > max(self._bytes_max // FILES, 2 * self._head_bytes):
-            self._begin_file()
+    def _tell_of_missing(self) -> None:
         lines: list[str] = []
-        while waiting and len(lines) < _LINES_AT_ONCE:
-            lines.extend(self._lines(waiting[0]))
-            waiting.popleft()
-        self._append("".join(lines).encode())
+        lost, dropped = self._not_written, self._not_queued
+        if lost.count:
+            lines.append(self._gap_line("NotWritten", lost, "no directory could be written"))
+        if dropped.count:
+            facts = {"kind": Kind.DROPPED, "what": "Dropped", "count": dropped.count, "since_ms": dropped.since_ms}
+            lines.append(self._line(self._clock.now_ms(), facts))
+        if lines and self._write(lines):
+            self._not_written = _Missing()
+            with self._lock:
+                self._not_queued = _Missing().more(self._not_queued.count - dropped.count, self._clock.now_ms())
 
-    def _tell_of_dropped(self) -> None:
-        lost = self.dropped - self._told_dropped
-        if lost:
-            facts = {"kind": Kind.DROPPED, "what": "Dropped", "count": lost}
-            self._append(self._line(self._clock.now_ms(), facts).encode())
-            self._told_dropped += lost
+    def _gap_line(self, what: str, missing: _Missing, text: str) -> str:
+        facts: Facts = {"kind": Kind.GAP, "what": what, "count": missing.count or None, "after": missing.after}
+        return self._line(self._clock.now_ms(), facts | {"since_ms": missing.since_ms or None, "text": text})
 
     def _lines(self, happening: Happening) -> Iterator[str]:
         cause = None if happening.cause is None else happening.cause.seq
@@ -173,7 +212,8 @@ class Recorder:
         except Exception:
             # an entry that can't be described is a fault of ours, and no reason to lose the others
             log.exception("could not be recorded", what=happening.describe.__name__)
-            self.dropped += 1
+            with self._lock:
+                self._drop(happening.time_ms)
 
     def _line(self, time_ms: int, facts: Facts) -> str:
         self._seq += 1
@@ -181,64 +221,84 @@ class Recorder:
         self._picture.apply(entry)
         return entry.as_line()
 
-    def _append(self, data: bytes) -> None:
-        assert self._file is not None
-        self._file.write(data)
-        self._file_bytes += len(data)
+    # --- the files -----------------------------------------------------------------------------------------------
 
-    def _trouble(self, error: OSError, lost: int) -> None:
+    def _find_last(self) -> None:
+        """Go on after the last line of an earlier life.
+
+        Where a directory is missing that may hold later lines, their numbers are not used again: the next number is
+        one that no earlier life can have reached, made from the time.
+        """
+        self._was_opened = True
+        self._seq, missing = self._files.find_last()
+        self._written_seq = self._seq
+        if not missing:
+            return
+        names = ", ".join(map(str, missing))
+        log.warning("flight recorder: directory missing, earlier entries may be there", directories=names)
+        unknown = _Missing(after=self._seq)
+        self._seq = max(self._seq, self._clock.now_ms() * _SEQS_PER_MS)
+        self._write([self._gap_line("DirectoryMissing", unknown, f"earlier entries may be in {names}")])
+
+    def _settle(self) -> None:
+        """Have a file with room, in a directory that has not failed."""
+        if not self._files.is_open and self._reopened():
+            return
+        if not self._files.is_open or self._files.must_move or self._files.is_full:
+            self._begin([])
+
+    def _reopened(self) -> bool:
+        try:
+            self._files.reopen()
+        except OSError:
+            return False
+        return True
+
+    def _write(self, lines: list[str]) -> bool:
+        """Whether they are written."""
+        if not self._files.is_open:
+            return self._begin(lines)
+        try:
+            self._files.append("".join(lines).encode())
+        except OSError as error:
+            return self._begin(lines, failure=error)
+        self._wrote()
+        return True
+
+    def _begin(self, unwritten: list[str], *, failure: OSError | None = None) -> bool:
+        """Begin a file with the lines that are numbered already, and with the picture after them.
+
+        After a failure of the open file only other directories are tried: the file itself is, with the next lines.
+        """
+        left, last = self._files.directory, self._seq
+
+        def content() -> bytes:
+            head = [] if left in (None, self._files.directory) else [self._moved_line(str(left))]
+            head += [self._line(self._clock.now_ms(), facts) for facts in list(self._picture.entries())]
+            return "".join((*unwritten, *head)).encode()
+
+        try:
+            self._files.begin(last + 1 - len(unwritten), content, elsewhere=failure is not None)
+        except OSError as error:
+            self._seq = last  # the picture is no entry that anybody misses
+            self._trouble(failure or error)
+            return False
+        self._wrote()
+        return True
+
+    def _moved_line(self, left: str) -> str:
+        after = self._written_seq
+        text = f"the journal goes on here; until entry {after} it is in {left}"
+        facts: Facts = {"kind": Kind.LOG_DIR, "what": JOURNAL_MOVED, "directory": left, "after": after, "text": text}
+        return self._line(self._clock.now_ms(), facts | {"since_ms": self._written_ms or None})
+
+    def _wrote(self) -> None:
+        self._written_seq, self._written_ms = self._seq, self._clock.now_ms()
+        self._in_trouble = False
+
+    def _trouble(self, error: OSError) -> None:
         """Tried again with the next entries."""
-        self.dropped += lost
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        self._files.close()
         if not self._in_trouble:
             log.warning("flight recorder can't write, entries are dropped", error=str(error))
             self._in_trouble = True
-
-    # --- files ---------------------------------------------------------------------------------------------------
-
-    def _own_files(self) -> list[Path]:
-        """Oldest first."""
-        named = ((parse_name(path.name), path) for path in self._directory.glob("recorder-*.jsonl"))
-        return [path for name, path in sorted(named) if name is not None and name[0] == self._broker_id]
-
-    def _open(self) -> None:
-        """Goes on with the file that an earlier life of the broker left, after a line that its crash has torn."""
-        self._directory.mkdir(parents=True, exist_ok=True)
-        files = self._own_files()
-        if not files:
-            self._begin_file()
-            return
-        tail = _tail(files[-1])
-        entries = [entry for line in tail.decode("utf-8", "replace").splitlines() if (entry := maybe_entry(line))]
-        name = parse_name(files[-1].name)
-        assert name is not None
-        self._seq = max(self._seq, entries[-1].seq if entries else name[1])
-        self._file = files[-1].open("ab", buffering=0)
-        self._file_bytes = files[-1].stat().st_size
-        if tail and not tail.endswith(b"\n"):
-            self._append(b"\n")
-
-    def _begin_file(self) -> None:
-        if self._file is not None:
-            self._file.close()
-        path = self._directory / file_name(self._broker_id, self._seq + 1)
-        self._file = path.open("ab", buffering=0)
-        self._file_bytes = 0
-        now_ms = self._clock.now_ms()
-        head = "".join(self._line(now_ms, facts) for facts in list(self._picture.entries())).encode()
-        self._append(head)
-        self._head_bytes = len(head)
-        self._drop_oldest()
-
-    def _drop_oldest(self) -> None:
-        files = self._own_files()
-        while len(files) > FILES or (len(files) > 1 and sum(path.stat().st_size for path in files) > self._bytes_max):
-            files.pop(0).unlink()
-
-
-def _tail(path: Path) -> bytes:
-    with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
-        return file.read()

@@ -8,6 +8,7 @@ from odradek.log.partition_log import AppendResult
 from odradek.model.topology import TopicPartition
 from odradek.purgatory.purgatory import DelayedOperation
 from odradek.replication.partition import Partition
+from odradek.replication.refused_batches import RefusedBatches
 
 AppendOutcome: TypeAlias = AppendResult | KafkaError
 """Where records were put, or why they were not, or why nobody knows whether they are there to stay."""
@@ -20,15 +21,17 @@ class Awaited(NamedTuple):
     partition: Partition
     end_offset: int
     led_since: int
+    records: memoryview
 
 
 class DelayedProduce(DelayedOperation):
     """Looked at again when one of its partitions has moved; then only at that one.
 
-    `outcomes` begins with what the appends found and is corrected where the waiting ended badly.
+    `outcomes` begins with what the appends found and is corrected where the waiting ended badly. A batch that its
+    leader can't vouch for any more counts as refused: it may be truncated before the batches behind it arrive.
     """
 
-    __slots__ = ("_awaited", "_done", "_outcomes")
+    __slots__ = ("_awaited", "_done", "_outcomes", "_refused")
 
     def __init__(
         self,
@@ -36,9 +39,11 @@ class DelayedProduce(DelayedOperation):
         outcomes: list[AppendOutcome],
         awaited: list[Awaited],
         done: Callable[[list[AppendOutcome]], None],
+        refused: RefusedBatches,
     ) -> None:
         super().__init__(timeout_ms)
         self._outcomes = outcomes
+        self._refused = refused
         self._done = done
         self._awaited: dict[TopicPartition, list[Awaited]] = {}
         for wait in awaited:
@@ -65,7 +70,8 @@ class DelayedProduce(DelayedOperation):
             if code is None:
                 return
             if code is not ErrorCode.NONE:
-                self._outcomes[wait.slot] = KafkaError(code)
+                self._outcomes[wait.slot] = error = KafkaError(code)
+                self._refused.note(tp, wait.records, error)
         self._awaited.pop(tp, None)
 
     def on_complete(self) -> None:

@@ -6,9 +6,11 @@ wait for that: the fetch is given up, and the next one goes out on a new connect
 
 import select
 
+from odradek.base.config.constraints import release_of
 from odradek.model.topology import Endpoint
 from odradek.network.broker_client import ConnectionFailed
 from odradek.network.peer import PeerConnection
+from odradek.network.setup_timeout import SetupTimeout
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.fetch import FetchRequest, FetchResponse, ReplicaState
 from odradek.replication.fetch_session_client import FetchSession
@@ -44,6 +46,7 @@ class LeaderLink:
         self._may_know_divergence = knows_divergence(str(self._config.get("inter.broker.protocol.version")))
         self.knows_divergence = self._may_know_divergence
         """Whether an answer to a fetch says where the logs part. If not, the leader must be asked for that first."""
+        self._setup = SetupTimeout.of(self._config)
         self._peer: PeerConnection | None = None
         self._poller = select.poll()
         self._fetch_version = 0
@@ -51,8 +54,7 @@ class LeaderLink:
 
     def connect(self) -> PeerConnection:
         if self._peer is None:
-            endpoint, config = self._endpoint, self._config
-            peer = PeerConnection(endpoint.host, endpoint.port, self._client_id, config.replica_socket_timeout_ms)
+            peer = self._setup.connect(self._attempt)
             self._peer = peer
             self._poller = self._summons.new_poller()
             self._poller.register(peer.fileno(), select.POLLIN)
@@ -60,6 +62,16 @@ class LeaderLink:
             self.knows_divergence = self._may_know_divergence and version > _LAST_WITHOUT_DIVERGENCE
             self._fetch_version = version if self.knows_divergence else min(version, _LAST_WITHOUT_DIVERGENCE)
         return self._peer
+
+    def _attempt(self, limit_ms: int) -> PeerConnection:
+        return PeerConnection(
+            self._endpoint.host,
+            self._endpoint.port,
+            self._client_id,
+            self._config.replica_socket_timeout_ms,
+            connect_timeout_ms=limit_ms,
+            receive_buffer_bytes=self._config.replica_socket_receive_buffer_bytes,
+        )
 
     def disconnect(self) -> None:
         self._session.restart()
@@ -127,5 +139,4 @@ class LeaderLink:
 
 def knows_divergence(protocol_version: str) -> bool:
     """Whether brokers of this version say in the answer to a fetch where the logs part."""
-    major, minor = protocol_version.partition("-")[0].split(".")[:2]
-    return (int(major), int(minor)) >= _FIRST_RELEASE_WITH_DIVERGENCE
+    return release_of(protocol_version) >= _FIRST_RELEASE_WITH_DIVERGENCE

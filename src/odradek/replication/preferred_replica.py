@@ -1,26 +1,19 @@
-"""Where a consumer should rather read: `replica.selector.class`.
+"""Choice of the replica that a consumer reads from: `replica.selector.class`.
 
-Of Apache Kafka's selectors there is the one that knows racks: a consumer that says its rack is sent to an in-sync
-replica in it, if the leader is elsewhere.
+With Kafka's RackAwareReplicaSelector a consumer that names its rack is sent to an in-sync replica in it, if the leader
+is elsewhere. With LeaderSelector, as without any, consumers read from leaders.
 """
 
 from odradek.base.config.broker_config import BrokerConfig
-from odradek.base.logs import get_logger
 from odradek.model.metadata_image import MetadataCache
 from odradek.replication.fetching import FetchTarget, FetchTerms, PreferredReplica
 from odradek.replication.partition import Partition
-
-log = get_logger(__name__)
 
 RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 
 def preferred_replica_chooser(config: BrokerConfig, metadata: MetadataCache) -> PreferredReplica | None:
-    selector_class = config.get("replica.selector.class")
-    if selector_class is None:
-        return None
-    if selector_class != RACK_AWARE:
-        log.warning("replica.selector.class is not known here: consumers read from leaders", selector=selector_class)
+    if config.get("replica.selector.class") != RACK_AWARE:
         return None
 
     def choose(partition: Partition, target: FetchTarget, terms: FetchTerms) -> int | None:

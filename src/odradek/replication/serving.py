@@ -23,14 +23,15 @@ from odradek.replication.fetching import DelayedFetch, FetchOutcome, FetchTarget
 from odradek.replication.isr import IsrChange
 from odradek.replication.partition import Partition
 from odradek.replication.preferred_replica import preferred_replica_chooser
+from odradek.replication.refused_batches import RefusedBatches
 from odradek.replication.replication_quota import ReplicationQuotas
 from odradek.replication.results import COMMITTED, Advance
 
 Batch: TypeAlias = tuple[TopicPartition, memoryview | KafkaError]
 """What to append where; what its handler refused already stays refused, in its place."""
 
-Checked: TypeAlias = tuple[TopicPartition, Partition, CheckedRecords, int]
-"""A batch that may be written, and how many bytes it had."""
+Checked: TypeAlias = tuple[Partition, CheckedRecords]
+"""A batch that may be written to the partition."""
 
 Done: TypeAlias = Callable[[ErrorCode, AppendResult | None], None]
 
@@ -72,39 +73,50 @@ class HostedPartitions:
 
     def append(
         self,
-        batches: Iterable[Batch],
+        batches: Sequence[Batch],
         *,
         acks: int,
         timeout_ms: int,
         api_version: int,
+        refused: RefusedBatches,
         budget: CheckBudget = UNBOUNDED,
         done: Callable[[list[AppendOutcome]], None],
     ) -> list[AppendOutcome] | None:
         """Write what a producer sent. An outcome for each batch in order; or None, if acks is -1 and the ISR doesn't
         have all of it: then `done` gets them, exactly once, when it has or the time is up.
 
-        All batches are checked before the first is written: TakesLong means that nothing was.
+        All batches are checked before the first is written: TakesLong means that nothing was. `refused` is the
+        connection's memory: a batch behind a refused one is refused too.
         """
         checked = [self._check(tp, records, acks, api_version, budget) for tp, records in batches]
         outcomes: list[AppendOutcome] = []
         awaited: list[Awaited] = []
-        for found in checked:
+        for (tp, records), found in zip(batches, checked, strict=True):
+            if isinstance(records, KafkaError):
+                outcomes.append(records)
+                continue
             if isinstance(found, KafkaError):
-                outcomes.append(found)
+                outcomes.append(refused.explain(tp, records, found))
                 continue
-            tp, partition, batch, size = found
+            partition, batch = found
             try:
-                result, awaited_in = partition.append(batch, size, acks=acks)
+                if refused:
+                    refused.check(tp, records, partition.log.producers)
+                result, awaited_in = partition.append(batch, len(records), acks=acks)
             except KafkaError as error:
-                outcomes.append(error)
+                states = partition.log.producers if partition.led_since > 0 else None
+                outcomes.append(refused.explain(tp, records, error, states))
                 continue
+            if refused:
+                refused.forget(tp, records)
             if acks == -1 and awaited_in != COMMITTED:
-                awaited.append(Awaited(len(outcomes), partition, result.last_offset + 1, awaited_in))
+                slot = len(outcomes)
+                awaited.append(Awaited(slot, partition, result.last_offset + 1, awaited_in, records))
             outcomes.append(result)
             self._fetches.check_and_complete(tp)
         if not awaited:
             return outcomes
-        delayed = DelayedProduce(timeout_ms, outcomes, awaited, done)
+        delayed = DelayedProduce(timeout_ms, outcomes, awaited, done, refused)
         self._produces.watch(delayed, delayed.keys)
         return None
 
@@ -120,7 +132,7 @@ class HostedPartitions:
             # The frames in which it was raised hold what the batch had unfolded into, for as long as it is kept.
             error.__traceback__ = error.__context__ = None
             return error
-        return tp, partition, checked, len(records)
+        return partition, checked
 
     def append_own(
         self, tp: TopicPartition, records: memoryview, *, timeout_ms: int, done: Done, acks: int = -1
@@ -145,8 +157,8 @@ class HostedPartitions:
             else:
                 done(ErrorCode.NONE, outcome)
 
-        awaited = Awaited(0, partition, result.last_offset + 1, awaited_in)
-        self._produces.watch(DelayedProduce(timeout_ms, [result], [awaited], settled), (tp,))
+        awaited = Awaited(0, partition, result.last_offset + 1, awaited_in, records)
+        self._produces.watch(DelayedProduce(timeout_ms, [result], [awaited], settled, RefusedBatches()), (tp,))
 
     def fetch(
         self, targets: Sequence[FetchTarget], terms: FetchTerms, answer: Callable[[list[FetchOutcome]], None]

@@ -6,7 +6,9 @@ Owns one directory: the data, `zoo.cfg`, the chosen `port`, the pid file and the
 
 import random
 import socket
+import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from odradek.base.errors import FatalError
@@ -42,11 +44,21 @@ _STOP_SECONDS_MAX = 10.0
 # Below the range from which the system takes the local ports of outgoing connections: a client that tries to reconnect
 # to a stopped server could otherwise be given the server's port, be connected to itself and keep the server out.
 _SERVER_PORTS = range(15_000, 32_000)
+_drawing = threading.Lock()
+
+
+def _draws() -> Iterator[int]:
+    while True:
+        yield from random.sample(_SERVER_PORTS, len(_SERVER_PORTS))
+
+
+_drawn = _draws()
 
 
 def free_port() -> int:
-    """A port that nobody listens on now."""
-    return next(port for port in random.sample(_SERVER_PORTS, len(_SERVER_PORTS)) if not port_is_taken(port))
+    """A port that nobody listens on now, and that this process was not given before: who was may listen later."""
+    with _drawing:
+        return next(port for port in _drawn if not port_is_taken(port))
 
 
 def port_is_taken(port: int) -> bool:
@@ -82,6 +94,11 @@ class EmbeddedZooKeeper:
         return self._config.exists()
 
     @property
+    def data_dir(self) -> Path:
+        """Snapshots and logs of transactions."""
+        return self._directory / "data"
+
+    @property
     def pid(self) -> int | None:
         return self._process.pid()
 
@@ -96,7 +113,7 @@ class EmbeddedZooKeeper:
             java, classpath = find_java(), zookeeper_classpath()
             self._directory.mkdir(parents=True, exist_ok=True)
             port = self._choose_port()
-            own = f"clientPortAddress={self._host}\nclientPort={port}\ndataDir={self._directory / 'data'}\n"
+            own = f"clientPortAddress={self._host}\nclientPort={port}\ndataDir={self.data_dir}\n"
             self._config.write_text(_SETTINGS + own + self._settings)
             self._process.spawn([str(java), *_JVM_OPTIONS, "-cp", classpath, _MAIN_CLASS, str(self._config)], self._log)
 

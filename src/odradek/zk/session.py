@@ -37,7 +37,7 @@ Request = Callable[[KazooClient], Any]
 """Starts one asynchronous operation on the client and returns kazoo's pending result."""
 
 # Of one caller. A server takes in about a thousand of all its clients before it stops reading.
-_IN_FLIGHT_MAX = 500
+IN_FLIGHT_MAX = 500
 # Of a session's timeout a third is for finding a server that answers, but a server under load gets this long.
 _CONNECT_SECONDS_MIN = 2.0
 # Who waits patiently looks this often whether the session was closed meanwhile.
@@ -87,6 +87,7 @@ class ZkSession:
         *,
         session_timeout_ms: int,
         connection_timeout_ms: int,
+        in_flight_max: int = IN_FLIGHT_MAX,
         listener: Callable[[SessionEvent], None] = lambda event: None,
         on_znode: Callable[[str], None] = lambda path: None,
         clock: Clock = SYSTEM_CLOCK,
@@ -94,6 +95,7 @@ class ZkSession:
         self.connect_string = connect
         self.session_timeout_ms = session_timeout_ms
         self._connection_timeout_ms = connection_timeout_ms
+        self._in_flight_max = in_flight_max
         self._listener = listener
         self._clock = clock
         self._connected = threading.Event()
@@ -159,14 +161,14 @@ class ZkSession:
         return outcome
 
     def pipeline(self, requests: Sequence[Request], *, patient: bool = False) -> list[Any]:
-        """Sends all, then collects: per request its result, or the error ZooKeeper answered it with.
+        """Sends as many as may be in flight, then collects: per request its result, or ZooKeeper's error.
 
         Without an answer for as long as a connection may take it raises `ZkUnavailable`; a patient caller waits until
         ZooKeeper is back, or the session is closed.
         """
         outcomes: list[Any] = []
-        for start in range(0, len(requests), _IN_FLIGHT_MAX):
-            outcomes.extend(self._exchange(requests[start : start + _IN_FLIGHT_MAX], patient))
+        for start in range(0, len(requests), self._in_flight_max):
+            outcomes.extend(self._exchange(requests[start : start + self._in_flight_max], patient))
         return outcomes
 
     def watch_children(self, paths: Sequence[str]) -> dict[str, list[str]]:

@@ -30,13 +30,13 @@ def test_durations() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["plan"], "say what for"),
+        (["plan"], "no goal is given"),
         (["plan", "--drain", "two"], "'two' is not a list of numbers"),
-        (["plan", "--drain", "2", "--throttle", "fast"], "'fast' is no rate"),
+        (["plan", "--drain", "2", "--throttle", "fast"], "'fast' is not a rate"),
         (["plan", "--balance", "luck"], "luck"),
         (["run", "/nowhere/plan.json"], "No such file"),
         (["run", "PLAN"], "orders-0 has two replicas on one broker"),
-        (["run", "PLAN", "--throttle", "0"], "'0' is no rate"),
+        (["run", "PLAN", "--throttle", "0"], "'0' is not a rate"),
     ],
 )
 def test_a_wrong_command_line_asks_nobody(

@@ -60,6 +60,70 @@ def test_show_tells_one_story_without_its_small_talk(data: str, capsys: pytest.C
     assert [entry["broker"] for entry in json.loads(capsys.readouterr().out)] == [1, 1, 1, 2, 1, 1, 1, 1]
 
 
+@pytest.fixture
+def torn(tmp_path: Path) -> str:
+    """Controller 1 could not write for a while; meanwhile broker 0 died. Controller 2 finds who leads."""
+    state = {"topic": "orders", "partition": 2}
+    both, left = ({"id": 0}, {"id": 2}), ({"id": 2},)
+    first = [
+        Entry(START_MS, 1, 1, Kind.TENURE, "Elected", controller_epoch=1),
+        Entry(START_MS, 1, 2, Kind.EVENT, "ControllerElected", controller_epoch=1),
+        Entry(START_MS, 1, 3, Kind.READ, "Brokers", 2, 1, members=both),
+        Entry(START_MS, 1, 4, Kind.READ, "PartitionState", 2, 1, **state, leader=0, leader_epoch=0, isr=(0, 2)),
+        Entry(START_MS + 9_000, 1, 50, Kind.LIFE, "Stopped"),
+    ]
+    second = [
+        Entry(START_MS + 9_001, 2, 1, Kind.TENURE, "Elected", controller_epoch=2),
+        Entry(START_MS + 9_001, 2, 2, Kind.EVENT, "ControllerElected", controller_epoch=2),
+        Entry(START_MS + 9_002, 2, 3, Kind.READ, "Brokers", 2, 2, members=left),
+        Entry(START_MS + 9_002, 2, 4, Kind.READ, "PartitionState", 2, 2, **state, leader=2, leader_epoch=1, isr=(2,)),
+        Entry(START_MS + 9_003, 2, 5, Kind.TENURE, "TookOver", 2, 2),
+    ]
+    for entries in (first, second):
+        (tmp_path / file_name(entries[0].broker, 1)).write_text("".join(entry.as_line() for entry in entries))
+    return str(tmp_path)
+
+
+MISSING = "journal of broker 1: 45 entries are missing from 2026-11-17T02:17:12.000 until 2026-11-17T02:17:21.000"
+
+
+def test_why_blames_no_election_for_a_change_in_a_gap(torn: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["recorder", "why", "orders-2", "--data", torn]) == 0
+    told = capsys.readouterr().out
+    assert "because   not recorded: controller 2 found it so when it was elected" in told
+    assert f"gap       {MISSING}" in told
+    assert "meanwhile 2026-11-17T02:17:21.000  broker 1: stopped" in told
+    assert run(["recorder", "why", "orders-2", "--data", torn, "--format", "json"]) == 0
+    _, found = json.loads(capsys.readouterr().out)
+    assert (found["cause"], found["leader"], [gap["count"] for gap in found["gaps"]]) == (None, 2, [45])
+
+
+def test_who_led_is_uncertain_in_a_gap(torn: str, capsys: pytest.CaptureFixture[str]) -> None:
+    inside = ["recorder", "replay", "--data", torn, "--at", str(START_MS + 5_000)]
+    assert run(inside) == 0
+    assert f"warning: this may be out of date: {MISSING}" in capsys.readouterr().err
+    assert run([*inside, "--format", "json"]) == 0
+    assert [gap["count"] for gap in json.loads(capsys.readouterr().out)["gaps"]] == [45]
+    assert run(["recorder", "replay", "--data", torn]) == 0  # everything was read anew since
+    assert "out of date" not in capsys.readouterr().err
+
+
+def test_a_gap_after_the_last_change_is_told(torn: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["recorder", "why", "orders-2", "--data", torn, "--at", str(START_MS + 5_000)]) == 0
+    *_, gap, end = capsys.readouterr().out.splitlines()
+    assert gap == f"gap       {MISSING}"
+    assert end == "orders-2: broker 0 leads it, leader epoch 0, in sync 0,2"
+
+
+def test_show_has_gaps_in_their_place(torn: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["recorder", "show", "--data", torn]) == 0
+    rows = capsys.readouterr().out.splitlines()
+    (row,) = [place for place, line in enumerate(rows) if MISSING in line]
+    assert "Stopped" in rows[row + 1]
+    assert run(["recorder", "show", "--data", torn, "--kind", "gap", "--format", "json"]) == 0
+    assert [(e["kind"], e["count"]) for e in json.loads(capsys.readouterr().out)] == [("gap", 45)]
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

@@ -13,6 +13,7 @@ from odradek.controller.events import Event, LeaderAndIsrAnswered, StopReplicaAn
 from odradek.controller.request_answers import event_of
 from odradek.controller.request_merge import merged
 from odradek.model.topology import Broker, TopicPartition
+from odradek.network.setup_timeout import SetupTimeout
 from odradek.protocol.messages.leader_and_isr import (
     LeaderAndIsrPartitionState,
     LeaderAndIsrRequest,
@@ -49,7 +50,13 @@ def answers() -> Events:
 
 @pytest.fixture
 def channels(answers: Events) -> Iterator[BrokerChannels]:
-    opened = BrokerChannels(0, LISTENER, timeout_ms=PATIENCE_SECONDS * 1000, answered=answers.put)
+    opened = BrokerChannels(
+        0,
+        LISTENER,
+        timeout_ms=PATIENCE_SECONDS * 1000,
+        setup_timeout=lambda: SetupTimeout(10_000, 30_000),
+        answered=answers.put,
+    )
     yield opened
     opened.close_all()
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from odradek.lab.chaos.history import History, Polled, Sent
+from odradek.lab.chaos.history import UNKNOWN_OFFSET, Acknowledged, History, Polled, Sent
 from odradek.lab.chaos.judge import Kind, judge
 from odradek.model.topology import TopicPartition
 
@@ -49,6 +49,34 @@ def test_an_unread_tail() -> None:
     history = sound()
     history.polled = [polled for polled in history.polled if polled.offset != 4]
     assert kinds(history) == {Kind.UNSEEN}
+
+
+def without_offset(history: History, number: int) -> History:
+    """The client was told that this record is delivered, and not where."""
+    ack = history.acknowledged[number]
+    history.acknowledged[number] = Acknowledged(ack.sent, UNKNOWN_OFFSET, ack.at_s)
+    return history
+
+
+def test_an_acknowledgement_without_an_offset() -> None:
+    assert judge(without_offset(sound(), 2)) == []
+
+
+def test_a_lost_record_whose_offset_was_not_told() -> None:
+    history = without_offset(sound(), 2)
+    history.polled = [polled for polled in history.polled if polled.value != "p-2"]
+    assert kinds(history) == {Kind.LOST}
+
+
+def test_a_record_out_of_order_whose_offset_was_not_told() -> None:
+    history = History()
+    for number, offset in ((0, 1), (1, 0)):
+        sent = Sent("p", number, TP)
+        history.record_sent(sent)
+        history.record_acknowledged(sent, UNKNOWN_OFFSET)
+        history.record_polled(Polled("a", TP, offset, sent.value))
+    history.polled.reverse()
+    assert kinds(history) == {Kind.SENDS_OUT_OF_ORDER}
 
 
 def test_two_values_at_one_offset() -> None:

@@ -7,9 +7,11 @@ import pytest
 from crc32c import crc32c
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.log import deleted_producers
 from odradek.log.producer_snapshot import CorruptSnapshot, ProducerSnapshots, read_snapshot, write_snapshot
-from odradek.log.producer_state import MAX_PRODUCERS, AppendedBatch, ProducerEntry, ProducerStates
+from odradek.log.producer_state import EVERY_PRODUCER, MAX_PRODUCERS, AppendedBatch, ProducerEntry, ProducerStates
 from odradek.log.validation import BatchInfo, Origin, batch_info
+from odradek.model.topology import TopicPartition
 from odradek.protocol.record_batch import build_batch, read_header
 from odradek.protocol.records import ControlType, Record, control_key
 
@@ -53,9 +55,11 @@ def test_sequences_must_follow_each_other() -> None:
 
 def test_sequences_wrap() -> None:
     states = ProducerStates(10_000)
+    states.forgotten_up_to = EVERY_PRODUCER
     write(states, info(0, LAST - 1, count=2))
     write(states, info(2, 0))
     spanning = ProducerStates(10_000)
+    spanning.forgotten_up_to = EVERY_PRODUCER
     write(spanning, info(0, LAST - 1, count=4))
     assert spanning.entries[1].last_sequence == 1
     assert spanning.find_duplicate(info(9, LAST - 1, count=4)) is not None
@@ -84,10 +88,64 @@ def test_an_older_epoch_is_fenced_and_a_newer_starts_at_zero() -> None:
     assert len(states.entries[1].batches) == 1
 
 
-def test_an_unknown_producer_may_begin_anywhere() -> None:
+def test_an_unknown_producer_begins_at_zero() -> None:
     states = ProducerStates(10_000)
-    write(states, info(0, 17))
-    assert states.entries[1].last_sequence == 17
+    assert refused(states, info(0, 721)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert refused(states, info(0, 721, epoch=3)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    write(states, info(0, 0, epoch=3))
+
+
+def test_an_unknown_producer_may_begin_anywhere_in_what_others_wrote() -> None:
+    """A follower and recovery take what the leader wrote."""
+    states = ProducerStates(10_000)
+    write(states, info(0, 721), origin=None)
+    assert states.entries[1].last_sequence == 721
+
+
+def test_a_forgotten_producer_may_go_on_anywhere_and_a_younger_one_not() -> None:
+    states = ProducerStates(500)
+    write(states, info(0, 0, pid=5))
+    assert states.remove_expired(2000) == 1
+    assert refused(states, info(1, 7, pid=6)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    write(states, info(1, 7, pid=5))
+
+
+def test_a_producer_that_had_expired_in_the_snapshot_is_forgotten() -> None:
+    states = ProducerStates(500)
+    states.load([ProducerEntry(5, 0, -1, 1000, -1, (AppendedBatch(6, 0, 0, 1000),))], 1, now_ms=2000)
+    write(states, info(1, 7, pid=5))
+
+
+def test_an_evicted_producer_is_forgotten() -> None:
+    states = ProducerStates(10**9)
+    for pid in range(MAX_PRODUCERS + 1):
+        write(states, info(pid, 0, pid=pid))
+    assert 0 not in states.entries
+    write(states, info(MAX_PRODUCERS + 1, 17, pid=0))
+
+
+def test_a_producer_goes_on_in_a_topic_that_was_created_again() -> None:
+    former = ProducerStates(10_000)
+    write(former, info(0, 0, count=10, epoch=2))
+    states = ProducerStates(10_000)
+    states.inherited = former.entries
+    assert refused(states, info(0, 11, epoch=2)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, "10 is missing"
+    assert refused(states, info(0, 10, epoch=3)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, "a new epoch begins at 0"
+    assert refused(states, info(0, 10, epoch=2, pid=2)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    write(states, info(0, 10, epoch=2))
+    resent = ProducerStates(10_000)
+    resent.inherited = former.entries
+    write(resent, info(0, 8, epoch=2))  # stored before, and not acknowledged because the topic was deleted
+
+
+def test_deleted_producers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deleted_producers, "ENTRIES_MAX", 3)
+    kept = deleted_producers.DeletedProducers()
+    partitions = [TopicPartition("orders", number) for number in range(3)]
+    for tp in partitions:
+        kept.keep(tp, {1: ProducerEntry(1), 2: ProducerEntry(2)})
+    assert [len(kept.take(tp)) for tp in partitions] == [0, 0, 2]
+    assert kept.take(partitions[2]) == {}
 
 
 def test_silent_producers_expire_but_open_transactions_stay() -> None:
@@ -155,6 +213,17 @@ def test_snapshots_round_trip(tmp_path: Path) -> None:
     body += struct.pack(">qhiqiqiq", 1, 0, 41, 99, 2, 1_700_000_000_000, -1, -1)
     body += struct.pack(">qhiqiqiq", 2**40, 7, -1, -1, 0, 1_700_000_000_500, 3, 88)
     assert path.read_bytes() == struct.pack(">hI", 1, crc32c(body)) + body
+
+
+def test_a_snapshot_keeps_the_last_five_batches(tmp_path: Path) -> None:
+    states = ProducerStates(10**15)
+    for number in range(7):
+        write(states, info(number * 10, number, epoch=1))
+    path = tmp_path / "s.snapshot"
+    write_snapshot(path, list(states.entries.values()), sync=False)
+    again = ProducerStates(10**15)
+    again.load(read_snapshot(path), 61, now_ms=2000)
+    assert again.entries == states.entries
 
 
 def test_any_flipped_byte_of_a_snapshot_is_noticed(tmp_path: Path) -> None:

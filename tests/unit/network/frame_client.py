@@ -5,6 +5,7 @@ import struct
 
 from odradek.network.request import InboundRequest
 from odradek.network.server import SocketServer
+from waiting import PATIENCE_S
 
 
 def framed(payload: bytes) -> bytes:
@@ -26,12 +27,15 @@ class Echo:
 
 
 class FrameClient:
-    def __init__(self, server: SocketServer, listener: str = "PLAINTEXT", receive_buffer: int | None = None) -> None:
+    def __init__(
+        self, server: SocketServer | int, listener: str = "PLAINTEXT", receive_buffer: int | None = None
+    ) -> None:
+        """`server`: or the port of one in another process."""
         self.socket = socket.socket()
         if receive_buffer is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        self.socket.settimeout(10)
-        self.socket.connect(("127.0.0.1", server.port(listener)))
+        self.socket.settimeout(PATIENCE_S)
+        self.socket.connect(("127.0.0.1", server if isinstance(server, int) else server.port(listener)))
 
     def send(self, *payloads: bytes) -> None:
         self.socket.sendall(b"".join(map(framed, payloads)))

@@ -3,13 +3,17 @@
 import queue
 import socket
 import threading
+import time
+from collections.abc import Iterator
 
 import pytest
 from frame_client import Echo
 
 from odradek.base.errors import ErrorCode
 from odradek.network.broker_client import BrokerClient, ConnectionFailed, UnsupportedByBroker
+from odradek.network.peer import PeerConnection
 from odradek.network.request import InboundRequest
+from odradek.network.setup_timeout import SetupTimeout
 from odradek.protocol.framing import RequestHeader, decode_request, encode_response
 from odradek.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from odradek.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -122,3 +126,68 @@ def test_an_answer_that_is_as_before_is_the_same_for_who_remembers(serve, rememb
         assert first == second
         assert (first is second) == remembers
         assert client.send(HeartbeatRequest(group_id="g"), version=1) is not first
+
+
+# ---- time limits of connecting, and buffers
+
+
+@pytest.fixture
+def deaf() -> Iterator[tuple[str, int]]:
+    """A port that completes no handshake: its backlog is full."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(0)
+        address = listening.getsockname()
+        fillers = [socket.socket() for _ in range(3)]
+        for filler in fillers:
+            filler.setblocking(False)
+            filler.connect_ex(address)
+        yield address
+        for filler in fillers:
+            filler.close()
+
+
+def refuse(limit_ms: int) -> BrokerClient:
+    raise ConnectionFailed(f"after {limit_ms} ms")
+
+
+def test_each_failure_doubles_the_limit_and_a_success_starts_over(serve):
+    port = serve(SmallBroker()).port("PLAINTEXT")
+    timeout = SetupTimeout(100, 350)
+    limits = []
+    for _ in range(4):
+        limits.append(timeout.limit_ms)
+        with pytest.raises(ConnectionFailed):
+            timeout.connect(refuse)
+    assert limits == [100, 200, 350, 350]
+    timeout.connect(lambda limit_ms: BrokerClient("127.0.0.1", port, connect_timeout_ms=limit_ms)).close()
+    assert timeout.limit_ms == 100
+
+
+def test_a_broker_that_completes_no_handshake_costs_the_setup_timeout_alone(deaf):
+    timeout = SetupTimeout(200, 1000)
+    began = time.monotonic()
+    with pytest.raises(ConnectionFailed, match="timed out"):
+        timeout.connect(lambda limit_ms: BrokerClient(*deaf, timeout_ms=30_000, connect_timeout_ms=limit_ms))
+    assert 0.2 <= time.monotonic() - began < 5
+    assert timeout.limit_ms == 400
+
+
+def test_the_request_timeout_holds_for_connecting_as_well(deaf):
+    began = time.monotonic()
+    with pytest.raises(ConnectionFailed, match="timed out"):
+        BrokerClient(*deaf, timeout_ms=200, connect_timeout_ms=30_000)
+    assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize(("given", "held"), [(-1, None), (20_000, 40_000)])
+def test_the_receive_buffer_is_the_kernel_s_unless_given(serve, given, held):
+    """Linux doubles what it is given, for its own bookkeeping."""
+    port = serve(SmallBroker()).port("PLAINTEXT")
+    with (
+        PeerConnection("127.0.0.1", port, "follower", 5000, receive_buffer_bytes=given) as peer,
+        socket.create_connection(("127.0.0.1", port)) as plain,
+    ):
+        kernel_s = plain.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
+        with socket.fromfd(peer.fileno(), socket.AF_INET, socket.SOCK_STREAM) as connected:
+            assert connected.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) == (held or kernel_s)

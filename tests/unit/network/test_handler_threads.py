@@ -1,12 +1,12 @@
 """Requests that may block: another thread serves them, in order per connection, and a full queue drops nothing."""
 
 import threading
-import time
 
 from frame_client import Echo, framed
 
 from odradek.network.request import InboundRequest
-from waiting import eventually
+from odradek.network.server import SocketServer
+from waiting import PATIENCE_S, eventually
 
 
 class Blocking(Echo):
@@ -14,6 +14,7 @@ class Blocking(Echo):
 
     def __init__(self) -> None:
         self.gate = threading.Event()
+        self.running = 0
         self.served: list[bytes] = []
 
     def begin(self, request: InboundRequest) -> bool:
@@ -23,7 +24,8 @@ class Blocking(Echo):
         pass
 
     def run(self, request: InboundRequest) -> None:
-        assert self.gate.wait(10)
+        self.running += 1
+        assert self.gate.wait(PATIENCE_S)
         payload = bytes(request.frame)
         if payload == b"bang":
             raise RuntimeError("bang")
@@ -49,9 +51,8 @@ def test_a_full_queue_stops_reading_and_drops_nothing(serve, connect):
     clients = [connect(server) for _ in range(20)]
     for number, client in enumerate(clients):
         client.send(b"%d" % number, b"%d again" % number)
-    eventually(lambda: server.channel.size == 2)
-    time.sleep(0.1)
-    assert server.channel.size == 2
+    eventually(lambda: server.processors[0].requests == 20 and blocking.running == 1 and server.channel.size == 2)
+    assert len(server.processors[0]._refused) == 17
     blocking.gate.set()
     for number, client in enumerate(clients):
         assert [client.receive(), client.receive()] == [b"%d" % number, b"%d again" % number]
@@ -86,17 +87,31 @@ def test_a_failing_handler_closes_only_its_connection(serve, connect):
     assert good.ask(b"hello") == b"hello"
 
 
-def test_handler_threads_are_started_only_when_needed(serve, connect):
+def test_one_handler_thread_is_enough_for_one_request_at_a_time(serve, connect):
     blocking = Blocking()
     blocking.gate.set()
-    eventually(lambda: not _handler_threads())  # those of earlier tests end by themselves
     server = serve(blocking, num_io_threads=8)
-    assert not _handler_threads()
+    assert not _handler_threads(server)
     client = connect(server)
     for _ in range(20):
         client.ask(b"one at a time")
-    assert 1 <= len(_handler_threads()) < 8
+        eventually(lambda: server.channel._idle_threads == 1)  # it answers a little before it is free again
+    assert len(_handler_threads(server)) == 1
 
 
-def _handler_threads() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name.startswith("handler-")]
+def test_a_handler_thread_is_started_when_all_are_busy_up_to_the_limit(serve, connect):
+    blocking = Blocking()
+    server = serve(blocking, num_io_threads=3)
+    clients = [connect(server) for _ in range(6)]
+    for count, client in enumerate(clients, start=1):
+        client.send(b"x")
+        expected = (min(count, 3), max(0, count - 3))
+        eventually(lambda expected=expected: (blocking.running, server.channel.size) == expected)
+        assert len(_handler_threads(server)) == min(count, 3)
+    blocking.gate.set()
+    assert [client.receive() for client in clients] == [b"x"] * 6
+    assert len(_handler_threads(server)) == 3
+
+
+def _handler_threads(server: SocketServer) -> list[threading.Thread]:
+    return [thread for thread in server.channel._threads if thread.is_alive()]

@@ -4,6 +4,7 @@ import os
 import random
 import socket
 import struct
+import threading
 import time
 from contextlib import suppress
 
@@ -11,7 +12,9 @@ import pytest
 from frame_client import Echo, framed
 
 from odradek.network.request import InboundRequest
-from waiting import eventually
+from odradek.network.server import SocketServer
+from odradek.network.settings import ListenerSettings, ServerSettings
+from waiting import PATIENCE_S, eventually
 
 
 class Explosive(Echo):
@@ -35,13 +38,17 @@ class Holding(Echo):
 
 
 class Slow(Echo):
+    """Each `slow` request takes longer than a turn; the first one until the gate opens."""
+
     def __init__(self) -> None:
-        self.slow_ones = 0
+        self.gate = threading.Event()
+        self.begun: list[bytes] = []
 
     def begin(self, request: InboundRequest) -> bool:
+        self.begun.append(bytes(request.frame))
         if request.frame == b"slow":
-            time.sleep(0.1)
-            self.slow_ones += 1
+            assert self.gate.wait(PATIENCE_S)
+            time.sleep(0.03)
         return super().begin(request)
 
 
@@ -50,10 +57,33 @@ def test_many_long_requests_of_one_client_let_others_have_a_turn(serve, connect)
     server = serve(slow, num_network_threads=1)
     greedy, modest = connect(server), connect(server)
     greedy.send(*[b"slow"] * 50)
-    time.sleep(0.05)
-    assert modest.ask(b"quick") == b"quick"
-    assert slow.slow_ones < 50
+    eventually(lambda: slow.begun == [b"slow"])
+    modest.send(b"quick")
+    slow.gate.set()
+    assert modest.receive() == b"quick"
+    assert slow.begun.index(b"quick") <= 2  # a turn that was begun, and one more before it was read
     assert [greedy.receive() for _ in range(50)] == [b"slow"] * 50
+
+
+def test_requests_that_were_read_after_their_client_left_are_known(serve, connect):
+    class Witness(Slow):
+        def begin(self, request: InboundRequest) -> bool:
+            left[bytes(request.frame)] = request.connection.peer_closed
+            return super().begin(request)
+
+    left: dict[bytes, bool] = {}
+    witness = Witness()
+    server = serve(witness, num_network_threads=1)
+    stays, leaves = connect(server), connect(server)
+    assert stays.ask(b"here") == b"here"
+    stays.send(b"slow")
+    eventually(lambda: b"slow" in left)  # until the gate opens, the only processor reads nobody
+    leaves.send(b"last words")
+    leaves.close()
+    witness.gate.set()
+    assert stays.receive() == b"slow"
+    eventually(lambda: b"last words" in left)
+    assert left == {b"here": False, b"slow": False, b"last words": True}
 
 
 def test_frames_that_arrive_byte_by_byte(serve, connect):
@@ -117,17 +147,23 @@ def test_a_first_frame_that_never_ends_is_given_up(serve, connect):
     assert silent.ask(b"c") == b"c"
 
 
-def test_an_idle_connection_is_closed_and_a_waiting_one_is_not(serve, connect):
+def test_an_idle_connection_is_closed_and_a_waiting_one_is_not(connect):
     holding = Holding()
-    server = serve(holding, connections_max_idle_ms=200)
-    idle, waiting = connect(server), connect(server)
-    assert idle.ask(b"a") == b"a"
+    listener = ListenerSettings("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 0)
+    settings = ServerSettings((listener,), num_network_threads=1, connections_max_idle_ms=200)
+    server = SocketServer(settings, holding)
+    server.bind()
+    waiting, idle = connect(server), connect(server)
     waiting.send(bytes(2000))
+    idle.send(b"a")
+    server.start()  # both have asked when it begins to count
+    assert idle.receive() == b"a"
     assert idle.is_closed()
-    time.sleep(0.3)
+    time.sleep(0.3)  # longer than the idle one had
     holding.kept[0].reply([framed(b"at last")])
     assert waiting.receive() == b"at last"
     assert waiting.is_closed()
+    server.stop(0.1)
 
 
 def test_large_frames_wait_for_memory_and_small_ones_do_not(serve, connect):

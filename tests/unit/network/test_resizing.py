@@ -8,7 +8,7 @@ from frame_client import Echo, framed
 
 from odradek.network.request import InboundRequest
 from odradek.network.server import SocketServer
-from waiting import eventually
+from waiting import PATIENCE_S, eventually
 
 
 class Resizing(Echo):
@@ -67,7 +67,7 @@ class Counting(Echo):
         with self._lock:
             self.running += 1
             self.most = max(self.most, self.running)
-        assert self.gate.wait(10)
+        assert self.gate.wait(PATIENCE_S)
         with self._lock:
             self.running -= 1
         request.reply([framed(bytes(request.frame))])

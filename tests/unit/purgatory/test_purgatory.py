@@ -9,6 +9,7 @@ import pytest
 from odradek.base.clock import ManualClock
 from odradek.purgatory.purgatory import DelayedOperation, Purgatory
 from odradek.purgatory.reaper import ExpirationReaper
+from waiting import PATIENCE_S
 
 
 class Wish(DelayedOperation):
@@ -127,7 +128,7 @@ def test_no_lock_is_held_while_an_operation_completes(purgatory):
             super().on_complete()
             thread = threading.Thread(target=lambda: purgatory.try_complete_else_watch(Wish(), ["a"]))
             thread.start()
-            thread.join(5)
+            thread.join(PATIENCE_S)
             assert not thread.is_alive()
             purgatory.check_and_complete("a")
 

@@ -7,8 +7,9 @@ from planned_clusters import MB, a_view
 
 from odradek.model.topology import TopicPartition
 from odradek.reassign.checks import problems_of
-from odradek.reassign.forecast import Gravity, foresee
+from odradek.reassign.forecast import foresee
 from odradek.reassign.plan import Plan, PlanError
+from odradek.reassign.risks import Gravity
 from odradek.reassign.view import BrokerView, ClusterView, PartitionView
 
 ORDERS = [TopicPartition("orders", number) for number in range(4)]
@@ -49,10 +50,54 @@ def test_a_disk_without_room_is_a_danger_and_a_full_one_a_warning() -> None:
     assert risks(ClusterView(brokers, partitions), p0=(0, 1)) == {}
 
 
-def test_fewer_replicas_than_must_be_in_sync_are_a_danger() -> None:
-    view = a_view((0, 1, 2))
-    view = ClusterView(view.brokers, view.partitions, {"orders": 2})
-    assert "acks=all" in risks(view, p0=(0,))[Gravity.DANGER]
+def all_risks(before: tuple[int, ...], after: tuple[int, ...], min_isr: int) -> list[str]:
+    view = a_view(before)
+    view = ClusterView(view.brokers, view.partitions, {"orders": min_isr})
+    return [f"{risk.gravity}: {risk.text}" for risk in foresee(Plan({ORDERS[0]: after}), view, None).risks]
+
+
+FEWER_COPIES = "warning: orders-0: {} instead of {}, fewer copies of each record"
+ONE_REPLICA = (
+    "warning: orders-0: one replica; while its broker is down the partition is offline, and if its disk is lost the "
+    "records are"
+)
+AT_MINIMUM = (
+    "warning: orders-0: no more replicas than min.insync.replicas=2; while one of their brokers is down, in a rolling "
+    "restart too, writes with acks=all are refused"
+)
+BELOW_MINIMUM = (
+    "danger: orders-0: fewer replicas than min.insync.replicas=2, writes with acks=all are refused from then on"
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "min_isr", "expected"),
+    [
+        ((0, 1, 2), (0, 1), 1, [FEWER_COPIES.format("2 replicas", 3)]),
+        ((0, 1, 2), (0, 1), 2, [AT_MINIMUM, FEWER_COPIES.format("2 replicas", 3)]),
+        ((0, 1, 2), (0,), 1, [FEWER_COPIES.format("1 replica", 3), ONE_REPLICA]),
+        ((0, 1, 2), (0,), 2, [BELOW_MINIMUM, FEWER_COPIES.format("1 replica", 3), ONE_REPLICA]),
+        ((0, 1), (1, 0), 2, []),
+        ((0,), (0, 1), 2, [AT_MINIMUM]),
+        ((0,), (0, 1), 1, []),
+    ],
+)
+def test_risks_of_fewer_replicas(
+    before: tuple[int, ...], after: tuple[int, ...], min_isr: int, expected: list[str]
+) -> None:
+    assert all_risks(before, after, min_isr) == expected
+
+
+def test_removed_replicas_are_counted_with_the_bytes_that_they_free() -> None:
+    view = a_view((0, 1, 2), (1, 2, 0), brokers=3, sizes=(30 * MB, 10 * MB))
+    forecast = foresee(Plan({ORDERS[0]: (0, 1), ORDERS[1]: (1, 0)}), view, 10 * MB)
+    assert (forecast.copied_replicas, forecast.copied_bytes, forecast.seconds) == (0, 0, 0.0)
+    assert (forecast.removed_replicas, forecast.freed_bytes) == (2, 40 * MB)
+    assert {b.broker: (b.replicas_removed, b.bytes_freed) for b in forecast.brokers} == {
+        0: (0, 0),
+        1: (0, 0),
+        2: (2, 40 * MB),
+    }
 
 
 def test_who_is_out_of_sync_or_without_a_leader_is_told() -> None:

@@ -209,7 +209,7 @@ def test_a_dead_broker_keeps_what_it_has_unless_it_is_drained() -> None:
         (Goal(brokers=frozenset({0, 9})), "broker 9 is not in the cluster"),
         (Goal(drain=frozenset({9})), "broker 9 is not in the cluster and holds nothing"),
         (Goal(replication_factor=0), "1 or more"),
-        (Goal(replication_factor=4), "orders-0 shall have 4 replicas"),
+        (Goal(replication_factor=4), "orders-0 needs 4 replicas"),
         (Goal(drain=frozenset({0, 1, 2})), "may hold them"),
     ],
 )

@@ -8,9 +8,9 @@ import pytest
 from odradek.base.clock import ManualClock
 from odradek.model.topology import ReplicaAssignment, TopicPartition
 from odradek.reassign.admin import Unreachable
-from odradek.reassign.forecast import Move
 from odradek.reassign.journal import RunIsGoingOn, RunJournals
 from odradek.reassign.leftovers import clear_leftovers
+from odradek.reassign.moves import Move
 from odradek.reassign.plan import Plan
 from odradek.reassign.run import Outcome, Progress, Run, RunOptions, ThrottleRefused
 from odradek.reassign.throttles import FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS, Entity, Settings

@@ -5,37 +5,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from journal_tales import ELECTED, EVENT, state, telling
 
 from odradek.base.clock import ManualClock
 from odradek.base.errors import FatalError
 from odradek.model.topology import TopicPartition
 from odradek.recorder import recorder as recorder_module
 from odradek.recorder.entry import Entry, Kind, maybe_entry
+from odradek.recorder.journal_files import FILES
 from odradek.recorder.journals import find_journals, merged, read_journals
 from odradek.recorder.picture import Picture
 from odradek.recorder.recorder import Facts, Recorder
 
 ORDERS = TopicPartition("orders", 0)
-
-
-def telling(*facts: Facts) -> Iterator[Facts]:
-    yield from facts
-
-
-def state(leader: int, leader_epoch: int, *isr: int, topic: str = "orders", partition: int = 0) -> Facts:
-    return {
-        "kind": Kind.WRITE,
-        "what": "PartitionState",
-        "topic": topic,
-        "partition": partition,
-        "leader": leader,
-        "leader_epoch": leader_epoch,
-        "isr": isr,
-    }
-
-
-ELECTED: Facts = {"kind": Kind.TENURE, "what": "Elected"}
-EVENT: Facts = {"kind": Kind.EVENT, "what": "BrokersChanged"}
 
 
 @pytest.fixture
@@ -45,7 +27,7 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def recorder(tmp_path: Path, clock: ManualClock) -> Iterator[Recorder]:
-    recorder = Recorder(tmp_path, 1, 1 << 20, clock)
+    recorder = Recorder([tmp_path], 1, 1 << 20, clock)
     recorder.start()
     yield recorder
     recorder.stop()
@@ -79,7 +61,7 @@ def test_effects_know_the_line_of_their_event(tmp_path: Path, recorder: Recorder
 
 def test_the_next_life_goes_on_after_a_torn_line(tmp_path: Path, clock: ManualClock) -> None:
     for life in ("first", "second"):
-        recorder = Recorder(tmp_path, 1, 1 << 20, clock)
+        recorder = Recorder([tmp_path], 1, 1 << 20, clock)
         recorder.start()
         recorder.record(telling, {"kind": Kind.LIFE, "what": life})
         recorder.stop()
@@ -90,7 +72,7 @@ def test_the_next_life_goes_on_after_a_torn_line(tmp_path: Path, clock: ManualCl
 
 
 def test_the_journal_stays_within_its_bytes_and_can_still_be_replayed(tmp_path: Path, clock: ManualClock) -> None:
-    recorder = Recorder(tmp_path, 1, 1 << 16, clock)
+    recorder = Recorder([tmp_path], 1, 1 << 16, clock)
     recorder.start()
     recorder.record(telling, ELECTED, state(0, 0, 0, 1, topic="quiet"), controller_epoch=1)
     for epoch in range(3_000):
@@ -100,7 +82,7 @@ def test_the_journal_stays_within_its_bytes_and_can_still_be_replayed(tmp_path: 
             _await_written(recorder)
     recorder.stop()
     files = find_journals(tmp_path)
-    assert 1 < len(files) <= recorder_module.FILES
+    assert 1 < len(files) <= FILES
     assert sum(file.stat().st_size for file in files) < 2 << 16
     picture = Picture.at(read_journals(tmp_path))
     assert (picture.controller, picture.controller_epoch) == (1, 1)
@@ -124,7 +106,7 @@ def test_what_is_too_much_is_dropped_and_counted(
     tmp_path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recorder_module, "QUEUE_MAX", 10)
-    recorder = Recorder(tmp_path, 1, 1 << 20, clock)
+    recorder = Recorder([tmp_path], 1, 1 << 20, clock)
     recorded = [recorder.record(telling, EVENT) for _ in range(25)]  # nobody writes yet
     assert [happening is None for happening in recorded] == [False] * 10 + [True] * 15
     recorder.start()
@@ -138,7 +120,7 @@ def test_what_is_too_much_is_dropped_and_counted(
 def test_a_disk_that_fails_costs_entries_and_nothing_else(tmp_path: Path, clock: ManualClock) -> None:
     place = tmp_path / "full"
     place.write_text("no directory")
-    recorder = Recorder(place, 1, 1 << 20, clock)
+    recorder = Recorder([place], 1, 1 << 20, clock)
     recorder.start()
     recorder.record(telling, EVENT)
     recorder.stop()

@@ -23,6 +23,7 @@ from odradek.replication.fetching import FetchOutcome, FetchTarget, FetchTerms
 from odradek.replication.following import Following
 from odradek.replication.isr import IsrChange
 from odradek.replication.partition import Partition
+from odradek.replication.refused_batches import RefusedBatches
 from odradek.replication.replica_manager import ReplicaManager
 from odradek.replication.results import Appended
 
@@ -126,7 +127,12 @@ class ReplicaStage:
         """The list stays empty until it is answered."""
         answered: list[AppendOutcome] = []
         at_once = self.replicas.append(
-            [(ORDERS, batch(*values))], acks=acks, timeout_ms=timeout_ms, api_version=9, done=answered.extend
+            [(ORDERS, batch(*values))],
+            acks=acks,
+            timeout_ms=timeout_ms,
+            api_version=9,
+            refused=RefusedBatches(),
+            done=answered.extend,
         )
         answered.extend(at_once or [])
         return answered

@@ -1,8 +1,10 @@
 import queue
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from kazoo.client import KazooClient
 from kazoo.protocol.connection import _SESSION_EXPIRED
 
 from cut_proxy import CutProxy
@@ -37,6 +39,26 @@ def test_a_pipeline_answers_in_order_with_results_and_errors(open_session: OpenS
     outcomes = session.pipeline([lambda zk, n=n: zk.get_async(f"/{n}") for n in numbers])
     assert [o[0] for o in outcomes[::2]] == [str(n).encode() for n in numbers if n % 2 == 0]
     assert {type(o).__name__ for o in outcomes[1::2]} == {"NoNodeError"}
+
+
+def test_no_more_requests_are_in_flight_than_allowed(zookeeper: str) -> None:
+    session = ZkSession(zookeeper, session_timeout_ms=30_000, connection_timeout_ms=30_000, in_flight_max=3)
+    session.start()
+    pending: list[Any] = []
+    most = 0
+
+    def read(zk: KazooClient) -> Any:
+        nonlocal most
+        pending[:] = [result for result in pending if not result.ready()]
+        pending.append(zk.get_async("/"))
+        most = max(most, len(pending))
+        return pending[-1]
+
+    try:
+        assert len(session.pipeline([read] * 200)) == 200
+        assert 1 <= most <= 3
+    finally:
+        session.close()
 
 
 def test_a_lost_session_is_told_and_renewed(open_session: OpenSession) -> None:

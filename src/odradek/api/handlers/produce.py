@@ -18,6 +18,7 @@ from odradek.log.check_budget import CheckBudget
 from odradek.log.refused_records import RecordsRefused
 from odradek.model.topic_names import is_internal
 from odradek.model.topology import TopicPartition
+from odradek.network.connection import Connection
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -38,6 +39,7 @@ from odradek.protocol.record_batch import (
     TRANSACTIONAL_BIT,
 )
 from odradek.replication.delayed_produce import AppendOutcome
+from odradek.replication.refused_batches import RefusedBatches, idempotent_producer
 from odradek.replication.serving import Batch
 
 log = get_logger(__name__)
@@ -75,11 +77,12 @@ def produce(request: ProduceRequest, ctx: RequestContext) -> ProduceResponse | O
     if quotas.is_limiting and not ctx.was_put_off:
         ctx.throttle_ms = quotas.produce.charge(ctx.user, ctx.client_id, len(ctx.request.frame))
     outcomes = ctx.broker.replicas.append(
-        _batches(request),
+        _batches(request, _refused(request, ctx)),
         acks=request.acks,
         timeout_ms=request.timeout_ms,
         api_version=ctx.version,
         budget=CheckBudget(is_quick=not ctx.may_block),
+        refused=_refused_batches(ctx.connection),
         done=partial(_answer_later, request, ctx),
     )
     if outcomes is None:
@@ -141,9 +144,15 @@ def _tell_leaders(
     ]
 
 
-def _batches(request: ProduceRequest) -> list[Batch]:
+def _refused_batches(connection: Connection) -> RefusedBatches:
+    memory = connection.producer_memory
+    if not isinstance(memory, RefusedBatches):
+        memory = connection.producer_memory = RefusedBatches()
+    return memory
+
+
+def _batches(request: ProduceRequest, refused_whole: KafkaError | None) -> list[Batch]:
     batches: list[Batch] = []
-    refused_whole = _refused(request)
     for topic in request.topic_data:
         name = topic.name
         refused = refused_whole
@@ -161,7 +170,7 @@ def _batches(request: ProduceRequest) -> list[Batch]:
     return batches
 
 
-def _refused(request: ProduceRequest) -> KafkaError | None:
+def _refused(request: ProduceRequest, ctx: RequestContext) -> KafkaError | None:
     """Why nothing of the request may be written."""
     if request.acks not in VALID_ACKS:
         return KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
@@ -170,7 +179,16 @@ def _refused(request: ProduceRequest) -> KafkaError | None:
     if any(_is_transactional(data.records) for topic in request.topic_data for data in topic.partition_data):
         why = "Records of a transaction come without a transactional id."
         return KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, why)
+    if ctx.connection.peer_closed and request.acks and _is_idempotent(request):
+        # It lay unread in the socket, of a broker that was frozen. The client may have sent the records again since,
+        # under another epoch, where they can't be recognised as the same.
+        return KafkaError(ErrorCode.NETWORK_EXCEPTION, "The client closed the connection before the request was read.")
     return None
+
+
+def _is_idempotent(request: ProduceRequest) -> bool:
+    batches = (data.records for topic in request.topic_data for data in topic.partition_data)
+    return any(isinstance(batch, memoryview) and idempotent_producer(batch) is not None for batch in batches)
 
 
 def _is_transactional(records: object) -> bool:

@@ -6,6 +6,7 @@ Kafka refuses to start for the same reasons.
 import re
 from collections.abc import Mapping, Sequence
 
+from odradek.base.config.constraints import release_of
 from odradek.base.config.definition import ConfigValue
 from odradek.base.config.listeners import (
     Listener,
@@ -16,9 +17,12 @@ from odradek.base.config.listeners import (
     parse_security_protocol,
     split_list,
 )
+from odradek.base.config.support import REFUSALS
 from odradek.base.errors import ConfigError
 
 Values = Mapping[str, ConfigValue]
+
+_FIRST_RELEASE_WITH_FORMAT_2 = (0, 11)
 
 
 def derive_listeners(originals: Mapping[str, str], values: Values) -> dict[str, object]:
@@ -61,18 +65,20 @@ def _mapped_name(key: str, values: Values, protocols: Mapping[str, SecurityProto
 
 
 def check(originals: Mapping[str, str], values: Values, derived: Mapping[str, object]) -> None:
-    _check_mode(values)
     _check_broker_id(values)
     _check_log(values, derived)
+    _check_message_format(originals, values)
     _check_replication(values)
+    _check_groups(values)
     _check_listener_names(values, derived)
     _check_inter_broker_sasl(originals, values, derived)
     _check_connections(originals, values)
+    _check_security_protocols(derived)
 
 
 def advice(originals: Mapping[str, str]) -> list[str]:
-    """Words about keys that are taken but shouldn't be used any more."""
-    deprecated = ("offsets.commit.required.acks", "log.message.format.version", "delegation.token.master.key")
+    """One sentence for each key that is accepted but deprecated."""
+    deprecated = ("offsets.commit.required.acks", "log.message.format.version")
     return [f"{name} is deprecated and goes away with Kafka 4.0" for name in deprecated if name in originals]
 
 
@@ -85,22 +91,6 @@ def _number(values: Values, name: str) -> int:
     value = values[name]
     assert isinstance(value, int), name
     return value
-
-
-def _check_mode(values: Values) -> None:
-    """This broker is coordinated by ZooKeeper and nothing else."""
-    _require(values["process.roles"] == (), "process.roles asks for KRaft mode, which isn't supported: leave it empty")
-    _require(
-        values["zookeeper.metadata.migration.enable"] is False,
-        "zookeeper.metadata.migration.enable: migration to KRaft isn't supported",
-    )
-    _require(not values["controller.listener.names"], "controller.listener.names must be empty outside KRaft mode")
-    protocols = values["group.coordinator.rebalance.protocols"]
-    assert isinstance(protocols, tuple)
-    _require(
-        "classic" in protocols and "consumer" not in protocols,
-        f"group.coordinator.rebalance.protocols must be classic outside KRaft mode, but it is {','.join(protocols)}",
-    )
 
 
 def _check_broker_id(values: Values) -> None:
@@ -143,6 +133,18 @@ def _check_log(values: Values, derived: Mapping[str, object]) -> None:
     )
 
 
+def _check_message_format(originals: Mapping[str, str], values: Values) -> None:
+    """Kafka stores older formats only with an inter.broker.protocol.version below 3.0; this broker never does."""
+    name = "log.message.format.version"
+    _require(
+        name not in originals
+        or release_of(str(values["inter.broker.protocol.version"])) >= (3, 0)
+        or release_of(str(values[name])) >= _FIRST_RELEASE_WITH_FORMAT_2,
+        f"Invalid value {values[name]} for configuration {name}: only message format 2 is stored. Valid here: "
+        "0.11.0 and newer. Remove the key.",
+    )
+
+
 def _check_replication(values: Values) -> None:
     wait_ms = _number(values, "replica.fetch.wait.max.ms")
     for name in ("replica.socket.timeout.ms", "replica.lag.time.max.ms"):
@@ -152,6 +154,15 @@ def _check_replication(values: Values) -> None:
             f"Invalid value {wait_ms} for configuration replica.fetch.wait.max.ms: must not exceed {name}, which is "
             f"{limit_ms}",
         )
+
+
+def _check_groups(values: Values) -> None:
+    acks, factor = _number(values, "offsets.commit.required.acks"), _number(values, "offsets.topic.replication.factor")
+    _require(
+        -1 <= acks <= factor,
+        f"Invalid value {acks} for configuration offsets.commit.required.acks: must be between -1 and "
+        f"offsets.topic.replication.factor, which is {factor}",
+    )
 
 
 def _names(listeners: object) -> Sequence[str]:
@@ -188,6 +199,18 @@ def _check_advertised_hosts(advertised: Sequence[Listener]) -> None:
             listener.host != "0.0.0.0",
             "advertised.listeners can't use the address 0.0.0.0, which nobody can connect to: name an address that "
             "clients reach",
+        )
+
+
+def _check_security_protocols(derived: Mapping[str, object]) -> None:
+    listeners = derived["listeners"]
+    assert isinstance(listeners, tuple)
+    for listener in listeners:
+        _require(
+            listener.security_protocol is SecurityProtocol.PLAINTEXT,
+            f"Invalid value {listener.name} for configuration listeners: listener.security.protocol.map gives it "
+            f"{listener.security_protocol.name}, and {REFUSALS['security'].lacks}. Valid here: PLAINTEXT listeners, on "
+            "loopback or in a trusted network.",
         )
 
 

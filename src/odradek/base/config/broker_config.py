@@ -12,10 +12,11 @@ from types import MappingProxyType
 from typing import Any
 
 from odradek.base.config import broker_checks
-from odradek.base.config.definition import ConfigKey, ConfigValue
-from odradek.base.config.keys import BROKER_KEYS
+from odradek.base.config.definition import ConfigValue
+from odradek.base.config.keys import BROKER_KEYS, STATIC_KEYS
 from odradek.base.config.listeners import Listener, split_list, split_map
 from odradek.base.config.properties import parse_properties
+from odradek.base.config.support_checks import key_of, refuse_unsupported, unknown_settings
 from odradek.base.config.topic_defaults import topic_defaults
 from odradek.base.errors import ConfigError
 
@@ -32,7 +33,6 @@ class BrokerConfig:
     # threads and requests
     num_network_threads: int
     num_io_threads: int
-    background_threads: int
     queued_max_requests: int
     queued_max_request_bytes: int
     request_timeout_ms: int
@@ -53,13 +53,14 @@ class BrokerConfig:
     max_connections_per_ip_overrides: Mapping[str, int]
     max_connection_creation_rate: int
     connections_max_idle_ms: int
+    socket_connection_setup_timeout_ms: int
+    socket_connection_setup_timeout_max_ms: int
 
     # ZooKeeper
     zookeeper_connect: str
     zookeeper_session_timeout_ms: int
     zookeeper_connection_timeout_ms: int
     zookeeper_max_in_flight_requests: int
-    zookeeper_set_acl: bool
 
     # topics
     auto_create_topics_enable: bool
@@ -71,6 +72,7 @@ class BrokerConfig:
     # the log
     log_dirs: tuple[str, ...]
     num_recovery_threads_per_data_dir: int
+    log_initial_task_delay_ms: int
     log_retention_check_interval_ms: int
     log_flush_scheduler_interval_ms: int
     log_flush_offset_checkpoint_interval_ms: int
@@ -80,6 +82,7 @@ class BrokerConfig:
     log_cleaner_backoff_ms: int
     message_max_bytes: int
     producer_id_expiration_ms: int
+    producer_id_expiration_check_interval_ms: int
 
     # replication and control
     replica_lag_time_max_ms: int
@@ -90,6 +93,7 @@ class BrokerConfig:
     replica_fetch_response_max_bytes: int
     replica_fetch_backoff_ms: int
     replica_socket_timeout_ms: int
+    replica_socket_receive_buffer_bytes: int
     num_replica_fetchers: int
     unclean_leader_election_enable: bool
     auto_leader_rebalance_enable: bool
@@ -129,11 +133,12 @@ class BrokerConfig:
     def from_properties(cls, properties: Mapping[str, str]) -> "BrokerConfig":
         """The configuration that the properties give, or ConfigError naming the key that can't be used."""
         originals = _with_synonyms(properties)
-        values, warnings = _parse(originals)
+        values = _parse(originals)
+        refuse_unsupported(originals)
         derived = _derive(originals, values)
         broker_checks.check(originals, values, derived)
         # Each field is typed as its key is; mypy can't see that, a test does.
-        arguments: dict[str, Any] = {**derived, "warnings": tuple(warnings + broker_checks.advice(originals))}
+        arguments: dict[str, Any] = {**derived, "warnings": _warnings(originals, derived)}
         for field in fields(cls):
             if field.name not in arguments:
                 arguments[field.name] = values[field.name.replace("_", ".")]
@@ -159,6 +164,11 @@ class BrokerConfig:
         return replace(self, broker_id=broker_id)
 
 
+def _warnings(originals: Mapping[str, str], derived: Mapping[str, Any]) -> tuple[str, ...]:
+    names = [listener.name for listener in derived["listeners"]]
+    return (*unknown_settings(originals, names), *broker_checks.advice(originals))
+
+
 def _with_synonyms(properties: Mapping[str, str]) -> dict[str, str]:
     """broker.id and node.id stand for each other."""
     originals = dict(properties)
@@ -169,36 +179,16 @@ def _with_synonyms(properties: Mapping[str, str]) -> dict[str, str]:
     return originals
 
 
-def _parse(originals: Mapping[str, str]) -> tuple[dict[str, ConfigValue], list[str]]:
-    values = {name: key.default for name, key in BROKER_KEYS.items()}
-    warnings: list[str] = []
+def _parse(originals: Mapping[str, str]) -> dict[str, ConfigValue]:
+    values = {name: key.default for name, key in STATIC_KEYS.items()}
     for name, text in originals.items():
         key = key_of(name)
         if key is None:
-            warnings.append(f"unknown configuration key {name} is ignored")
             continue
         value = key.parse(text)
         if key.name == name:
             values[name] = value
-    return values, warnings
-
-
-_PER_MECHANISM = (
-    "sasl.jaas.config",
-    "sasl.login.callback.handler.class",
-    "sasl.login.class",
-    "sasl.server.callback.handler.class",
-    "connections.max.reauth.ms",
-)
-
-
-def key_of(name: str) -> ConfigKey | None:
-    """The key that `name` sets, for the whole broker or as `listener.name.<listener>.[<mechanism>.]<key>`."""
-    if not name.startswith("listener.name."):
-        return BROKER_KEYS.get(name)
-    base = name.removeprefix("listener.name.").partition(".")[2]
-    base = next((key for key in _PER_MECHANISM if base.endswith(f".{key}")), base)
-    return BROKER_KEYS.get(base)
+    return values
 
 
 def _derive(originals: Mapping[str, str], values: Mapping[str, ConfigValue]) -> dict[str, object]:

@@ -81,3 +81,9 @@ def is_version(text: str) -> bool:
     if count is None:
         return False
     return "-" not in kept or (increment.isdecimal() and int(increment) < count and str(int(increment)) == increment)
+
+
+def release_of(version: str) -> tuple[int, int]:
+    """Major and minor number of a known version: (3, 9) of 3.9-IV0."""
+    major, minor = version.partition("-")[0].split(".")[:2]
+    return int(major), int(minor)

@@ -1,12 +1,12 @@
-"""What one configuration key is: its type, default, bounds and who may change it while the broker runs.
+"""Definition of a configuration key: type, default, bounds, who may change it while the broker runs, and support.
 
 The tables in `keys/` are written in the notation that `read_table` reads, one line per key:
 
-    name   type   default   constraint   importance   update mode
+    name   type   default   constraint   importance   update mode   support
 
-A default of `-` is no value, `""` the empty string; an indented line goes on with the one before. The constraint
-notation is told in `constraints.py`. Parsing follows Kafka's rules, so that a server.properties that Kafka takes is
-taken here, and the other way round.
+A default of `-` is no value, `""` the empty string; an indented line goes on with the one before. The notation of
+constraints is in `constraints.py`, that of support in `support.py`. Parsing follows Kafka's rules, so that a
+server.properties that Kafka takes is taken here, and the other way round.
 """
 
 import re
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 
 from odradek.base.config.constraints import check
+from odradek.base.config.support import Support, read_support
 from odradek.base.errors import ConfigError
 
 
@@ -88,6 +89,9 @@ class ConfigKey:
     constraint: str
     importance: Importance
     update_mode: UpdateMode
+    support: Support
+    reason: str
+    """Of support other than OBEYED: a name in `support.REFUSALS` or `support.NO_EFFECTS`."""
 
     @property
     def sensitive(self) -> bool:
@@ -190,10 +194,10 @@ _MODES = {m.value: m for m in UpdateMode}
 
 
 def _read_line(line: str) -> ConfigKey:
-    name, type_name, default_text, constraint, importance, mode = line.split()
+    name, type_name, default_text, constraint, importance, mode, support = line.split()
     type_ = _TYPES[type_name]
     default = None if default_text == "-" else _read_default(type_, "" if default_text == '""' else default_text)
-    return ConfigKey(name, type_, default, constraint, _IMPORTANCES[importance], _MODES[mode])
+    return ConfigKey(name, type_, default, constraint, _IMPORTANCES[importance], _MODES[mode], *read_support(support))
 
 
 def _read_default(type_: ConfigType, text: str) -> ConfigValue:

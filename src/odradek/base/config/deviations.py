@@ -21,10 +21,16 @@ DEVIATIONS: dict[str, Deviation] = {
     "queued.max.request.bytes": Deviation(
         "-1", "half-sent large requests on many connections must not fill the memory"
     ),
+    "replica.socket.receive.buffer.bytes": Deviation(
+        "65536", "the kernel's own sizing lets a follower receive as fast as the network and the leader allow"
+    ),
     "socket.send.buffer.bytes": Deviation(
         "102400", "the kernel's own sizing lets sendfile hand over more at once: half the processor time per fetch"
     ),
     "socket.listen.backlog.size": Deviation(
         "50", "when many clients connect at once, those beyond it wait a second for the system's next try"
+    ),
+    "zookeeper.max.in.flight.requests": Deviation(
+        "10", "a controller reads the state of ten thousand partitions in seconds, instead of one small group at a time"
     ),
 }

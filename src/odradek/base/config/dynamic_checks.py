@@ -7,13 +7,13 @@ not obeyed.
 
 from collections.abc import Iterable, Mapping
 
-from odradek.base.config.broker_config import BrokerConfig, key_of
+from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.definition import ConfigKey, UpdateMode
 from odradek.base.config.keys import BROKER_KEYS, DYNAMIC_ONLY_KEYS
+from odradek.base.config.support_checks import key_of, refuse_unsupported
 from odradek.base.errors import ConfigError
 
 _LISTENER_PREFIX = "listener.name."
-_REPORTERS = "metric.reporters"
 # A pool grows or shrinks by steps, as in Kafka: what was meant may be another key, or another unit.
 _RESIZED = (
     "num.io.threads",
@@ -36,6 +36,7 @@ def check_settings(settings: Mapping[str, str], *, for_all: bool) -> None:
     if for_all:
         of_one = (name for name in settings if _is_of_one_broker(name))
         _refuse("Cannot update these configs at default cluster level, broker id must be specified", of_one)
+    refuse_unsupported(settings)
     _refuse("Set these in server.properties and restart the broker", filter(_is_out_of_reach, settings))
 
 
@@ -88,5 +89,5 @@ def _is_of_one_broker(name: str) -> bool:
 
 
 def _is_out_of_reach(name: str) -> bool:
-    """Listeners and what belongs to one of them, security, classes to load."""
-    return _is_of_one_broker(name) or name.startswith(_LISTENER_PREFIX) or name == _REPORTERS
+    """Listeners, and the settings of one of them."""
+    return _is_of_one_broker(name) or name.startswith(_LISTENER_PREFIX)

@@ -11,6 +11,8 @@ from types import MappingProxyType
 
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.dynamic_checks import check_settings, check_step, understood
+from odradek.base.config.keys import DYNAMIC_ONLY_KEYS
+from odradek.base.config.support_checks import without_effect
 from odradek.base.errors import ConfigError
 from odradek.base.logs import get_logger
 
@@ -55,6 +57,7 @@ class LiveConfig:
             log.error("settings don't fit together, the former ones stay", error=str(error))
             return
         self.own, self.of_all, self.current = own, of_all, after
+        report(after, told_before=before)
         for listener in self.on_change:
             try:
                 listener(before, after)
@@ -62,7 +65,20 @@ class LiveConfig:
                 log.exception("a changed setting could not be applied")
 
     def _over_static(self, own: Settings, of_all: Settings) -> BrokerConfig:
-        return BrokerConfig.from_properties({**self.static.originals, **of_all, **own})
+        settings = {**self.static.originals, **of_all, **own}
+        return BrokerConfig.from_properties({k: v for k, v in settings.items() if k not in DYNAMIC_ONLY_KEYS})
+
+
+def report(config: BrokerConfig, told_before: BrokerConfig | None = None) -> None:
+    """Log unknown, deprecated and ineffective settings, unless an earlier configuration has them as well."""
+    warned = () if told_before is None else told_before.warnings
+    for warning in config.warnings:
+        if warning not in warned:
+            log.warning(warning)
+    ineffective = {} if told_before is None else without_effect(told_before.originals)
+    for name, reason in without_effect(config.originals).items():
+        if name not in ineffective:
+            log.info("setting has no effect", key=name, value=config.originals[name], reason=reason)
 
 
 def _obeyed(settings: Settings, *, for_all: bool) -> dict[str, str]:

@@ -10,6 +10,7 @@ from typing import Any
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.definition import ConfigValue
 from odradek.base.config.keys import TOPIC_KEYS
+from odradek.base.config.support_checks import refuse_unsupported
 from odradek.base.config.topic_defaults import apply_deprecated_timestamp_limit
 from odradek.base.errors import ConfigError, ErrorCode, KafkaError
 
@@ -106,16 +107,13 @@ def validate_topic_overrides(overrides: Mapping[str, str], broker_defaults: Mapp
         if name not in TOPIC_KEYS:
             raise KafkaError(ErrorCode.INVALID_CONFIG, f"Unknown topic config name: {name}")
     values = effective_values(broker_defaults, overrides)
-    if problem := _conflict(values):
-        raise KafkaError(ErrorCode.INVALID_CONFIG, problem)
-
-
-def _conflict(values: Mapping[str, Any]) -> str | None:
     low, high = values["min.compaction.lag.ms"], values["max.compaction.lag.ms"]
+    assert isinstance(low, int)
+    assert isinstance(high, int)
     if low > high:
-        return f"conflict topic config setting min.compaction.lag.ms ({low}) > max.compaction.lag.ms ({high})"
-    if values["remote.log.delete.on.disable"] or values["remote.log.copy.disable"]:
-        return "remote.log.delete.on.disable and remote.log.copy.disable can't be set in ZooKeeper mode"
-    if values["remote.storage.enable"]:
-        return "remote.storage.enable: tiered storage is disabled on this broker"
-    return None
+        message = f"conflict topic config setting min.compaction.lag.ms ({low}) > max.compaction.lag.ms ({high})"
+        raise KafkaError(ErrorCode.INVALID_CONFIG, message)
+    try:
+        refuse_unsupported(overrides, TOPIC_KEYS)
+    except ConfigError as error:
+        raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from error

@@ -1,7 +1,7 @@
 """The flight recorder's story: what the controllers saw and did, event by event, with what came of each.
 
 Reads the newest files of each broker's journal, and then only what is added to them. Each file begins with the whole
-picture, so what came before is not needed.
+picture, so what came before is not needed. What is missing in between is a moment of the story too.
 """
 
 from bisect import bisect_right
@@ -12,7 +12,9 @@ from pathlib import Path
 
 from odradek.base.errors import FatalError
 from odradek.client.cluster_client import ClusterClient
-from odradek.recorder.entry import Entry, Kind
+from odradek.model.topology import NO_LEADER
+from odradek.recorder.entry import GAPS, LOG_DIR_FAILED, Entry, Kind
+from odradek.recorder.gaps import GapFinder, gap_text
 from odradek.recorder.journal_tails import JournalTails
 from odradek.recorder.journals import find_journals, merged, newest
 from odradek.recorder.picture import PartitionPicture, Picture
@@ -59,8 +61,13 @@ class HistoryState:
 class HistoryReader:
     def __init__(self, places: Sequence[Path]) -> None:
         self._places = places
+        self._begin()
+
+    def _begin(self) -> None:
         self._tails = JournalTails()
         self._story = Story()
+        self._missing = GapFinder()
+        self._gaps: dict[tuple[int, int, int], Entry] = {}
 
     def read(self, client: ClusterClient, before: HistoryState | None) -> HistoryState:
         if not self._places:
@@ -68,14 +75,26 @@ class HistoryReader:
         found = find_journals(*[place for place in self._places if place.exists()])
         files = newest(found, 1) if before is None else newest(found)  # the last file first: it is there soon
         if self._tails.files - set(files):  # some were rotated away: the story begins later
-            self._tails, self._story = JournalTails(), Story()
+            self._begin()
         added = self._tails.added(files)
         if before is not None and not added and self._story.entries:
             return before
-        if not self._story.goes_on_with(added):
-            self._story, added = Story(), [*self._story.entries, *added]
-        self._story.take(merged(added))
+        self._tell(added)
         return self._story.state()
+
+    def _tell(self, added: list[Entry]) -> None:
+        for entry in added:
+            self._missing.note(entry)
+        told, self._gaps = self._gaps, {_place(gap): gap for gap in self._missing.gaps()}
+        news = [*added, *(gap for place, gap in self._gaps.items() if place not in told)]
+        if told.keys() - self._gaps.keys() or not self._story.goes_on_with(news):
+            known = [entry for entry in self._story.entries if _place(entry) not in told]
+            self._story, news = Story(), [*known, *added, *self._gaps.values()]
+        self._story.take(merged(news))
+
+
+def _place(entry: Entry) -> tuple[int, int, int]:
+    return entry.broker, entry.seq, entry.time_ms
 
 
 class Story:
@@ -89,6 +108,7 @@ class Story:
         self._drafts: dict[tuple[int, int], _Draft] = {}
         self._latest_ms = 0
         self._epoch = 0
+        self._former_controller: int = NO_LEADER
 
     def goes_on_with(self, entries: Sequence[Entry]) -> bool:
         """Whether these come after all it has; where clocks or controllers overlap it has to be told anew."""
@@ -122,7 +142,12 @@ class Story:
         tp = entry.topic_partition
         before = picture.partitions.get(tp) if tp is not None else None
         picture.apply(entry)
+        if before_controller not in (picture.controller, NO_LEADER):
+            self._former_controller = before_controller
         effects = _effects(entry, before_brokers, before_controller, before, picture)
+        if self._causes.get(key, entry).what == "ControllerElected":
+            gone = f"broker {self._former_controller} left"
+            effects = [f"{gone}: it was the controller" if effect == gone else effect for effect in effects]
         if effects or entry.kind == Kind.EVENT or key in self._drafts:
             self._drafts.setdefault(key, _Draft(self._causes.get(key, entry))).add(entry, place, effects)
 
@@ -191,6 +216,12 @@ def _effects(
         return [f"broker {entry.broker}: {entry.text or entry.what}"]
     if entry.kind == Kind.GROUP:
         return [f"group {entry.group}: generation {entry.generation}, members: {entry.count}"]
+    if entry.kind in GAPS:
+        length = "" if entry.since_ms is None else f" ({(entry.time_ms - entry.since_ms) / 1000:,.1f} s until here)"
+        return [gap_text(entry) + length]
+    if entry.kind == Kind.LOG_DIR:
+        what = f"log directory {entry.directory} failed: {entry.text}"
+        return [f"broker {entry.broker}: {what if entry.what == LOG_DIR_FAILED else entry.text}"]
     told: list[str] = []
     if picture.controller != controller and picture.controller >= 0:
         told.append(f"broker {picture.controller} is controller, epoch {picture.controller_epoch}")
@@ -218,7 +249,7 @@ def _partition_effects(name: str, before: PartitionPicture | None, after: Partit
     return told
 
 
-_BAD = (" left", "no leader", "shrank", "stopped", "connection broke", "expired")
+_BAD = (" left", "no leader", "shrank", "stopped", "connection broke", "expired", "missing", "failed", "no journal")
 _TITLE_LENGTH = 90
 _TITLES = {
     "BrokersChanged": "The brokers changed",
@@ -234,6 +265,13 @@ _TITLES = {
     "ReassignmentsAsked": "A reassignment was asked for",
     "ControlledShutdownAsked": "A broker asked to leave",
     "LogDirsFailed": "A log directory failed",
+    "LogDirFailed": "A log directory failed",
+    "JournalMoved": "A journal goes on in another directory",
+    "EntriesMissing": "Entries are missing",
+    "NotWritten": "Entries are missing",
+    "DirectoryMissing": "Entries may be missing",
+    "Dropped": "Entries are missing",
+    "ControllerMissing": "The journal of a controller is missing",
     "LeaderAndIsrAnswered": "A broker obeyed",
     "Rebalanced": "A group rebalanced",
     "CONNECTION_LOST": "A broker lost its connection to ZooKeeper",

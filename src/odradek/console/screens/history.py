@@ -11,6 +11,7 @@ from odradek.console.markup import Html, tag
 from odradek.console.page import follow, off_loop, page
 from odradek.console.readings.history import HistoryState, Moment
 from odradek.console.views.history import brokers_html, heading, moments_html, partitions_html, timeline
+from odradek.recorder.gaps import NO_BROKER
 
 
 def register(console: Console) -> None:
@@ -124,5 +125,6 @@ class _Replay:
 def _cluster_at(state: HistoryState, item: Moment, text: str, page_number: int) -> tuple[Html, Html]:
     """Its brokers and its partitions then."""
     picture = state.picture_after(item.place)
-    brokers = sorted({entry.broker for entry in state.entries} | set(picture.brokers))
+    recorded = {entry.broker for entry in state.entries if entry.broker != NO_BROKER}
+    brokers = sorted(recorded | set(picture.brokers))
     return brokers_html(picture, brokers), partitions_html(picture, brokers, item, text, page_number)

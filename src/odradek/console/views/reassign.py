@@ -6,8 +6,9 @@ from odradek.console.markup import Html, tag, together
 from odradek.console.reassigner import Draft, RunsState
 from odradek.console.views.figures import count, duration, moment, plural, size
 from odradek.console.views.parts import Column, button, chip, figure, meter, paged, pager, table
-from odradek.reassign.forecast import BrokerForecast, Gravity, Move
 from odradek.reassign.journal import RunRecord
+from odradek.reassign.moves import BrokerForecast, Move
+from odradek.reassign.risks import Gravity
 from odradek.reassign.run import Progress
 
 
@@ -31,7 +32,8 @@ def draft_html(draft: Draft, page_number: int, *, read_only: bool) -> Html:
         tag(
             "div",
             figure("Partitions", count(len(forecast.moves)), "change their replicas"),
-            figure("To copy", size(forecast.copied_bytes), "between brokers"),
+            figure("To copy", size(forecast.copied_bytes), plural(forecast.copied_replicas, "replica")),
+            figure("To remove", size(forecast.freed_bytes), plural(forecast.removed_replicas, "replica")),
             figure("Time", duration(forecast.seconds * 1000 if forecast.seconds is not None else None), pace),
             figure(
                 "Risks",
@@ -80,10 +82,18 @@ def moves_table(moves: Sequence[Move]) -> Html:
             "→",
             _marks(move.after, new=move.adding),
             size(move.copied_bytes),
+            size(move.freed_bytes),
         )
         for move in moves
     ]
-    columns = [Column("Partition"), Column("From"), Column(""), Column("To"), Column("To copy", numeric=True)]
+    columns = [
+        Column("Partition"),
+        Column("From"),
+        Column(""),
+        Column("To"),
+        Column("To copy", numeric=True),
+        Column("To remove", numeric=True, small=False),
+    ]
     return table(columns, rows)
 
 
@@ -159,11 +169,13 @@ def _run_cells(record: RunRecord, is_running: bool, *, read_only: bool) -> list[
 
 
 def run_sentence(draft: Draft) -> str:
-    moves = plural(len(draft.forecast.moves), "partition")
+    forecast = draft.forecast
+    moves = plural(len(forecast.moves), "partition")
     pace = (
         f"no broker copies faster than {size(draft.throttle_bytes, '/s')}" if draft.throttle_bytes else "at full speed"
     )
+    removed = f"{plural(forecast.removed_replicas, 'replica')}, {size(forecast.freed_bytes)}"
     return (
-        f"Moves replicas of {moves}, copies {size(draft.forecast.copied_bytes)}, {pace}. The throttle "
+        f"Moves replicas of {moves}: copies {size(forecast.copied_bytes)}, {pace}; removes {removed}. The throttle "
         "clears itself at the end; you can cancel any time, and undo afterwards."
     )

@@ -13,7 +13,7 @@ from typing import Any, Self
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
 from confluent_kafka import TopicPartition as Position
 
-from odradek.lab.chaos.history import History, Polled, Sent
+from odradek.lab.chaos.history import UNKNOWN_OFFSET, History, Polled, Sent
 from odradek.model.topology import TopicPartition
 
 # Errors after which a record is surely not in the log: it never left the client, or was refused before it was written.
@@ -108,9 +108,9 @@ class ChaosProducer(ClientThread):
     def _send(self, sent: Sent) -> None:
         def delivered(error: KafkaError | None, message: Message) -> None:
             offset = message.offset()
-            if error is None and offset is not None:
-                self._history.record_acknowledged(sent, offset)
-            elif error is not None:
+            if error is None:
+                self._history.record_acknowledged(sent, UNKNOWN_OFFSET if offset is None else offset)
+            else:
                 self._history.record_failed(sent, str(error), definite=error.code() in _DEFINITE)
 
         self._history.record_sent(sent)

@@ -25,8 +25,14 @@ class Sent:
         return f"{self.producer}-{self.number}"
 
 
+UNKNOWN_OFFSET = -1
+
+
 @dataclass(frozen=True, slots=True)
 class Acknowledged:
+    """`offset` is UNKNOWN_OFFSET where the client was not told it: librdkafka takes the acknowledgement of a batch for
+    that of every batch before it."""
+
     sent: Sent
     offset: int
     at_s: float

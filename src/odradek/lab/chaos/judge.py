@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
 
-from odradek.lab.chaos.history import Acknowledged, History, Polled
+from odradek.lab.chaos.history import UNKNOWN_OFFSET, History, Polled
 from odradek.model.topology import TopicPartition
 
 
@@ -42,7 +42,7 @@ def judge(history: History, *, idempotent: bool = True) -> list[Anomaly]:
     anomalies += _missing(history)
     if idempotent:
         anomalies += _duplicates(history)
-        anomalies += _sends_out_of_order(history.acknowledged)
+        anomalies += _sends_out_of_order(history)
     anomalies += _unsent(history)
     anomalies += _polls_out_of_order(history.polled)
     anomalies += _skipped(history.polled)
@@ -52,7 +52,7 @@ def judge(history: History, *, idempotent: bool = True) -> list[Anomaly]:
 def _inconsistent_offsets(history: History) -> list[Anomaly]:
     values: dict[tuple[TopicPartition, int], str] = {}
     anomalies = []
-    accounts = [(ack.sent.partition, ack.offset, ack.sent.value) for ack in history.acknowledged]
+    accounts = [(ack.sent.partition, ack.offset, ack.sent.value) for ack in history.acknowledged if ack.offset >= 0]
     accounts += [(polled.partition, polled.offset, polled.value) for polled in history.polled]
     for tp, offset, value in accounts:
         known = values.setdefault((tp, offset), value)
@@ -63,24 +63,28 @@ def _inconsistent_offsets(history: History) -> list[Anomaly]:
 
 def _missing(history: History) -> list[Anomaly]:
     read: dict[TopicPartition, set[int]] = defaultdict(set)
+    values: set[str] = set()
     for polled in history.polled:
         read[polled.partition].add(polled.offset)
+        values.add(polled.value)
+    highest = {tp: max(offsets) for tp, offsets in read.items()}
     anomalies = []
     for ack in history.acknowledged:
         tp = ack.sent.partition
-        if ack.offset in read[tp]:
+        if ack.sent.value in values if ack.offset == UNKNOWN_OFFSET else ack.offset in read[tp]:
             continue
-        highest = max(read[tp], default=-1)
-        kind = Kind.LOST if ack.offset <= highest else Kind.UNSEEN
-        detail = f"{ack.sent.value} at offset {ack.offset}, read up to offset {highest}"
-        anomalies.append(Anomaly(kind, tp, detail))
+        end = highest.get(tp, -1)
+        kind = Kind.LOST if ack.offset <= end else Kind.UNSEEN
+        where = "an offset that was not told" if ack.offset == UNKNOWN_OFFSET else f"offset {ack.offset}"
+        anomalies.append(Anomaly(kind, tp, f"{ack.sent.value} at {where}, read up to offset {end}"))
     return anomalies
 
 
 def _duplicates(history: History) -> list[Anomaly]:
     places: dict[str, set[tuple[TopicPartition, int]]] = defaultdict(set)
     for ack in history.acknowledged:
-        places[ack.sent.value].add((ack.sent.partition, ack.offset))
+        if ack.offset != UNKNOWN_OFFSET:
+            places[ack.sent.value].add((ack.sent.partition, ack.offset))
     for polled in history.polled:
         places[polled.value].add((polled.partition, polled.offset))
     return [
@@ -90,16 +94,21 @@ def _duplicates(history: History) -> list[Anomaly]:
     ]
 
 
-def _sends_out_of_order(acknowledged: Iterable[Acknowledged]) -> list[Anomaly]:
-    by_producer: dict[tuple[str, TopicPartition], list[Acknowledged]] = defaultdict(list)
-    for ack in acknowledged:
-        by_producer[ack.sent.producer, ack.sent.partition].append(ack)
+def _sends_out_of_order(history: History) -> list[Anomaly]:
+    """By the offset that a client was told; where it was told none, by the one at which the record was read."""
+    unplaced = {ack.sent.value for ack in history.acknowledged if ack.offset == UNKNOWN_OFFSET}
+    found = {polled.value: polled.offset for polled in history.polled if polled.value in unplaced}
+    by_producer: dict[tuple[str, TopicPartition], list[tuple[int, int]]] = defaultdict(list)
+    for ack in history.acknowledged:
+        offset = found.get(ack.sent.value, UNKNOWN_OFFSET) if ack.offset == UNKNOWN_OFFSET else ack.offset
+        if offset != UNKNOWN_OFFSET:
+            by_producer[ack.sent.producer, ack.sent.partition].append((ack.sent.number, offset))
     anomalies = []
-    for (_, tp), acks in by_producer.items():
-        acks.sort(key=lambda ack: ack.sent.number)
-        for earlier, later in pairwise(acks):
-            if later.offset <= earlier.offset:
-                detail = f"{earlier.sent.value} at {earlier.offset}, then {later.sent.value} at {later.offset}"
+    for (producer, tp), acks in by_producer.items():
+        acks.sort()
+        for (earlier, lower), (later, higher) in pairwise(acks):
+            if higher <= lower:
+                detail = f"{producer}-{earlier} at {lower}, then {producer}-{later} at {higher}"
                 anomalies.append(Anomaly(Kind.SENDS_OUT_OF_ORDER, tp, detail))
     return anomalies
 
@@ -141,7 +150,7 @@ def _skipped(polled: list[Polled]) -> list[Anomaly]:
     anomalies = []
     for (consumer, tp), polls in _by_consumer(polled).items():
         offsets = {each.offset for each in polls}
-        between = {offset for offset in known[tp] if min(offsets) <= offset <= max(offsets)}
-        if missed := sorted(between - offsets):
+        first, last = min(offsets), max(offsets)
+        if missed := sorted(offset for offset in known[tp] - offsets if first < offset < last):
             anomalies.append(Anomaly(Kind.SKIPPED, tp, f"{consumer} never saw {missed[:5]} of {len(missed)}"))
     return anomalies

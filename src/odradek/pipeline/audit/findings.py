@@ -10,6 +10,7 @@ class Kind(StrEnum):
     BROKEN = "broken batch"
     DIFFERENT = "replicas differ"
     MISSING = "missing on a replica"
+    ABSENT = "no files of a replica"
     GAP = "offsets missing"
     OVERLAP = "offsets twice"
     SHORT = "ends below its high watermark"
@@ -26,6 +27,27 @@ class Finding:
     kind: Kind
     brokers: tuple[int, ...]
     detail: str
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class LeftOver:
+    """Files of a partition on a broker that doesn't hold it: nothing is wrong with the cluster, they only take room."""
+
+    topic: str
+    partition: int
+    broker: int
+    bytes: int
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class NotCompared:
+    """Replicas of a broker that nothing can be said of."""
+
+    broker: int
+    reason: str
+    partitions: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -49,3 +71,7 @@ class AuditReport:
     findings: tuple[Finding, ...]
     findings_in_all: int
     """More than `findings` has when there were too many to list."""
+    assignment: str
+    """Where it is from which broker holds which partition; or what was assumed."""
+    left_overs: tuple[LeftOver, ...]
+    not_compared: tuple[NotCompared, ...]

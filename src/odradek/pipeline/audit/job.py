@@ -1,36 +1,42 @@
 """The audit as a Spark job over `format("odradek-log")`: questions about batches, and one about records.
 
-What is compared lies below the high watermark, which is the largest that any replica of the partition has
-checkpointed: what is above may still be cut off, and differ. Below the offset that a broker's cleaner has reached,
+Each replica is compared below its own high watermark, as its broker has checkpointed it: what is above may still be cut
+off there, and differ, even where others have committed it. Below the offset that a broker's cleaner has reached,
 compaction explains missing offsets, and replicas clean at their own pace; there the records that both still have are
 compared, one by one.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import reduce
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as f
 
+from odradek.model.topology import TopicPartition
+from odradek.pipeline.audit.assignment import AuditScope
 from odradek.pipeline.audit.findings import AuditReport, Finding, Kind, TopicCount
-from odradek.pipeline.cold.log_directories import ReplicaDirectory, existing_replicas, log_directories
+from odradek.pipeline.cold.log_directories import ReplicaDirectory
 
 LISTED_FINDINGS: Final = 1000
 _REPLICA: Final = ("topic", "partition", "broker")
 _PARTITION: Final = ("topic", "partition")
+# `committed` is the replica's own high watermark, `any_committed` the largest that one of the partition has.
 _REPLICA_SCHEMA: Final = (
     "topic string, partition int, broker int, "
-    "committed long, own_committed long, start long, cleaned long, any_cleaned long"
+    "committed long, any_committed long, flushed long, start long, cleaned long, any_cleaned long"
 )
 # Sequences wrap after 2^31 records of one producer in one partition; the same number so far apart is no duplicate.
 _SEQUENCES: Final = 2**31
+# Kafka's group coordinator gives each of its batches base sequence 0, also those that commit a transaction's offsets
+# and have its producer's id; its brokers don't check these sequences either.
+_WRITTEN_BY_COORDINATOR: Final = "__consumer_offsets"
 
 
-def audit(spark: SparkSession, paths: Sequence[str], topics: frozenset[str] = frozenset()) -> AuditReport:
-    found = existing_replicas(paths, topics)
-    files = spark.read.format("odradek-log").option("path", ",".join(paths)).option("topics", ",".join(sorted(topics)))
-    known = spark.createDataFrame(_replica_rows(found), _REPLICA_SCHEMA)
+def audit(spark: SparkSession, scope: AuditScope) -> AuditReport:
+    files = spark.read.format("odradek-log").option("path", ",".join(scope.paths))
+    files = files.option("topics", ",".join(sorted(scope.topics)))
+    known = spark.createDataFrame(_replica_rows(scope.replicas), _REPLICA_SCHEMA)
     # options stay with a reader, so records are asked for before batches
     records = files.option("mode", "DROPMALFORMED").option("includeHeaders", "true").load()
     batches = files.option("rows", "batches").load().join(f.broadcast(known), [*_REPLICA]).cache()
@@ -39,21 +45,25 @@ def audit(spark: SparkSession, paths: Sequence[str], topics: frozenset[str] = fr
         questions = [
             _broken(batches),
             _different(whole),
-            _missing(batches),
+            _missing(batches, known),
             _not_contiguous(batches),
             _short(batches, known),
             _duplicates(whole),
         ]
-        if any(replica.cleaned_to for replica in found):
+        if any(replica.cleaned_to for replica in scope.replicas):
             questions.append(_different_records(records, known))
         findings = reduce(DataFrame.unionByName, questions)
         listed = findings.orderBy("topic", "partition", "offset", "kind").limit(LISTED_FINDINGS).collect()
+        in_all = findings.count() if len(listed) == LISTED_FINDINGS else len(listed)
         return AuditReport(
-            directories=tuple(str(path) for path in log_directories(paths)),
-            brokers=tuple(sorted({replica.broker for replica in found})),
+            directories=tuple(scope.paths),
+            brokers=scope.brokers,
             topics=_counts(whole, known),
-            findings=tuple(map(_as_finding, listed)),
-            findings_in_all=findings.count() if len(listed) == LISTED_FINDINGS else len(listed),
+            findings=tuple(sorted([*scope.absent, *map(_as_finding, listed)])[:LISTED_FINDINGS]),
+            findings_in_all=in_all + len(scope.absent),
+            assignment=scope.assignment,
+            left_overs=scope.left_overs,
+            not_compared=scope.not_compared,
         )
     finally:
         batches.unpersist()
@@ -63,11 +73,11 @@ def _as_finding(row: Row) -> Finding:
     return Finding(row.topic, row.partition, row.offset, Kind(row.kind), tuple(sorted(row.brokers)), row.detail)
 
 
-def _replica_rows(found: Iterable[ReplicaDirectory]) -> list[tuple[str, int, int, int, int, int, int, int]]:
+def _replica_rows(found: Iterable[ReplicaDirectory]) -> list[tuple[str | int, ...]]:
     """Each replica with what is known of it, and of its partition through the others."""
     found = list(found)
-    committed: dict[object, int] = {}
-    cleaned: dict[object, int] = {}
+    committed: dict[TopicPartition, int] = {}
+    cleaned: dict[TopicPartition, int] = {}
     for replica in found:
         committed[replica.partition] = max(committed.get(replica.partition, 0), replica.high_watermark or 0)
         cleaned[replica.partition] = max(cleaned.get(replica.partition, 0), replica.cleaned_to or 0)
@@ -75,8 +85,9 @@ def _replica_rows(found: Iterable[ReplicaDirectory]) -> list[tuple[str, int, int
         (
             *replica.partition,
             replica.broker,
-            committed[replica.partition],
             replica.high_watermark or 0,
+            committed[replica.partition],
+            replica.flushed_to or 0,
             replica.log_start or 0,
             replica.cleaned_to or 0,
             cleaned[replica.partition],
@@ -101,9 +112,10 @@ def _told(*parts: str | Column) -> Column:
 
 
 def _broken(batches: DataFrame) -> DataFrame:
-    """Bytes that aren't those that were written. A torn tail above the high watermark is a crash's, and will be cut."""
+    """Bytes that aren't those that were written. A torn tail is a crash's, and will be cut: above the high watermark
+    and above the recovery point, below which everything had been flushed to disk."""
     detail = _told("byte ", f.col("position"), " of ", f.col("segment"), ": ", f.col("problem"))
-    broken = batches.where("problem is not null and (baseOffset < committed or baseOffset < 0)")
+    broken = batches.where("problem is not null and (baseOffset < greatest(committed, flushed) or baseOffset < 0)")
     return broken.select(*_finding(Kind.BROKEN, "baseOffset", f.array("broker"), detail))
 
 
@@ -118,13 +130,16 @@ def _different(whole: DataFrame) -> DataFrame:
     return versions.where("versions > 1").select(*_finding(Kind.DIFFERENT, "baseOffset", f.col("brokers"), detail))
 
 
-def _missing(batches: DataFrame) -> DataFrame:
+def _missing(batches: DataFrame, known: DataFrame) -> DataFrame:
     """A batch that one replica has, and another doesn't though its log goes on after it."""
     ends = batches.groupBy(*_REPLICA).agg(f.max("lastOffset").alias("end"), f.min("baseOffset").alias("begin"))
     compared = batches.where("problem is null and lastOffset < committed and baseOffset >= any_cleaned")
     places = compared.select(*_PARTITION, "baseOffset").distinct()
     there = batches.select(*_REPLICA, "baseOffset")  # a broken one is there, and found by its checksum
-    expected = places.join(ends, [*_PARTITION]).where("baseOffset >= begin and baseOffset <= end")
+    reached = ends.join(f.broadcast(known.select(*_REPLICA, "committed")), [*_REPLICA])
+    expected = places.join(reached, [*_PARTITION]).where(
+        "baseOffset >= begin and baseOffset <= end and baseOffset < committed"
+    )
     absent = expected.join(there, [*_REPLICA, "baseOffset"], "left_anti")
     grouped = absent.groupBy(*_PARTITION, "baseOffset").agg(f.collect_set("broker").alias("brokers"))
     detail = f.lit("no batch begins here, though one does on another replica")
@@ -153,14 +168,15 @@ def _short(batches: DataFrame, known: DataFrame) -> DataFrame:
     """A replica that once had everything up to its own checkpointed high watermark, and no longer does."""
     ends = batches.groupBy(*_REPLICA).agg((f.max("lastOffset") + 1).alias("end"))
     replicas_with_ends = known.join(ends, [*_REPLICA], "left").withColumn("end", f.coalesce("end", "start"))
-    detail = _told("its log ends here, its high watermark is ", f.col("own_committed"))
-    short = replicas_with_ends.where("end < own_committed")
+    detail = _told("its log ends here, its high watermark is ", f.col("committed"))
+    short = replicas_with_ends.where("end < committed")
     return short.select(*_finding(Kind.SHORT, "end", f.array("broker"), detail))
 
 
 def _duplicates(whole: DataFrame) -> DataFrame:
     """An idempotent producer numbers its records: the same number twice is a record twice."""
-    numbered = whole.where("baseSequence >= 0 and not isControl and lastOffset < committed")
+    by_producers = whole.where("producerId >= 0 and baseSequence >= 0 and not isControl and lastOffset < committed")
+    numbered = by_producers.where(f.col("topic") != _WRITTEN_BY_COORDINATOR)
     twice = (
         numbered.groupBy(*_PARTITION, "producerId", "producerEpoch", "baseSequence")
         .agg(
@@ -191,10 +207,10 @@ def _different_records(records: DataFrame, known: DataFrame) -> DataFrame:
 def _counts(whole: DataFrame, known: DataFrame) -> tuple[TopicCount, ...]:
     """Replicas that hold nothing count as replicas."""
     per_replica = whole.groupBy(*_REPLICA).agg(
-        f.sum(f.expr("if(lastOffset < committed and not isControl, records, 0)")).alias("records"),
+        f.sum(f.expr("if(lastOffset < any_committed and not isControl, records, 0)")).alias("records"),
         f.count("*").alias("batches"),
         f.sum("bytes").alias("bytes"),
-        f.sum(f.expr("if(lastOffset >= committed, records, 0)")).alias("uncommitted"),
+        f.sum(f.expr("if(lastOffset >= any_committed, records, 0)")).alias("uncommitted"),
     )
     counted = ("records", "batches", "bytes", "uncommitted")
     fullest = [f.max(name).alias(name) for name in counted]

@@ -1,11 +1,14 @@
 """Plants a known fault into a broker, to see whether the judge finds it. Imported by Python itself at its start.
 
-ODRADEK_PLANTED names the fault. Each is one that real systems have had.
+ODRADEK_PLANTED names the faults, with commas between. Each is one that real systems have had, or no fault but the
+slowness of a busy machine. ODRADEK_PRODUCE_TRACE has the broker write down what it answered to producers.
 """
 
 import os
 from collections.abc import Callable
 from typing import Any
+
+SLOW_S_MAX = float(os.environ.get("ODRADEK_SLOW_S", "0.2"))
 
 
 def ack_before_replication() -> None:
@@ -45,11 +48,149 @@ def write_duplicates() -> None:
     ProducerStates.stage = lambda self, *args: Staged({}, [])  # type: ignore[method-assign, assignment]
 
 
+def kafkas_sequences() -> None:
+    """A producer that the partition doesn't know may begin anywhere, and a batch behind a refused one gets what it
+    meets."""
+    from odradek.log.producer_state import ProducerStates
+    from odradek.replication.refused_batches import RefusedBatches
+
+    ProducerStates._may_have_lost_entry = lambda self, batch: True  # type: ignore[method-assign, assignment]
+    RefusedBatches.check = lambda self, *args: None  # type: ignore[method-assign, assignment]
+    RefusedBatches.explain = lambda self, tp, records, error: error  # type: ignore[method-assign]
+
+
+def kafkas_snapshots() -> None:
+    """A snapshot holds the last batch of each producer alone."""
+    from odradek.log.producer_state import ProducerStates
+
+    load = ProducerStates.load
+
+    def forgetful(self: Any, entries: Any, *args: Any) -> None:
+        load(self, [entry._replace(batches=entry.batches[-1:]) for entry in entries], *args)
+
+    ProducerStates.load = forgetful  # type: ignore[method-assign]
+
+
+def slow_to_lead() -> None:
+    """No fault, but a busy machine: clients hear of a leader, from another broker, before it has heard that it is one.
+
+    Half of the time: if all brokers were slow, clients would hear it late, too.
+    """
+    import random
+    import time
+
+    from odradek.replication.partition import Partition
+
+    become_leader = Partition.become_leader
+
+    def late(self: Any, directive: Any) -> bool:
+        spell = random.Random(os.getpid() + time.monotonic() // 4)
+        if not self.is_leader and spell.random() < 0.5:
+            time.sleep(random.uniform(0.0, SLOW_S_MAX))
+        return become_leader(self, directive)
+
+    Partition.become_leader = late  # type: ignore[method-assign]
+
+
+def slow_to_refuse() -> None:
+    """No fault, but a busy machine: a thread that refused a batch has to wait for its next turn on a core."""
+    import random
+    import time
+
+    from odradek.base.errors import KafkaError
+    from odradek.replication.serving import HostedPartitions
+
+    find = HostedPartitions.find
+    from odradek.replication.partition import Partition
+
+    append = Partition.append
+
+    def resting(self: Any, *args: Any, **others: Any) -> Any:
+        try:
+            return append(self, *args, **others)
+        except KafkaError:
+            time.sleep(random.uniform(0.0, SLOW_S_MAX / 4))
+            raise
+
+    def resting_find(self: Any, tp: Any) -> Any:
+        try:
+            return find(self, tp)
+        except KafkaError:
+            time.sleep(random.uniform(0.0, SLOW_S_MAX / 4))
+            raise
+
+    Partition.append = resting  # type: ignore[method-assign]
+    HostedPartitions.find = resting_find  # type: ignore[method-assign]
+
+
+def late_answers() -> None:
+    """No fault, but a busy machine: what is on all replicas is acknowledged a little later."""
+    import random
+    import threading
+
+    from odradek.replication.serving import HostedPartitions
+
+    append = HostedPartitions.append
+
+    def late(self: Any, batches: Any, *, done: Callable[[Any], None], **others: Any) -> Any:
+        def answer_later(outcomes: Any) -> None:
+            threading.Timer(random.uniform(0.0, SLOW_S_MAX / 4), done, (outcomes,)).start()
+
+        return append(self, batches, done=answer_later, **others)
+
+    HostedPartitions.append = late  # type: ignore[method-assign]
+
+
+def on_demand() -> None:
+    """No fault, but moments that a test wants to be sure of. A file beside server.properties asks for each:
+
+    refuse-TOPIC    the next batch of the topic meets a broker that doesn't know yet that it leads; the file goes
+    mute            what is appended is not answered, as by a broker that dies at the right moment
+    """
+    import sys
+    from pathlib import Path
+
+    from odradek.base.errors import ErrorCode, KafkaError
+    from odradek.replication.partition import Partition
+    from odradek.replication.serving import HostedPartitions
+
+    append_one, append_all = Partition.append, HostedPartitions.append
+
+    def wish(name: str) -> Path:
+        return Path(sys.argv[-1]).with_name(name)
+
+    def refusing(self: Any, records: Any, **others: Any) -> Any:
+        asked = wish(f"refuse-{self.topic_partition.topic}")
+        if asked.exists():
+            asked.unlink()
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        return append_one(self, records, **others)
+
+    def muted(self: Any, batches: Any, *, done: Callable[[Any], None], **others: Any) -> Any:
+        if not wish("mute").exists():
+            return append_all(self, batches, done=done, **others)
+        append_all(self, batches, done=lambda outcomes: None, **others)
+        return None
+
+    Partition.append = refusing  # type: ignore[method-assign]
+    HostedPartitions.append = muted  # type: ignore[method-assign]
+
+
 FAULTS = {
     "ack-before-replication": ack_before_replication,
     "truncate-by-high-watermark": truncate_by_high_watermark,
     "write-duplicates": write_duplicates,
+    "kafkas-sequences": kafkas_sequences,
+    "kafkas-snapshots": kafkas_snapshots,
+    "slow-to-lead": slow_to_lead,
+    "slow-to-refuse": slow_to_refuse,
+    "late-answers": late_answers,
+    "on-demand": on_demand,
 }
 
-if name := os.environ.get("ODRADEK_PLANTED"):
+for name in filter(None, os.environ.get("ODRADEK_PLANTED", "").split(",")):
     FAULTS[name]()
+if os.environ.get("ODRADEK_PRODUCE_TRACE"):
+    import produce_trace
+
+    produce_trace.install()

@@ -7,13 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from odradek.base.config import broker_checks
 from odradek.base.config.broker_config import BrokerConfig
-from odradek.base.config.definition import ConfigType
-from odradek.base.config.keys import BROKER_KEYS
+from odradek.base.config.definition import ConfigType, Password
+from odradek.base.config.keys import STATIC_KEYS
 from odradek.base.config.listeners import Listener, SecurityProtocol
+from odradek.base.config.topic_defaults import topic_defaults
 from odradek.base.errors import ConfigError
 
 MINIMAL = {"zookeeper.connect": "zk:2181"}
+TWO = "PLAINTEXT:PLAINTEXT,B:PLAINTEXT"
 
 
 def config(**properties: str) -> BrokerConfig:
@@ -37,7 +40,7 @@ def test_defaults() -> None:
     assert broker.log_dirs == ("/tmp/kafka-logs",)
     assert broker.zookeeper_connection_timeout_ms == broker.zookeeper_session_timeout_ms == 18000
     assert broker.warnings == ()
-    assert set(broker.values) == set(BROKER_KEYS)
+    assert set(broker.values) == set(STATIC_KEYS)
 
 
 PYTHON_TYPES = {
@@ -60,7 +63,7 @@ def test_each_field_has_the_type_of_its_key() -> None:
     for field in fields(BrokerConfig):
         if field.name in DERIVED:
             continue
-        key = BROKER_KEYS[field.name.replace("_", ".")]
+        key = STATIC_KEYS[field.name.replace("_", ".")]
         expected = PYTHON_TYPES[key.type]
         hint = hints[field.name]
         if key.default is None:
@@ -82,6 +85,24 @@ def test_a_file_with_overrides(tmp_path: Path) -> None:
 def test_unknown_keys_warn_and_known_ones_do_not() -> None:
     broker = config(no_such_key="1", controller_quorum_voters="1@a:1", listener_name_plaintext_max_connections="7")
     assert broker.warnings == ("unknown configuration key no.such.key is ignored",)
+
+
+@pytest.mark.parametrize(
+    ("key", "warning"),
+    [
+        (
+            "log.retention.hour",
+            "unknown configuration key log.retention.hour is ignored; did you mean log.retention.hours?",
+        ),
+        ("listener.name.plaintext.max.connection", "did you mean listener.name.plaintext.max.connections?"),
+        ("listener.name.plaintext.num.io.threads", "it can't be set for one listener, set num.io.threads"),
+        ("listener.name.other.max.connections", "is ignored: listeners has no OTHER"),
+        ("leader.replication.throttled.rate", "it can only be set while the broker runs, by kafka-configs"),
+    ],
+)
+def test_a_warning_says_what_was_meant(key: str, warning: str) -> None:
+    (told,) = BrokerConfig.from_properties(MINIMAL | {key: "5"}).warnings
+    assert told.endswith(warning)
 
 
 def test_deprecated_keys_warn() -> None:
@@ -132,14 +153,14 @@ def test_listeners_with_names_of_ones_own() -> None:
     broker = config(
         listeners="inside://[::1]:9093, OUTSIDE://0.0.0.0:9092",
         advertised_listeners="INSIDE://::1:9093,OUTSIDE://kafka.example.org:19092",
-        listener_security_protocol_map="INSIDE:PLAINTEXT,OUTSIDE:sasl_ssl",
+        listener_security_protocol_map="INSIDE:PLAINTEXT,OUTSIDE:plaintext",
         inter_broker_listener_name="inside",
     )
     assert broker.listeners == (
         Listener("INSIDE", SecurityProtocol.PLAINTEXT, "::1", 9093),
-        Listener("OUTSIDE", SecurityProtocol.SASL_SSL, "0.0.0.0", 9092),
+        Listener("OUTSIDE", SecurityProtocol.PLAINTEXT, "0.0.0.0", 9092),
     )
-    assert broker.advertised_listeners[1] == Listener("OUTSIDE", SecurityProtocol.SASL_SSL, "kafka.example.org", 19092)
+    assert broker.advertised_listeners[1] == Listener("OUTSIDE", SecurityProtocol.PLAINTEXT, "kafka.example.org", 19092)
     assert broker.inter_broker_listener_name == "INSIDE"
 
 
@@ -163,29 +184,41 @@ def test_listeners_with_names_of_ones_own() -> None:
         ({"control.plane.listener.name": "PLAINTEXT"}, "inter-broker listener"),
         ({"control.plane.listener.name": "SSL"}, "is not in advertised.listeners"),
         ({"early.start.listeners": "SSL"}, "not in listeners"),
-        (
-            {"listeners": "SASL_PLAINTEXT://:9092", "security.inter.broker.protocol": "SASL_PLAINTEXT",
-             "sasl.enabled.mechanisms": "PLAIN"},
-            "must be one of sasl.enabled.mechanisms",
-        ),
     ],
-)  # fmt: skip
+)
 def test_listeners_that_do_not_hold_together(properties: dict[str, str], words: str) -> None:
     with pytest.raises(ConfigError) as caught:
         BrokerConfig.from_properties(MINIMAL | properties)
     assert words in str(caught.value)
 
 
+def test_the_mechanism_between_brokers_must_be_enabled() -> None:
+    originals = MINIMAL | {"listeners": "SASL_PLAINTEXT://:9092"}
+    values = {name: key.default for name, key in STATIC_KEYS.items()} | {
+        "listeners": originals["listeners"],
+        "security.inter.broker.protocol": "SASL_PLAINTEXT",
+        "sasl.enabled.mechanisms": ("PLAIN",),
+    }
+    derived = broker_checks.derive_listeners(originals, values)
+    derived |= {"log_dirs": ("/a",), "topic_defaults": topic_defaults(values)}
+    with pytest.raises(ConfigError, match=r"must be one of sasl\.enabled\.mechanisms"):
+        broker_checks.check(originals, values, derived)
+
+
 @pytest.mark.parametrize(
     "listeners",
-    ["PLAINTEXT://127.0.0.1:9092,SSL://[::1]:9092", "PLAINTEXT://a:0,SSL://a:0", "PLAINTEXT://a:1,SSL://a:2"],
+    ["PLAINTEXT://127.0.0.1:9092,B://[::1]:9092", "PLAINTEXT://a:0,B://a:0", "PLAINTEXT://a:1,B://a:2"],
 )
 def test_listeners_that_may_stand_together(listeners: str) -> None:
-    assert len(config(listeners=listeners).listeners) == 2
+    assert len(config(listeners=listeners, listener_security_protocol_map=TWO).listeners) == 2
 
 
 def test_advertised_listeners_may_share_a_port() -> None:
-    broker = config(listeners="PLAINTEXT://:9092,SSL://:9093", advertised_listeners="PLAINTEXT://a:443,SSL://b:443")
+    broker = config(
+        listeners="PLAINTEXT://:9092,B://:9093",
+        advertised_listeners="PLAINTEXT://a:443,B://b:443",
+        listener_security_protocol_map=TWO,
+    )
     assert [listener.port for listener in broker.advertised_listeners] == [443, 443]
 
 
@@ -247,10 +280,8 @@ def test_connection_limits_for_certain_addresses() -> None:
 @pytest.mark.parametrize(
     ("properties", "words"),
     [
-        ({"process.roles": "broker"}, "KRaft mode"),
-        ({"zookeeper.metadata.migration.enable": "true"}, "migration"),
-        ({"controller.listener.names": "CONTROLLER"}, "controller.listener.names"),
-        ({"group.coordinator.rebalance.protocols": "classic,consumer"}, "group.coordinator.rebalance.protocols"),
+        ({"offsets.commit.required.acks": "4"}, "offsets.topic.replication.factor, which is 3"),
+        ({"log.message.format.version": "0.10.2", "inter.broker.protocol.version": "2.8"}, "only message format 2"),
         ({"log.retention.ms": "0"}, "log.retention.ms"),
         ({"log.roll.ms": "0"}, "log.roll.ms"),
         ({"log.roll.jitter.ms": "-1"}, "log.roll.jitter.ms"),
@@ -268,5 +299,10 @@ def test_keys_that_contradict_each_other(properties: dict[str, str], words: str)
     assert words in str(caught.value)
 
 
+def test_a_format_that_kafka_ignores_is_ignored() -> None:
+    assert config(log_message_format_version="0.10.2").topic_defaults["message.format.version"] == "3.0-IV1"
+
+
 def test_secrets_do_not_show() -> None:
-    assert "hunter2" not in repr(config(ssl_key_password="hunter2").values)
+    assert "hunter2" not in repr(Password("hunter2"))
+    assert "hunter2" not in refusal(ssl_key_password="hunter2")

@@ -8,7 +8,7 @@ from odradek.base.errors import ConfigError
 
 
 def key(type_: str, constraint: str = "-", default: str = "-") -> ConfigKey:
-    return read_table(f"some.key {type_} {default} {constraint} low read-only")["some.key"]
+    return read_table(f"some.key {type_} {default} {constraint} low read-only obeyed")["some.key"]
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_texts_are_java_s(value: ConfigValue, text: str | None) -> None:
 
 
 def test_a_table_line_may_go_on() -> None:
-    keys = read_table('\na.key int\n    5 >=1 high per-broker\nb.key string "" - low read-only\n')
+    keys = read_table('\na.key int\n    5 >=1 high per-broker obeyed\nb.key string "" - low read-only obeyed\n')
     assert keys["a.key"].default == 5
     assert keys["a.key"].type is ConfigType.INT
     assert keys["b.key"].default == ""

@@ -11,8 +11,8 @@ import pytest
 from odradek.base.config.constraints import check
 from odradek.base.config.definition import format_value
 from odradek.base.config.deviations import DEVIATIONS
-from odradek.base.config.docs import NO_EFFECT_NOTE, broker_documentation, topic_documentation
-from odradek.base.config.keys import BROKER_KEYS, NO_EFFECT, TOPIC_KEYS
+from odradek.base.config.docs import broker_documentation, topic_documentation
+from odradek.base.config.keys import BROKER_KEYS, INTERNAL_KEYS, STATIC_KEYS, TOPIC_KEYS
 from odradek.base.config.keys.topic import BROKER_SYNONYMS
 
 REFERENCE = Path(__file__).parents[3] / "wire" / "data" / "kafka_3_9_configs.json"
@@ -33,6 +33,14 @@ def test_every_broker_key_is_kafka_s(kafka: dict[str, Any]) -> None:
     assert sorted(ours) == [key for key in kafka["broker_keys"] if key[0] not in DEVIATIONS]
 
 
+def test_every_internal_key_is_kafka_s(kafka: dict[str, Any]) -> None:
+    ours = [
+        [name, key.type.name, format_value(key.default), key.update_mode.value, key.importance.name]
+        for name, key in INTERNAL_KEYS.items()
+    ]
+    assert sorted(ours) == kafka["internal_keys"]
+
+
 def test_deviations_are_real_and_remember_kafka_s_default(kafka: dict[str, Any]) -> None:
     theirs = {key[0]: key[2] for key in kafka["broker_keys"]}
     for name, deviation in DEVIATIONS.items():
@@ -46,7 +54,7 @@ def test_every_topic_key_is_kafka_s(kafka: dict[str, Any]) -> None:
 
 
 def test_defaults_hold_their_own_bounds() -> None:
-    for key in (*BROKER_KEYS.values(), *TOPIC_KEYS.values()):
+    for key in (*STATIC_KEYS.values(), *TOPIC_KEYS.values()):
         if key.default is not None:
             check(key.name, key.default, key.constraint)
 
@@ -60,14 +68,18 @@ def test_topic_keys_fall_back_to_broker_keys_of_the_same_kind() -> None:
 
 
 def test_every_key_has_its_words() -> None:
-    assert set(broker_documentation()) == set(BROKER_KEYS)
+    assert set(broker_documentation()) == set(STATIC_KEYS)
     assert set(topic_documentation()) == set(TOPIC_KEYS)
     assert all(len(text) > 10 for text in (*broker_documentation().values(), *topic_documentation().values()))
 
 
 def test_documentation_tells_what_is_different_here() -> None:
     documentation = broker_documentation()
-    assert all(documentation[name].endswith(NO_EFFECT_NOTE) for name in NO_EFFECT)
+    assert documentation["background.threads"].endswith(
+        "No effect here: background tasks share one thread; long ones have their own."
+    )
+    assert "Refused here unless it is unset: TLS isn't supported." in documentation["ssl.keystore.location"]
+    assert "Refused here unless it is false: tiered storage" in topic_documentation()["remote.storage.enable"]
     for name, deviation in DEVIATIONS.items():
         assert f"differs from Kafka's {deviation.kafka_default}" in documentation[name]
 

@@ -98,6 +98,39 @@ def test_a_story_that_grows_is_read_from_where_it_ended(tmp_path: Path, monkeypa
     assert [entry.broker for entry in reader.read(client, state).entries][2:5] == [0, 1, 0]
 
 
+def test_what_is_missing_is_a_moment(tmp_path: Path) -> None:
+    (tmp_path / file_name(0, 1)).write_text("".join(entry.as_line() for entry in (*STORY[:5], *STORY[8:])))
+    state = HistoryReader([tmp_path]).read(ClusterClient("127.0.0.1:1"), None)
+    (gap,) = [item for item in state.moments if item.title == "Entries are missing"]
+    assert gap.effects == ("journal of broker 0: 3 entries are missing (0.0 s until here)",)
+    assert gap.tone == "bad"
+
+
+def test_gaps_that_are_filled_go(tmp_path: Path) -> None:
+    """The last file of a journal is read first, those before it with the next look."""
+    parts = (STORY[:4], STORY[4:7], STORY[7:])
+    for entries in parts:
+        (tmp_path / file_name(0, entries[0].seq)).write_text("".join(entry.as_line() for entry in entries))
+    reader = HistoryReader([tmp_path])
+    client = ClusterClient("127.0.0.1:1")
+    state = reader.read(client, reader.read(client, None))
+    assert state == _told(STORY[4:])
+
+
+def test_a_failed_log_directory_and_a_controllers_death_are_moments() -> None:
+    failed = Entry(11, 1, 1, Kind.LOG_DIR, "LogDirFailed", directory="/disk-a", text="Input/output error")
+    elected = [
+        Entry(12, 1, 2, Kind.TENURE, "Elected", None, 2),
+        Entry(13, 1, 3, Kind.EVENT, "ControllerElected", None, 2),
+        Entry(14, 1, 4, Kind.READ, "Brokers", 3, 2, members=BOTH[1:]),
+    ]
+    told = _told([*STORY[:5], failed, *elected]).moments
+    assert told[-1].effects == ("broker 0 left: it was the controller",)
+    (directory,) = [item for item in told if item.title == "A log directory failed"]
+    assert directory.effects == ("broker 1: log directory /disk-a failed: Input/output error",)
+    assert directory.tone == "bad"
+
+
 def test_a_group_is_told_of_by_what_changed_between_two_looks() -> None:
     tp = TopicPartition("orders", 0)
     karl, ottla = Member("m1", None, "karl", "/10.0.0.1", (tp,)), Member("m2", None, "ottla", "/10.0.0.2", (tp,))

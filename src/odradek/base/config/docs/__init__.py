@@ -5,46 +5,83 @@ A text names a key at the beginning of a line and tells about it on the indented
 
 from functools import cache
 
+from odradek.base.config.definition import ConfigKey, format_value
 from odradek.base.config.deviations import DEVIATIONS
-from odradek.base.config.keys import NO_EFFECT
-
-NO_EFFECT_NOTE = "Accepted for compatibility; it has no effect on this broker."
+from odradek.base.config.keys import STATIC_KEYS, TOPIC_KEYS
+from odradek.base.config.support import NO_EFFECTS, REFUSALS, Support
 
 
 @cache
 def broker_documentation() -> dict[str, str]:
-    """Documentation of every broker key."""
-    from odradek.base.config.docs import (
-        general,
-        groups,
-        log,
-        network,
-        no_effect,
-        odradek,
-        replication,
-        security,
-        zookeeper,
-    )
-
-    areas = (general, network, zookeeper, log, replication, groups, security, odradek, no_effect)
-    return {name: _with_notes(name, text) for area in areas for name, text in _read(area.TEXT).items()}
+    """Documentation of every key of server.properties: its description, and what is different here."""
+    return {
+        name: f"{text}{_support(STATIC_KEYS[name])}{_deviation(name)}" for name, text in broker_descriptions().items()
+    }
 
 
 @cache
 def topic_documentation() -> dict[str, str]:
     """Documentation of every topic key."""
+    return {name: f"{text}{_support(TOPIC_KEYS[name])}" for name, text in topic_descriptions().items()}
+
+
+@cache
+def broker_descriptions() -> dict[str, str]:
+    """The meaning of every key of server.properties."""
+    from odradek.base.config.docs import (
+        general,
+        groups,
+        internal,
+        kraft,
+        log,
+        network,
+        odradek,
+        replication,
+        security,
+        tiered_storage,
+        zookeeper,
+    )
+
+    areas = (
+        general,
+        network,
+        zookeeper,
+        log,
+        replication,
+        groups,
+        security,
+        odradek,
+        kraft,
+        tiered_storage,
+        internal,
+    )
+    return {name: text for area in areas for name, text in _read(area.TEXT).items()}
+
+
+@cache
+def topic_descriptions() -> dict[str, str]:
+    """The meaning of every topic key."""
     from odradek.base.config.docs import topic
 
     return _read(topic.TEXT)
 
 
-def _with_notes(name: str, text: str) -> str:
-    if name in NO_EFFECT:
-        return f"{text} {NO_EFFECT_NOTE}"
-    if name in DEVIATIONS:
-        deviation = DEVIATIONS[name]
-        return f"{text} The default differs from Kafka's {deviation.kafka_default}: {deviation.reason}."
-    return text
+def _support(key: ConfigKey) -> str:
+    """Sentences about the support of a key, to follow its description; empty for one that is obeyed."""
+    match key.support:
+        case Support.REFUSED:
+            return f" Refused here unless it is {format_value(key.default) or 'unset'}: {REFUSALS[key.reason].lacks}."
+        case Support.NO_EFFECT:
+            return f" No effect here: {NO_EFFECTS[key.reason]}."
+        case Support.OBEYED:
+            return ""
+
+
+def _deviation(name: str) -> str:
+    if name not in DEVIATIONS:
+        return ""
+    deviation = DEVIATIONS[name]
+    return f" The default differs from Kafka's {deviation.kafka_default}: {deviation.reason}."
 
 
 def _read(text: str) -> dict[str, str]:

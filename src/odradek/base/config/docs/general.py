@@ -2,7 +2,7 @@
 
 TEXT = """
 alter.config.policy.class.name
-    A Java class that could veto configuration changes. Java plug-ins can't run here, so nothing is vetoed.
+    A Java class that may refuse configuration changes.
 alter.log.dirs.replication.quota.window.num
     How many windows of traffic are remembered when copying between log directories is throttled.
 alter.log.dirs.replication.quota.window.size.seconds
@@ -10,7 +10,7 @@ alter.log.dirs.replication.quota.window.size.seconds
 auto.create.topics.enable
     Whether asking for a topic that isn't there creates it, with num.partitions and default.replication.factor.
 auto.include.jmx.reporter
-    A switch for Java's JMX. Figures are served at the /metrics endpoint whatever it says.
+    Whether metrics are reported through Java's JMX.
 background.threads
     Threads for chores such as retention and flushing.
 broker.id
@@ -21,7 +21,7 @@ broker.id.generation.enable
 broker.rack
     Where the broker stands. Replicas of a partition are spread over racks, and consumers can read from their own.
 client.quota.callback.class
-    A Java class that would decide about quotas. Java plug-ins can't run here.
+    A Java class that decides about quotas.
 controlled.shutdown.enable
     Whether a stopping broker first hands the partitions that it leads to others.
 controlled.shutdown.max.retries
@@ -33,26 +33,26 @@ controller.quota.window.num
 controller.quota.window.size.seconds
     The length of one window of that measurement.
 create.topic.policy.class.name
-    A Java class that could veto new topics. Java plug-ins can't run here, so nothing is vetoed.
+    A Java class that may refuse new topics.
 default.replication.factor
     How many replicas a partition gets when a topic is created without saying so, by itself or with -1.
 delete.topic.enable
     Whether topics may be deleted. Otherwise a deletion is refused.
 early.start.listeners
-    Listeners that would open before authorization is ready. Each must be one of listeners.
+    Listeners that open before the authorizer is ready. Each must be one of listeners.
 fetch.max.bytes
     The most bytes that one fetch answer carries, even where the consumer asks for more. A first batch that is larger
     is still sent whole.
 kafka.metrics.polling.interval.secs
-    How often Java reporters would read the metrics.
+    How often Java reporters read the metrics.
 kafka.metrics.reporters
-    Java classes that would carry the metrics elsewhere. The /metrics endpoint takes their place.
+    Java classes that report the broker's metrics elsewhere.
 max.incremental.fetch.session.cache.slots
     How many incremental fetch sessions are kept at once. A consumer without one sends its whole list each time.
 max.request.partition.size.limit
     The most partitions that one DescribeTopicPartitions answer may list.
 metric.reporters
-    Java classes that would carry client-style metrics elsewhere. Use the /metrics endpoint.
+    Java classes that report metrics of the kind that clients have.
 metrics.num.samples
     How many samples a measured rate is averaged over.
 metrics.recording.level

@@ -8,7 +8,8 @@ odradek.metrics.port
 odradek.recorder.enable
     Whether the broker keeps a journal of what its controller sees and does, of its session and of its ISR changes.
 odradek.recorder.dir
-    Where that journal lies; in the first of log.dirs unless given. Several brokers may share a directory.
+    Where that journal lies: a directory, or several of which the first that can be written is used, and the next one
+    when that fails. Without it, log.dirs. Several brokers may share a directory.
 odradek.recorder.max.bytes
     How large the journal may become: its oldest files go first.
 """

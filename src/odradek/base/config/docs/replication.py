@@ -36,9 +36,9 @@ replica.high.watermark.checkpoint.interval.ms
 replica.lag.time.max.ms
     A follower that hasn't been at the leader's end for this long drops out of the in-sync replicas.
 replica.selector.class
-    A Java class that picks the replica a consumer reads from. The rack-aware one is known by name.
+    How the replica is chosen that a consumer reads from. Of Java classes, Kafka's own two are known by name.
 replica.socket.receive.buffer.bytes
-    SO_RCVBUF of the connections over which this broker follows others.
+    SO_RCVBUF of the connections over which this broker follows others; -1 leaves it to the kernel.
 replica.socket.timeout.ms
     How long a follower waits for a leader's answer. Must be at least replica.fetch.wait.max.ms.
 unclean.leader.election.enable

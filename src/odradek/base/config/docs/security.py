@@ -28,9 +28,9 @@ password.encoder.old.secret
 password.encoder.secret
     The secret behind passwords that are set while the broker runs.
 principal.builder.class
-    The Java class that turns a TLS or SASL identity into a principal. The default's rules are what is used.
+    The Java class that turns a TLS or SASL identity into a principal.
 sasl.client.callback.handler.class
-    A Java class that would answer a SASL client's questions.
+    A Java class that answers a SASL client's questions.
 sasl.enabled.mechanisms
     The SASL mechanisms that clients may log in with.
 sasl.jaas.config
@@ -48,9 +48,9 @@ sasl.kerberos.ticket.renew.jitter
 sasl.kerberos.ticket.renew.window.factor
     The part of a ticket's life after which it is renewed.
 sasl.login.callback.handler.class
-    A Java class that would answer questions during login.
+    A Java class that answers questions during login.
 sasl.login.class
-    A Java class that would do the login.
+    A Java class that does the login.
 sasl.login.connect.timeout.ms
     How long connecting to an OAuth provider may take.
 sasl.login.read.timeout.ms
@@ -90,11 +90,11 @@ sasl.oauthbearer.sub.claim.name
 sasl.oauthbearer.token.endpoint.url
     Where tokens are asked for, over HTTP or in a file.
 sasl.server.callback.handler.class
-    A Java class that would check logins, set for one listener and mechanism.
+    A Java class that checks logins, set for one listener and mechanism.
 sasl.server.max.receive.size
     The largest message that is read from a client that hasn't logged in yet.
 security.providers
-    Java classes that would bring further security algorithms.
+    Java classes that bring further security algorithms.
 ssl.allow.dn.changes
     Whether a certificate may be replaced while running by one for another distinguished name.
 ssl.allow.san.changes
@@ -108,7 +108,7 @@ ssl.enabled.protocols
 ssl.endpoint.identification.algorithm
     https checks that a server's certificate is for the host that was dialled; an empty value skips the check.
 ssl.engine.factory.class
-    A Java class that would make TLS engines.
+    A Java class that makes TLS engines.
 ssl.key.password
     What opens the private key.
 ssl.keymanager.algorithm

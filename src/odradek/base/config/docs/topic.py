@@ -27,9 +27,9 @@ index.interval.bytes
 leader.replication.throttled.replicas
     Replicas whose catching up is throttled on the leader's side, as partition:broker pairs, or * for all.
 local.retention.bytes
-    How much stays on local disk with tiered storage, which this broker doesn't have.
+    How much stays on local disk with tiered storage.
 local.retention.ms
-    How long segments stay on local disk with tiered storage, which this broker doesn't have.
+    How long segments stay on local disk with tiered storage.
 max.compaction.lag.ms
     The longest that a record may wait before compaction may remove it. Only for compacted topics.
 max.message.bytes
@@ -37,7 +37,7 @@ max.message.bytes
 message.downconversion.enable
     Whether consumers that only know older message formats get them converted. Otherwise they are refused.
 message.format.version
-    The message format of older releases. Format 2 is written whatever this says.
+    The message format of older releases.
 message.timestamp.after.max.ms
     How far ahead of the broker's clock a record's timestamp may be, if producers set it.
 message.timestamp.before.max.ms
@@ -55,11 +55,11 @@ min.insync.replicas
 preallocate
     Whether the whole space of a new segment is reserved at once.
 remote.log.copy.disable
-    Whether tiered storage stops taking new segments. Can't be set in ZooKeeper mode.
+    Whether tiered storage stops taking new segments.
 remote.log.delete.on.disable
-    Whether turning tiered storage off deletes what it holds. Can't be set in ZooKeeper mode.
+    Whether turning tiered storage off deletes what it holds.
 remote.storage.enable
-    Whether the topic uses tiered storage, which this broker doesn't have.
+    Whether the topic uses tiered storage.
 retention.bytes
     How large a partition may become before its oldest segments are deleted; -1 is without limit.
 retention.ms

@@ -2,13 +2,13 @@
 
 TEXT = """
 zookeeper.clientCnxnSocket
-    The Java client's socket class, which Kafka needs for TLS. This broker's client needs none.
+    The Java client's socket class, which Kafka needs for TLS.
 zookeeper.connect
     The ensemble, as host:port pairs separated by commas. A path at the end puts the whole cluster below that node.
 zookeeper.connection.timeout.ms
     How long the broker waits for its first connection. Where it isn't set it is zookeeper.session.timeout.ms.
 zookeeper.max.in.flight.requests
-    How many requests may be on their way to ZooKeeper before the next one waits.
+    How many requests of one thread may be on their way to ZooKeeper before the next one waits.
 zookeeper.session.timeout.ms
     After this long without contact ZooKeeper ends the session, and the broker counts as gone.
 zookeeper.set.acl

@@ -1,7 +1,7 @@
 """Every server.properties key of Kafka 3.9 in ZooKeeper mode once, and every topic key; one table per area.
 
-The tables hold facts only. What a key means in words is in the `docs` package beside this one, which is
-loaded when somebody asks for documentation and not before.
+The tables hold facts only; `definition` has their notation, `support` that of the last column. What a key means in
+words is in the `docs` package beside this one, which is loaded when somebody asks for documentation and not before.
 """
 
 from odradek.base.config.definition import ConfigKey, read_table
@@ -9,13 +9,15 @@ from odradek.base.config.keys import (
     dynamic,
     general,
     groups,
+    internal,
+    kraft,
     log,
     network,
-    no_effect,
     odradek,
     quotas,
     replication,
     security,
+    tiered_storage,
     topic,
     transactions,
     zookeeper,
@@ -32,8 +34,11 @@ BROKER_KEYS: dict[str, ConfigKey] = read_table(
     quotas.TABLE,
     security.TABLE,
     odradek.TABLE,
-    no_effect.TABLE,
+    kraft.TABLE,
+    tiered_storage.TABLE,
 )
 DYNAMIC_ONLY_KEYS: dict[str, ConfigKey] = read_table(dynamic.TABLE)
 TOPIC_KEYS: dict[str, ConfigKey] = read_table(topic.TABLE)
-NO_EFFECT: frozenset[str] = frozenset(read_table(no_effect.TABLE))
+INTERNAL_KEYS: dict[str, ConfigKey] = read_table(internal.TABLE)
+STATIC_KEYS: dict[str, ConfigKey] = BROKER_KEYS | INTERNAL_KEYS
+"""Everything that server.properties may hold."""

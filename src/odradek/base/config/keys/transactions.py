@@ -1,15 +1,25 @@
 """Producer ids, transactions and the transaction state topic."""
 
 TABLE = """
-producer.id.expiration.ms                                    int      86400000   >=1  low   cluster-wide
-transaction.abort.timed.out.transaction.cleanup.interval.ms  int      10000      >=1  low   read-only
-transaction.max.timeout.ms                                   int      900000     >=1  high  read-only
-transaction.partition.verification.enable                    boolean  true       -    low   cluster-wide
-transaction.remove.expired.transaction.cleanup.interval.ms   int      3600000    >=1  low   read-only
-transaction.state.log.load.buffer.size                       int      5242880    >=1  high  read-only
-transaction.state.log.min.isr                                int      2          >=1  high  read-only
-transaction.state.log.num.partitions                         int      50         >=1  high  read-only
-transaction.state.log.replication.factor                     short    3          >=1  high  read-only
-transaction.state.log.segment.bytes                          int      104857600  >=1  high  read-only
-transactional.id.expiration.ms                               int      604800000  >=1  high  read-only
+producer.id.expiration.ms                                    int      86400000   >=1  low     cluster-wide  obeyed
+transaction.abort.timed.out.transaction.cleanup.interval.ms  int
+    10000  >=1  low  read-only  no-effect:transactions
+transaction.max.timeout.ms  int
+    900000  >=1  high  read-only  no-effect:transactions
+transaction.partition.verification.enable  boolean
+    true  -  low  cluster-wide  no-effect:transactions
+transaction.remove.expired.transaction.cleanup.interval.ms  int
+    3600000  >=1  low  read-only  no-effect:transactions
+transaction.state.log.load.buffer.size  int
+    5242880  >=1  high  read-only  no-effect:transactions
+transaction.state.log.min.isr  int
+    2  >=1  high  read-only  no-effect:transactions
+transaction.state.log.num.partitions  int
+    50  >=1  high  read-only  no-effect:transactions
+transaction.state.log.replication.factor  short
+    3  >=1  high  read-only  no-effect:transactions
+transaction.state.log.segment.bytes  int
+    104857600  >=1  high  read-only  no-effect:transactions
+transactional.id.expiration.ms  int
+    604800000  >=1  high  read-only  no-effect:transactions
 """

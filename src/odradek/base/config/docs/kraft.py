@@ -1,4 +1,4 @@
-"""About keys that change nothing here. The reader adds a sentence that says so."""
+"""About KRaft mode and what only KRaft clusters have."""
 
 TEXT = """
 alter.config.policy.kraft.compatibility.enable
@@ -8,7 +8,7 @@ broker.heartbeat.interval.ms
 broker.session.timeout.ms
     KRaft: how long a silent broker stays registered.
 controller.listener.names
-    KRaft: the controllers' listeners. Must be empty in ZooKeeper mode.
+    KRaft: the controllers' listeners.
 controller.quorum.append.linger.ms
     KRaft: how long the leader of the quorum gathers writes.
 controller.quorum.bootstrap.servers
@@ -46,7 +46,7 @@ group.consumer.session.timeout.ms
 group.coordinator.append.linger.ms
     KRaft's group coordinator: how long writes are gathered.
 group.coordinator.rebalance.protocols
-    Which group protocols are spoken. In ZooKeeper mode it can only be classic.
+    Which group protocols are spoken.
 group.coordinator.threads
     KRaft's group coordinator: its threads.
 group.share.delivery.count.limit
@@ -79,10 +79,6 @@ initial.broker.registration.timeout.ms
     KRaft: how long a starting broker tries to register.
 log.dir.failure.timeout.ms
     KRaft: how long a broker with a failed directory goes on before it must have told the controller.
-log.local.retention.bytes
-    Tiered storage: how much of a partition stays on local disk; -2 follows the topic's retention.
-log.local.retention.ms
-    Tiered storage: how long segments stay on local disk; -2 follows the topic's retention.
 metadata.log.dir
     KRaft: the directory of the metadata log.
 metadata.log.max.record.bytes.between.snapshots
@@ -100,55 +96,9 @@ metadata.max.retention.bytes
 metadata.max.retention.ms
     KRaft: how long metadata log and snapshots are kept.
 process.roles
-    KRaft: what this process is. Must be empty, which is ZooKeeper mode.
-remote.fetch.max.wait.ms
-    Tiered storage: how long a fetch may wait for remote data.
-remote.log.index.file.cache.total.size.bytes
-    Tiered storage: local disk for indexes of remote segments.
-remote.log.manager.copier.thread.pool.size
-    Tiered storage: threads that copy segments away; -1 follows remote.log.manager.thread.pool.size.
-remote.log.manager.copy.max.bytes.per.second
-    Tiered storage: the most bytes copied away each second.
-remote.log.manager.copy.quota.window.num
-    Tiered storage: windows in which copying is measured.
-remote.log.manager.copy.quota.window.size.seconds
-    Tiered storage: the length of such a window.
-remote.log.manager.expiration.thread.pool.size
-    Tiered storage: threads that delete remote segments; -1 follows remote.log.manager.thread.pool.size.
-remote.log.manager.fetch.max.bytes.per.second
-    Tiered storage: the most bytes fetched back each second.
-remote.log.manager.fetch.quota.window.num
-    Tiered storage: windows in which fetching is measured.
-remote.log.manager.fetch.quota.window.size.seconds
-    Tiered storage: the length of such a window.
-remote.log.manager.task.interval.ms
-    Tiered storage: how often segments are looked at.
-remote.log.manager.thread.pool.size
-    Tiered storage: threads for its tasks.
-remote.log.metadata.custom.metadata.max.bytes
-    Tiered storage: how much a storage plug-in may note about a segment.
-remote.log.metadata.manager.class.name
-    Tiered storage: the Java class that keeps its metadata.
-remote.log.metadata.manager.class.path
-    Tiered storage: where that class is found.
-remote.log.metadata.manager.impl.prefix
-    Tiered storage: the prefix of that class's own settings.
-remote.log.metadata.manager.listener.name
-    Tiered storage: the listener by which that class reaches the brokers.
-remote.log.reader.max.pending.tasks
-    Tiered storage: how many remote reads may wait.
-remote.log.reader.threads
-    Tiered storage: threads for remote reads.
-remote.log.storage.manager.class.name
-    Tiered storage: the Java class that stores segments.
-remote.log.storage.manager.class.path
-    Tiered storage: where that class is found.
-remote.log.storage.manager.impl.prefix
-    Tiered storage: the prefix of that class's own settings.
-remote.log.storage.system.enable
-    Tiered storage: whether there is any. Topics can't turn it on here.
+    KRaft: what this process is.
 sasl.mechanism.controller.protocol
     KRaft: the SASL mechanism towards controllers.
 zookeeper.metadata.migration.enable
-    Migration from ZooKeeper to KRaft. Must stay false.
+    Migration from ZooKeeper to KRaft.
 """

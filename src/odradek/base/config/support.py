@@ -1,0 +1,81 @@
+"""Support: whether a key of Kafka is obeyed by this broker, refused, or without effect, and why.
+
+The last column of the tables in `keys/` says it in one word for each key:
+
+    obeyed             code reads the value
+    refused:REASON     another value than Kafka's default is refused: at start, and while the broker runs
+    no-effect:REASON   a valid value is accepted and nothing reads it
+
+A key that gets implemented moves to `obeyed` by that word alone; a test asks for code that reads it, and `make
+settings-page` writes the page anew. REASON is a name in `REFUSALS` or `NO_EFFECTS`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Support(Enum):
+    OBEYED = "obeyed"
+    REFUSED = "refused"
+    NO_EFFECT = "no-effect"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    lacks: str
+    """What this broker doesn't do, which the value would ask for."""
+    remedy: str
+    """What to do instead, as a sentence."""
+
+
+_TRUSTED_NETWORK = "Remove the key, and listen on loopback or in a trusted network."
+_REMOVE = "Remove the key."
+
+REFUSALS: Mapping[str, Refusal] = {
+    "authorizer": Refusal(
+        "there is no authorizer, every client that connects may do everything",
+        "Remove the key, and let only trusted clients reach the listeners.",
+    ),
+    "java-class": Refusal("Java classes can't run in this broker, it would go on without this one", _REMOVE),
+    "kraft": Refusal("this broker is coordinated by ZooKeeper, KRaft isn't supported", _REMOVE),
+    "passwords": Refusal("passwords are not kept in ZooKeeper, so none are encoded", _REMOVE),
+    "reporters": Refusal(
+        "Java classes can't run in this broker, metrics would not be reported",
+        "Remove the key, and read the metrics from the endpoint of odradek.metrics.port.",
+    ),
+    "sasl": Refusal("SASL isn't supported, every client is the user ANONYMOUS", _TRUSTED_NETWORK),
+    "security": Refusal("only PLAINTEXT is supported, neither TLS nor SASL", _TRUSTED_NETWORK),
+    "tiered": Refusal("tiered storage isn't supported, all segments stay in log.dirs", _REMOVE),
+    "tls": Refusal("TLS isn't supported", _TRUSTED_NETWORK),
+    "tokens": Refusal("delegation tokens aren't supported", _REMOVE),
+    "unstable": Refusal("unstable versions of requests aren't supported", _REMOVE),
+    "zk-acl": Refusal(
+        "znodes are created without ACLs, every client of ZooKeeper may change them",
+        "Remove the key, and let only brokers reach ZooKeeper.",
+    ),
+    "zk-tls": Refusal(
+        "the connection to ZooKeeper can't use TLS",
+        "Remove the key, and connect to ZooKeeper's plain port in a trusted network.",
+    ),
+}
+
+NO_EFFECTS: Mapping[str, str] = {
+    "authentication": "there is no authentication that could fail",
+    "authorizer": "there is no authorizer whose start a listener could wait for",
+    "format": "records are stored in message format 2, as by Kafka with inter.broker.protocol.version 3.0 or newer",
+    "jmx": "there is no JVM and no JMX; metrics are served at odradek.metrics.port",
+    "kraft": "only KRaft mode reads it, in Kafka as well",
+    "purgatory": "a completed operation leaves the purgatory at once, nothing is left to purge",
+    "reporters": "there are no metrics reporters",
+    "samples": "metrics at odradek.metrics.port are totals, current values and quantiles, without sample windows",
+    "scheduler": "background tasks share one thread; long ones have their own",
+    "tiered": "tiered storage can't be enabled; without it Kafka doesn't read the key either",
+    "transactions": "there are no transactions, transactional producers are refused",
+}
+
+
+def read_support(word: str) -> tuple[Support, str]:
+    """Support and the name of its reason, from the last column of a key's line."""
+    kind, _, reason = word.partition(":")
+    return Support(kind), reason

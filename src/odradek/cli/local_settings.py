@@ -1,0 +1,66 @@
+"""Settings of a local cluster: what `odradek up --set` and `--unset` change in each server.properties, checked first.
+
+Pure. A setting that no broker could start with must not reach the file: every later `up` would fail with it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from odradek.base.config.broker_config import BrokerConfig
+from odradek.base.config.support_checks import without_effect
+from odradek.base.errors import ConfigError
+
+_CHOSEN_HERE = {
+    "broker.id": "each broker has its own, which odradek up gives it",
+    "log.dir": "set log.dirs, which comes before it",
+    "node.id": "each broker has its own, which odradek up gives it",
+    "zookeeper.connect": "give the ensemble with --zookeeper",
+}
+_ONE_FOR_EACH_BROKER = ("advertised.listeners", "listeners", "log.dirs", "odradek.metrics.port")
+_ANY_PORT = ("0", "-1")
+
+
+@dataclass(frozen=True, slots=True)
+class SettingChanges:
+    given: Mapping[str, str]
+    """Set, and kept."""
+    removed: frozenset[str] = frozenset()
+    """Taken back: the default holds again."""
+
+    def check_for(self, brokers: int) -> None:
+        """Raise ConfigError if these can't be the settings of so many brokers."""
+        for key, why in _CHOSEN_HERE.items():
+            if key in self.given:
+                raise ConfigError(f"{key} can't be set for a local cluster: {why}")
+        for key in _ONE_FOR_EACH_BROKER:
+            if brokers > 1 and self.given.get(key, _ANY_PORT[0]) not in _ANY_PORT:
+                raise ConfigError(
+                    f"{key}={self.given[key]} can't hold for {brokers} brokers at once: write it into the "
+                    "server.properties of each"
+                )
+
+
+def checked(before: Mapping[str, str], after: Mapping[str, str], file: object) -> BrokerConfig:
+    """The configuration with the changes. Raises ConfigError, which tells if the fault was in the file before them."""
+    try:
+        return BrokerConfig.from_properties(after)
+    except ConfigError as error:
+        if before and _is_faulty(before):
+            raise ConfigError(
+                f"{file}: {error} (correct the file, or take a setting back with: odradek up --unset KEY)"
+            ) from error
+        raise
+
+
+def _is_faulty(properties: Mapping[str, str]) -> bool:
+    try:
+        BrokerConfig.from_properties(properties)
+    except ConfigError:
+        return True
+    return False
+
+
+def remarks(config: BrokerConfig, given: Mapping[str, str]) -> list[str]:
+    """Sentences about unknown and deprecated settings, and about given ones that have no effect."""
+    ineffective = without_effect(given)
+    return [*config.warnings, *(f"{key} has no effect: {reason}" for key, reason in ineffective.items())]

@@ -1,0 +1,55 @@
+"""What a run is made of. With the same plan the same faults are drawn in the same order; what they meet is up to the
+machine."""
+
+from dataclasses import dataclass
+from typing import Final
+
+TOPIC: Final = "orders"
+PARTITIONS: Final = 6
+REPLICATION_FACTOR: Final = 3
+
+_DEFAULTS: Final = {
+    "zookeeper.session.timeout.ms": "18000",
+    "replica.lag.time.max.ms": "30000",
+    "replica.fetch.wait.max.ms": "500",
+    "replica.socket.timeout.ms": "30000",
+    "replica.fetch.backoff.ms": "1000",
+    "controller.socket.timeout.ms": "30000",
+    "controlled.shutdown.retry.backoff.ms": "5000",
+}
+ALL_FAULTS: Final = ("kill", "kill", "freeze", "stop", "birth", "birth")
+SESSION_S: Final = {"short": 3.0, "default": 18.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    seed: int
+    seconds: float
+    librdkafka: int = 4
+    """Producers of this kind from the start."""
+    java: int = 0
+    partitions: int = PARTITIONS
+    """Of the topic that is there from the start."""
+    rate: float = 1000.0
+    """Records per second and producer."""
+    faults: tuple[str, ...] = ("kill", "kill", "freeze", "stop")
+    """What is drawn from, see the nemesis; twice makes it twice as likely."""
+    births: bool = False
+    """Topics, partitions and producers are born while a broker is frozen."""
+    operations: bool = False
+    """Preferred elections and reassignments between faults."""
+    hasty: bool = False
+    """The next fault needn't wait until all replicas are in sync."""
+    timeouts: str = "short"
+    """Of ZooKeeper sessions, lagging replicas and sockets between brokers: short, or Kafka's default."""
+    brokers: str = "odradek"
+    """Or kafka."""
+
+    @property
+    def session_s(self) -> float:
+        return SESSION_S[self.timeouts]
+
+    @property
+    def settings(self) -> dict[str, str]:
+        common = {"auto.create.topics.enable": "false", "num.partitions": str(self.partitions)}
+        return common if self.timeouts == "short" else {**common, **_DEFAULTS}
