@@ -59,7 +59,7 @@ soak: setup
 
 # make bench BENCH='--quick --only produce,latency'
 bench: setup
-	$(BIN)/python -m odradek.lab.bench $(BENCH)
+	$(BIN)/python -m odradek.apps.lab.bench $(BENCH)
 
 clean:
 	rm -rf .venv .tools dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
