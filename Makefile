@@ -11,7 +11,7 @@ export ODRADEK_KAFKAJS   := $(abspath $(KAFKAJS))
 # Hundreds of brokers and tools are started: none of them is to compile its modules anew, whatever the machine says.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup demo test lint settings-page bench soak clean kcat chromium kafka-jars kafkajs
+.PHONY: setup demo test check lint map settings-page bench soak clean kcat chromium kafka-jars kafkajs
 
 setup: $(ENV) kcat chromium kafka-jars kafkajs
 
@@ -50,6 +50,15 @@ lint: $(ENV)
 settings-page: $(ENV)
 	$(BIN)/python -m odradek.base.config.settings_page > docs/settings.md
 
+# The table of rooms in ARCHITECTURE.md is made from the packages; a test compares them.
+map: $(ENV)
+	$(BIN)/python tools/map.py
+
+# The inner loop: what needs no process of ours and no clock.
+check: lint
+	$(BIN)/python -m pytest --numprocesses=2 -q tests/tidy tests/scenarios tests/unit/protocol tests/unit/model \
+		tests/unit/broker/controller tests/unit/broker/coordinator tests/unit/broker/replication tests/unit/broker/quotas
+
 test: setup lint
 	$(BIN)/python -m pytest --numprocesses=3 --dist=loadfile --no-loadscope-reorder
 
@@ -59,7 +68,7 @@ soak: setup
 
 # make bench BENCH='--quick --only produce,latency'
 bench: setup
-	$(BIN)/python -m odradek.lab.bench $(BENCH)
+	$(BIN)/python -m odradek.apps.lab.bench $(BENCH)
 
 clean:
 	rm -rf .venv .tools dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -1,5 +1,5 @@
 """Where Spark looks for data sources by itself: makes `format("odradek")` known to every session."""
 
-from odradek.pipeline.source.data_source import TopicDataSource as DefaultSource
+from odradek.apps.pipeline.source.data_source import TopicDataSource as DefaultSource
 
 __all__ = ["DefaultSource"]

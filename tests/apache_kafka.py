@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from java_program import SHORT_LIVED
-from odradek.base.java import find_java
-from odradek.base.owned_process import OwnedProcess
-from odradek.cli.local_broker import serves
-from odradek.zk.server import EmbeddedZooKeeper, free_port
+from odradek.local.java import find_java
+from odradek.local.local_broker import serves
+from odradek.local.owned_process import OwnedProcess
+from odradek.local.zookeeper_server import EmbeddedZooKeeper, free_port
 
 _ROOT = Path(__file__).parent.parent
 _LOG4J = """\

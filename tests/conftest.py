@@ -11,8 +11,8 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
 from apache_kafka import KafkaPeer, Unobtainable, kafka_jars
-from odradek.zk import server
-from odradek.zk.server import EmbeddedZooKeeper
+from odradek.local import zookeeper_server as server
+from odradek.local.zookeeper_server import EmbeddedZooKeeper
 
 # also when the package is not installed, and its entry point unknown
 pytest_plugins = ["odradek.testing"]

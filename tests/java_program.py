@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from odradek.base.java import find_java
+from odradek.local.java import find_java
 
 _STOP_S_MAX: Final = 120
 SHORT_LIVED: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")

@@ -1,5 +1,5 @@
 """`python -m odradek`: the same as the `odradek` command."""
 
-from odradek.cli.main import main
+from odradek.apps.cli.main import main
 
 main()

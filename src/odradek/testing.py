@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from odradek.cli.cluster_processes import LocalCluster
-from odradek.links.cuts import CutFrom
-from odradek.zk.server import free_port, port_is_taken
+from odradek.local.cluster_processes import LocalCluster
+from odradek.local.links.cuts import CutFrom
+from odradek.local.zookeeper_server import free_port, port_is_taken
 
 
 class OdradekCluster:

@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 
 from apache_kafka import KafkaPeer
 from kafka_tools import KafkaTools
-from odradek.cli import main
+from odradek.apps.cli import main
 
 from .kafka_pair import KafkaPair, connected_pair
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from odradek.base.errors import ErrorCode
-from odradek.network.broker_client import BrokerClient
+from odradek.client.broker_client import BrokerClient
 from odradek.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 
 

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from odradek.base.config.properties import format_properties
 from odradek.base.errors import ErrorCode
-from odradek.cli.local_broker import serves
-from odradek.network.broker_client import BrokerClient
+from odradek.client.broker_client import BrokerClient
+from odradek.local.local_broker import serves
+from odradek.local.zookeeper_server import free_port
 from odradek.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from odradek.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
 from odradek.protocol.messages.produce import (
@@ -24,7 +25,6 @@ from odradek.protocol.messages.produce import (
 )
 from odradek.protocol.record_batch import NO_TIMESTAMP, batches, build_batch
 from odradek.protocol.records import Record, read_records
-from odradek.zk.server import free_port
 from waiting import PATIENCE_S, eventually
 
 LAST_FETCH_BY_NAME = 12

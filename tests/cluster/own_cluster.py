@@ -7,16 +7,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+from odradek.broker.zk.session import ZkSession
+from odradek.broker.zk.store import ZkStore
+from odradek.client.broker_client import BrokerClient
 from odradek.model.topology import LeaderAndIsr, TopicPartition
-from odradek.network.broker_client import BrokerClient
 from odradek.protocol.messages.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
-from odradek.zk.session import ZkSession
-from odradek.zk.store import ZkStore
 from waiting import eventually
 
 from .own_broker import OwnBroker

@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Producer
 
 from apache_kafka import KafkaPeer
-from odradek.network.broker_client import BrokerClient
+from odradek.client.broker_client import BrokerClient
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages import alter_client_quotas as alter
 from odradek.protocol.messages import alter_replica_log_dirs as move

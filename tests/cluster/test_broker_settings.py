@@ -13,9 +13,9 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
-from odradek.cli.cluster_processes import LocalCluster
-from odradek.cli.local_broker import serves
-from odradek.zk.server import free_port
+from odradek.local.cluster_processes import LocalCluster
+from odradek.local.local_broker import serves
+from odradek.local.zookeeper_server import free_port
 
 
 @pytest.fixture(scope="module")

@@ -13,13 +13,8 @@ from confluent_kafka import Consumer, Producer
 
 from kafka_tools import KafkaTools
 from odradek.base.errors import ErrorCode
-from odradek.network.broker_client import BrokerClient
-from odradek.protocol.messages.alter_client_quotas import (
-    AlterClientQuotasRequest,
-    EntityData,
-    EntryData,
-    OpData,
-)
+from odradek.client.broker_client import BrokerClient
+from odradek.protocol.messages.alter_client_quotas import AlterClientQuotasRequest, EntityData, EntryData, OpData
 from odradek.protocol.messages.api_versions import ApiVersionsRequest
 from odradek.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from odradek.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from odradek.cli.cluster_processes import LocalCluster
-from odradek.zk.server import free_port, port_is_taken
+from odradek.local.cluster_processes import LocalCluster
+from odradek.local.zookeeper_server import free_port, port_is_taken
 from waiting import eventually
 
 from .own_broker import run_odradek

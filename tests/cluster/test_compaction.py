@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
-from odradek.log.checkpoint import CLEANER_FILE, read_offsets
+from odradek.broker.log.files.checkpoint import CLEANER_FILE, read_offsets
 from odradek.model import topology
 from waiting import eventually
 

@@ -21,12 +21,12 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from apache_kafka import KafkaPeer
-from odradek.log.checkpoint import CLEANER_FILE, read_offsets
-from odradek.log.cleaner import Cleaner
-from odradek.log.config import DAY_MS, LogConfig
-from odradek.log.dirtiness import assess
-from odradek.log.key_map import KeyMap
-from odradek.log.partition_log import PartitionLog
+from odradek.broker.log.compaction.cleaner import Cleaner
+from odradek.broker.log.core.config import DAY_MS, LogConfig
+from odradek.broker.log.core.dirtiness import assess
+from odradek.broker.log.core.key_map import KeyMap
+from odradek.broker.log.files.checkpoint import CLEANER_FILE, read_offsets
+from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.model import topology
 from odradek.protocol.compression import Codec
 from odradek.protocol.record_batch import BatchHeader, batches

@@ -11,7 +11,7 @@ import pytest
 from odradek.base.config.definition import ConfigSource
 from odradek.base.config.deviations import DEVIATIONS
 from odradek.base.errors import ErrorCode
-from odradek.network.broker_client import BrokerClient
+from odradek.client.broker_client import BrokerClient
 from odradek.protocol.messages.alter_configs import AlterableConfig as Setting
 from odradek.protocol.messages.alter_configs import AlterConfigsRequest
 from odradek.protocol.messages.alter_configs import AlterConfigsResource as Replaced

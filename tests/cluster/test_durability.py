@@ -16,8 +16,8 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka import KafkaError as ClientError
 
 from odradek.base.errors import ErrorCode
-from odradek.cli.pipelined_connection import PipelinedConnection
-from odradek.network.broker_client import ConnectionFailed
+from odradek.client.broker_client import ConnectionFailed
+from odradek.client.pipelined_connection import PipelinedConnection
 from odradek.protocol.framing import decode_response, encode_request
 from odradek.protocol.messages.produce import ProduceResponse
 from waiting import eventually

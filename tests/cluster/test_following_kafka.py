@@ -20,16 +20,16 @@ from cluster.conftest import COMPRESSIONS
 from cluster.own_broker import batch_of
 from odradek.base.clock import SYSTEM_CLOCK
 from odradek.base.config.broker_config import BrokerConfig
-from odradek.log.config import LogConfig
-from odradek.log.partition_log import PartitionLog
-from odradek.log.validation import BatchRules
+from odradek.broker.log.core.config import LogConfig
+from odradek.broker.log.core.validation import BatchRules
+from odradek.broker.log.files.partition_log import PartitionLog
+from odradek.broker.replication.core.followers import LagRules
+from odradek.broker.replication.follower.fetch_assignment import FetchAssignment
+from odradek.broker.replication.follower.fetcher_manager import Fetchers
+from odradek.broker.replication.partition import Partition
+from odradek.broker.replication.replication_quota import ReplicationQuotas
 from odradek.model.topology import Endpoint, LeaderAndIsr, PartitionDirective, TopicPartition
 from odradek.model.uuid_text import uuid_from_text
-from odradek.replication.fetchers import Fetchers
-from odradek.replication.followers import LagRules
-from odradek.replication.following import Following
-from odradek.replication.partition import Partition
-from odradek.replication.replication_quota import ReplicationQuotas
 from waiting import eventually
 
 LEADER, FOLLOWER = 0, 9
@@ -65,7 +65,7 @@ class KafkaFollower:
         self._partition.become_follower(PartitionDirective(TP, self._topic_id, state, (LEADER, FOLLOWER)))
         host, _, port = self._peer.bootstrap_servers.partition(":")
         endpoint = Endpoint("PLAINTEXT", "PLAINTEXT", host, int(port))
-        self.fetchers.follow({TP: Following(endpoint, LEADER, leader_epoch, self._topic_id)})
+        self.fetchers.follow({TP: FetchAssignment(endpoint, LEADER, leader_epoch, self._topic_id)})
 
     def until_equal(self, end_offset: int) -> None:
         eventually(lambda: self.log.log_end_offset == end_offset == self._partition.high_watermark, LIMIT_S)

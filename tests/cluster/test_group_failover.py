@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from odradek.base.errors import ErrorCode
-from odradek.coordinator.group_log import java_hash
+from odradek.broker.coordinator.groups.group_log import java_hash
+from odradek.client.broker_client import ConnectionFailed
 from odradek.model.topic_names import OFFSETS_TOPIC
-from odradek.network.broker_client import ConnectionFailed
 from odradek.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from odradek.protocol.messages.find_coordinator import FindCoordinatorRequest
 from odradek.protocol.messages.heartbeat import HeartbeatRequest

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from odradek.apps.lab.bench.crowd import Crowd
 from odradek.base.errors import ErrorCode
-from odradek.lab.bench.crowd import Crowd
+from odradek.client.broker_client import BrokerClient, ConnectionFailed
 from odradek.model.topic_names import OFFSETS_TOPIC
-from odradek.network.broker_client import BrokerClient, ConnectionFailed
 from odradek.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,

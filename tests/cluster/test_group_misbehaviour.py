@@ -12,7 +12,7 @@ import pytest
 
 from apache_kafka import KafkaPeer
 from odradek.base.errors import ErrorCode
-from odradek.network.broker_client import BrokerClient
+from odradek.client.broker_client import BrokerClient
 from odradek.protocol.messages.delete_groups import DeleteGroupsRequest
 from odradek.protocol.messages.describe_groups import DescribeGroupsRequest
 from odradek.protocol.messages.heartbeat import HeartbeatRequest

@@ -11,7 +11,7 @@ import pytest
 
 from apache_kafka import KafkaPeer
 from odradek.base.errors import ErrorCode
-from odradek.network.broker_client import BrokerClient
+from odradek.client.broker_client import BrokerClient
 from odradek.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from odradek.protocol.messages.delete_groups import DeleteGroupsRequest
 from odradek.protocol.messages.describe_groups import DescribeGroupsRequest

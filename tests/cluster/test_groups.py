@@ -14,7 +14,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from confluent_kafka.admin import AdminClient, ConsumerGroupDescription  # type: ignore[attr-defined]
 from kafka import KafkaConsumer
 
-from odradek.zk.server import port_is_taken
+from odradek.local.zookeeper_server import port_is_taken
 from waiting import PATIENCE_S
 
 from .conftest import JavaTool, TopicMaker, unused_name

@@ -15,7 +15,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from kafka_tools import KafkaTools
-from odradek.cli import main
+from odradek.apps.cli import main
 from odradek.testing import OdradekCluster
 
 from .conftest import TopicMaker, unused_name

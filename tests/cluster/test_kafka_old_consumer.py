@@ -12,9 +12,9 @@ from confluent_kafka import Producer
 
 from apache_kafka import Unobtainable, jars_of
 from java_program import java
-from odradek.legacy.consumer import ZooKeeperConsumer
-from odradek.legacy.leader_reader import SMALLEST
-from odradek.legacy.member import MemberSettings
+from odradek.apps.legacy.consumer import ZooKeeperConsumer
+from odradek.apps.legacy.leader_reader import SMALLEST
+from odradek.apps.legacy.member import MemberSettings
 from odradek.testing import OdradekCluster
 from waiting import eventually
 

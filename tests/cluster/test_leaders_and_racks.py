@@ -8,17 +8,13 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Producer
 from confluent_kafka import TopicPartition as Position
 
+from odradek.apps.lab.chaos.clients import await_condition
+from odradek.apps.lab.chaos.cluster import ChaosCluster
+from odradek.apps.lab.chaos.operations import ask_controller
 from odradek.base.errors import ErrorCode
-from odradek.lab.chaos.clients import await_condition
-from odradek.lab.chaos.cluster import ChaosCluster
-from odradek.lab.chaos.operations import ask_controller
+from odradek.local.zookeeper_server import free_port
 from odradek.model.topology import TopicPartition
-from odradek.protocol.messages.create_topics import (
-    CreatableReplicaAssignment,
-    CreatableTopic,
-    CreateTopicsRequest,
-)
-from odradek.zk.server import free_port
+from odradek.protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
 
 pytestmark = pytest.mark.timeout(300)
 TP = TopicPartition("orders", 0)

@@ -9,14 +9,14 @@ import pytest
 from confluent_kafka import Producer
 from kazoo.client import KazooClient
 
-from odradek.lab.line import Line
-from odradek.legacy.assigned import AssignedConsumer
-from odradek.legacy.consumer import ZooKeeperConsumer
-from odradek.legacy.coordinator import GroupCoordinator
-from odradek.legacy.leader_reader import SMALLEST
-from odradek.legacy.member import Member, MemberSettings
-from odradek.legacy.observer import Tally, What
-from odradek.legacy.znodes import ConsumerId, Registration
+from odradek.apps.lab.line import Line
+from odradek.apps.legacy.assigned import AssignedConsumer
+from odradek.apps.legacy.consumer import ZooKeeperConsumer
+from odradek.apps.legacy.coordinator import GroupCoordinator
+from odradek.apps.legacy.core.znodes import ConsumerId, Registration
+from odradek.apps.legacy.leader_reader import SMALLEST
+from odradek.apps.legacy.member import Member, MemberSettings
+from odradek.apps.legacy.observer import Tally, What
 from waiting import eventually
 
 from .own_cluster import PATIENCE_S, OwnCluster, running_cluster

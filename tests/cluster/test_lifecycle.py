@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from odradek.cli.cluster_processes import LocalCluster
-from odradek.cli.local_broker import serves
-from odradek.zk.server import free_port
+from odradek.local.cluster_processes import LocalCluster
+from odradek.local.local_broker import serves
+from odradek.local.zookeeper_server import free_port
 
 
 def _odradek(*arguments: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:

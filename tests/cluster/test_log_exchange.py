@@ -19,10 +19,10 @@ from odradek.base.clock import SYSTEM_CLOCK
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.properties import parse_properties
 from odradek.base.config.topic_config import TopicConfig
-from odradek.log.background import IMMEDIATE
-from odradek.log.log_dirs import LogDirs
-from odradek.log.partition_log import PartitionLog
-from odradek.log.validation import BatchRules
+from odradek.broker.log.core.validation import BatchRules
+from odradek.broker.log.directories.log_dirs import LogDirs
+from odradek.broker.log.files.background import IMMEDIATE
+from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.model import topology
 from odradek.protocol.record_batch import batches, build_batch
 from odradek.protocol.records import Record, read_records

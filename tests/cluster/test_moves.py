@@ -6,7 +6,8 @@ from pathlib import Path
 
 from kazoo.client import KazooClient
 
-from odradek.controller.events import ElectionType
+from odradek.broker.controller.core.events import ElectionType
+from odradek.broker.zk.znodes import DeletedTopic, PreferredElection, Reassignments
 from odradek.model.topology import ReplicaAssignment, TopicPartition
 from odradek.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -14,7 +15,6 @@ from odradek.protocol.messages.alter_partition_reassignments import (
     ReassignableTopic,
 )
 from odradek.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
-from odradek.zk.znodes import DeletedTopic, PreferredElection, Reassignments
 from waiting import eventually
 
 from .own_cluster import PATIENCE_S, OwnCluster, running_cluster

@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-from odradek.network.broker_client import BrokerClient
+from odradek.client.broker_client import BrokerClient
 from odradek.protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from odradek.protocol.record_batch import read_header
 from waiting import eventually

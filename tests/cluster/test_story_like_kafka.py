@@ -17,9 +17,9 @@ from kazoo.client import KazooClient
 
 from apache_kafka import broker_command
 from kafka_tools import KafkaTools
-from odradek.lab.chaos.clients import await_condition
-from odradek.lab.chaos.cluster import ChaosCluster
-from odradek.lab.chaos.operations import reassigning
+from odradek.apps.lab.chaos.clients import await_condition
+from odradek.apps.lab.chaos.cluster import ChaosCluster
+from odradek.apps.lab.chaos.operations import reassigning
 from odradek.model.topology import TopicPartition
 
 pytestmark = pytest.mark.timeout(900)

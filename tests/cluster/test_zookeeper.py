@@ -14,14 +14,10 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from apache_kafka import KafkaPeer
 from odradek.base.errors import FatalError
-from odradek.base.java import find_java
-from odradek.model.topology import Broker, Endpoint, TopicPartition
-from odradek.zk.java import zookeeper_classpath
-from odradek.zk.registration import BrokerRegistrar, ensure_roots
-from odradek.zk.server import EmbeddedZooKeeper
-from odradek.zk.session import ZkSession
-from odradek.zk.store import ZkStore
-from odradek.zk.znodes import (
+from odradek.broker.zk.registration import BrokerRegistrar, ensure_roots
+from odradek.broker.zk.session import ZkSession
+from odradek.broker.zk.store import ZkStore
+from odradek.broker.zk.znodes import (
     PERSISTENT_ROOTS,
     BrokerRegistration,
     ClusterId,
@@ -33,13 +29,17 @@ from odradek.zk.znodes import (
     ProducerIdBlock,
     Topic,
 )
+from odradek.local.java import find_java
+from odradek.local.zookeeper_jars import zookeeper_classpath
+from odradek.local.zookeeper_server import EmbeddedZooKeeper
+from odradek.model.topology import Broker, Endpoint, TopicPartition
 
 BROKER = Broker(7, (Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 9092),))
 REGISTER_AND_STAY = """
 import sys, time
 from odradek.model.topology import Broker, Endpoint
-from odradek.zk.registration import BrokerRegistrar, ensure_roots
-from odradek.zk.session import ZkSession
+from odradek.broker.zk.registration import BrokerRegistrar, ensure_roots
+from odradek.broker.zk.session import ZkSession
 
 session = ZkSession(sys.argv[1], session_timeout_ms=6000, connection_timeout_ms=30000)
 session.start()
@@ -113,8 +113,8 @@ def test_java_is_looked_for_in_three_places(monkeypatch: pytest.MonkeyPatch, tmp
     old.chmod(0o755)
     assert find_java() == wheel, "a Java that is too old is passed over"
     assert [Path(jar).name.startswith("zookeeper-3") for jar in zookeeper_classpath().split(":")].count(True) == 1
-    monkeypatch.setattr("odradek.base.java.find_spec", lambda name: None)
-    monkeypatch.setattr("odradek.zk.java.find_spec", lambda name: None)
+    monkeypatch.setattr("odradek.local.java.find_spec", lambda name: None)
+    monkeypatch.setattr("odradek.local.zookeeper_jars.find_spec", lambda name: None)
     with pytest.raises(FatalError, match=r"pip install 'odradek\[spark\]'"):
         find_java()
     with pytest.raises(FatalError, match=r"pip install 'odradek\[spark\]'"):

@@ -19,8 +19,8 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
+from odradek.local.zookeeper_server import free_port
 from odradek.testing import OdradekCluster
-from odradek.zk.server import free_port
 from waiting import eventually
 
 PATIENCE_S = 60

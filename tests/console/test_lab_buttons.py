@@ -15,8 +15,8 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
-from odradek.console.feeds import LEASE_MS
-from odradek.zk.server import free_port, port_is_taken
+from odradek.apps.console.feeds import LEASE_MS
+from odradek.local.zookeeper_server import free_port, port_is_taken
 from waiting import eventually
 
 from .conftest import browser_on

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
+from odradek.apps.console.readings import records
+from odradek.apps.console.readings.records import Filter, From, Part, Query, browse
+from odradek.apps.lab.bench.crowd import Crowd
+from odradek.apps.lab.bench.systems import BenchError
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.config_admin import Resource, ResourceType, alter_configs
 from odradek.client.group_admin import describe_group
-from odradek.console.readings import records
-from odradek.console.readings.records import Filter, From, Part, Query, browse
-from odradek.lab.bench.crowd import Crowd
-from odradek.lab.bench.systems import BenchError
 from odradek.testing import OdradekCluster
 
 from .conftest import create_topic

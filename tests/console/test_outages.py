@@ -7,8 +7,8 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]
 
+from odradek.local.zookeeper_server import free_port
 from odradek.testing import OdradekCluster
-from odradek.zk.server import free_port
 
 from .conftest import ConsoleProcess, browser_on, create_topic, start_console
 

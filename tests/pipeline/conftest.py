@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 from pyspark.sql import DataFrame, SparkSession
 
 from java_program import SHORT_LIVED
-from odradek.pipeline.session import unzipped_spark_home
+from odradek.apps.pipeline.session import unzipped_spark_home
 from odradek.testing import OdradekCluster
 
 _numbers = itertools.count(1)

@@ -11,11 +11,11 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as Position
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
-from odradek.lab.chaos.cluster import ChaosCluster
-from odradek.lab.chaos.operations import elect_preferred, reassign, reassigning
+from odradek.apps.lab.chaos.cluster import ChaosCluster
+from odradek.apps.lab.chaos.operations import elect_preferred, reassign, reassigning
+from odradek.apps.pipeline.segment_source.log_directories import HIGH_WATERMARKS, read_checkpoint
+from odradek.client.broker_client import BrokerClient
 from odradek.model.topology import TopicPartition
-from odradek.network.broker_client import BrokerClient
-from odradek.pipeline.cold.log_directories import HIGH_WATERMARKS, read_checkpoint
 from odradek.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from odradek.protocol.record_batch import NO_TIMESTAMP, build_batch
 from odradek.protocol.records import Record

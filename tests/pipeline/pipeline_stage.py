@@ -6,14 +6,14 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from odradek.demo.proof import topic_records
-from odradek.pipeline.declaration import read_pipeline
-from odradek.pipeline.progress import Board
-from odradek.pipeline.queries import Query, build
-from odradek.pipeline.runner import claim
-from odradek.pipeline.spec import Pipeline
-from odradek.pipeline.supervisor import Supervisor
-from odradek.pipeline.views import Views
+from odradek.apps.demo.proof import topic_records
+from odradek.apps.pipeline.declaration import read_pipeline
+from odradek.apps.pipeline.progress import QueryProgressBoard
+from odradek.apps.pipeline.queries import Query, build
+from odradek.apps.pipeline.runner import claim
+from odradek.apps.pipeline.spec import Pipeline
+from odradek.apps.pipeline.supervisor import Supervisor
+from odradek.apps.pipeline.views import Views
 from odradek.protocol.records import Record
 
 PATIENCE_S = 500
@@ -33,7 +33,9 @@ def run_once(spark: SparkSession, pipeline: Pipeline, wrap: Wrap | None = None, 
     checkpoint, identity = claim(pipeline, lambda note: None)
     queries = build(pipeline, Views(spark, pipeline, identity.starting), checkpoint, identity.generation)
     chosen = [wrap(query) if wrap else query for query in queries if query.name.startswith(only)]
-    supervisor = Supervisor(chosen, checkpoint, identity.generation, None, Board([query.name for query in chosen]))
+    supervisor = Supervisor(
+        chosen, checkpoint, identity.generation, None, QueryProgressBoard([query.name for query in chosen])
+    )
     deadline = time.monotonic() + PATIENCE_S
     try:
         while supervisor.tend():

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pyspark
 
-from odradek.demo.proof import Proof, prove
-from odradek.pipeline.sample_orders import CATEGORIES, OrderMaker, Sent, Shop
-from odradek.pipeline.session import unzipped_spark_home
-from odradek.pipeline.status import read_status
-from odradek.zk.server import free_port
+from odradek.apps.demo.proof import Proof, prove
+from odradek.apps.pipeline.sample_orders import CATEGORIES, OrderMaker, Sent, Shop
+from odradek.apps.pipeline.session import unzipped_spark_home
+from odradek.apps.pipeline.status import read_status
+from odradek.local.zookeeper_server import free_port
 
 PATIENCE_S = 400
 SOURCES = Path(__file__).parents[2] / "src"

@@ -11,12 +11,12 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 
-from odradek.cli.audit_assignment import find_assignment
+from odradek.apps.cli.audit_assignment import find_assignment
+from odradek.apps.pipeline.audit.assignment import UNKNOWN_ASSIGNMENT, Assignment, AuditedFiles
+from odradek.apps.pipeline.audit.findings import AuditReport, Kind
+from odradek.apps.pipeline.audit.job import audit
+from odradek.apps.pipeline.audit.report import as_html, verdict
 from odradek.model.topology import TopicPartition
-from odradek.pipeline.audit.assignment import UNKNOWN_ASSIGNMENT, Assignment, AuditedFiles
-from odradek.pipeline.audit.findings import AuditReport, Kind
-from odradek.pipeline.audit.job import audit
-from odradek.pipeline.audit.report import as_html, verdict
 from odradek.protocol.record_batch import NO_SEQUENCE, build_batch
 from odradek.protocol.records import Record
 from odradek.testing import OdradekCluster

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from odradek.apps.demo.proof import compare, order_ids, table_orders, topic_records
+from odradek.apps.pipeline.sample_orders import Sent
+from odradek.apps.pipeline.scaffold import init_project
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.topic_admin import create_topic
-from odradek.demo.proof import compare, order_ids, table_orders, topic_records
-from odradek.pipeline.sample_orders import Sent
-from odradek.pipeline.scaffold import init_project
 from odradek.testing import OdradekCluster
 
 from .shop_stage import ConnectServer, Driver, forget_last_batch, sell

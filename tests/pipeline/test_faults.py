@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from odradek.apps.pipeline.sample_orders import Sent
+from odradek.apps.pipeline.scaffold import init_project
+from odradek.apps.pipeline.status import read_status
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.elections import ElectionType, elect_leaders
 from odradek.client.reassignments import alter_reassignments, ongoing_reassignments
 from odradek.client.topic_admin import add_partitions, create_topic
 from odradek.model.topology import TopicPartition
-from odradek.pipeline.sample_orders import Sent
-from odradek.pipeline.scaffold import init_project
-from odradek.pipeline.status import read_status
 from odradek.testing import OdradekCluster
 from waiting import eventually
 

@@ -13,7 +13,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from pyspark.sql import SparkSession
 from pyspark.testing import assertDataFrameEqual
 
-from odradek.pipeline.scaffold import init_project
+from odradek.apps.pipeline.scaffold import init_project
 
 from .conftest import TopicFiller, TopicMaker
 from .pipeline_stage import declare, run_once

@@ -12,11 +12,11 @@ import pytest
 from google.protobuf import descriptor_pb2, timestamp_pb2
 from pyspark.sql import SparkSession
 
+from odradek.apps.pipeline.decoding import check_package, columns_of
+from odradek.apps.pipeline.quality import KEY_BYTES_MAX, VALUE_BYTES_MAX, dead_letters, good, judged
+from odradek.apps.pipeline.spec import Decoding, Encoding, Mode, Source, TopicSink, Watermark
+from odradek.apps.pipeline.topic_output import as_records
 from odradek.base.errors import FatalError
-from odradek.pipeline.decoding import check_package, columns_of
-from odradek.pipeline.quality import KEY_BYTES_MAX, VALUE_BYTES_MAX, dead_letters, good, judged
-from odradek.pipeline.spec import Decoding, Encoding, Mode, Source, TopicSink, Watermark
-from odradek.pipeline.topic_output import as_records
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -179,7 +179,7 @@ def test_protobuf_of_every_kind(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_a_package_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("odradek.pipeline.decoding.find_spec", lambda name: None)
+    monkeypatch.setattr("odradek.apps.pipeline.decoding.find_spec", lambda name: None)
     with pytest.raises(FatalError, match="pip install fastavro"):
         check_package(Encoding.AVRO)
     check_package(Encoding.JSON)

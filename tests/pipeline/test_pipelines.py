@@ -14,17 +14,17 @@ from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import DataFrame, SparkSession
 
+from odradek.apps.demo.proof import last_windows, topic_records
+from odradek.apps.pipeline.listener import GroupListener
+from odradek.apps.pipeline.queries import Query
+from odradek.apps.pipeline.replay import replay
+from odradek.apps.pipeline.spec import Pipeline
+from odradek.apps.pipeline.topic_output import BATCH_HEADER
+from odradek.apps.pipeline.views import Views
 from odradek.base.errors import FatalError
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.record_sender import NewRecord, RecordSender
 from odradek.client.topic_admin import add_partitions
-from odradek.demo.proof import last_windows, topic_records
-from odradek.pipeline.listener import GroupListener
-from odradek.pipeline.queries import Query
-from odradek.pipeline.replay import replay
-from odradek.pipeline.spec import Pipeline
-from odradek.pipeline.topic_output import BATCH_HEADER
-from odradek.pipeline.views import Views
 
 from .conftest import TopicFiller, TopicMaker
 from .pipeline_stage import PATIENCE_S, dead_letters, declare, header, run_once
@@ -177,7 +177,7 @@ class DriverDied(Exception):
 
 def test_a_batch_that_comes_again_is_written_once(play: Play, bootstrap: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The driver dies after its batch was written and before Spark noted so; of the topic's batch it wrote a part."""
-    monkeypatch.setattr("odradek.pipeline.supervisor._FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr("odradek.apps.pipeline.supervisor._FIRST_PAUSE_S", 0.01)
     play.order(*range(10))
 
     def dies_after(query: Query) -> Query:
@@ -288,7 +288,7 @@ def test_what_is_not_shown_is_counted_too(play: Play, capsys: pytest.CaptureFixt
 
 @pytest.mark.soak
 def test_records_that_retention_took_stop_it_unless_told_otherwise(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("odradek.pipeline.supervisor._FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr("odradek.apps.pipeline.supervisor._FIRST_PAUSE_S", 0.01)
     play.order(1, 2)
     run_once(play.spark, play.pipeline, only="table")
     play.order(3, 4, 5)

@@ -9,16 +9,16 @@ from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AdminClient, NewPartitions  # type: ignore[attr-defined]
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
+from odradek.apps.pipeline.arrow_records import record_columns
+from odradek.apps.pipeline.source import fetching
+from odradek.apps.pipeline.source.errors import DataLoss, ReadFailed
+from odradek.apps.pipeline.source.fetching import RangeReader
+from odradek.apps.pipeline.source.offsets import OffsetRange
+from odradek.apps.pipeline.source.options import read_options
+from odradek.apps.pipeline.source.plain_fetching import plain_records
+from odradek.apps.pipeline.source.reader import RangePartition, TopicStreamReader
+from odradek.apps.pipeline.source.schema import record_schema
 from odradek.model.topology import TopicPartition
-from odradek.pipeline.arrow_records import record_columns
-from odradek.pipeline.source import fetching
-from odradek.pipeline.source.errors import DataLoss, ReadFailed
-from odradek.pipeline.source.fetching import RangeReader
-from odradek.pipeline.source.offsets import OffsetRange
-from odradek.pipeline.source.options import read_options
-from odradek.pipeline.source.plain_fetching import plain_records
-from odradek.pipeline.source.reader import RangePartition, TopicStreamReader
-from odradek.pipeline.source.schema import record_schema
 
 from .conftest import TopicFiller, TopicMaker
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 
-from odradek.recorder.entry import Entry, Kind
-from odradek.recorder.journals import file_name
+from odradek.broker.recorder.core.entry import Entry, Kind
+from odradek.broker.recorder.journals import file_name
 from odradek.testing import OdradekCluster
 
 from .conftest import TopicMaker

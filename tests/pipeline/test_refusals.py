@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from odradek.pipeline.runner import claim
+from odradek.apps.pipeline.runner import claim
 
 from .conftest import TopicMaker
 from .pipeline_stage import declare

@@ -5,13 +5,13 @@ from typing import Any
 
 from odradek.base.clock import ManualClock
 from odradek.base.errors import ErrorCode
-from odradek.log.partition_log import PartitionLog
+from odradek.broker.log.files.partition_log import PartitionLog
+from odradek.broker.replication.core.refused_batches import RefusedBatches
+from odradek.broker.replication.leader.fetch_reader import FetchOutcome, FetchTarget, FetchTerms
 from odradek.model.metadata_image import MetadataImage
 from odradek.model.topology import Broker, Endpoint, LeaderAndIsr, PartitionDirective
 from odradek.protocol.record_batch import build_batch
 from odradek.protocol.records import Record
-from odradek.replication.fetching import FetchOutcome, FetchTarget, FetchTerms
-from odradek.replication.refused_batches import RefusedBatches
 
 from .invariants import Entry, LogReading
 from .simulated_broker import ORDERS, ORDERS_ID, SimulatedBroker, wire_data

@@ -7,7 +7,7 @@ excused until the controller has noticed that its broker was away.
 from itertools import pairwise
 from typing import NamedTuple
 
-from odradek.log.partition_log import PartitionLog
+from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.model.topology import LeaderAndIsr
 from odradek.protocol.record_batch import batches
 

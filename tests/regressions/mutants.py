@@ -6,16 +6,20 @@ from typing import Any
 
 import pytest
 
-from odradek.api.control_gate import ControlGate
 from odradek.base.errors import ErrorCode
-from odradek.controller import election, isr_approval
-from odradek.log.leader_epochs import LeaderEpochCache
-from odradek.log.producer_state import ProducerStates, Staged
-from odradek.replication import fetch_answers, fetching, followers, replica_manager
-from odradek.replication.partition import Partition
-from odradek.replication.refused_batches import RefusedBatches
-from odradek.replication.replica_manager import ReplicaManager
-from odradek.replication.results import COMMITTED, Appended
+from odradek.broker.api.control_gate import ControlGate
+from odradek.broker.controller.core import alter_partition as isr_approval
+from odradek.broker.controller.core import election
+from odradek.broker.log.core.producer_state import ProducerStates, Staged
+from odradek.broker.log.files.leader_epochs import LeaderEpochCache
+from odradek.broker.replication import replica_manager
+from odradek.broker.replication.core import followers
+from odradek.broker.replication.core.outcomes import COMMITTED, Appended
+from odradek.broker.replication.core.refused_batches import RefusedBatches
+from odradek.broker.replication.follower import fetch_answers
+from odradek.broker.replication.leader import fetch_reader as fetching
+from odradek.broker.replication.partition import Partition
+from odradek.broker.replication.replica_manager import ReplicaManager
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 MUTANTS: dict[str, Plant] = {}

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from random import Random
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.broker.replication.core.refused_batches import RefusedBatches
+from odradek.broker.replication.leader.delayed_produce import AppendOutcome
 from odradek.protocol.record_batch import build_batch
 from odradek.protocol.records import Record
-from odradek.replication.delayed_produce import AppendOutcome
-from odradek.replication.refused_batches import RefusedBatches
 
 from .simulated_broker import ORDERS, SimulatedBroker
 from .simulated_network import Network

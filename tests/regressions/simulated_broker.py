@@ -12,17 +12,25 @@ from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
-from odradek.api.control_gate import ControlGate
-from odradek.api.handlers.leader_and_isr import leader_and_isr
-from odradek.api.handlers.stop_replica import stop_replica
-from odradek.api.handlers.update_metadata import update_metadata
 from odradek.base.clock import ManualClock
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.topic_config import TopicConfig
 from odradek.base.errors import ErrorCode
-from odradek.log.background import IMMEDIATE
-from odradek.log.log_dirs import LogDirs
-from odradek.log.partition_log import PartitionLog
+from odradek.broker.api.control_gate import ControlGate
+from odradek.broker.api.handlers.leader_and_isr import leader_and_isr
+from odradek.broker.api.handlers.stop_replica import stop_replica
+from odradek.broker.api.handlers.update_metadata import update_metadata
+from odradek.broker.log.directories.log_dirs import LogDirs
+from odradek.broker.log.files.background import IMMEDIATE
+from odradek.broker.log.files.partition_log import PartitionLog
+from odradek.broker.purgatory.reaper import ExpirationReaper
+from odradek.broker.replication.core.isr import IsrChange
+from odradek.broker.replication.follower import fetch_answers
+from odradek.broker.replication.follower.fetch_answers import Outcome
+from odradek.broker.replication.follower.fetch_assignment import FetchAssignment, Progress
+from odradek.broker.replication.leader.fetch_reader import FetchOutcome, FetchTarget
+from odradek.broker.replication.partition import Partition
+from odradek.broker.replication.replica_manager import ReplicaManager
 from odradek.model.metadata_image import MetadataCache
 from odradek.model.topology import TopicPartition
 from odradek.protocol.messages.fetch import EpochEndOffset, PartitionData
@@ -36,14 +44,6 @@ from odradek.protocol.messages.list_offsets import (
 from odradek.protocol.messages.stop_replica import StopReplicaRequest
 from odradek.protocol.messages.update_metadata import UpdateMetadataRequest
 from odradek.protocol.schema import Request, Response
-from odradek.purgatory.reaper import ExpirationReaper
-from odradek.replication import fetch_answers
-from odradek.replication.fetch_answers import Outcome
-from odradek.replication.fetching import FetchOutcome, FetchTarget
-from odradek.replication.following import Following, Progress
-from odradek.replication.isr import IsrChange
-from odradek.replication.partition import Partition
-from odradek.replication.replica_manager import ReplicaManager
 
 ORDERS = TopicPartition("orders", 0)
 ORDERS_ID = UUID(int=1)
@@ -104,7 +104,7 @@ class SimulatedBroker:
 
     # ---- what ReplicaManager tells of followed partitions, and of changes of the ISR
 
-    def follow(self, orders: Mapping[TopicPartition, Following]) -> None:
+    def follow(self, orders: Mapping[TopicPartition, FetchAssignment]) -> None:
         for order in orders.values():
             if self.progress is None or self.progress.following != order:
                 self.progress, self.asked = Progress(order, must_truncate=False), None

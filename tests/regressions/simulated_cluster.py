@@ -13,18 +13,18 @@ from typing import Any
 
 from odradek.base.clock import ManualClock
 from odradek.base.errors import ErrorCode, KafkaError
-from odradek.controller import effects
-from odradek.controller.events import IsrChangeAsked
-from odradek.controller.request_answers import event_of
-from odradek.log.partition_log import AppendResult
+from odradek.broker.controller.core import effects
+from odradek.broker.controller.core.events import IsrChangeAsked
+from odradek.broker.controller.request_answers import event_of
+from odradek.broker.log.files.partition_log import AppendResult
+from odradek.broker.replication.core.isr import IsrChange
+from odradek.broker.replication.core.refused_batches import RefusedBatches
+from odradek.broker.replication.leader.delayed_produce import AppendOutcome
+from odradek.broker.replication.leader.fetch_reader import FetchOutcome, FetchTarget, FetchTerms
 from odradek.model.topology import LeaderAndIsr, ReplicaAssignment, TopicAssignment
 from odradek.protocol.record_batch import batches, read_header
 from odradek.protocol.records import read_records
 from odradek.protocol.schema import Request, Response
-from odradek.replication.delayed_produce import AppendOutcome
-from odradek.replication.fetching import FetchOutcome, FetchTarget, FetchTerms
-from odradek.replication.isr import IsrChange
-from odradek.replication.refused_batches import RefusedBatches
 from scenarios.world import World
 
 from .invariants import Invariants, Violation

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from odradek.controller.events import ControlledShutdownAsked, ElectionAsked, ElectionType
-from odradek.replication.fetching import FetchOutcome, FetchTarget, FetchTerms
+from odradek.broker.controller.core.events import ControlledShutdownAsked, ElectionAsked, ElectionType
+from odradek.broker.replication.leader.fetch_reader import FetchOutcome, FetchTarget, FetchTerms
 
 from .invariants import Violation, entries_in
 from .simulated_broker import MAX_LAG_MS, ORDERS, ORDERS_ID, SimulatedBroker

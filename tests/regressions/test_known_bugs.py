@@ -13,22 +13,18 @@ from typing import Any
 import pytest
 
 from odradek.base.errors import ErrorCode, KafkaError
-from odradek.controller.events import ControlledShutdownAsked, IsrChangeAsked
-from odradek.log.config import LogConfig
-from odradek.log.partition_log import PartitionLog
-from odradek.log.validation import BatchRules
+from odradek.broker.controller.core.events import ControlledShutdownAsked, IsrChangeAsked
+from odradek.broker.log.core.config import LogConfig
+from odradek.broker.log.core.validation import BatchRules
+from odradek.broker.log.files.partition_log import PartitionLog
+from odradek.broker.replication.leader.fetch_reader import FetchOutcome, FetchTarget
 from odradek.model.topology import LeaderAndIsr, PartitionDirective
 from odradek.protocol.messages.leader_and_isr import (
     LeaderAndIsrPartitionState,
     LeaderAndIsrRequest,
     LeaderAndIsrTopicState,
 )
-from odradek.protocol.messages.stop_replica import (
-    StopReplicaPartitionState,
-    StopReplicaRequest,
-    StopReplicaTopicState,
-)
-from odradek.replication.fetching import FetchOutcome, FetchTarget
+from odradek.protocol.messages.stop_replica import StopReplicaPartitionState, StopReplicaRequest, StopReplicaTopicState
 from scenarios.stage import play
 from scenarios.world import World
 

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from odradek.controller.effects import Effect
-from odradek.controller.events import ControllerElected, Event
-from odradek.controller.recording import TenureRecord
-from odradek.recorder.entry import Entry, maybe_entry
-from odradek.recorder.picture import Picture
-from odradek.recorder.recorder import Describe, Happening
+from odradek.broker.controller.core.effects import Effect
+from odradek.broker.controller.core.events import ControllerElected, Event
+from odradek.broker.controller.recording import ControllerTermRecord
+from odradek.broker.recorder.core.entry import Entry, maybe_entry
+from odradek.broker.recorder.core.picture import Picture
+from odradek.broker.recorder.recorder import Describe, RecordedEvent
 
 from .world import World
 
@@ -17,14 +17,14 @@ class RecordedWorld:
         self.picture = Picture()
         self._world = world
         self._seq = 0
-        self._tenure = TenureRecord(self, 0)
+        self._tenure = ControllerTermRecord(self, 0)
         world.on_event = self._event
         world.on_effect = self._effect
         world.on_decided = self._decided
 
     def record(
-        self, describe: Describe, *subject: Any, controller_epoch: int | None = None, cause: Happening | None = None
-    ) -> Happening | None:
+        self, describe: Describe, *subject: Any, controller_epoch: int | None = None, cause: RecordedEvent | None = None
+    ) -> RecordedEvent | None:
         assert self._world.context is not None
         broker = self._world.context.broker_id
         for facts in describe(*subject):
@@ -37,7 +37,7 @@ class RecordedWorld:
 
     def _event(self, event: Event) -> None:
         if isinstance(event, ControllerElected):
-            self._tenure = TenureRecord(self, self._world.controller_epoch)
+            self._tenure = ControllerTermRecord(self, self._world.controller_epoch)
             self._tenure.tenure("Elected", "")
         self._tenure.event(event)
 

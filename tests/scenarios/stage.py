@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from odradek.controller.events import (
+from odradek.broker.controller.core.events import (
     ControlledShutdownAsked,
     ElectionAsked,
     ElectionType,

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from odradek.controller.context import PartitionState
+from odradek.broker.controller.core.context import PartitionState
 from odradek.model.topology import NO_LEADER, PartitionReplica
 
 from .recorded_world import RecordedWorld

@@ -9,15 +9,15 @@ from dataclasses import fields
 from typing import Any
 
 from odradek.base.errors import ErrorCode, KafkaError
-from odradek.controller import effects
-from odradek.controller.effects import Effect, Moved, Send
-from odradek.controller.events import BrokersChanged, Event
+from odradek.broker.controller.core import effects
+from odradek.broker.controller.core.effects import Effect, Moved, Send
+from odradek.broker.controller.core.events import BrokersChanged, Event
+from odradek.broker.zk.znodes import PartitionState, Topic
 from odradek.model.topology import LeaderAndIsr, ReplicaAssignment
 from odradek.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from odradek.protocol.messages.stop_replica import StopReplicaRequest
 from odradek.protocol.messages.update_metadata import UpdateMetadataRequest
 from odradek.protocol.schema import Request
-from odradek.zk.znodes import PartitionState, Topic
 
 
 class Trace:

@@ -12,30 +12,13 @@ from typing import Any
 from uuid import UUID
 
 from odradek.base.errors import ErrorCode
-from odradek.controller import effects
-from odradek.controller.context import ControllerContext
-from odradek.controller.decisions import decide
-from odradek.controller.effects import Effect
-from odradek.controller.events import (
-    ControllerElected,
-    Event,
-    LeaderAndIsrAnswered,
-    StopReplicaAnswered,
-)
-from odradek.controller.znode_events import event_of_znode
-from odradek.model.topology import (
-    Broker,
-    ControllerTerm,
-    Endpoint,
-    LeaderAndIsr,
-    TopicAssignment,
-    TopicPartition,
-)
-from odradek.protocol.messages.leader_and_isr import LeaderAndIsrPartitionState, LeaderAndIsrRequest
-from odradek.protocol.messages.stop_replica import StopReplicaRequest
-from odradek.protocol.messages.update_metadata import UpdateMetadataPartitionState, UpdateMetadataRequest
-from odradek.protocol.schema import Request
-from odradek.zk.znodes import (
+from odradek.broker.controller.core import effects
+from odradek.broker.controller.core.context import ControllerContext
+from odradek.broker.controller.core.decisions import decide
+from odradek.broker.controller.core.effects import Effect
+from odradek.broker.controller.core.events import ControllerElected, Event, LeaderAndIsrAnswered, StopReplicaAnswered
+from odradek.broker.controller.core.znode_events import event_of_znode
+from odradek.broker.zk.znodes import (
     BrokerIds,
     BrokerRegistration,
     DeletedTopic,
@@ -46,6 +29,11 @@ from odradek.zk.znodes import (
     Topic,
     Topics,
 )
+from odradek.model.topology import Broker, ControllerTerm, Endpoint, LeaderAndIsr, TopicAssignment, TopicPartition
+from odradek.protocol.messages.leader_and_isr import LeaderAndIsrPartitionState, LeaderAndIsrRequest
+from odradek.protocol.messages.stop_replica import StopReplicaRequest
+from odradek.protocol.messages.update_metadata import UpdateMetadataPartitionState, UpdateMetadataRequest
+from odradek.protocol.schema import Request
 
 from .trace import Trace, event_line
 

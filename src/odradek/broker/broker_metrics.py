@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterable
 
-from odradek.api.context import BrokerServices
 from odradek.base.clock import Clock
 from odradek.base.metrics import Registry, Sample
-from odradek.log.log_cleaner import LogCleaner
-from odradek.network.server import SocketServer
+from odradek.broker.api.context import BrokerServices
+from odradek.broker.log.compaction.log_cleaner import LogCleaner
+from odradek.broker.network.server import SocketServer
 
 _TRAFFIC = [f"kafka_server_brokertopicmetrics_{name}_total" for name in ("messagesin", "bytesin", "bytesout")]
 _LOGS = [

@@ -2,19 +2,19 @@
 
 import threading
 
-from odradek.api.entity_configs import EntityConfigs
-from odradek.api.quota_entities import addresses_of, quotas_in
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.keys import DYNAMIC_ONLY_KEYS
 from odradek.base.config.live_config import LiveConfig
-from odradek.controller.controller import Controller
-from odradek.controller.events import TopicConfigsChanged
-from odradek.quotas.client_quotas import ClientQuotas
-from odradek.quotas.quota_table import desanitized, sanitized
-from odradek.replication.directory_moves import DirectoryMoves
-from odradek.replication.replica_manager import ReplicaManager
-from odradek.zk.known_configs import KnownConfigs
-from odradek.zk.znodes import DEFAULT_ENTITY
+from odradek.broker.admin.entity_configs import EntityConfigs
+from odradek.broker.admin.quota_entities import addresses_of, quotas_in
+from odradek.broker.controller.controller import Controller
+from odradek.broker.controller.core.events import TopicConfigsChanged
+from odradek.broker.quotas.client_quotas import ClientQuotas
+from odradek.broker.quotas.core.quota_table import desanitized, sanitized
+from odradek.broker.replication.directory_moves import DirectoryMoves
+from odradek.broker.replication.replica_manager import ReplicaManager
+from odradek.broker.zk.known_configs import KnownConfigs
+from odradek.broker.zk.znodes import DEFAULT_ENTITY
 
 
 class ConfigApplication:

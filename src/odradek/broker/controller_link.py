@@ -9,9 +9,9 @@ from typing import Any
 
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.broker.network.setup_timeout import SetupTimeout
+from odradek.client.broker_client import BrokerClient, ConnectionFailed, UnsupportedByBroker
 from odradek.model.metadata_image import MetadataCache, MetadataImage
-from odradek.network.broker_client import BrokerClient, ConnectionFailed, UnsupportedByBroker
-from odradek.network.setup_timeout import SetupTimeout
 from odradek.protocol.schema import Request
 
 

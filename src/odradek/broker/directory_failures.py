@@ -3,10 +3,10 @@
 import threading
 
 from odradek.base.logs import get_logger
-from odradek.log.directory_table import DirectoryFailure
-from odradek.replication.replica_manager import ReplicaManager
-from odradek.zk.session import ZkUnavailable
-from odradek.zk.store import ZkStore
+from odradek.broker.log.directories.directory_table import DirectoryFailure
+from odradek.broker.replication.replica_manager import ReplicaManager
+from odradek.broker.zk.session import ZkUnavailable
+from odradek.broker.zk.store import ZkStore
 
 RETRY_S = 1.0
 

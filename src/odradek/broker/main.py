@@ -11,7 +11,7 @@ from odradek.base import logs
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.live_config import report
 from odradek.base.errors import ConfigError, FatalError
-from odradek.broker.broker import BrokerServer
+from odradek.broker.server import BrokerServer
 
 # How long a thread that computes may keep the interpreter while others want it. With Python's own 5 ms, requests beside
 # a busy handler thread were 2.7 times slower.

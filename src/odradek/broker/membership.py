@@ -9,17 +9,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from queue import SimpleQueue
 
-from odradek.api.control_gate import ControlGate
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.constraints import release_of
 from odradek.base.errors import KafkaError
 from odradek.base.logs import get_logger
+from odradek.broker.api.control_gate import ControlGate
 from odradek.broker.controller_link import ControllerLink
+from odradek.broker.zk.registration import BrokerRegistrar
+from odradek.broker.zk.session import SessionEvent, ZkUnavailable
 from odradek.model.metadata_image import MetadataCache
 from odradek.model.topology import Broker
 from odradek.protocol.messages.controlled_shutdown import ControlledShutdownRequest, ControlledShutdownResponse
-from odradek.zk.registration import BrokerRegistrar
-from odradek.zk.session import SessionEvent, ZkUnavailable
 
 log = get_logger(__name__)
 

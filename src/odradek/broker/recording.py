@@ -11,14 +11,14 @@ from pathlib import Path
 from odradek.base.clock import Clock
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.listeners import split_list
-from odradek.controller.recording import NAMED_MAX
-from odradek.coordinator.group_requests import Rebalanced
-from odradek.log.directory_table import DirectoryFailure
-from odradek.log.log_dirs import LogDirs
-from odradek.recorder.entry import LOG_DIR_FAILED, Kind
-from odradek.recorder.recorder import NOTHING_RECORDED, Facts, Recorder, Records
-from odradek.replication.isr import IsrChange
-from odradek.zk.session import SessionEvent
+from odradek.broker.controller.recording import NAMED_MAX
+from odradek.broker.coordinator.groups.core.group_requests import Rebalanced
+from odradek.broker.log.directories.directory_table import DirectoryFailure
+from odradek.broker.log.directories.log_dirs import LogDirs
+from odradek.broker.recorder.core.entry import LOG_DIR_FAILED, Kind
+from odradek.broker.recorder.recorder import NOTHING_RECORDED, Facts, Recorder, Records
+from odradek.broker.replication.core.isr import IsrChange
+from odradek.broker.zk.session import SessionEvent
 
 
 def start_recorder(

@@ -2,7 +2,7 @@
 
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.listeners import Listener
-from odradek.network.settings import ListenerSettings, ServerSettings
+from odradek.broker.network.settings import ListenerSettings, ServerSettings
 
 
 def server_settings(config: BrokerConfig) -> ServerSettings:

@@ -14,8 +14,8 @@ from uuid import UUID
 from odradek.base.clock import SYSTEM_CLOCK, Clock
 from odradek.base.errors import RETRIABLE, ErrorCode, KafkaError
 from odradek.client.bootstrap import parse_bootstrap
+from odradek.client.broker_client import BrokerClient, ConnectionFailed
 from odradek.model.topology import NO_LEADER, TopicPartition
-from odradek.network.broker_client import BrokerClient, ConnectionFailed
 from odradek.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from odradek.protocol.schema import Request, Response
 

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from odradek.base.errors import KafkaError
+from odradek.client.broker_client import ConnectionFailed
 from odradek.client.cluster_client import ClusterClient, PartitionState
 from odradek.client.log_dir_admin import LogDir, describe_log_dirs
 from odradek.client.topic_admin import min_isr
 from odradek.model.topology import TopicPartition
-from odradek.network.broker_client import ConnectionFailed
 from odradek.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 
 

@@ -11,21 +11,17 @@ from contextlib import suppress
 from struct import Struct
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.client.broker_client import ConnectionFailed
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.group_admin import ask_coordinator, commit_offsets, committed_offsets, raise_for, read_assignment
 from odradek.client.partition_offsets import list_offsets
 from odradek.client.record_reader import DEFAULT_MAX_WAIT_MS, DEFAULT_PARTITION_MAX_BYTES, Fetched, RecordReader
 from odradek.model.topology import TopicPartition
-from odradek.network.broker_client import ConnectionFailed
 from odradek.protocol.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 from odradek.protocol.messages.consumer_protocol_assignment import TopicPartition as AssignedTopic
 from odradek.protocol.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from odradek.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from odradek.protocol.messages.join_group import (
-    JoinGroupRequest,
-    JoinGroupRequestProtocol,
-    JoinGroupResponse,
-)
+from odradek.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from odradek.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
 from odradek.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
 

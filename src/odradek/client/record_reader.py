@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.client.broker_client import ConnectionFailed
 from odradek.client.cluster_client import ClusterClient
 from odradek.model.topology import TopicPartition
-from odradek.network.broker_client import ConnectionFailed
 from odradek.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
 from odradek.protocol.record_batch import BatchHeader, batches, check_crc
 from odradek.protocol.records import Record, read_records

@@ -9,17 +9,12 @@ from typing import NamedTuple
 
 from odradek.base.clock import SYSTEM_CLOCK, Clock
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.client.broker_client import ConnectionFailed
 from odradek.client.cluster_client import ClusterClient
 from odradek.model.topology import TopicPartition
-from odradek.network.broker_client import ConnectionFailed
 from odradek.protocol.compression import Codec
 from odradek.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from odradek.protocol.messages.produce import (
-    PartitionProduceData,
-    ProduceRequest,
-    ProduceResponse,
-    TopicProduceData,
-)
+from odradek.protocol.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
 from odradek.protocol.record_batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE, build_batch
 from odradek.protocol.records import Record
 

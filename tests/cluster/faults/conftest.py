@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import pytest
 
-from odradek.lab.chaos import hosts
-from odradek.lab.chaos.cluster import ChaosCluster
-from odradek.zk.server import EmbeddedZooKeeper
+from odradek.apps.lab.chaos import hosts
+from odradek.apps.lab.chaos.cluster import ChaosCluster
+from odradek.local.zookeeper_server import EmbeddedZooKeeper
 
 StartCluster = Callable[..., ChaosCluster]
 

@@ -3,10 +3,10 @@
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from odradek.lab.chaos.clients import await_condition
-from odradek.lab.chaos.cluster import ChaosCluster
-from odradek.lab.chaos.operations import elect_preferred
-from odradek.lab.chaos.story import TOPIC, Story
+from odradek.apps.lab.chaos.clients import await_condition
+from odradek.apps.lab.chaos.cluster import ChaosCluster
+from odradek.apps.lab.chaos.operations import elect_preferred
+from odradek.apps.lab.chaos.story import TOPIC, Story
 
 pytestmark = pytest.mark.timeout(400)
 

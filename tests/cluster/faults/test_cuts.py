@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from odradek.lab.chaos.clients import await_condition
-from odradek.lab.chaos.cluster import ChaosCluster
-from odradek.lab.chaos.hosts import Hosts
-from odradek.lab.chaos.story import Story
+from odradek.apps.lab.chaos.clients import await_condition
+from odradek.apps.lab.chaos.cluster import ChaosCluster
+from odradek.apps.lab.chaos.hosts import Hosts
+from odradek.apps.lab.chaos.story import Story
 
 from .conftest import Site, site
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from odradek.lab.chaos.clients import await_condition
-from odradek.lab.chaos.cluster import ChaosCluster
-from odradek.lab.chaos.hosts import Hosts
-from odradek.lab.chaos.story import Story
-from odradek.zk.server import EmbeddedZooKeeper
+from odradek.apps.lab.chaos.clients import await_condition
+from odradek.apps.lab.chaos.cluster import ChaosCluster
+from odradek.apps.lab.chaos.hosts import Hosts
+from odradek.apps.lab.chaos.story import Story
+from odradek.local.zookeeper_server import EmbeddedZooKeeper
 
 pytestmark = pytest.mark.timeout(400)
 PLANTED = Path(__file__).parent / "planted"

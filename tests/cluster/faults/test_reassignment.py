@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from odradek.lab.chaos.clients import await_condition
-from odradek.lab.chaos.cluster import ChaosCluster
-from odradek.lab.chaos.operations import reassign, reassigning
-from odradek.lab.chaos.story import Story
-from odradek.zk.server import EmbeddedZooKeeper
+from odradek.apps.lab.chaos.clients import await_condition
+from odradek.apps.lab.chaos.cluster import ChaosCluster
+from odradek.apps.lab.chaos.operations import reassign, reassigning
+from odradek.apps.lab.chaos.story import Story
+from odradek.local.zookeeper_server import EmbeddedZooKeeper
 
 from .conftest import site
 

@@ -20,11 +20,11 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
-from odradek.lab.chaos.clients import await_condition
-from odradek.lab.chaos.cluster import ChaosBroker, ChaosCluster
-from odradek.lab.chaos.history import UNKNOWN_OFFSET, History, Sent
-from odradek.lab.chaos.judge import Kind, judge
-from odradek.lab.chaos.replica_files import stored_batches
+from odradek.apps.lab.chaos.clients import await_condition
+from odradek.apps.lab.chaos.cluster import ChaosBroker, ChaosCluster
+from odradek.apps.lab.chaos.history import UNKNOWN_OFFSET, History, Sent
+from odradek.apps.lab.chaos.judge import Kind, judge
+from odradek.apps.lab.chaos.replica_files import stored_batches
 from odradek.model.topology import TopicPartition
 
 from .foreign.producers import JavaProducer

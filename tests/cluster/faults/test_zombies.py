@@ -2,9 +2,9 @@
 
 import pytest
 
-from odradek.lab.chaos.clients import await_condition
-from odradek.lab.chaos.cluster import ChaosCluster
-from odradek.lab.chaos.story import Story
+from odradek.apps.lab.chaos.clients import await_condition
+from odradek.apps.lab.chaos.cluster import ChaosCluster
+from odradek.apps.lab.chaos.story import Story
 
 pytestmark = pytest.mark.timeout(400)
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from odradek.lab.chaos.clients import await_condition
-from odradek.lab.chaos.cluster import ChaosCluster
-from odradek.lab.chaos.ensemble import Ensemble
-from odradek.lab.chaos.story import Story
-from odradek.zk.server import EmbeddedZooKeeper
+from odradek.apps.lab.chaos.clients import await_condition
+from odradek.apps.lab.chaos.cluster import ChaosCluster
+from odradek.apps.lab.chaos.ensemble import Ensemble
+from odradek.apps.lab.chaos.story import Story
+from odradek.local.zookeeper_server import EmbeddedZooKeeper
 
 pytestmark = pytest.mark.timeout(400)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from odradek.base.owned_process import OwnedProcess
+from odradek.local.owned_process import OwnedProcess
 
 STAY = "import time; time.sleep(60)"
 STAY_DEAF = (

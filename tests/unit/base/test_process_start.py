@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from odradek.base.process_start import process_start
+from odradek.local.process_start import process_start
 from waiting import eventually
 
 

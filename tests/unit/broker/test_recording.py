@@ -10,9 +10,9 @@ import pytest
 from odradek.base.clock import SYSTEM_CLOCK
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.scheduler import Scheduler
+from odradek.broker.log.directories.log_dirs import LogDirs
+from odradek.broker.recorder.journals import find_journals, read_journals
 from odradek.broker.recording import recording_directory_failures, start_recorder
-from odradek.log.log_dirs import LogDirs
-from odradek.recorder.journals import find_journals, read_journals
 
 
 @pytest.fixture

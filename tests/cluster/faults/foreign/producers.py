@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from odradek.base.java import find_java
-from odradek.lab.chaos.history import Acknowledged, Failed, History, Sent
+from odradek.apps.lab.chaos.history import Acknowledged, Failed, History, Sent
+from odradek.local.java import find_java
 from odradek.model.topology import TopicPartition
 
 STOP_S_MAX: Final = 300.0

@@ -7,7 +7,7 @@ from typing import Final
 from confluent_kafka import Consumer, KafkaError
 from confluent_kafka import TopicPartition as Position
 
-from odradek.lab.chaos.history import History, Polled
+from odradek.apps.lab.chaos.history import History, Polled
 from odradek.model.topology import TopicPartition
 
 READ_S_MAX: Final = 180.0

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from odradek.base.errors import KafkaError
+from odradek.broker.replication.partition import Partition
+from odradek.broker.replication.partition_table import PartitionTable
 from odradek.protocol.record_batch import HEADER_SIZE, read_header
-from odradek.replication.partition import Partition
-from odradek.replication.serving import HostedPartitions
 
 
 class TraceFile:
@@ -33,7 +33,7 @@ class TraceFile:
 
 def install() -> None:
     file = TraceFile()
-    append = HostedPartitions.append
+    append = PartitionTable.append
 
     def traced(self: Any, batches: Any, *, acks: int, done: Callable[[Any], None], **others: Any) -> Any:
         arrived = time.time()
@@ -54,7 +54,7 @@ def install() -> None:
             note(outcomes)
         return outcomes
 
-    HostedPartitions.append = traced  # type: ignore[method-assign]
+    PartitionTable.append = traced  # type: ignore[method-assign]
     for name in ("become_leader", "become_follower"):
         setattr(Partition, name, _noting(getattr(Partition, name), name.replace("_", " "), file))
 

@@ -13,8 +13,8 @@ SLOW_S_MAX = float(os.environ.get("ODRADEK_SLOW_S", "0.2"))
 
 def ack_before_replication() -> None:
     """acks=all is answered as soon as the leader has the records."""
-    from odradek.replication.partition import Partition
-    from odradek.replication.results import COMMITTED, Appended
+    from odradek.broker.replication.core.outcomes import COMMITTED, Appended
+    from odradek.broker.replication.partition import Partition
 
     write = Partition._write
 
@@ -26,7 +26,7 @@ def ack_before_replication() -> None:
 
 def truncate_by_high_watermark() -> None:
     """Whoever changes its role drops what it doesn't know to be committed (KIP-101)."""
-    from odradek.replication.partition import Partition
+    from odradek.broker.replication.partition import Partition
 
     def truncating(change: Callable[..., bool]) -> Callable[..., bool]:
         def changed(self: Any, directive: Any) -> bool:
@@ -42,7 +42,7 @@ def truncate_by_high_watermark() -> None:
 
 def write_duplicates() -> None:
     """A batch that is sent again is written again, whatever its sequence."""
-    from odradek.log.producer_state import ProducerStates, Staged
+    from odradek.broker.log.core.producer_state import ProducerStates, Staged
 
     ProducerStates.find_duplicate = lambda self, info: None  # type: ignore[method-assign, assignment]
     ProducerStates.stage = lambda self, *args: Staged({}, [])  # type: ignore[method-assign, assignment]
@@ -51,8 +51,8 @@ def write_duplicates() -> None:
 def kafkas_sequences() -> None:
     """A producer that the partition doesn't know may begin anywhere, and a batch behind a refused one gets what it
     meets."""
-    from odradek.log.producer_state import ProducerStates
-    from odradek.replication.refused_batches import RefusedBatches
+    from odradek.broker.log.core.producer_state import ProducerStates
+    from odradek.broker.replication.core.refused_batches import RefusedBatches
 
     ProducerStates._may_have_lost_entry = lambda self, batch: True  # type: ignore[method-assign, assignment]
     RefusedBatches.check = lambda self, *args: None  # type: ignore[method-assign, assignment]
@@ -61,7 +61,7 @@ def kafkas_sequences() -> None:
 
 def kafkas_snapshots() -> None:
     """A snapshot holds the last batch of each producer alone."""
-    from odradek.log.producer_state import ProducerStates
+    from odradek.broker.log.core.producer_state import ProducerStates
 
     load = ProducerStates.load
 
@@ -79,7 +79,7 @@ def slow_to_lead() -> None:
     import random
     import time
 
-    from odradek.replication.partition import Partition
+    from odradek.broker.replication.partition import Partition
 
     become_leader = Partition.become_leader
 
@@ -98,10 +98,10 @@ def slow_to_refuse() -> None:
     import time
 
     from odradek.base.errors import KafkaError
-    from odradek.replication.serving import HostedPartitions
+    from odradek.broker.replication.partition_table import PartitionTable
 
-    find = HostedPartitions.find
-    from odradek.replication.partition import Partition
+    find = PartitionTable.find
+    from odradek.broker.replication.partition import Partition
 
     append = Partition.append
 
@@ -120,7 +120,7 @@ def slow_to_refuse() -> None:
             raise
 
     Partition.append = resting  # type: ignore[method-assign]
-    HostedPartitions.find = resting_find  # type: ignore[method-assign]
+    PartitionTable.find = resting_find  # type: ignore[method-assign]
 
 
 def late_answers() -> None:
@@ -128,9 +128,9 @@ def late_answers() -> None:
     import random
     import threading
 
-    from odradek.replication.serving import HostedPartitions
+    from odradek.broker.replication.partition_table import PartitionTable
 
-    append = HostedPartitions.append
+    append = PartitionTable.append
 
     def late(self: Any, batches: Any, *, done: Callable[[Any], None], **others: Any) -> Any:
         def answer_later(outcomes: Any) -> None:
@@ -138,7 +138,7 @@ def late_answers() -> None:
 
         return append(self, batches, done=answer_later, **others)
 
-    HostedPartitions.append = late  # type: ignore[method-assign]
+    PartitionTable.append = late  # type: ignore[method-assign]
 
 
 def on_demand() -> None:
@@ -151,10 +151,10 @@ def on_demand() -> None:
     from pathlib import Path
 
     from odradek.base.errors import ErrorCode, KafkaError
-    from odradek.replication.partition import Partition
-    from odradek.replication.serving import HostedPartitions
+    from odradek.broker.replication.partition import Partition
+    from odradek.broker.replication.partition_table import PartitionTable
 
-    append_one, append_all = Partition.append, HostedPartitions.append
+    append_one, append_all = Partition.append, PartitionTable.append
 
     def wish(name: str) -> Path:
         return Path(sys.argv[-1]).with_name(name)
@@ -173,7 +173,7 @@ def on_demand() -> None:
         return None
 
     Partition.append = refusing  # type: ignore[method-assign]
-    HostedPartitions.append = muted  # type: ignore[method-assign]
+    PartitionTable.append = muted  # type: ignore[method-assign]
 
 
 FAULTS = {

@@ -1,0 +1,141 @@
+"""`odradek cluster`: how the cluster is, on one screen."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from rich.text import Text
+
+from odradek.apps.cli.grammar.declaration import Option
+from odradek.apps.cli.grammar.noun import command
+from odradek.apps.cli.output import (
+    DEFAULT_BOOTSTRAP,
+    BootstrapOption,
+    Format,
+    FormatOption,
+    print_json,
+    print_rows,
+    size_as_text,
+)
+from odradek.apps.cli.terminal import data_console
+from odradek.apps.cli.usage import Exit
+from odradek.apps.cli.watch import watchable
+from odradek.client.cluster_client import ClusterClient
+from odradek.client.cluster_health import BrokerHealth, ClusterHealth, examine
+from odradek.model.topology import TopicPartition
+
+_NAMED_MAX = 6
+_DISK_FULL_PERCENT = 85.0
+_BROKER_COLUMNS = (
+    "broker",
+    "address",
+    "rack",
+    "role",
+    "leads",
+    "imbalance",
+    "replicas",
+    "out_of_sync",
+    "data",
+    "disk",
+)
+
+
+@command(examples=["odradek cluster", "odradek cluster --watch 2", "odradek cluster --check && deploy"])
+@watchable
+def cluster(
+    check: Annotated[bool, Option("--check", help="Exit code 1 unless everything is well.")] = False,
+    bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Show controller, brokers, partitions in trouble, leaders out of place and disks."""
+    with ClusterClient(bootstrap_server) as client:
+        health = examine(client)
+    if output is Format.TABLE:
+        _print_page(health)
+    elif output is Format.JSON:
+        print_json(_summary(health) | {"brokers": [_broker_row(health, broker) for broker in health.brokers]})
+    else:
+        print_rows([_summary(health)], list(_summary(health)), output)
+    if check and not health.is_well:
+        raise Exit(1)
+
+
+def _print_page(health: ClusterHealth) -> None:
+    console = data_console()
+    verdict = ("everything is well", "green") if health.is_well else ("not well", "bold red")
+    console.print(Text.assemble(("cluster ", "bold"), health.cluster_id, "   ", verdict))
+    console.print(_line("controller", "none" if health.controller is None else f"broker {health.controller}", True))
+    console.print(
+        _line("brokers", f"{len(health.brokers)} live" + _missing(health.missing_brokers), not health.missing_brokers)
+    )
+    console.print(_line("partitions", f"{health.partitions} in {health.topics} topics", True))
+    for name, partitions, is_trouble in (
+        ("offline", health.offline, True),
+        ("under min ISR", health.under_min_isr, True),
+        ("at min ISR", health.at_min_isr, True),
+        ("under-replicated", health.under_replicated, True),
+        ("not preferred", health.not_preferred, False),
+    ):
+        console.print(_line(name, _counted(partitions), not (partitions and is_trouble)))
+    print_rows([_broker_row(health, broker) for broker in health.brokers], _BROKER_COLUMNS, Format.TABLE)
+    if health.not_preferred:
+        console.print("odradek elections --all-topic-partitions gives leaders back their place")
+
+
+def _line(name: str, text: str, is_well: bool) -> Text:
+    return Text.assemble((f"{name:<17}", "bold"), (text, "" if is_well else "red"))
+
+
+def _missing(brokers: Sequence[int]) -> str:
+    return f"; missing: {', '.join(map(str, brokers))}" if brokers else ""
+
+
+def _counted(partitions: Sequence[TopicPartition]) -> str:
+    if not partitions:
+        return "0"
+    named = ", ".join(str(tp) for tp in partitions[:_NAMED_MAX])
+    return f"{len(partitions)}   {named}{', …' if len(partitions) > _NAMED_MAX else ''}"
+
+
+def _broker_row(health: ClusterHealth, broker: BrokerHealth) -> dict[str, object]:
+    dirs = broker.directories
+    return {
+        "broker": broker.id,
+        "address": broker.address,
+        "rack": broker.rack,
+        "role": "controller" if broker.id == health.controller else "",
+        "leads": broker.leads,
+        "preferred": broker.preferred,
+        "imbalance": f"{broker.preferred_imbalance_percent:.0f}%",
+        "replicas": broker.replicas,
+        "out_of_sync": broker.out_of_sync,
+        "data": None if dirs is None else size_as_text(sum(log_dir.size for log_dir in dirs)),
+        "data_bytes": None if dirs is None else sum(log_dir.size for log_dir in dirs),
+        "disk": "no answer"
+        if dirs is None
+        else ", ".join(_disk(log_dir.used_percent, log_dir.error.name) for log_dir in dirs),
+    }
+
+
+def _disk(used: float | None, error: str) -> str:
+    if error != "NONE":
+        return error
+    if used is None:
+        return "not known"
+    return f"{used:.0f}%" + (" !" if used >= _DISK_FULL_PERCENT else "")
+
+
+def _summary(health: ClusterHealth) -> dict[str, object]:
+    return {
+        "cluster_id": health.cluster_id,
+        "well": health.is_well,
+        "controller": health.controller,
+        "live_brokers": [broker.id for broker in health.brokers],
+        "missing_brokers": list(health.missing_brokers),
+        "topics": health.topics,
+        "partitions": health.partitions,
+        "offline": [str(tp) for tp in health.offline],
+        "under_min_isr": [str(tp) for tp in health.under_min_isr],
+        "at_min_isr": [str(tp) for tp in health.at_min_isr],
+        "under_replicated": [str(tp) for tp in health.under_replicated],
+        "not_preferred": [str(tp) for tp in health.not_preferred],
+    }

@@ -1,0 +1,189 @@
+"""`odradek configs`: settings of topics, brokers, clients, users and addresses (kafka-configs)."""
+
+from enum import StrEnum
+from typing import Annotated
+
+from odradek.apps.cli.grammar.declaration import Argument, Option
+from odradek.apps.cli.grammar.noun import Noun
+from odradek.apps.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption, Format, FormatOption, print_rows
+from odradek.apps.cli.quotas import parse_quotas
+from odradek.apps.cli.usage import WrongUsage
+from odradek.apps.cli.watch import watchable
+from odradek.client.cluster_client import ClusterClient
+from odradek.client.config_admin import (
+    Resource,
+    ResourceType,
+    Setting,
+    alter_configs,
+    describe_configs,
+    own_configs,
+    parse_changes,
+)
+from odradek.client.quota_admin import alter_quotas, describe_quotas
+
+app = Noun(
+    "Show and change settings of topics, brokers, clients, users and addresses.",
+    examples=[
+        "odradek configs describe topics orders",
+        "odradek configs describe brokers 0 --all",
+        "odradek configs alter topics orders --set retention.ms=3600000 --set cleanup.policy=compact,delete",
+        "odradek configs alter brokers --default --set log.cleaner.threads=2",
+        "odradek configs alter clients app --set producer_byte_rate=1048576",
+        "odradek configs alter topics orders --delete retention.ms",
+    ],
+)
+
+
+class EntityType(StrEnum):
+    TOPICS = "topics"
+    BROKERS = "brokers"
+    CLIENTS = "clients"
+    USERS = "users"
+    IPS = "ips"
+
+
+_RESOURCES = {EntityType.TOPICS: ResourceType.TOPIC, EntityType.BROKERS: ResourceType.BROKER}
+_QUOTA_KINDS = {EntityType.CLIENTS: "client-id", EntityType.USERS: "user", EntityType.IPS: "ip"}
+_COLUMNS = ("entity", "name", "value", "source", "read_only", "sensitive")
+
+TypeArgument = Annotated[EntityType | None, Argument(metavar="TYPE", help="topics, brokers, clients, users, ips.")]
+NameArgument = Annotated[str | None, Argument(metavar="NAME", help="Which one.", show_default=False)]
+TypeOption = Annotated[EntityType | None, Option("--entity-type", help="The same as TYPE.", show_default=False)]
+NameOption = Annotated[str | None, Option("--entity-name", help="The same as NAME.", show_default=False)]
+DefaultOption = Annotated[
+    bool, Option("--default, --entity-default", help="What holds for all that have nothing of their own.")
+]
+
+
+@app.verb()
+@watchable
+def describe(
+    kind: TypeArgument = None,
+    name: NameArgument = None,
+    entity_type: TypeOption = None,
+    entity_name: NameOption = None,
+    default: DefaultOption = False,
+    everything: Annotated[
+        bool, Option("--all", help="Also what was not set on it: from the file, and Kafka's defaults.")
+    ] = False,
+    bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Show settings. Without a name: of every one of the type."""
+    chosen, wanted = _entity(kind or entity_type, name or entity_name, default)
+    with ClusterClient(bootstrap_server) as client:
+        if chosen in _QUOTA_KINDS:
+            rows = _quota_rows(client, _QUOTA_KINDS[chosen], wanted)
+        else:
+            names = _names(client, chosen) if wanted is None else [wanted]
+            rows = [
+                _row(resource, setting)
+                for resource in [Resource(_RESOURCES[chosen], item) for item in names]
+                for setting in (describe_configs(client, resource) if everything else own_configs(client, resource))
+            ]
+    print_rows(rows, _COLUMNS, output, empty="nothing is set there; --all shows what holds instead")
+
+
+@app.verb()
+def alter(
+    kind: TypeArgument = None,
+    name: NameArgument = None,
+    entity_type: TypeOption = None,
+    entity_name: NameOption = None,
+    default: DefaultOption = False,
+    changes: Annotated[
+        list[str] | None, Option("--set", metavar="KEY=VALUE", help="A setting; may be given again.")
+    ] = None,
+    add_config: Annotated[
+        str, Option("--add-config", metavar="K=V,…", help="Several; [a,b] around values with commas.")
+    ] = "",
+    deletions: Annotated[
+        list[str] | None,
+        Option("--delete, --delete-config", metavar="KEY", help="Back to the default; may be given again."),
+    ] = None,
+    dry_run: Annotated[bool, Option("--dry-run", help="Let the cluster check it, change nothing.")] = False,
+    bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Change settings, all of them or none."""
+    chosen, wanted = _entity(kind or entity_type, name or entity_name, default)
+    if wanted is None:
+        raise WrongUsage(f"name one of the {chosen}, or give --default")
+    given, dropped = _changes(changes or [], add_config), _keys(deletions or [])
+    if not given and not dropped:
+        raise WrongUsage("nothing to change: give --set KEY=VALUE or --delete KEY")
+    with ClusterClient(bootstrap_server) as client:
+        if chosen in _QUOTA_KINDS:
+            entity = {_QUOTA_KINDS[chosen]: wanted or None}
+            alter_quotas(client, entity, parse_quotas(given), dropped, validate_only=dry_run)
+        else:
+            resource = Resource(_RESOURCES[chosen], wanted)
+            alter_configs(client, resource, given, dropped, validate_only=dry_run)
+    rows: list[dict[str, object]] = [{"name": key, "value": value} for key, value in given.items()]
+    rows += [{"name": key, "value": None} for key in dropped]
+    if output is Format.TABLE:
+        told = [f"{key}={value}" for key, value in given.items()] + [f"{key} back to its default" for key in dropped]
+        done = "would be accepted" if dry_run else "changed"
+        print(f"{done}: {chosen} {wanted or '(default)'}: {', '.join(told)}")
+    else:
+        print_rows(rows, ("name", "value"), output)
+
+
+def _entity(kind: EntityType | None, name: str | None, default: bool) -> tuple[EntityType, str | None]:
+    """The name is empty for the default, None if none is given."""
+    if kind is None:
+        raise WrongUsage(f"of what? One of {', '.join(EntityType)}")
+    if default and name is not None:
+        raise WrongUsage("give a name or --default, not both")
+    if default and kind is EntityType.TOPICS:
+        raise WrongUsage(
+            "topics have no defaults of their own; those of brokers hold: configs describe brokers --default"
+        )
+    if kind is EntityType.BROKERS and name is not None and not name.isdecimal():
+        raise WrongUsage(f"'{name}' is not a broker's id; see which there are with: odradek brokers")
+    return kind, "" if default else name
+
+
+def _names(client: ClusterClient, kind: EntityType) -> list[str]:
+    if kind is EntityType.TOPICS:
+        return sorted(client.topics())
+    return [*(str(broker) for broker in sorted(client.brokers())), ""]
+
+
+def _row(resource: Resource, setting: Setting) -> dict[str, object]:
+    return {
+        "entity": str(resource).replace("'", ""),
+        "name": setting.name,
+        "value": "(hidden)" if setting.is_sensitive else setting.value,
+        "source": setting.source.name,
+        "read_only": setting.is_read_only,
+        "sensitive": setting.is_sensitive,
+    }
+
+
+def _quota_rows(client: ClusterClient, kind: str, name: str | None) -> list[dict[str, object]]:
+    found = describe_quotas(client, {}, [kind]) if name is None else describe_quotas(client, {kind: name or None})
+    return [
+        {"entity": str(quotas), "name": key, "value": value, "source": "QUOTA", "read_only": False, "sensitive": False}
+        for quotas in found
+        for key, value in quotas.values.items()
+    ]
+
+
+def _changes(pairs: list[str], added: str) -> dict[str, str]:
+    changes: dict[str, str] = {}
+    try:
+        if added:
+            changes |= parse_changes(added)
+    except ValueError as error:
+        raise WrongUsage(str(error), "--add-config") from None
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not key.strip() or not equals:
+            raise WrongUsage(f"'{pair}' is not of the form KEY=VALUE", "--set")
+        changes[key.strip()] = value.strip()
+    return changes
+
+
+def _keys(deletions: list[str]) -> list[str]:
+    return [key.strip() for item in deletions for key in item.split(",") if key.strip()]

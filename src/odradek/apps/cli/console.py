@@ -1,0 +1,98 @@
+"""`odradek console`: the web console of a cluster, in a process of its own."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+from odradek.apps.cli.grammar.declaration import Option
+from odradek.apps.cli.grammar.noun import command
+from odradek.apps.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption
+from odradek.apps.cli.usage import WrongUsage
+from odradek.base.errors import FatalError
+from odradek.base.logs import configure
+from odradek.local.console_process import DEFAULT_PORT
+
+MISSING = "the web console needs NiceGUI: pip install 'odradek[console]'"
+
+
+@command(
+    examples=[
+        "odradek console",
+        "odradek console --bootstrap-server kafka-1:9092 --read-only",
+        "ODRADEK_CONSOLE_PASSWORD=… odradek console --host 0.0.0.0 --certificate cert.pem --key key.pem",
+    ]
+)
+def console(
+    bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
+    port: Annotated[int, Option("--port", min=1, max=65535, help="Where it listens.")] = DEFAULT_PORT,
+    host: Annotated[
+        str, Option("--host", help="The address it listens at; any but loopback needs a password.")
+    ] = "127.0.0.1",
+    read_only: Annotated[bool, Option("--read-only", help="Show, and change nothing.")] = False,
+    lab: Annotated[
+        bool, Option("--lab", help="With the laboratory: crash and freeze the brokers of --data by a button.")
+    ] = False,
+    data: Annotated[
+        Path | None,
+        Option("--data", metavar="DIR", help="Of `odradek up`: its journals, its brokers.", show_default=False),
+    ] = None,
+    journal: Annotated[
+        list[Path] | None,
+        Option("--journal", metavar="DIR", help="More places with flight recorders' journals."),
+    ] = None,
+    pipeline: Annotated[
+        list[Path] | None, Option("--pipeline", metavar="DIR", help="A pipeline project to show.")
+    ] = None,
+    zookeeper: Annotated[
+        str | None,
+        Option("--zookeeper", metavar="HOST:PORT,…", help="Where ZooKeeper is.", show_default="as brokers say"),
+    ] = None,
+    password_file: Annotated[
+        Path | None,
+        Option(
+            "--password-file",
+            metavar="FILE",
+            help="Its first line is the password.",
+            show_default="$ODRADEK_CONSOLE_PASSWORD",
+        ),
+    ] = None,
+    certificate: Annotated[Path | None, Option("--certificate", metavar="PEM", help="Serve https.")] = None,
+    key: Annotated[Path | None, Option("--key", metavar="PEM", help="The certificate's private key.")] = None,
+) -> None:
+    """Show a cluster in the browser, and run it from there."""
+    try:
+        from odradek.apps.console.options import PASSWORD_VARIABLE, ConsoleOptions
+        from odradek.apps.console.server import serve
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("odradek"):
+            raise
+        raise FatalError(MISSING) from error
+    if lab and data is None:
+        raise WrongUsage("the laboratory needs the brokers' directory: --data DIR", "--lab")
+    from odradek.local.local_machine import LocalMachine
+
+    configure()
+    options = ConsoleOptions(
+        bootstrap=bootstrap_server,
+        host=host,
+        port=port,
+        read_only=read_only,
+        password=_password(password_file) or os.environ.get(PASSWORD_VARIABLE) or None,
+        certificate=certificate,
+        key=key,
+        zookeeper=zookeeper,
+        data=None if data is None else data.absolute(),
+        journals=tuple(journal or ()),
+        projects=tuple(pipeline or ()),
+    )
+    serve(options, LocalMachine(data) if lab and data is not None else None)
+
+
+def _password(path: Path | None) -> str | None:
+    if path is None:
+        return None
+    try:
+        lines = path.read_text().splitlines()
+    except OSError as error:
+        raise WrongUsage(f"{path} can't be read: {error.strerror}", "--password-file") from None
+    return lines[0].strip() if lines else None

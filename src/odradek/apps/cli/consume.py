@@ -1,0 +1,283 @@
+"""`odradek consume`: prints the records of topics as they come (kafka-console-consumer, kcat -C).
+
+Without --group it reads partitions by itself, so nothing is committed and others are not disturbed.
+"""
+
+import csv
+import io
+import json
+import sys
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated
+
+from odradek.apps.cli.grammar.declaration import Option
+from odradek.apps.cli.grammar.noun import command
+from odradek.apps.cli.name_values import parse_name_value_pairs
+from odradek.apps.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption, bytes_as_text, note
+from odradek.apps.cli.record_printing import Limits, Printer, Printing
+from odradek.apps.cli.record_text import (
+    FORMAT_TOKENS,
+    ConsumedRecord,
+    compile_format,
+    format_from_flags,
+    headers_as_bytes,
+)
+from odradek.apps.cli.topic_selection import parse_numbers, select_topics
+from odradek.apps.cli.usage import WrongUsage
+from odradek.client.cluster_client import ClusterClient, TopicState, unknown_partition
+from odradek.client.group_reader import GroupReader
+from odradek.client.partition_offsets import EARLIEST, LATEST, list_offsets
+from odradek.client.record_reader import DEFAULT_MAX_WAIT_MS, RecordReader
+from odradek.model.topology import TopicPartition
+
+_COLUMNS = ("topic", "partition", "offset", "timestamp_ms", "key", "value", "headers")
+_TABLE_LINE = "{:>9}  {:>12}  {:<23}  {:<20}  {}\n"
+_TOKENS_HELP = ", ".join(f"%{token} {meaning}" for token, meaning in FORMAT_TOKENS.items())
+_PRINT_PROPERTIES = {
+    "print.key": "key",
+    "print.headers": "headers",
+    "print.timestamp": "timestamp",
+    "print.offset": "offset",
+    "print.partition": "partition",
+}
+_PROPERTIES = (*_PRINT_PROPERTIES, "key.separator")
+
+
+class RecordFormat(StrEnum):
+    TEXT = "text"
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+
+
+@command(
+    examples=[
+        "odradek consume --topic orders --from-beginning",
+        "odradek consume --topic orders --partition 0 --offset -10 --exit-at-end",
+        r"odradek consume --topic 'orders.*' -f '%t-%p/%o %T %k=%s\n' --max-messages 5",
+        "odradek consume --topic orders --group shop --from-beginning",
+    ]
+)
+def consume(
+    topic: Annotated[str, Option("--topic, --include", help="A topic, several with commas, or a regular expression.")],
+    group: Annotated[
+        str | None,
+        Option("--group, -g", help="Share the partitions with this group's members, and commit.", show_default=False),
+    ] = None,
+    from_beginning: Annotated[bool, Option("--from-beginning", help="The same as --offset earliest.")] = False,
+    offset: Annotated[
+        str | None,
+        Option(
+            "--offset",
+            metavar="N|-N|earliest|latest",
+            help="Where to begin; -N is the last N records of each partition.",
+            show_default="latest",
+        ),
+    ] = None,
+    partition: Annotated[
+        str, Option("--partition, -p", metavar="N,…", help="Only these partitions.", show_default="all")
+    ] = "",
+    max_messages: Annotated[int | None, Option("--max-messages, -c", min=1, help="Stop after so many.")] = None,
+    timeout_ms: Annotated[
+        int | None, Option("--timeout-ms", min=1, help="Stop when nothing has come for so long.")
+    ] = None,
+    exit_at_end: Annotated[
+        bool, Option("--exit-at-end, -e", help="Stop at what is the end now, instead of waiting for more.")
+    ] = False,
+    keys: Annotated[bool, Option("--keys", help="Print the key before the value.")] = False,
+    headers: Annotated[bool, Option("--headers", help="Print headers.")] = False,
+    timestamps: Annotated[bool, Option("--timestamps", help="Print the timestamp in ms.")] = False,
+    offsets: Annotated[bool, Option("--offsets", help="Print the offset.")] = False,
+    partitions: Annotated[bool, Option("--partitions", help="Print the partition.")] = False,
+    separator: Annotated[
+        str | None, Option("--separator", help="Between what is printed.", show_default="a tab")
+    ] = None,
+    properties: Annotated[
+        list[str] | None,
+        Option("--property", metavar="KEY=VALUE", help=f"As Kafka's tool: {', '.join(_PROPERTIES)}."),
+    ] = None,
+    format_string: Annotated[str | None, Option("--format-string, -f", help=f"{_TOKENS_HELP}; escapes as \\n.")] = None,
+    bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
+    output: Annotated[
+        RecordFormat, Option("--format", help="Values line by line, a table, one JSON object per line, or CSV.")
+    ] = RecordFormat.TEXT,
+) -> None:
+    """Print records, and go on as they are written; Ctrl-C ends."""
+    shown = {"key": keys, "headers": headers, "timestamp": timestamps, "offset": offsets, "partition": partitions}
+    printer = _printer(output, format_string, _text_format(shown, separator, properties or []))
+    start = _parse_start(offset, from_beginning)
+    wanted = parse_numbers(partition, "--partition")
+    limits = Limits(max_messages, timeout_ms)
+    wait_ms = min(DEFAULT_MAX_WAIT_MS, timeout_ms or DEFAULT_MAX_WAIT_MS)
+    if group is not None:
+        _check_group_options(offset, wanted, exit_at_end)
+    with ClusterClient(bootstrap_server) as client:
+        topics = select_topics(client.topics(), topic)
+        _print_header(output)
+        if group is not None:
+            begin_at = EARLIEST if start == "earliest" else LATEST
+            members = GroupReader(
+                client, group, [state.name for state in topics], begin_at=begin_at, max_wait_ms=wait_ms
+            )
+            printing = Printing(members, printer, limits)
+            try:
+                _run(printing)
+            finally:
+                members.close(printing.consumed)
+            return
+        asked = [tp for state in topics for tp in _partitions(state, wanted)]
+        positions = _positions(client, asked, start)
+        ends = _offsets_at(client, asked, LATEST) if exit_at_end else {}
+        unread = {tp: position for tp, position in positions.items() if position < ends.get(tp, position + 1)}
+        _run(Printing(RecordReader(client, unread, max_wait_ms=wait_ms), printer, limits, ends))
+
+
+def _check_group_options(offset: str | None, partitions: set[int], exit_at_end: bool) -> None:
+    if partitions or offset is not None:
+        raise WrongUsage("a group decides about partitions and offsets; leave --partition and --offset out")
+    if exit_at_end:
+        raise WrongUsage("a group has no end; use --timeout-ms or --max-messages instead of --exit-at-end")
+
+
+def _run(printing: Printing) -> None:
+    try:
+        printing.run()
+    except KeyboardInterrupt:
+        note("")  # the terminal shows ^C on a line of its own
+    note(f"{printing.printed} records read")
+
+
+def _parse_start(offset: str | None, from_beginning: bool) -> int | str:
+    """A number, or `earliest` or `latest`."""
+    if from_beginning and offset not in (None, "earliest"):
+        raise WrongUsage("--from-beginning and --offset say different things; give one of them")
+    if from_beginning:
+        return "earliest"
+    if offset in (None, "earliest", "latest", "beginning", "end"):
+        return {"beginning": "earliest", "end": "latest", None: "latest"}.get(offset, offset or "latest")
+    try:
+        return int(offset or "")
+    except ValueError:
+        raise WrongUsage(f"'{offset}' is not a number, -N, earliest or latest", "--offset") from None
+
+
+def _partitions(topic: TopicState, wanted: set[int]) -> list[TopicPartition]:
+    there = [partition.partition for partition in topic.partitions]
+    for number in sorted(wanted - set(there)):
+        raise unknown_partition(TopicPartition(topic.name, number), len(there))
+    return [TopicPartition(topic.name, number) for number in there if not wanted or number in wanted]
+
+
+def _positions(client: ClusterClient, asked: list[TopicPartition], start: int | str) -> dict[TopicPartition, int]:
+    if start == "earliest":
+        return _offsets_at(client, asked, EARLIEST)
+    if start == "latest":
+        return _offsets_at(client, asked, LATEST)
+    assert isinstance(start, int), "a start is a number or one of the two words"
+    if start >= 0:
+        return dict.fromkeys(asked, start)
+    first, last = _offsets_at(client, asked, EARLIEST), _offsets_at(client, asked, LATEST)
+    return {tp: max(first[tp], last[tp] + start) for tp in asked}
+
+
+def _offsets_at(client: ClusterClient, asked: list[TopicPartition], when: int) -> dict[TopicPartition, int]:
+    found = list_offsets(client, dict.fromkeys(asked, when))
+    return {tp: answer.offset or 0 for tp, answer in found.items()}
+
+
+def _text_format(shown: dict[str, bool], separator: str | None, properties: list[str]) -> str:
+    """From our flags, and from the properties that Kafka's console consumer knows."""
+    try:
+        given = parse_name_value_pairs(properties)
+    except ValueError as error:
+        raise WrongUsage(str(error), "--property") from None
+    for name in given:
+        if name not in _PROPERTIES:
+            raise WrongUsage(f"'{name}' is not known; use {', '.join(_PROPERTIES)}", "--property")
+    on = {part for part, flag in shown.items() if flag}
+    on |= {part for name, part in _PRINT_PROPERTIES.items() if given.get(name) == "true"}
+    return format_from_flags(
+        timestamp="timestamp" in on,
+        partition="partition" in on,
+        offset="offset" in on,
+        headers="headers" in on,
+        key="key" in on,
+        separator=separator if separator is not None else given.get("key.separator", r"\t"),
+    )
+
+
+def _printer(output: RecordFormat, format_string: str | None, text_format: str) -> Printer:
+    if format_string is not None and output is not RecordFormat.TEXT:
+        raise WrongUsage("--format-string makes text; leave --format out")
+    match output:
+        case RecordFormat.JSON:
+            return _as_json
+        case RecordFormat.CSV:
+            return _as_csv
+        case RecordFormat.TABLE:
+            return _as_table_line
+        case RecordFormat.TEXT:
+            try:
+                return compile_format(text_format if format_string is None else format_string)
+            except ValueError as error:
+                raise WrongUsage(str(error), "--format-string") from None
+
+
+def _print_header(output: RecordFormat) -> None:
+    if output is RecordFormat.CSV:
+        sys.stdout.buffer.write(",".join(_COLUMNS).encode() + b"\n")
+    if output is RecordFormat.TABLE:
+        sys.stdout.buffer.write(_TABLE_LINE.format("partition", "offset", "time", "key", "value").encode())
+
+
+def _as_json(record: ConsumedRecord) -> bytes:
+    fields = {
+        "topic": record.topic,
+        "partition": record.partition,
+        "offset": record.offset,
+        "timestamp_ms": record.timestamp_ms,
+        "key": bytes_as_text(record.key),
+        "value": bytes_as_text(record.value),
+        "headers": [{"key": name, "value": bytes_as_text(value)} for name, value in record.headers],
+    }
+    return json.dumps(fields, ensure_ascii=False).encode("utf-8", errors="backslashreplace") + b"\n"
+
+
+def _as_csv(record: ConsumedRecord) -> bytes:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(
+        (
+            record.topic,
+            record.partition,
+            record.offset,
+            record.timestamp_ms,
+            bytes_as_text(record.key),
+            bytes_as_text(record.value),
+            bytes_as_text(headers_as_bytes(record.headers)),
+        )
+    )
+    return line.getvalue().encode()
+
+
+def _as_table_line(record: ConsumedRecord) -> bytes:
+    """One line, whatever the record holds: what isn't printable is escaped."""
+    return _TABLE_LINE.format(
+        record.partition,
+        record.offset,
+        _time(record.timestamp_ms),
+        _printable(record.key),
+        _printable(record.value),
+    ).encode()
+
+
+def _time(timestamp_ms: int) -> str:
+    try:
+        return datetime.fromtimestamp(timestamp_ms / 1000, UTC).isoformat(sep=" ", timespec="milliseconds")[:23]
+    except (ValueError, OverflowError, OSError):
+        return str(timestamp_ms)
+
+
+def _printable(data: bytes | None) -> str:
+    text = "null" if data is None else data.decode("utf-8", errors="backslashreplace")
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

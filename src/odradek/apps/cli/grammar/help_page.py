@@ -1,0 +1,99 @@
+"""`--help`: what a command does, takes, and examples of it, folded to the terminal's width."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from shutil import get_terminal_size
+from textwrap import wrap
+
+from odradek.apps.cli.colour import styled
+from odradek.apps.cli.grammar.declaration import Parameter
+
+_WIDTH_MAX = 120
+_LEFT_MAX = 34
+
+
+def command_page(name: str, purpose: str, parameters: Sequence[Parameter], examples: Sequence[str]) -> str:
+    shown = [parameter for parameter in parameters if not parameter.declared.hidden]
+    arguments = [parameter for parameter in shown if parameter.option is None]
+    options = [(_spelled(parameter), _told(parameter)) for parameter in shown if parameter.option]
+    words = [f"usage: {name}", "[OPTIONS]", *map(_placed, arguments)]
+    return _page(
+        [" ".join(words), *_folded(purpose)],
+        ("Arguments", _columns([(parameter.metavar, _told(parameter)) for parameter in arguments])),
+        ("Options", _columns([*options, ("-h, --help", "Show this.")])),
+        ("Examples", [f"  {line}" for line in examples]),
+    )
+
+
+def noun_page(name: str, purpose: str, verbs: Mapping[str, str], examples: Sequence[str]) -> str:
+    return _page(
+        [f"usage: {name} VERB [OPTIONS]", *_folded(purpose)],
+        ("Verbs", _columns(list(verbs.items()))),
+        ("Examples", [f"  {line}" for line in examples]),
+        ("", [f"`{name} VERB --help` tells more of each."]),
+    )
+
+
+def _page(beginning: list[str], *sections: tuple[str, list[str]]) -> str:
+    usage, *purpose = beginning
+    lines = [usage, "", *purpose]
+    for title, content in sections:
+        if content:
+            lines += ["", *([styled(f"{title}:", "bold", sys.stdout)] if title else []), *content]
+    return "\n".join(lines)
+
+
+def _spelled(parameter: Parameter) -> str:
+    option = parameter.option
+    assert option is not None
+    names = [*sorted(option.names, key=len), *([option.negative] if option.negative else [])]
+    return f"{', '.join(names)} {parameter.metavar}".rstrip()
+
+
+def _placed(parameter: Parameter) -> str:
+    word = parameter.metavar + "…" * parameter.repeats
+    return word if parameter.is_required else f"[{word}]"
+
+
+def _told(parameter: Parameter) -> str:
+    declared, option = parameter.declared, parameter.option
+    parts = [declared.help]
+    if parameter.is_required:
+        parts.append("[required]")
+    elif default := _default(parameter):
+        parts.append(f"[default: {default}]")
+    if option and option.envvar:
+        parts.append(f"[env: {option.envvar}]")
+    return " ".join(filter(None, parts))
+
+
+def _default(parameter: Parameter) -> str:
+    if isinstance(parameter.declared.show_default, str):
+        return parameter.declared.show_default
+    default = parameter.default
+    if not parameter.declared.show_default or default is None or parameter.is_flag:
+        return ""
+    return str(default.value if isinstance(default, Enum) else default)
+
+
+def _columns(rows: Sequence[tuple[str, str]]) -> list[str]:
+    """Names on the left, what they mean on the right; a long name has a line of its own."""
+    left = min(max((len(name) for name, _ in rows), default=0), _LEFT_MAX) + 2
+    lines: list[str] = []
+    for name, meaning in rows:
+        told = wrap(meaning, max(_width() - left - 2, 20)) or [""]
+        if len(name) >= left:
+            lines.append(f"  {name}")
+        else:
+            lines.append(f"  {name:<{left}}{told.pop(0)}".rstrip())
+        lines += [" " * (left + 2) + line for line in told]
+    return lines
+
+
+def _folded(text: str) -> list[str]:
+    return [line for paragraph in text.split("\n\n") for line in (*wrap(paragraph, _width()), "")][:-1]
+
+
+def _width() -> int:
+    return min(get_terminal_size().columns, _WIDTH_MAX)

@@ -1,0 +1,91 @@
+"""What follows `odradek` on a command line: a command, or a noun with verbs.
+
+Both are called with the words that follow and with the words before them, and answer with an exit code.
+"""
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from odradek.apps.cli.grammar.declaration import Parameter, call, parameters_of
+from odradek.apps.cli.grammar.parsing import like, parse
+from odradek.apps.cli.usage import WrongUsage
+
+Function = TypeVar("Function", bound=Callable[..., None])
+_HELP = ("--help", "-h")
+
+
+class Command:
+    """A function as a command. Its docstring says what it does."""
+
+    def __init__(self, function: Callable[..., None], examples: Sequence[str] = ()) -> None:
+        self._function = function
+        self._examples = examples
+        self.purpose = inspect.getdoc(function) or ""
+
+    @property
+    def parameters(self) -> list[Parameter]:
+        return parameters_of(self._function)
+
+    def __call__(self, words: Sequence[str], name: str) -> int:
+        if _asks_for_help(words):
+            from odradek.apps.cli.grammar.help_page import command_page
+
+            print(command_page(name, self.purpose, self.parameters, self._examples))
+            return 0
+        try:
+            call(self._function, parse(self.parameters, words))
+        except WrongUsage as error:
+            raise error.see(name) from None
+        return 0
+
+
+def command(*, examples: Sequence[str] = ()) -> Callable[[Callable[..., None]], Command]:
+    return lambda function: Command(function, examples)
+
+
+class Noun:
+    """Several commands, each with a verb: `topics create …`, or as Kafka's tools have it, `topics --create …`."""
+
+    def __init__(self, purpose: str, *, examples: Sequence[str] = ()) -> None:
+        self._purpose = purpose
+        self._examples = examples
+        self.verbs: dict[str, Command] = {}
+
+    def verb(self, name: str = "", *, examples: Sequence[str] = ()) -> Callable[[Function], Function]:
+        def declare(function: Function) -> Function:
+            self.verbs[name or function.__name__] = Command(function, examples)
+            return function
+
+        return declare
+
+    def __call__(self, words: Sequence[str], name: str) -> int:
+        verb, *rest = self._verb_first(words, name) or ["--help"]
+        if verb in _HELP:
+            from odradek.apps.cli.grammar.help_page import noun_page
+
+            purposes = {verb: command.purpose.splitlines()[0] for verb, command in self.verbs.items()}
+            print(noun_page(name, self._purpose, purposes, self._examples))
+            return 0
+        if verb not in self.verbs:
+            hint = like(verb, self.verbs) or f"; there are {', '.join(self.verbs)}"
+            raise WrongUsage(f"there is no '{name} {verb}'{hint}").see(name)
+        return self.verbs[verb](rest, f"{name} {verb}")
+
+    def _verb_first(self, words: Sequence[str], name: str) -> list[str]:
+        if not words or not words[0].startswith("-"):
+            return list(words)
+        verbs = {f"--{name}": name for name in self.verbs}
+        given = [word for word in words if word in verbs]
+        if len(given) > 1:
+            raise WrongUsage(f"only one of {', '.join(verbs)} can be given, not {' and '.join(given)}").see(name)
+        if given:
+            return [verbs[given[0]], *(word for word in words if word != given[0])]
+        if _asks_for_help(words):
+            return ["--help"]
+        raise WrongUsage(f"say what to do: one of {', '.join(self.verbs)}{like(words[0], verbs)}").see(name)
+
+
+def _asks_for_help(words: Sequence[str]) -> bool:
+    ours = words[: words.index("--")] if "--" in words else words
+    return any(word in ours for word in _HELP)

@@ -1,0 +1,126 @@
+"""From words to the values of a function's parameters.
+
+`--opt value`, `--opt=value`, `-o value`, `-ovalue`, `-xo value` for a flag and an option; options and arguments in any
+order; `--` before arguments that begin with a dash. The last of an option that doesn't repeat holds.
+"""
+
+import os
+from collections.abc import Iterable, Sequence
+from enum import Enum
+
+from odradek.apps.cli.grammar.declaration import Option, Parameter
+from odradek.apps.cli.usage import WrongUsage
+from odradek.base.errors import FatalError, KafkaError
+
+
+def parse(parameters: Sequence[Parameter], words: Iterable[str]) -> dict[str, object]:
+    return _Parsing(parameters, words).values()
+
+
+class _Parsing:
+    def __init__(self, parameters: Sequence[Parameter], words: Iterable[str]) -> None:
+        self._parameters = parameters
+        self._words = list(reversed(list(words)))
+        self._options = {name: p for p in parameters if p.option for name in _spellings(p.option)}
+        self._given: dict[str, list[object]] = {}
+        self._loose: list[str] = []
+
+    def values(self) -> dict[str, object]:
+        while self._words:
+            word = self._words.pop()
+            if word == "--":
+                self._loose.extend(reversed(self._words))
+                break
+            if word.startswith("-") and word != "-":
+                self._take_option(word)
+            else:
+                self._loose.append(word)
+        self._place_arguments()
+        return {parameter.name: self._value(parameter) for parameter in self._parameters}
+
+    def _take_option(self, word: str) -> None:
+        name, equals, inline = word.partition("=")
+        if name not in self._options and not name.startswith("--") and name[:2] in self._options:
+            name, equals, inline = self._short(word)
+        parameter = self._options.get(name)
+        if parameter is None:
+            raise WrongUsage(f"there is no option {name}{like(name, self._options)}")
+        if not parameter.is_flag:
+            value = inline if equals else self._following(name, parameter)
+            self._add(parameter, convert(parameter, value))
+        elif equals:
+            raise WrongUsage("takes no value", name)
+        else:
+            self._add(parameter, parameter.option is None or name != parameter.option.negative)
+
+    def _short(self, word: str) -> tuple[str, str, str]:
+        """`-ovalue`, or a flag whose other letters are looked at next."""
+        name, rest = word[:2], word[2:]
+        if not self._options[name].is_flag:
+            return name, "=", rest.removeprefix("=")
+        self._words.append(f"-{rest}")
+        return name, "", ""
+
+    def _following(self, name: str, parameter: Parameter) -> str:
+        if not self._words or self._words[-1] in self._options:
+            raise WrongUsage(f"needs a value ({parameter.metavar})", name)
+        return self._words.pop()
+
+    def _place_arguments(self) -> None:
+        for parameter in self._parameters:
+            if parameter.option is None:
+                taken = len(self._loose) if parameter.repeats else 1
+                for word in self._loose[:taken]:
+                    self._add(parameter, convert(parameter, word))
+                del self._loose[:taken]
+        if self._loose:
+            raise WrongUsage(f"'{self._loose[0]}' is not expected here")
+
+    def _add(self, parameter: Parameter, value: object) -> None:
+        self._given.setdefault(parameter.name, []).append(value)
+
+    def _value(self, parameter: Parameter) -> object:
+        given = self._given.get(parameter.name)
+        if given is not None:
+            return given if parameter.repeats else given[-1]
+        if parameter.option and (text := os.environ.get(parameter.option.envvar)):
+            return convert(parameter, text)
+        if parameter.is_required:
+            raise WrongUsage(f"{parameter.shown} is required")
+        return parameter.default
+
+
+def convert(parameter: Parameter, text: str) -> object:
+    kind = parameter.kind
+    if issubclass(kind, Enum):
+        for member in kind:
+            if str(member.value).lower() == text.lower():
+                return member
+        raise WrongUsage(f"'{text}' is not one of {', '.join(parameter.choices)}", parameter.shown)
+    try:
+        value = kind(text)
+    except ValueError:
+        raise WrongUsage(f"'{text}' is not a {'whole ' * (kind is int)}number", parameter.shown) from None
+    if parameter.declared.check:
+        try:
+            parameter.declared.check(text)
+        except (FatalError, KafkaError) as error:
+            raise WrongUsage(str(error), parameter.shown) from None
+    least, most = parameter.declared.min, parameter.declared.max
+    if least is not None and value < least:
+        raise WrongUsage(f"{text} is less than {least:g}", parameter.shown)
+    if most is not None and value > most:
+        raise WrongUsage(f"{text} is more than {most:g}", parameter.shown)
+    return value
+
+
+def like(word: str, known: Iterable[str]) -> str:
+    """The end of an error about a word that is not known: the one that was probably meant."""
+    from difflib import get_close_matches
+
+    found = get_close_matches(word, list(known), n=1)
+    return f"; did you mean {found[0]}?" if found else ""
+
+
+def _spellings(option: Option) -> list[str]:
+    return [*option.names, option.negative] if option.negative else option.names

@@ -1,0 +1,55 @@
+"""kafka-broker-api-versions: which requests each broker has, in which versions."""
+
+from odradek.apps.cli.kafka.options import BOOTSTRAP, COMMAND_CONFIG, EVERY_TOOL, Given, OptionTable
+from odradek.apps.cli.kafka.tool import connect
+from odradek.protocol.api_keys import APIS
+from odradek.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+
+TABLE = OptionTable("This tool helps to retrieve broker version information.", BOOTSTRAP, COMMAND_CONFIG, *EVERY_TOOL)
+# what Kafka 3.9's clients know, and brokers in ZooKeeper mode don't have
+_OTHERS = {
+    55: "DescribeQuorum",
+    64: "UnregisterBroker",
+    71: "GetTelemetrySubscriptions",
+    72: "PushTelemetry",
+    74: "ListClientMetricsResources",
+    75: "DescribeTopicPartitions",
+    76: "ShareGroupHeartbeat",
+    77: "ShareGroupDescribe",
+    78: "ShareFetch",
+    79: "ShareAcknowledge",
+    80: "AddRaftVoter",
+    81: "RemoveRaftVoter",
+    83: "InitializeShareGroupState",
+    84: "ReadShareGroupState",
+    85: "WriteShareGroupState",
+    86: "DeleteShareGroupState",
+    87: "ReadShareGroupStateSummary",
+}
+
+
+def run(given: Given) -> int:
+    given.require("bootstrap-server")
+    with connect(given) as client:
+        cluster = client.ask_any(DescribeClusterRequest(), DescribeClusterResponse)
+        for broker in sorted(cluster.brokers, key=lambda broker: broker.broker_id):
+            rack = broker.rack or "null"
+            versions = client.versions_of(broker.broker_id)
+            lines = [_line(key, versions.get(key)) for key in sorted({*versions, *APIS, *_OTHERS})]
+            print(f"{broker.host}:{broker.port} (id: {broker.broker_id} rack: {rack}) -> (")
+            print(",\n".join(lines))
+            print(")")
+    return 0
+
+
+def _line(key: int, offered: range | None) -> str:
+    if offered is None:
+        return f"\t{APIS[key].name if key in APIS else _OTHERS[key]}({key}): UNSUPPORTED"
+    low, high = offered[0], offered[-1]
+    versions = f"{low}" if low == high else f"{low} to {high}"
+    if key not in APIS:
+        return f"\tUNKNOWN({key}): {versions}"
+    api = APIS[key]
+    usable = min(high, api.max_version)
+    note = f"[usable: {usable}]" if usable >= max(low, api.min_version) else "[unusable: node too new]"
+    return f"\t{api.name}({key}): {versions} {note}"

@@ -1,0 +1,97 @@
+"""Runs one of Kafka's command lines: finds its module, parses its options, turns errors into Kafka's exit codes.
+
+Every module has a `TABLE` of options and a `run` that takes what was given and returns the exit code. Kafka's tools
+end with 0 or 1; Ctrl-C is 130.
+"""
+
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+
+from odradek import __version__
+from odradek.apps.cli.kafka.options import Given, OptionTable, WrongOptions
+from odradek.base.config.properties import parse_properties
+from odradek.base.errors import KafkaError
+from odradek.client.cluster_client import DEFAULT_TIMEOUT_MS, ClusterClient
+
+TOOLS = {
+    "kafka-topics": "topics",
+    "kafka-configs": "configs",
+    "kafka-reassign-partitions": "reassign_partitions",
+    "kafka-leader-election": "leader_election",
+    "kafka-consumer-groups": "consumer_groups",
+    "kafka-log-dirs": "log_dirs",
+    "kafka-get-offsets": "get_offsets",
+    "kafka-delete-records": "delete_records",
+    "kafka-dump-log": "dump_log",
+    "kafka-broker-api-versions": "broker_api_versions",
+    "kafka-console-producer": "console_producer",
+    "kafka-console-consumer": "console_consumer",
+    "kafka-producer-perf-test": "producer_perf_test",
+    "kafka-consumer-perf-test": "consumer_perf_test",
+}
+
+
+class ToolError(Exception):
+    """What the tool tells on standard error before it ends with 1."""
+
+
+def table_of(tool: str) -> OptionTable:
+    table: OptionTable = import_module(f"odradek.apps.cli.kafka.{TOOLS[tool]}").TABLE
+    return table
+
+
+def run_tool(tool: str, arguments: Sequence[str]) -> int:
+    run: Callable[[Given], int] = import_module(f"odradek.apps.cli.kafka.{TOOLS[tool]}").run
+    table = table_of(tool)
+    try:
+        given = table.parse(arguments)
+        if given.has("help") or not arguments:
+            print(table.usage(tool), file=sys.stdout if arguments else sys.stderr)
+            return 0 if arguments else 1
+        if given.has("version"):
+            print(f"odradek {__version__}")
+            return 0
+        return run(given)
+    except WrongOptions as error:
+        print(f"{error} (odradek {tool} --help shows the options)", file=sys.stderr)
+    except ToolError as error:
+        print(error, file=sys.stderr)
+    return 1
+
+
+def connect(
+    given: Given, *, config_option: str = "command-config", server_option: str = "bootstrap-server"
+) -> ClusterClient:
+    """The cluster that the options name, with what the properties file says about the client."""
+    given.require(server_option)
+    properties = client_properties(given, config_option)
+    timeout_ms = properties.get("default.api.timeout.ms") or properties.get("request.timeout.ms")
+    try:
+        return ClusterClient(
+            given.text(server_option),
+            client_id=properties.get("client.id", "odradek-cli"),
+            timeout_ms=DEFAULT_TIMEOUT_MS if timeout_ms is None else int(timeout_ms),
+        )
+    except ValueError:
+        raise ToolError(f"Invalid value {timeout_ms} for a timeout: not a number") from None
+
+
+def client_properties(given: Given, option: str) -> dict[str, str]:
+    if option not in given.order:
+        return {}
+    path = Path(given.text(option))
+    try:
+        properties = parse_properties(path.read_text())
+    except OSError as error:
+        raise ToolError(f"{path} can't be read: {error.strerror}") from None
+    protocol = properties.get("security.protocol", "PLAINTEXT")
+    if protocol != "PLAINTEXT":
+        raise ToolError(f"security.protocol={protocol} in {path}: only PLAINTEXT is spoken here")
+    return properties
+
+
+def in_kafkas_words(error: KafkaError) -> str:
+    """What the cluster said, without the next step that our own commands add."""
+    return error.reason or error.code.name

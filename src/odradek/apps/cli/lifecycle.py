@@ -1,0 +1,185 @@
+"""`odradek up`, `down`, `kill`, `start`, `stop`, `cut` and `heal`: a cluster on this machine, kept in one directory."""
+
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Annotated
+
+from odradek.apps.cli.grammar.declaration import Argument, Option
+from odradek.apps.cli.grammar.noun import command
+from odradek.apps.cli.output import warn
+from odradek.apps.cli.usage import Exit, WrongUsage
+from odradek.base.errors import ConfigError, FatalError
+from odradek.local.cluster_processes import LocalCluster
+from odradek.local.links.cuts import CutFrom
+
+DataOption = Annotated[
+    Path, Option("--data", metavar="DIR", help="Where the cluster lives; nothing is written elsewhere.")
+]
+BrokerArgument = Annotated[int, Argument(metavar="N", help="The broker's id.", min=0)]
+DEFAULT_DATA = Path("odradek-data")
+
+
+@command(
+    examples=[
+        "odradek up",
+        "odradek up --brokers 3 --lab",
+        "odradek up --port 19092 --data /tmp/trial --detach",
+        "odradek up --set log.retention.hours=1",
+        "odradek up --unset log.retention.hours",
+    ]
+)
+def up(
+    brokers: Annotated[
+        int | None,
+        Option("--brokers", metavar="N", min=1, help="How many brokers.", show_default="1, or as before"),
+    ] = None,
+    data: DataOption = DEFAULT_DATA,
+    port: Annotated[
+        int | None,
+        Option("--port", min=1, max=65535, help="The first broker's port.", show_default="9092, or as before"),
+    ] = None,
+    zookeeper: Annotated[
+        str | None,
+        Option("--zookeeper", metavar="HOST:PORT,…", help="An ensemble to use.", show_default="an embedded one"),
+    ] = None,
+    console: Annotated[
+        int | None,
+        Option("--console", metavar="PORT", min=1, max=65535, help="The web console's port.", show_default="8080"),
+    ] = None,
+    no_console: Annotated[bool, Option("--no-console", help="Without the web console.")] = False,
+    lab: Annotated[
+        bool, Option("--lab", help="With the laboratory in the console: crash brokers, and cut them off.")
+    ] = False,
+    pipeline: Annotated[
+        list[Path] | None,
+        Option("--pipeline", metavar="DIR", help="A pipeline project that the console shows; may be repeated."),
+    ] = None,
+    detach: Annotated[bool, Option("--detach", help="Leave it running and return.")] = False,
+    settings: Annotated[
+        list[str] | None,
+        Option("--set", metavar="KEY=VALUE", help="A broker setting, as in server.properties; kept, may be repeated."),
+    ] = None,
+    unset: Annotated[
+        list[str] | None,
+        Option("--unset", metavar="KEY", help="Take an earlier --set back; may be repeated."),
+    ] = None,
+) -> None:
+    """Start ZooKeeper and brokers, or resume what the directory holds; Ctrl-C stops it cleanly."""
+    if console is not None and no_console:
+        raise WrongUsage("--console and --no-console exclude each other", "--console")
+    given, removed = _parse_settings(settings or []), unset or []
+    if both := given.keys() & set(removed):
+        raise WrongUsage(f"{', '.join(sorted(both))} can't be set and unset at once", "--unset")
+    cluster = LocalCluster(data)
+    with _stopped_by_signals(cluster):
+        try:
+            cluster.start(zookeeper, port, given, brokers, unset=removed, metrics=not no_console, lab=lab, remark=warn)
+        except ConfigError as error:
+            raise WrongUsage(str(error), "--set" if given else "") from error
+        print(f"bootstrap.servers={cluster.bootstrap_servers}", flush=True)
+        if not no_console:
+            told = cluster.console.start(cluster.bootstrap_servers, console, lab=lab, pipelines=pipeline or ())
+            print(told, file=sys.stderr)
+        if detach:
+            print(f"running in the background; stop it with: odradek down --data {data}", file=sys.stderr)
+            return
+        print("Ctrl-C stops it", file=sys.stderr)
+        _watch(cluster)
+
+
+@command()
+def down(data: DataOption = DEFAULT_DATA) -> None:
+    """Stop the brokers, then ZooKeeper. The data stays; `up` resumes it."""
+    if not LocalCluster(data).stop():
+        print(f"nothing was running in {data}", file=sys.stderr)
+
+
+@command()
+def kill(broker: BrokerArgument, data: DataOption = DEFAULT_DATA) -> None:
+    """Crash one broker at once, as kill -9 or a power cut does."""
+    if not LocalCluster(data).broker(broker).kill():
+        raise FatalError(f"broker {broker} is not running; start it with: odradek start --data {data} {broker}")
+    print(f"broker {broker} killed", file=sys.stderr)
+
+
+@command()
+def start(broker: BrokerArgument, data: DataOption = DEFAULT_DATA) -> None:
+    """Start one broker again, with the configuration that it has."""
+    started = LocalCluster(data).start_broker(broker)
+    print("broker {} serves at {}:{}".format(broker, *started.address), file=sys.stderr)
+
+
+@command()
+def stop(broker: BrokerArgument, data: DataOption = DEFAULT_DATA) -> None:
+    """Stop one broker cleanly: it hands its partitions to the others first."""
+    if not LocalCluster(data).broker(broker).stop():
+        raise FatalError(f"broker {broker} is not running; start it with: odradek start --data {data} {broker}")
+    print(f"broker {broker} stopped", file=sys.stderr)
+
+
+@command()
+def cut(
+    broker: BrokerArgument,
+    whom: Annotated[
+        list[CutFrom] | None, Option("--from", help="From whom; may be repeated.", show_default="both")
+    ] = None,
+    data: DataOption = DEFAULT_DATA,
+) -> None:
+    """Cut one broker off ZooKeeper or the other brokers, as a broken switch does; needs `odradek up --lab`."""
+    LocalCluster(data).cut(broker, whom or list(CutFrom))
+    print(f"broker {broker} is cut off; mend it with: odradek heal --data {data} {broker}", file=sys.stderr)
+
+
+@command()
+def heal(broker: BrokerArgument, data: DataOption = DEFAULT_DATA) -> None:
+    """Mend what `odradek cut` has cut."""
+    LocalCluster(data).heal(broker)
+    print(f"broker {broker} reaches everybody again", file=sys.stderr)
+
+
+def _parse_settings(settings: list[str]) -> dict[str, str]:
+    pairs = [setting.partition("=") for setting in settings]
+    for key, separator, _ in pairs:
+        if not key or not separator:
+            raise WrongUsage(f"{key!r} is not KEY=VALUE", "--set")
+    return {key: value for key, _, value in pairs}
+
+
+@contextmanager
+def _stopped_by_signals(cluster: LocalCluster) -> Iterator[None]:
+    """A Ctrl-C ends in an orderly stop; a start that fails leaves nothing running that didn't run before."""
+    ran_before = cluster.running
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        print("stopping", file=sys.stderr)
+        cluster.stop()
+        raise Exit(0) from None
+    except FatalError:
+        if not ran_before:
+            cluster.stop()
+        raise
+
+
+def _watch(cluster: LocalCluster) -> None:
+    """Until somebody else stops the cluster. A broker that goes is told of once; `start` brings it back."""
+    gone: set[int] = set()
+    while cluster.running:
+        stopped = {broker.id for broker in cluster.brokers if broker.pid is None}
+        for broker_id in sorted(stopped - gone):
+            log_file = cluster.broker(broker_id).log_file
+            hint = f"odradek start --data {cluster.data} {broker_id}"
+            print(f"broker {broker_id} has stopped (see {log_file}); bring it back with: {hint}", file=sys.stderr)
+        gone = stopped
+        time.sleep(0.5)

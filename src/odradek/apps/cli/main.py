@@ -1,0 +1,190 @@
+"""The entry point of `odradek`: finds the command, runs it, turns errors into one line and an exit code.
+
+Imports nothing heavy: a broker starts without the command line's libraries, and each command loads only its own
+module. Exit codes: 0 done, 1 failed, 2 used wrongly, 130 interrupted.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple, NoReturn
+
+from odradek import __version__
+from odradek.apps.cli.usage import Exit, WrongUsage
+from odradek.base.errors import ConfigError, FatalError, KafkaError
+
+
+class Entry(NamedTuple):
+    module: str
+    attribute: str
+    help: str
+
+
+COMMANDS = {
+    "up": Entry("odradek.apps.cli.lifecycle", "up", "start ZooKeeper and brokers on this machine"),
+    "down": Entry("odradek.apps.cli.lifecycle", "down", "stop what `up` started"),
+    "kill": Entry("odradek.apps.cli.lifecycle", "kill", "crash one broker, as kill -9 does"),
+    "start": Entry("odradek.apps.cli.lifecycle", "start", "start one broker again"),
+    "stop": Entry("odradek.apps.cli.lifecycle", "stop", "stop one broker cleanly"),
+    "cut": Entry("odradek.apps.cli.lifecycle", "cut", "cut one broker off the network, with --lab"),
+    "heal": Entry("odradek.apps.cli.lifecycle", "heal", "mend what was cut"),
+    "brokers": Entry("odradek.apps.cli.brokers", "brokers", "show who is in the cluster and who controls it"),
+    "cluster": Entry("odradek.apps.cli.cluster", "cluster", "how the cluster is, on one screen"),
+    "topics": Entry("odradek.apps.cli.topics", "app", "create, list, describe, alter and delete topics"),
+    "configs": Entry("odradek.apps.cli.configs", "app", "show and change settings of topics, brokers and clients"),
+    "quotas": Entry("odradek.apps.cli.quotas", "app", "show and change how much clients may do"),
+    "groups": Entry("odradek.apps.cli.groups", "app", "list, describe, reset and delete consumer groups"),
+    "produce": Entry("odradek.apps.cli.produce", "produce", "write records from standard input or a file"),
+    "consume": Entry("odradek.apps.cli.consume", "consume", "read records"),
+    "reassign": Entry("odradek.apps.cli.reassign", "app", "move replicas to other brokers"),
+    "elections": Entry("odradek.apps.cli.elections", "elections", "elect leaders"),
+    "log-dirs": Entry("odradek.apps.cli.log_dirs", "log_dirs", "show the brokers' directories and what lies in them"),
+    "offsets": Entry("odradek.apps.cli.offsets", "offsets", "show where partitions begin and end"),
+    "dump-log": Entry("odradek.apps.cli.dump_log", "dump_log", "show and check the files of a partition"),
+    "audit": Entry("odradek.apps.cli.audit", "audit", "compare all replicas, file by file, as a Spark job"),
+    "perf": Entry("odradek.apps.cli.perf", "app", "measure producing and consuming"),
+    "recorder": Entry("odradek.apps.cli.recorder", "app", "what brokers saw and decided, and why"),
+    "console": Entry("odradek.apps.cli.console", "console", "see the cluster in the browser, and run it from there"),
+    "pipeline": Entry("odradek.apps.cli.pipeline", "app", "data pipelines on Spark: from topics to tables and back"),
+    "lab": Entry("odradek.apps.lab.command", "app", "experiments: rebalances, elections, and the benchmark"),
+    "completion": Entry(
+        "odradek.apps.cli.completion", "completion", "print the script that makes a shell complete our commands"
+    ),
+    "demo": Entry(
+        "odradek.apps.demo.command", "demo", "a cluster, a shop and a pipeline; a broker dies; the books are checked"
+    ),
+}
+_BROKER_USAGE = "usage: odradek broker SERVER.PROPERTIES [--override KEY=VALUE ...]"
+
+
+def main() -> NoReturn:
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    try:
+        return _dispatch(arguments)
+    except WrongUsage as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # whoever read our output has had enough; what is still buffered must not be reported when Python exits
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Exception as error:
+        if os.environ.get("ODRADEK_DEBUG"):
+            import traceback
+
+            traceback.print_exc()
+        print(f"error: {_one_line(error)}", file=sys.stderr)
+        return 1
+
+
+def _dispatch(arguments: Sequence[str]) -> int:
+    name, *rest = arguments or ["--help"]
+    if name == "broker":
+        return _run_broker(rest)
+    if name in ("--help", "-h", "help"):
+        print(_help())
+        return 0
+    if name == "--version":
+        print(f"odradek {__version__}")
+        return 0
+    if name.startswith("kafka-"):
+        return _run_kafka_tool(name, rest)
+    if name not in COMMANDS:
+        raise WrongUsage(f"there is no command '{name}'{_like(name, COMMANDS)}")
+    return _run_command(name, rest)
+
+
+def _run_command(name: str, words: Sequence[str]) -> int:
+    entry = COMMANDS[name]
+    command: Callable[[Sequence[str], str], int] = getattr(import_module(entry.module), entry.attribute)
+    try:
+        return command(words, f"odradek {name}")
+    except Exit as end:
+        return end.code
+
+
+def _run_kafka_tool(name: str, arguments: Sequence[str]) -> int:
+    from odradek.apps.cli.kafka.tool import TOOLS, run_tool
+
+    if name not in TOOLS:
+        raise WrongUsage(f"there is no {name}{_like(name, TOOLS)}")
+    return run_tool(name, arguments)
+
+
+def _run_broker(arguments: Sequence[str]) -> int:
+    path, overrides = parse_broker_arguments(arguments)
+    if path is None:
+        print(f"{_BROKER_USAGE}\n\nRuns one broker in the foreground, as kafka-server-start does.")
+        return 0
+    from odradek.broker.main import run as run_broker
+
+    return run_broker(path, overrides)
+
+
+def parse_broker_arguments(arguments: Sequence[str]) -> tuple[Path | None, dict[str, str]]:
+    """The properties file and the settings that go over it; no file when help was asked for."""
+    path: Path | None = None
+    overrides: dict[str, str] = {}
+    remaining = list(arguments)
+    while remaining:
+        argument = remaining.pop(0)
+        if argument in ("--help", "-h"):
+            return None, {}
+        if argument == "--override" or argument.startswith("--override="):
+            setting = argument.partition("=")[2] or (remaining.pop(0) if remaining else "")
+            key, separator, value = setting.partition("=")
+            if not key or not separator:
+                raise WrongUsage(f"--override takes KEY=VALUE, not {setting!r}\n{_BROKER_USAGE}")
+            overrides[key] = value
+        elif argument.startswith("-") or path is not None:
+            raise WrongUsage(f"unexpected argument {argument!r}\n{_BROKER_USAGE}")
+        else:
+            path = Path(argument)
+    if path is None:
+        raise WrongUsage(f"which broker? Give its properties file\n{_BROKER_USAGE}")
+    return path, overrides
+
+
+def _help() -> str:
+    width = max(map(len, COMMANDS)) + 2
+    lines = [
+        "usage: odradek COMMAND [OPTIONS]",
+        "",
+        "A distributed commit log that speaks Apache Kafka's protocol.",
+        "",
+        *(f"  {name:<{width}}{command.help}" for name, command in COMMANDS.items()),
+        f"  {'broker':<{width}}run one broker from a server.properties file",
+        f"  {'kafka-…':<{width}}Kafka's own command lines: kafka-topics, kafka-configs and twelve others",
+        "",
+        "`odradek COMMAND --help` tells more of each; `odradek --version` shows the version.",
+    ]
+    return "\n".join(lines)
+
+
+def _like(name: str, known: Iterable[str]) -> str:
+    from odradek.apps.cli.grammar.parsing import like
+
+    return like(name, known) or f"; there are {', '.join(known)}"
+
+
+def _one_line(error: Exception) -> str:
+    """Messages of our own are meant for people as they are; anything else is a fault that should be reported."""
+    if isinstance(error, KafkaError):
+        return f"{error.message} ({error.code.name})" if error.message else error.code.name
+    if isinstance(error, FatalError | ConfigError) or _is_connection_trouble(error):
+        return str(error)
+    told = " ".join(str(error).split())
+    return f"unexpected {type(error).__name__}: {told} (set ODRADEK_DEBUG=1 to see where it came from)"
+
+
+def _is_connection_trouble(error: Exception) -> bool:
+    from odradek.client.broker_client import ConnectionFailed, UnsupportedByBroker
+
+    return isinstance(error, ConnectionFailed | UnsupportedByBroker)

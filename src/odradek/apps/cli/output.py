@@ -1,0 +1,183 @@
+"""How every command shows its result: a table for people, JSON and CSV for programs.
+
+Data goes to standard output and everything else (progress, notes, warnings) to standard error, so that a pipe
+carries data only. Colours and progress bars appear on a terminal only.
+"""
+
+import csv
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import Annotated
+
+from odradek.apps.cli.colour import styled
+from odradek.apps.cli.grammar.declaration import Option
+from odradek.client.bootstrap import parse_bootstrap
+
+Row = Mapping[str, object]
+
+
+class Format(StrEnum):
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+
+
+BootstrapOption = Annotated[
+    str,
+    Option(
+        "--bootstrap-server, -b",
+        metavar="HOST:PORT,…",
+        check=parse_bootstrap,
+        envvar="ODRADEK_BOOTSTRAP_SERVER",
+        help="Brokers to ask first; any one that answers is enough.",
+    ),
+]
+FormatOption = Annotated[Format, Option("--format", help="A table for people, json or csv for programs.")]
+DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
+
+# Folding takes half a millisecond for a row; where there is far too much to look at, plain text does.
+_FOLDED_ROWS_MAX = 200
+
+
+def note(text: str) -> None:
+    """One line about the work, kept out of the data."""
+    print(text, file=sys.stderr)
+
+
+def warn(text: str) -> None:
+    note(styled("warning: ", "yellow", sys.stderr) + text)
+
+
+def print_json(value: object) -> None:
+    json.dump(value, sys.stdout, indent=2, ensure_ascii=False)
+    sys.stdout.write("\n")
+
+
+def print_rows(
+    rows: Sequence[Row], columns: Sequence[str], output: Format, *, title: str = "", empty: str = ""
+) -> None:
+    """The rows with the named columns. JSON keeps every key of a row, the other two show the columns only.
+
+    `empty` is told on standard error when a table would have no rows.
+    """
+    match output:
+        case Format.JSON:
+            print_json([dict(row) for row in rows])
+        case Format.CSV:
+            _print_csv(rows, columns)
+        case Format.TABLE:
+            if not rows and empty:
+                note(empty)
+            else:
+                _print_table(rows, columns, title)
+
+
+def print_fields(fields: Row, output: Format, *, title: str = "") -> None:
+    """One result with several values: names on the left, values on the right."""
+    match output:
+        case Format.JSON:
+            print_json(dict(fields))
+        case Format.CSV:
+            _print_csv([fields], list(fields))
+        case Format.TABLE:
+            width = max((len(name) for name in fields), default=0)
+            lines = [styled(title, "bold", sys.stdout)] if title else []
+            for name, value in fields.items():
+                lines.append(f"{styled(f'{_heading(name):<{width}}', 'bold', sys.stdout)} {cell(value)}".rstrip())
+            print("\n".join(lines))
+
+
+@contextmanager
+def progress(
+    description: str, total: int | None, *, unit: str = "records", hidden: bool = False
+) -> Iterator[Callable[[int], None]]:
+    """Gives a function to tell how much is done, which a bar shows where standard error is a terminal."""
+    if hidden or not sys.stderr.isatty():
+        yield lambda done: None
+        return
+    from odradek.apps.cli.terminal import progress_bar
+
+    with progress_bar(description, total, unit) as show:
+        yield show
+
+
+def cell(value: object) -> str:
+    """A value as a table or CSV shows it."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case str():
+            return value
+        case int():
+            return str(value)
+        case float():
+            return f"{value:,.2f}"
+        case dict():
+            return ",".join(f"{key}={item}" for key, item in value.items())
+        case list() | tuple():
+            return ",".join([cell(item) for item in value])
+        case Iterable():
+            return ",".join(cell(item) for item in value)
+        case _:
+            return str(value)
+
+
+def bytes_as_text(data: bytes | None) -> str | None:
+    """Bytes of a record for a person: as UTF-8, with what isn't UTF-8 as \\x escapes."""
+    return None if data is None else data.decode("utf-8", errors="backslashreplace")
+
+
+def size_as_text(size_bytes: float) -> str:
+    for unit in ("B", "KB", "MB"):
+        if size_bytes < 1024:
+            return f"{size_bytes:,.0f} {unit}" if unit == "B" else f"{size_bytes:,.1f} {unit}"
+        size_bytes /= 1024
+    return f"{size_bytes:,.2f} GB"
+
+
+def _print_csv(rows: Sequence[Row], columns: Sequence[str]) -> None:
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow([_csv_cell(row.get(column)) for column in columns])
+
+
+def _csv_cell(value: object) -> str:
+    # Programs read CSV: full precision, true/false, no thousands separators.
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, float) else cell(value)
+
+
+def _print_table(rows: Sequence[Row], columns: Sequence[str], title: str) -> None:
+    headings = [_heading(column) for column in columns]
+    numeric = [bool(rows) and all(_is_number(row.get(column)) for row in rows) for column in columns]
+    cells = [[cell(row.get(column)) for column in columns] for row in rows]
+    if sys.stdout.isatty() and len(rows) <= _FOLDED_ROWS_MAX:
+        from odradek.apps.cli.terminal import print_folded
+
+        print_folded(headings, numeric, cells, title)
+    else:
+        sys.stdout.write(_plain_table(headings, numeric, cells, title))
+
+
+def _plain_table(headings: Sequence[str], numeric: Sequence[bool], rows: Sequence[Sequence[str]], title: str) -> str:
+    """Without colours and folding: columns side by side, each as wide as its widest cell."""
+    widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
+    form = "   ".join(f"{{:{'>' if right else '<'}{width}}}" for width, right in zip(widths, numeric, strict=True))
+    lines = [*([title] if title else []), form.format(*headings), "─" * (sum(widths) + 3 * (len(widths) - 1))]
+    lines += [form.format(*row) for row in rows]
+    return "\n".join(line.rstrip() for line in lines) + "\n\n"
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _heading(column: str) -> str:
+    return column.replace("_", " ")

@@ -1,0 +1,199 @@
+"""`odradek pipeline`: data pipelines on Spark, from topics to tables and back."""
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Annotated
+
+from odradek.apps.cli.grammar.declaration import Argument, Option
+from odradek.apps.cli.grammar.noun import Noun
+from odradek.apps.cli.output import (
+    DEFAULT_BOOTSTRAP,
+    BootstrapOption,
+    Format,
+    FormatOption,
+    note,
+    print_json,
+    print_rows,
+    warn,
+)
+from odradek.apps.cli.spark_output import spark_output_in
+from odradek.apps.cli.terminal import data_console, note_console
+from odradek.apps.cli.usage import WrongUsage
+from odradek.apps.pipeline.checkpoint import make_directory
+from odradek.apps.pipeline.cluster_side import absent_topics
+from odradek.apps.pipeline.declaration import read_pipeline
+from odradek.apps.pipeline.live_view import LiveView, short_target, status_panel
+from odradek.apps.pipeline.queries import plan
+from odradek.apps.pipeline.replay import parse_moment, parse_offset
+from odradek.apps.pipeline.replay import replay as prepare
+from odradek.apps.pipeline.runner import RunOptions, run, validate
+from odradek.apps.pipeline.scaffold import check_name, init_project
+from odradek.apps.pipeline.session import LOCAL, SparkTarget
+from odradek.apps.pipeline.status import find_statuses, is_live, read_status
+from odradek.base.errors import FatalError
+from odradek.local.process_start import process_start
+
+app = Noun("Data pipelines on Spark: from topics to tables and back.")
+
+_STOP_SECONDS_MAX = 60.0
+_STATUS_COLUMNS = ("group", "state", "target", "batch", "input_rows_total", "late_rows_total", "lag")
+
+ProjectArgument = Annotated[Path, Argument(metavar="PROJECT", help="The directory with pipeline.toml.")]
+MasterOption = Annotated[str, Option("--master", help="Spark's master: local[N], spark://…, yarn, k8s://…")]
+RemoteOption = Annotated[str | None, Option("--remote", help="A Spark Connect server: sc://HOST:PORT.")]
+
+
+@app.verb(examples=["odradek pipeline init shop", "cd shop && odradek pipeline run"])
+def init(
+    name: Annotated[str, Argument(help="Of the pipeline; its topics are named after it.", check=check_name)],
+    directory: Annotated[Path | None, Option("--directory", help="Where; by default a new one of that name.")] = None,
+    bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
+) -> None:
+    """Write a small project that runs as it is."""
+    target = directory or Path(name)
+    for path in init_project(target, name, bootstrap_server):
+        note(f"wrote {target / path}")
+    where = "" if bootstrap_server == DEFAULT_BOOTSTRAP else f" -b {bootstrap_server}"
+    note(f"next, with a cluster at {bootstrap_server}:")
+    note(f"  cd {target}")
+    note(f"  odradek topics create {name}.orders --partitions 3{where}")
+    note(f"  odradek topics create {name}.categories --config cleanup.policy=compact{where}")
+    note("  odradek pipeline run         # and in another terminal: python generate.py")
+
+
+@app.verb("run", examples=["odradek pipeline run", "odradek pipeline run shop --master spark://host:7077"])
+def run_command(
+    project: ProjectArgument = Path(),
+    master: MasterOption = LOCAL,
+    remote: RemoteOption = None,
+    once: Annotated[bool, Option("--once", help="Read what is there, then end.")] = False,
+    metrics_port: Annotated[
+        int | None, Option("--metrics-port", min=0, max=65535, help="Serve /metrics for Prometheus; 0: any port.")
+    ] = None,
+) -> None:
+    """Run the pipeline until it is stopped. It goes on where the last run ended."""
+    pipeline = read_pipeline(project)
+    for query in plan(pipeline):
+        note(f"{query.name} → {query.target}, {query.delivery}")
+    make_directory(pipeline.state_directory)
+    with spark_output_in(pipeline.state_directory / "spark.log") as terminal:
+        console = note_console(terminal)
+        options = RunOptions(SparkTarget(master, remote), once, metrics_port)
+        with LiveView(console) as view:
+            run(pipeline, options, view.show, lambda text: console.print(text))
+
+
+@app.verb("validate", examples=["odradek pipeline validate", "odradek pipeline validate shop"])
+def validate_command(
+    project: ProjectArgument = Path(), master: MasterOption = LOCAL, remote: RemoteOption = None
+) -> None:
+    """Check the declaration, the schemas, the SQL and the functions, without reading a record."""
+    pipeline = read_pipeline(project)
+    make_directory(pipeline.state_directory)
+    note("Spark starts, and plans the queries …")
+    with spark_output_in(pipeline.state_directory / "spark.log"):
+        columns = validate(pipeline, SparkTarget(master, remote))
+    rows = [
+        {
+            "sink": query.name,
+            "to": short_target(query.target),
+            "promise": query.delivery,
+            "columns": ", ".join(f"{name} {kind}" for name, kind in columns[query.name]),
+        }
+        for query in plan(pipeline)
+        if query.name in columns
+    ]
+    print_rows(rows, ("sink", "to", "promise", "columns"), Format.TABLE)
+    note(f"pipeline {pipeline.name} is fine")
+    try:
+        absent = absent_topics(pipeline, pipeline.input_topics)
+    except FatalError as error:
+        warn(f"whether its topics exist is not known: {error}")
+    else:
+        if absent:
+            warn(f"there is no topic {', '.join(absent)} to read yet")
+
+
+@app.verb(examples=["odradek pipeline status", "odradek pipeline status ~/pipelines --format json"])
+def status(
+    directory: Annotated[Path, Argument(help="A project, or a directory with projects below it.")] = Path(),
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Show the pipelines here and below, running or not, and how their queries get on."""
+    if not directory.is_dir():
+        raise FatalError(f"there is no directory {directory}")
+    found = list(find_statuses(directory.absolute()))
+    if output is Format.JSON:
+        print_json(found)
+        return
+    if output is Format.CSV:
+        print_rows([{"state": d["state"], **query} for d in found for query in d["queries"]], _STATUS_COLUMNS, output)
+        return
+    if not found:
+        note(f"no pipeline has run in {directory.absolute()} or below")
+    for document in found:
+        data_console().print(status_panel(document))
+        if document["reason"]:
+            note(f"{document['pipeline']}: {document['reason']}")
+
+
+@app.verb(examples=["odradek pipeline stop", "odradek pipeline stop shop"])
+def stop(project: ProjectArgument = Path()) -> None:
+    """Stop a running pipeline, and wait until it has."""
+    document = read_status(project.absolute())
+    if document is None or not is_live(document):
+        raise FatalError(f"no pipeline runs in {project.absolute()}")
+    pid, started = document["pid"], document["process_start"]
+    os.kill(pid, signal.SIGTERM)
+    deadline = time.monotonic() + _STOP_SECONDS_MAX
+    while process_start(pid) == started:
+        if time.monotonic() > deadline:
+            raise FatalError(f"pipeline {document['pipeline']} (process {pid}) doesn't stop")
+        time.sleep(0.1)
+    note(f"pipeline {document['pipeline']} has stopped")
+
+
+@app.verb(
+    examples=[
+        "odradek pipeline replay --from-offset earliest",
+        "odradek pipeline replay --from-offset shop.orders:0:1200,shop.orders:1:1180",
+        "odradek pipeline replay --from-time 2026-01-31T12:00:00",
+    ]
+)
+def replay(
+    project: ProjectArgument = Path(),
+    from_offset: Annotated[
+        str | None, Option("--from-offset", help="earliest, N, or TOPIC:PARTITION:OFFSET,…", check=parse_offset)
+    ] = None,
+    from_time: Annotated[
+        str | None, Option("--from-time", help="ISO time (UTC), or milliseconds since 1970.", check=parse_moment)
+    ] = None,
+) -> None:
+    """Go back: the next run computes again from there. Tables give up what comes after, topics get it again."""
+    if (from_offset is None) == (from_time is None):
+        raise WrongUsage("from where? Give one of --from-offset and --from-time")
+    pipeline = read_pipeline(project)
+    running = read_status(pipeline.directory)
+    if running is not None and is_live(running):
+        raise FatalError(f"pipeline {pipeline.name} runs; stop it first with: {_command('stop', project)}")
+    done = prepare(pipeline, from_offset=from_offset, from_time=from_time)
+    rows = [
+        {"topic": topic, "partition": int(partition), "from_offset": offset}
+        for topic, partitions in done.starting.items()
+        if topic not in {dimension.topic for dimension in pipeline.dimensions.values()}
+        for partition, offset in sorted(partitions.items(), key=lambda item: int(item[0]))
+    ]
+    print_rows(rows, ("topic", "partition", "from_offset"), Format.TABLE)
+    for name, batches in done.retired.items():
+        if batches:
+            note(f"{name} gave up {batches} batch{'es' * (batches != 1)}, to be computed again")
+    for name in done.kept_lake_tables:
+        note(f"{name} keeps its rows: take back yourself what would be there twice")
+    note("topics keep what was written, and get it again; windows and deduplication begin with empty state")
+    note(f"generation {done.generation} begins with the next: {_command('run', project)}")
+
+
+def _command(verb: str, project: Path) -> str:
+    return f"odradek pipeline {verb}" + ("" if project == Path() else f" {project}")

@@ -1,0 +1,148 @@
+"""`odradek produce`: writes lines of standard input or of files as records (kafka-console-producer)."""
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+from odradek.apps.cli.grammar.declaration import Argument, Option
+from odradek.apps.cli.grammar.noun import command
+from odradek.apps.cli.line_writer import LineWriter, write_lines
+from odradek.apps.cli.name_values import parse_name_value_pairs
+from odradek.apps.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption, Format, FormatOption, note, print_fields
+from odradek.apps.cli.record_text import LineRules, unescape
+from odradek.apps.cli.usage import WrongUsage
+from odradek.base.errors import FatalError
+from odradek.client.cluster_client import ClusterClient
+from odradek.client.record_sender import ACKS_ALL, Headers, RecordSender
+from odradek.protocol.compression import Codec
+
+_KAFKA_PROPERTIES = ("parse.key", "key.separator", "parse.headers", "null.marker")
+
+
+class Compression(StrEnum):
+    NONE = "none"
+    GZIP = "gzip"
+    SNAPPY = "snappy"
+    LZ4 = "lz4"
+    ZSTD = "zstd"
+
+    @property
+    def codec(self) -> Codec:
+        return Codec[self.name]
+
+
+class Acks(StrEnum):
+    NONE = "0"
+    LEADER = "1"
+    ALL = "all"
+    ALL_AS_NUMBER = "-1"
+
+    @property
+    def number(self) -> int:
+        return ACKS_ALL if self is Acks.ALL else int(self.value)
+
+
+AcksOption = Annotated[Acks, Option("--acks", help="Who must have a record: nobody, its leader, the whole ISR.")]
+CompressionOption = Annotated[
+    Compression, Option("--compression, --compression-codec", help="How batches are compressed.")
+]
+
+
+@command(
+    examples=[
+        "odradek produce --topic orders < orders.txt",
+        "echo 'k1:hello' | odradek produce --topic orders --key-separator :",
+        "odradek produce --topic orders --compression zstd --header source=import a.txt b.txt",
+    ]
+)
+def produce(
+    topic: Annotated[str, Option("--topic", help="The topic, which must exist.")],
+    files: Annotated[
+        list[Path] | None, Argument(help="Files with a record on each line.", show_default="standard input")
+    ] = None,
+    key_separator: Annotated[
+        str | None, Option("--key-separator, -K", help=r"Ends the key in each line; \t is a tab.")
+    ] = None,
+    headers: Annotated[
+        bool, Option("--headers", help="Each line begins with name:value,name:value and a tab.")
+    ] = False,
+    header: Annotated[
+        list[str] | None, Option("--header", metavar="NAME=VALUE", help="A header of every record.")
+    ] = None,
+    null_marker: Annotated[
+        str | None, Option("--null-marker", help="A key or value that is exactly this becomes null.")
+    ] = None,
+    partition: Annotated[
+        int | None, Option("--partition, -p", min=0, help="Where to write.", show_default="by key, or in turn")
+    ] = None,
+    compression: CompressionOption = Compression.NONE,
+    acks: AcksOption = Acks.ALL,
+    idempotent: Annotated[
+        bool | None,
+        Option("--idempotent/--no-idempotent", help="Each record once.", show_default="with acks=all"),
+    ] = None,
+    batch_size: Annotated[int, Option("--batch-size", min=1, help="Bytes to gather before sending.")] = 64 * 1024,
+    properties: Annotated[
+        list[str] | None,
+        Option("--property", metavar="KEY=VALUE", help=f"As Kafka's tool: {', '.join(_KAFKA_PROPERTIES)}."),
+    ] = None,
+    bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Write one record per line, and say at the end what was written."""
+    rules = _rules(key_separator, headers, null_marker, _fixed_headers(header or []), properties or [])
+    if idempotent and acks.number != ACKS_ALL:
+        raise WrongUsage("--idempotent needs --acks all")
+    paths = _checked(files or [])
+    with ClusterClient(bootstrap_server) as client:
+        state = client.topic(topic)
+        sender = RecordSender(
+            client,
+            topic,
+            acks=acks.number,
+            compression=compression.codec,
+            idempotent=acks.number == ACKS_ALL if idempotent is None else idempotent,
+        )
+        writer = LineWriter(sender, state, partition, batch_size)
+        if not paths and sys.stdin.isatty():
+            note(f"type records for {topic}, one per line; Ctrl-D ends")
+        write_lines(writer, paths, rules)
+    print_fields(writer.summary(), output, title=f"wrote to {topic}" if output is Format.TABLE else "")
+
+
+def _rules(
+    key_separator: str | None, headers: bool, null_marker: str | None, fixed: Headers, properties: list[str]
+) -> LineRules:
+    try:
+        given = parse_name_value_pairs(properties)
+    except ValueError as error:
+        raise WrongUsage(str(error), "--property") from None
+    for name in given:
+        if name not in _KAFKA_PROPERTIES:
+            raise WrongUsage(f"'{name}' is not known; use {', '.join(_KAFKA_PROPERTIES)}", "--property")
+    if key_separator is None and given.get("parse.key") == "true":
+        key_separator = given.get("key.separator", r"\t")
+    if key_separator == "":
+        raise WrongUsage("can't be empty", "--key-separator")
+    marker = null_marker if null_marker is not None else given.get("null.marker")
+    return LineRules(
+        key_separator=None if key_separator is None else unescape(key_separator),
+        with_headers=headers or given.get("parse.headers") == "true",
+        null_marker=None if marker is None else unescape(marker),
+        fixed_headers=fixed,
+    )
+
+
+def _fixed_headers(pairs: list[str]) -> Headers:
+    try:
+        return tuple((name, value.encode()) for name, value in parse_name_value_pairs(pairs).items())
+    except ValueError as error:
+        raise WrongUsage(str(error), "--header") from None
+
+
+def _checked(files: list[Path]) -> list[Path]:
+    for path in files:
+        if not path.is_file() and not path.is_fifo():
+            raise FatalError(f"{path} is not a file")
+    return files

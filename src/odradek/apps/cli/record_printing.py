@@ -1,0 +1,87 @@
+"""The loop of a consumer that prints: polls, prints, and knows when it's enough."""
+
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from odradek.apps.cli.record_text import ConsumedRecord
+from odradek.client.record_reader import Fetched, records_with_batches
+from odradek.model.topology import TopicPartition
+from odradek.protocol.record_batch import TimestampType
+
+Printer = Callable[[ConsumedRecord], bytes]
+
+
+class Source(Protocol):
+    """Where records come from: partitions that were named, or those that a group gives."""
+
+    @property
+    def is_finished(self) -> bool: ...
+
+    def poll(self) -> list[Fetched]: ...
+
+    def stop(self, tp: TopicPartition) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    messages: int | None
+    silence_ms: int | None
+
+
+class Printing:
+    """`consumed` is the offset after the last record that was printed, of each partition."""
+
+    def __init__(
+        self, source: Source, printer: Printer, limits: Limits, ends: Mapping[TopicPartition, int] | None = None
+    ) -> None:
+        self.printed = 0
+        self.consumed: dict[TopicPartition, int] = {}
+        self._source = source
+        self._printer = printer
+        self._limits = limits
+        self._ends = dict(ends or {})
+        self._last_record_at = time.monotonic()
+
+    def run(self) -> None:
+        """Until there is enough. Partitions with an end are left when it is reached."""
+        while not self._source.is_finished and not self.is_enough and not self.is_silent:
+            for fetched in self._source.poll():
+                self._print(fetched)
+            sys.stdout.buffer.flush()
+
+    @property
+    def is_enough(self) -> bool:
+        return self.printed == self._limits.messages
+
+    @property
+    def is_silent(self) -> bool:
+        silence_ms = (time.monotonic() - self._last_record_at) * 1000
+        return self._limits.silence_ms is not None and silence_ms >= self._limits.silence_ms
+
+    def _print(self, fetched: Fetched) -> None:
+        tp, end = fetched.tp, self._ends.get(fetched.tp)
+        for header, record in records_with_batches(fetched):
+            if self.is_enough:
+                return
+            if end is not None and record.offset >= end:
+                break
+            consumed = ConsumedRecord(
+                tp.topic,
+                tp.partition,
+                record.offset,
+                record.timestamp,
+                record.key,
+                record.value,
+                tuple(record.headers),
+                header.timestamp_type is TimestampType.LOG_APPEND_TIME,
+            )
+            sys.stdout.buffer.write(self._printer(consumed))
+            self.printed += 1
+            self.consumed[tp] = record.offset + 1
+        self.consumed[tp] = fetched.next_offset
+        self._last_record_at = time.monotonic()
+        if end is not None and fetched.next_offset >= end:
+            self._source.stop(tp)

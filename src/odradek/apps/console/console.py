@@ -1,0 +1,128 @@
+"""What the screens share: how the console was started, what it reads, what it may change."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from odradek.apps.console.changes import Changes
+from odradek.apps.console.feeds import Feed, Feeds
+from odradek.apps.console.guard import Guard
+from odradek.apps.console.options import ConsoleOptions
+from odradek.apps.console.readings.cluster import ClusterState, read_cluster
+from odradek.apps.console.readings.coordination import CoordinationState, ZooKeeperReader
+from odradek.apps.console.readings.groups import GroupDetail, GroupsState, read_group, read_groups
+from odradek.apps.console.readings.history import HistoryReader, HistoryState
+from odradek.apps.console.readings.pipelines import PipelinesReader, PipelinesState
+from odradek.apps.console.readings.settings import TopicSettings, read_settings
+from odradek.apps.console.readings.storage import StorageState, read_storage
+from odradek.apps.console.readings.topic import TopicDetail, read_topic
+from odradek.apps.console.readings.traffic import TrafficState, read_traffic
+from odradek.apps.console.reassigner import Reassigner, RunsState
+from odradek.broker.recorder.rebalances import Rebalances
+from odradek.client.cluster_client import ClusterClient
+from odradek.local.links.cuts import CutFrom
+
+
+class Machine(Protocol):
+    """The brokers of this machine, for the laboratory: what a person could do to their processes."""
+
+    def processes(self) -> dict[int, str]:
+        """What each broker's process does: running, paused, stopped."""
+
+    def kill(self, broker: int) -> None: ...
+
+    def stop(self, broker: int) -> None: ...
+
+    def start(self, broker: int) -> None: ...
+
+    def pause(self, broker: int) -> None: ...
+
+    def resume(self, broker: int) -> None: ...
+
+    def can_be_cut(self, broker: int) -> bool: ...
+
+    def cuts(self) -> Mapping[int, frozenset[CutFrom]]:
+        """Of each broker that is cut off, from whom."""
+
+    def cut(self, broker: int, whom: Iterable[CutFrom]) -> None: ...
+
+    def heal(self, broker: int) -> None: ...
+
+
+@dataclass(slots=True)
+class Console:
+    options: ConsoleOptions
+    feeds: Feeds
+    changes: Changes
+    guard: Guard
+    reassigner: Reassigner
+    machine: Machine | None = None
+
+    @property
+    def cluster(self) -> Feed[ClusterState]:
+        return self.feeds.feed("cluster", read_cluster, 400, trusted=self._controller)
+
+    @property
+    def storage(self) -> Feed[StorageState]:
+        return self.feeds.feed("storage", read_storage, 2_000)
+
+    @property
+    def traffic(self) -> Feed[TrafficState]:
+        def read(client: ClusterClient, before: TrafficState | None) -> TrafficState:
+            return read_traffic(client, before, self.cluster.value().topics)
+
+        return self.feeds.feed("traffic", read, 700)
+
+    @property
+    def settings(self) -> Feed[TopicSettings]:
+        def read(client: ClusterClient, before: TopicSettings | None) -> TopicSettings:
+            return read_settings(client, self.cluster.value().topics)
+
+        return self.feeds.feed("settings", read, 3_000)
+
+    @property
+    def coordination(self) -> Feed[CoordinationState]:
+        reader = ZooKeeperReader(self.options.zookeeper)
+        return self.feeds.feed("zookeeper", reader.read, 500, reader.close)
+
+    def _controller(self) -> int | None:
+        """As ZooKeeper has it: a broker that is cut off still says who led when it last heard of it."""
+        state = self.coordination.want().value
+        return None if state is None else state.controller
+
+    def topic(self, name: str) -> Feed[TopicDetail]:
+        def read(client: ClusterClient, before: TopicDetail | None) -> TopicDetail:
+            return read_topic(client, before, name)
+
+        return self.feeds.feed(("topic", name), read, 500, trusted=self._controller)
+
+    @property
+    def groups(self) -> Feed[GroupsState]:
+        return self.feeds.feed("groups", read_groups, 500)
+
+    @property
+    def rebalances(self) -> Feed[Rebalances]:
+        def read(client: ClusterClient, before: Rebalances | None) -> Rebalances:
+            known = before or Rebalances(*self.options.journal_places)
+            known.read()
+            return known
+
+        return self.feeds.feed("rebalances", read, 500)
+
+    def group(self, name: str) -> Feed[GroupDetail]:
+        def read(client: ClusterClient, before: GroupDetail | None) -> GroupDetail:
+            return read_group(client, before, name)
+
+        return self.feeds.feed(("group", name), read, 500)
+
+    @property
+    def runs(self) -> Feed[RunsState]:
+        return self.feeds.feed("runs", self.reassigner.read, 500)
+
+    @property
+    def history(self) -> Feed[HistoryState]:
+        return self.feeds.feed("history", HistoryReader(self.options.journal_places).read, 500)
+
+    @property
+    def pipelines(self) -> Feed[PipelinesState]:
+        return self.feeds.feed("pipelines", PipelinesReader(self.options.projects).read, 700)

@@ -1,0 +1,171 @@
+"""What the pages look at, read again and again while somebody looks, and not at all otherwise.
+
+A page that is open says so with each tick (`want`). A feed that is wanted has a thread and a connection of its own;
+when nobody has wanted it for a few seconds both go. Pages share feeds: ten people who look at one topic cost
+as much as one.
+"""
+
+import threading
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from odradek.base.clock import SYSTEM_CLOCK, Clock
+from odradek.base.errors import FatalError, KafkaError
+from odradek.base.logs import get_logger
+from odradek.client.broker_client import ConnectionFailed, UnsupportedByBroker
+from odradek.client.cluster_client import ClusterClient
+
+log = get_logger(__name__)
+
+LEASE_MS = 4_000
+READING_TIMEOUT_MS = 3_000
+_SHARE_OF_TIME = 6  # a reading that takes long is asked for more seldom, so that looking never becomes a load
+_FEEDS_MAX = 256
+
+UNREADABLE = (KafkaError, ConnectionFailed, UnsupportedByBroker, FatalError)
+"""What may come of asking a cluster; `plainly` says it to a person."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading(Generic[T]):
+    """What was seen last, and what was in the way since: the page shows both."""
+
+    value: T | None = None
+    at_ms: int = 0
+    problem: str | None = None
+    version: int = 0
+
+
+class Feed(Generic[T]):
+    def __init__(
+        self,
+        name: str,
+        read: Callable[[ClusterClient, T | None], T],
+        bootstrap: str,
+        interval_ms: int,
+        clock: Clock,
+        close: Callable[[], None] | None = None,
+        trusted: Callable[[], int | None] = lambda: None,
+    ) -> None:
+        self.name = name
+        self._read = read
+        self._bootstrap = bootstrap
+        self._interval_ms = interval_ms
+        self._clock = clock
+        self._close = close
+        self._trusted = trusted
+        self._wanted_until_ms = 0
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._hurry = threading.Event()
+        self._fresh = threading.Event()
+        self.reading: Reading[T] = Reading()
+
+    def want(self) -> Reading[T]:
+        """The last reading; keeps the feed alive for a few seconds more."""
+        with self._lock:
+            self._wanted_until_ms = self._clock.monotonic_ms() + LEASE_MS
+            if self._thread is None:
+                self._fresh.clear()
+                self._thread = threading.Thread(target=self._run, name=f"feed {self.name}", daemon=True)
+                self._thread.start()
+        return self.reading
+
+    def value(self) -> T:
+        """For readings that build on this one: what was read since somebody began to look. Waits for it; never called
+        by a page."""
+        self.want()
+        self._fresh.wait(READING_TIMEOUT_MS / 1000)
+        reading = self.reading
+        if reading.value is None or reading.problem is not None:
+            raise FatalError(reading.problem or "the brokers have not answered yet")
+        return reading.value
+
+    def hurry(self) -> None:
+        """Something was changed: don't wait for the next turn."""
+        self._hurry.set()
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether it was read since somebody began to look, this time."""
+        return self._fresh.is_set()
+
+    @property
+    def is_idle(self) -> bool:
+        return self._thread is None
+
+    def _run(self) -> None:
+        with ClusterClient(
+            self._bootstrap,
+            client_id="odradek-console",
+            timeout_ms=READING_TIMEOUT_MS,
+            trusted=self._trusted,
+            remembers=True,
+        ) as client:
+            while True:
+                with self._lock:
+                    if self._clock.monotonic_ms() > self._wanted_until_ms:
+                        if self._close is not None:
+                            self._close()
+                        self._thread = None
+                        return
+                began = self._clock.monotonic_ms()
+                self._take(client)
+                self._fresh.set()
+                took = self._clock.monotonic_ms() - began
+                self._hurry.wait(max(self._interval_ms, took * _SHARE_OF_TIME) / 1000)
+                self._hurry.clear()
+
+    def _take(self, client: ClusterClient) -> None:
+        before = self.reading
+        try:
+            value = self._read(client, before.value)
+            self.reading = Reading(value, self._clock.now_ms(), None, before.version + 1)
+        except UNREADABLE as error:
+            self.reading = Reading(before.value, before.at_ms, plainly(error), before.version + 1)
+        except Exception as error:
+            log.exception("a reading failed", feed=self.name)
+            self.reading = Reading(before.value, before.at_ms, f"{type(error).__name__}: {error}", before.version + 1)
+
+
+class Feeds:
+    """The feeds by what they show; the ones that rest longest go when there are too many."""
+
+    def __init__(self, bootstrap: str, clock: Clock = SYSTEM_CLOCK) -> None:
+        self.bootstrap = bootstrap
+        self.clock = clock
+        self._feeds: dict[Hashable, Feed[Any]] = {}
+        self._lock = threading.Lock()
+
+    def feed(
+        self,
+        key: Hashable,
+        read: Callable[[ClusterClient, T | None], T],
+        interval_ms: int,
+        close: Callable[[], None] | None = None,
+        trusted: Callable[[], int | None] = lambda: None,
+    ) -> Feed[T]:
+        """The one with that key, or a new one. `read` gets what was read before, to tell what has changed; `close` is
+        called when nobody looks any more; `trusted` names the broker that is believed first."""
+        with self._lock:
+            feed = self._feeds.pop(key, None)
+            if feed is None:
+                feed = Feed(str(key), read, self.bootstrap, interval_ms, self.clock, close, trusted)
+            self._feeds[key] = feed  # youngest last
+            for old in [k for k, f in self._feeds.items() if f.is_idle][: max(0, len(self._feeds) - _FEEDS_MAX)]:
+                del self._feeds[old]
+            return feed
+
+    def hurry(self) -> None:
+        for feed in list(self._feeds.values()):
+            feed.hurry()
+
+
+def plainly(error: Exception) -> str:
+    """An error for a person: without the advice that is meant for a command line."""
+    if isinstance(error, KafkaError):
+        return error.message.partition("; see which")[0] if error.message else error.code.name
+    return str(error).partition("; name one with")[0]

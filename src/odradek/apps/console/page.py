@@ -1,0 +1,172 @@
+"""What every page has: the bar with the screens, the line that says what is missing, the ticks that keep it alive."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from nicegui import background_tasks, ui
+
+from odradek.apps.console.console import Console
+from odradek.apps.console.feeds import Feed, Reading
+from odradek.apps.console.live import ASSETS, Live
+from odradek.apps.console.markup import Html, link, tag, together
+from odradek.apps.console.views.banner import banner
+from odradek.apps.console.views.figures import zone
+
+T = TypeVar("T")
+
+_TICK_S = 0.25
+_FIRST_SIGHT_S = 0.4
+_LOOK_S = 0.01
+_SPOOL = Html(
+    '<svg viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="1.8" stroke-linecap="round" '
+    'aria-hidden="true"><path d="M5 3h14M5 21h14M7 3v4l2 2v6l-2 2v4M17 3v4l-2 2v6l2 2v4"/>'
+    '<path d="M9 10.2l6 1.2M9 12.6l6 1.2M15 14.2c3 .6 5 1.6 5 4.3"/></svg>'
+)
+# before the first paint, so that nothing flashes; what was chosen stays in this browser
+_THEME = Html("""<script>
+(() => {
+  const chosen = localStorage.getItem("odradek-theme");
+  const dark = chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  const set = (value) => { document.body.classList.toggle("body--dark", value);
+    document.body.classList.toggle("body--light", !value); window.Quasar && Quasar.Dark.set(value); };
+  const showPlace = () => { const here = document.querySelector(".bar nav [aria-current]");
+    if (here) here.parentNode.scrollLeft = here.offsetLeft - here.parentNode.clientWidth / 2;
+    else requestAnimationFrame(showPlace); };
+  document.addEventListener("DOMContentLoaded", () => { setTimeout(() => set(dark), 0); showPlace(); });
+  window.odradekTheme = () => { const value = !document.body.classList.contains("body--dark");
+    localStorage.setItem("odradek-theme", value ? "dark" : "light"); set(value); };
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select")) return;
+    if (event.key === "/") { const field = document.querySelector(".main input:not([type=checkbox])");
+      if (field) { event.preventDefault(); field.focus(); } }
+    const place = document.querySelector(`.bar nav a[data-key="${CSS.escape(event.key)}"]`);
+    if (place) place.click();
+  });
+})();
+</script>""")
+
+
+def screens(console: Console) -> list[tuple[str, str]]:
+    names = ["Cluster", "Topics", "Messages", "Groups", "Reassign", "History", "Pipelines"]
+    if console.machine is not None:
+        names.append("Lab")
+    return [(name, "/" if name == "Cluster" else link(name.lower())) for name in names]
+
+
+@contextmanager
+def page(console: Console, screen: str, title: str = "") -> Iterator[None]:
+    """Everything that is built inside goes into the page's main part."""
+    ui.page_title(f"{title or screen} · Odradek")
+    ui.add_css((ASSETS / "theme.css").read_text())
+    ui.add_head_html(str(_THEME))
+    ui.colors(primary="var(--accent)", negative="var(--bad)", positive="var(--ok)")
+    ui.html(str(_bar(console, screen)), sanitize=False)
+    with ui.element("div").props("id=main").classes("main"):
+        alarm = Live()
+        cluster, coordination = console.cluster, console.coordination
+
+        def tick() -> None:
+            if who(console) is None:
+                ui.navigate.to("/login")  # logged out in another tab, or too long ago
+            alarm.show(banner(cluster.want(), coordination.want().value, console.feeds.clock.now_ms()))
+
+        tick()
+        ui.timer(1.0, tick)
+        yield
+
+
+def _bar(console: Console, screen: str) -> Html:
+    places = [
+        tag("a", name, href=to, data_key=number, title=f"key {number}", aria_current="page" if name == screen else None)
+        for number, (name, to) in enumerate(screens(console), 1)
+    ]
+    logout = None
+    if console.options.password is not None:
+        button = tag("button", "⏻", cls="icon", title="Log out", aria_label="Log out")
+        logout = tag("form", button, method="post", action="/logout")
+    mode = tag("span", "read-only", cls="chip") if console.changes.read_only else None
+    theme = tag("button", "◐", cls="icon", title="Dark or light", aria_label="Dark or light", onclick="odradekTheme()")
+    return together(
+        tag("a", "To the content", href="#main", cls="skip"),
+        tag(
+            "header",
+            tag("a", _SPOOL, tag("b", "Odradek"), href="/", cls="brand", aria_label="Odradek"),
+            tag("nav", places, aria_label="Screens"),
+            tag(
+                "div",
+                mode,
+                tag("span", console.options.bootstrap.split(",")[0], cls="cluster mono", title=_times()),
+                tag("span", zone(), cls="cluster", title=_times()),
+                theme,
+                logout,
+                cls="tools",
+            ),
+            cls="bar",
+        ),
+    )
+
+
+def _times() -> str:
+    return f"Times are those of the console's machine: {zone()}"
+
+
+async def follow(feeds: Sequence[Feed[Any]], render: Callable[..., Awaitable[None] | None]) -> None:
+    """Calls `render` with the readings of the feeds, now and whenever one of them is new.
+
+    The page comes with what the first of them tells, where that takes no longer than an eye notices; the others add
+    to it when they have read.
+    """
+    for feed in feeds:
+        feed.want()
+    await first_sight(feeds[0])
+    seen: list[int] = []
+
+    async def tick() -> None:
+        readings: list[Reading[Any]] = [feed.want() for feed in feeds]
+        versions = [reading.version for reading in readings]
+        if versions != seen:
+            seen[:] = versions
+            drawn = render(*readings)
+            if drawn is not None:
+                await drawn
+
+    await tick()
+    ui.timer(_TICK_S, tick)
+
+
+async def first_sight(feed: Feed[Any]) -> None:
+    for _ in range(int(_FIRST_SIGHT_S / _LOOK_S)):
+        feed.want()
+        if feed.is_fresh:
+            return
+        await asyncio.sleep(_LOOK_S)
+
+
+async def at_first_sight(work: Coroutine[Any, Any, None]) -> None:
+    """Waits as long as a page may wait for what it shows first; the work goes on after that."""
+    await asyncio.wait({background_tasks.create(work)}, timeout=_FIRST_SIGHT_S)
+
+
+async def off_loop(work: Callable[[], T]) -> T:
+    """Whatever waits for brokers, without keeping other pages waiting."""
+    return await asyncio.get_running_loop().run_in_executor(None, work)
+
+
+def who(console: Console) -> str | None:
+    request = ui.context.client.request
+    return console.guard.who(request.cookies, request.client.host if request.client else "")
+
+
+async def perform(console: Console, what: str, change: Callable[[Any], T]) -> T:
+    """Makes a change in the name of who looks at the page; NotDone says why it wasn't made."""
+    name = who(console)
+    try:
+        return await off_loop(lambda: console.changes.perform(name, what, change))
+    finally:
+        console.feeds.hurry()
+
+
+def told(text: str, *, bad: bool = False) -> None:
+    ui.notify(text, type="negative" if bad else "positive", position="bottom-right", timeout=6000 if bad else 3000)

@@ -1,0 +1,111 @@
+"""What only ZooKeeper knows: the controller's epoch, and since when each broker is registered. Read-only.
+
+The connect string is what a broker's configuration says, unless the console was given one. The connection goes with
+the reading's thread, so that nobody who doesn't look has a session.
+"""
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import KazooException, NoNodeError
+from kazoo.handlers.threading import KazooTimeoutError
+
+from odradek.base.errors import FatalError, KafkaError
+from odradek.broker.zk.znodes.brokers import BrokerIds, BrokerRegistration
+from odradek.broker.zk.znodes.cluster import Controller, ControllerEpoch
+from odradek.client.broker_client import ConnectionFailed, UnsupportedByBroker
+from odradek.client.cluster_client import ClusterClient
+from odradek.protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResponse,
+)
+
+_BROKER = 4
+_KEY = "zookeeper.connect"
+_TIMEOUT_S = 2.0
+_SESSION_S = 6.0
+_SILENT = logging.getLogger("odradek.apps.console.zookeeper")
+_SILENT.setLevel(logging.CRITICAL)
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinationState:
+    connect: str
+    controller: int | None
+    controller_epoch: int | None
+    since_ms: Mapping[int, int] = field(default_factory=dict)
+    """When each live broker registered."""
+    answers: bool = True
+    """False: the rest is what it told when it did."""
+
+
+class ZooKeeperReader:
+    """Keeps its session between two readings; `close` ends it."""
+
+    def __init__(self, given: str | None) -> None:
+        self._given = given
+        self._zookeeper: Any = None
+
+    def read(self, client: ClusterClient, before: CoordinationState | None) -> CoordinationState:
+        connect = self._given or (before.connect if before else _ask_connect(client))
+        try:
+            return _read_all(self._session(connect), connect)
+        except (KazooException, KazooTimeoutError):
+            self.close()
+            return replace(before or CoordinationState(connect, None, None), answers=False)
+
+    def close(self) -> None:
+        if self._zookeeper is not None:
+            self._zookeeper.stop()
+            self._zookeeper.close()
+            self._zookeeper = None
+
+    def _session(self, connect: str) -> Any:
+        if self._zookeeper is None:
+            self._zookeeper = KazooClient(hosts=connect, timeout=_SESSION_S, read_only=True, logger=_SILENT)
+            self._zookeeper.start(timeout=_TIMEOUT_S)
+        if not self._zookeeper.connected:
+            raise KazooTimeoutError("not connected")
+        return self._zookeeper
+
+
+def _read_all(zookeeper: Any, connect: str) -> CoordinationState:
+    epoch, controller = _read(zookeeper, ControllerEpoch.path), _read(zookeeper, Controller.path)
+    ids = sorted(int(name) for name in zookeeper.get_children(BrokerIds.path))
+    return CoordinationState(
+        connect,
+        Controller.decode(controller) if controller else None,
+        ControllerEpoch.decode(epoch) if epoch else None,
+        {id_: _since(_read(zookeeper, BrokerRegistration.path(id_))) for id_ in ids},
+    )
+
+
+def _ask_connect(client: ClusterClient) -> str:
+    for broker in client.brokers():
+        resource = DescribeConfigsResource(resource_type=_BROKER, resource_name=str(broker), configuration_keys=[_KEY])
+        try:
+            answer = client.ask_broker(broker, DescribeConfigsRequest(resources=[resource]), DescribeConfigsResponse)
+        except (KafkaError, ConnectionFailed, UnsupportedByBroker):
+            continue
+        for result in answer.results:
+            for config in result.configs:
+                if config.name == _KEY and config.value:
+                    return config.value
+    raise FatalError("no broker tells where its ZooKeeper is; give --zookeeper")
+
+
+def _read(zookeeper: Any, path: str) -> bytes | None:
+    try:
+        content: bytes = zookeeper.get(path)[0]
+    except NoNodeError:
+        return None
+    return content
+
+
+def _since(content: bytes | None) -> int:
+    return int(json.loads(content or b"{}").get("timestamp", 0))

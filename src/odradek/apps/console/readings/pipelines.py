@@ -1,0 +1,81 @@
+"""What Spark pipelines tell of themselves: the status file that each run keeps in its project.
+
+What a query has read is compared from look to look; the last minutes are kept for a line.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from odradek.base.clock import SYSTEM_CLOCK
+from odradek.base.errors import FatalError
+from odradek.client.cluster_client import ClusterClient
+from odradek.local.process_start import process_start
+
+_BYTES_MAX = 4 << 20
+_DEPTH = 3
+_LIVE = ("starting", "running", "stopping")
+POINTS_MAX = 120
+
+
+@dataclass(frozen=True, slots=True)
+class PipelinesState:
+    at_ms: int
+    documents: tuple[Mapping[str, Any], ...]
+    rates: Mapping[tuple[str, str], tuple[float, ...]] = field(default_factory=dict)
+    """By project and query: rows read per second, the last ones last."""
+
+
+class PipelinesReader:
+    def __init__(self, projects: Sequence[Path]) -> None:
+        self._projects = projects
+
+    def read(self, client: ClusterClient, before: PipelinesState | None) -> PipelinesState:
+        if not self._projects:
+            raise FatalError("no project is known here: give --pipeline DIR to `odradek console` or `odradek up`")
+        documents = tuple(document for project in self._projects for document in statuses(project))
+        now = SYSTEM_CLOCK.now_ms()
+        if before is None or now <= before.at_ms:
+            return PipelinesState(now, documents)
+        had, seconds = _totals(before.documents), (now - before.at_ms) / 1000
+        grown = {key: max(0.0, total - had.get(key, total)) / seconds for key, total in _totals(documents).items()}
+        rates = {key: (*before.rates.get(key, ())[1 - POINTS_MAX :], rate) for key, rate in grown.items()}
+        return PipelinesState(now, documents, rates)
+
+
+def _totals(documents: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], float]:
+    return {
+        (str(document.get("project")), str(query.get("name"))): float(query.get("input_rows_total") or 0)
+        for document in documents
+        for query in document["queries"]
+        if isinstance(query, dict)
+    }
+
+
+def statuses(directory: Path) -> Iterator[Mapping[str, Any]]:
+    """Of the projects in the directory and a few levels below it."""
+    patterns = ["/".join(["*"] * depth + [".odradek", "status.json"]) for depth in range(_DEPTH + 1)]
+    for path in sorted({path for pattern in patterns for path in directory.glob(pattern)}):
+        try:
+            if path.stat().st_size > _BYTES_MAX:
+                continue
+            document = json.loads(path.read_text())
+        except (OSError, ValueError):
+            continue
+        if isinstance(document, dict) and isinstance(document.get("queries"), list):
+            yield _with_death(document)
+
+
+def _with_death(document: dict[str, Any]) -> dict[str, Any]:
+    """A run that says that it runs, and whose process is gone, has died."""
+    pid = document.get("pid")
+    started = process_start(pid) if isinstance(pid, int) else None
+    if document.get("state") in _LIVE and started != document.get("process_start"):
+        return {
+            **document,
+            "state": "died",
+            "reason": document.get("reason") or "the process is gone, and said nothing",
+        }
+    return document

@@ -1,0 +1,7 @@
+"""One module for each screen: what it follows, what it shows, what can be changed there."""
+
+from odradek.apps.console.screens import cluster, groups, history, lab, messages, pipelines, reassign, topic, topics
+
+SCREENS = tuple(
+    screen.register for screen in (cluster, topics, topic, messages, groups, reassign, history, pipelines, lab)
+)

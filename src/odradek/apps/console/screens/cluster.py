@@ -1,0 +1,91 @@
+"""Cluster: is it well, who is in it, what moves."""
+
+from nicegui import ui
+
+from odradek.apps.console.console import Console
+from odradek.apps.console.dialogs import ChangeDialog
+from odradek.apps.console.feeds import Reading
+from odradek.apps.console.live import Act, Live
+from odradek.apps.console.page import follow, page, perform
+from odradek.apps.console.readings.cluster import ClusterState
+from odradek.apps.console.readings.coordination import CoordinationState
+from odradek.apps.console.readings.settings import TopicSettings
+from odradek.apps.console.readings.storage import StorageState
+from odradek.apps.console.readings.traffic import TrafficState
+from odradek.apps.console.views.banner import nothing_yet
+from odradek.apps.console.views.cluster import (
+    broker_rows,
+    broker_table,
+    changes_table,
+    cluster_acts,
+    overview,
+    plots,
+    summarize,
+)
+from odradek.apps.console.views.figures import plural
+from odradek.client.elections import ElectionType, elect_leaders
+
+
+def register(console: Console) -> None:
+    @ui.page("/")
+    async def cluster_page() -> None:
+        with page(console, "Cluster"):
+            await _show(console)
+
+
+async def _show(console: Console) -> None:
+    async def act(_: Act) -> None:
+        await _elect(console)
+
+    top = Live()
+    with ui.element("div").classes("top").style("margin: 24px 0 10px"):
+        ui.html("<h2 style='margin:0'>Brokers</h2>", sanitize=False).classes("grow")
+        acts = Live(on_act=act)
+    brokers = Live()
+    ui.html("<h2>Traffic</h2>", sanitize=False)
+    traffic_plots = Live()
+    ui.html("<h2>Changes made here</h2>", sanitize=False)
+    changes = Live()
+
+    def render(
+        cluster: Reading[ClusterState],
+        settings: Reading[TopicSettings],
+        storage: Reading[StorageState],
+        traffic: Reading[TrafficState],
+        coordination: Reading[CoordinationState],
+    ) -> None:
+        changes.show(changes_table(console.changes.latest))
+        if cluster.value is None:
+            brokers.show(nothing_yet(cluster))
+            traffic_plots.show(plots(None))
+            return
+        summary = summarize(cluster.value, settings.value or {})
+        top.show(overview(cluster.value, summary, coordination.value))
+        acts.show(cluster_acts(summary, read_only=console.changes.read_only))
+        rows = broker_rows(cluster.value, storage.value, traffic.value, coordination.value)
+        brokers.show(broker_table(rows, metrics=bool(traffic.value and traffic.value.has_metrics)))
+        traffic_plots.show(plots(traffic.value))
+
+    await follow([console.cluster, console.settings, console.storage, console.traffic, console.coordination], render)
+
+
+async def _elect(console: Console) -> None:
+    state = console.cluster.want().value
+    moving = summarize(state, {}).not_preferred if state else 0
+    dialog = ChangeDialog("Elect preferred leaders", "Elect")
+    dialog.says(
+        lambda: (
+            f"{plural(moving, 'partition')} not led by the preferred replica: where that replica is in sync, it takes "
+            "over. Clients notice a short pause in these partitions."
+        )
+    )
+
+    async def work() -> str:
+        await perform(
+            console,
+            "elect preferred leaders of all partitions",
+            lambda c: elect_leaders(c, ElectionType.PREFERRED, None),
+        )
+        return "Elected."
+
+    await dialog.run(work)

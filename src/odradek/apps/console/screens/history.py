@@ -1,0 +1,130 @@
+"""History: the flight recorder as a timeline with a slider."""
+
+from functools import partial
+
+from nicegui import ui
+
+from odradek.apps.console.console import Console
+from odradek.apps.console.feeds import Reading
+from odradek.apps.console.live import NOTHING, Act, Live
+from odradek.apps.console.markup import Html, tag
+from odradek.apps.console.page import follow, off_loop, page
+from odradek.apps.console.readings.history import HistoryState, Moment
+from odradek.apps.console.views.history import brokers_html, heading, moments_html, partitions_html, timeline
+from odradek.broker.recorder.gaps import NO_BROKER
+
+
+def register(console: Console) -> None:
+    @ui.page("/history")
+    async def history_page() -> None:
+        with page(console, "History"):
+            await _Replay(console).show()
+
+
+class _Replay:
+    """Follows the end of the story until somebody chooses a moment."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._state: HistoryState | None = None
+        self._at = 0
+        self._follows = True
+        self._text = ""
+        self._page = 1
+        with ui.element("div").classes("top"):
+            ui.html(
+                "<h1>History</h1><p class='sub'>What the controllers saw, decided and did: the flight recorder.</p>",
+                sanitize=False,
+            ).classes("grow")
+            ui.input(placeholder="Partition  ( / )", on_change=self._search).props(
+                'outlined dense clearable debounce=150 aria-label="Search partitions"'
+            )
+        self._said = Live()
+        with ui.element("div") as self._story:
+            with ui.element("div").classes("card"):
+                self._heading = Live()
+                self._timeline = Live()
+                with ui.element("div").classes("row-of").style("flex-wrap: nowrap; align-items: center"):
+                    self._button("‹", -1, "Earlier")
+                    self._slider = (
+                        ui.slider(min=0, max=1, value=0, on_change=self._slide)
+                        .props('aria-label="Moment"')
+                        .style("flex: 1")
+                    )
+                    self._button("›", 1, "Later")
+                    ui.button("Now", on_click=self._now).props("flat dense no-caps")
+            ui.html("<h2>The cluster at that moment</h2>", sanitize=False)
+            self._brokers = Live()
+            ui.html("<h2>What happened, and why</h2>", sanitize=False)
+            self._moments = Live(on_act=self._choose)
+            ui.html("<h2>Partitions then</h2>", sanitize=False)
+            self._partitions = Live(on_act=self._turn)
+
+    def _button(self, text: str, step: int, label: str) -> None:
+        ui.button(text, on_click=lambda: self._go(self._at + step)).props(f'flat dense aria-label="{label}"')
+
+    async def show(self) -> None:
+        async def render(reading: Reading[HistoryState]) -> None:
+            if reading.value is None or not reading.value.moments:
+                said = reading.problem or ("Nothing is recorded yet." if reading.version else "Reading the journals…")
+                self._said.show(tag("div", said, cls="card empty"))
+                self._story.set_visibility(False)
+                return
+            self._said.show(NOTHING)
+            self._story.set_visibility(True)
+            self._state = reading.value
+            last = len(reading.value.moments) - 1
+            self._slider.props(f"max={max(last, 1)}")
+            await self._go(last if self._follows else min(self._at, last), chosen=not self._follows)
+
+        await follow([self._console.history], render)
+
+    async def _slide(self) -> None:
+        if int(self._slider.value) != self._at:
+            await self._go(int(self._slider.value))
+
+    async def _choose(self, act: Act) -> None:
+        await self._go(int(act["to"]))
+
+    async def _now(self) -> None:
+        if self._state is not None:
+            await self._go(len(self._state.moments) - 1)
+
+    async def _turn(self, act: Act) -> None:
+        self._page = int(act["to"])
+        await self._draw()
+
+    async def _search(self, event: object) -> None:
+        self._text, self._page = str(getattr(event, "value", None) or ""), 1
+        await self._draw()
+
+    async def _go(self, place: int, *, chosen: bool = True) -> None:
+        if self._state is None:
+            return
+        last = len(self._state.moments) - 1
+        self._at = min(max(place, 0), last)
+        self._follows = not chosen or self._at == last
+        self._slider.value = self._at
+        await self._draw()
+
+    async def _draw(self) -> None:
+        state, at = self._state, self._at
+        if state is None:
+            return
+        item = state.moments[at]
+        brokers, partitions = await off_loop(partial(_cluster_at, state, item, self._text, self._page))
+        if at != self._at:
+            return  # somebody slid on meanwhile
+        self._heading.show(heading(item, at, len(state.moments)))
+        self._timeline.show(timeline(state.moments, at))
+        self._brokers.show(brokers)
+        self._moments.show(moments_html(state.moments, at))
+        self._partitions.show(partitions)
+
+
+def _cluster_at(state: HistoryState, item: Moment, text: str, page_number: int) -> tuple[Html, Html]:
+    """Its brokers and its partitions then."""
+    picture = state.picture_after(item.place)
+    recorded = {entry.broker for entry in state.entries if entry.broker != NO_BROKER}
+    brokers = sorted(recorded | set(picture.brokers))
+    return brokers_html(picture, brokers), partitions_html(picture, brokers, item, text, page_number)

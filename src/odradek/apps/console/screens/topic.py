@@ -1,0 +1,229 @@
+"""Topic: its partitions as strips, its settings, its consumers; alter, add partitions, delete."""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+from nicegui import ui
+
+from odradek.apps.console.console import Console
+from odradek.apps.console.dialogs import ChangeDialog, number_between
+from odradek.apps.console.feeds import UNREADABLE, Feed, Reading, plainly
+from odradek.apps.console.live import Act, Live
+from odradek.apps.console.markup import Html, link, tag, together
+from odradek.apps.console.page import follow, off_loop, page, perform
+from odradek.apps.console.readings.groups import GroupsState
+from odradek.apps.console.readings.storage import StorageState
+from odradek.apps.console.readings.topic import TopicDetail
+from odradek.apps.console.readings.traffic import TrafficState
+from odradek.apps.console.views.banner import gap
+from odradek.apps.console.views.figures import rate
+from odradek.apps.console.views.topic import configs_html, consumers_html, otherwise, strips_html, topic_figures
+from odradek.client.cluster_client import ClusterClient
+from odradek.client.config_admin import Resource, ResourceType, Setting, alter_configs, describe_configs
+from odradek.client.elections import ElectionType, elect_leaders
+from odradek.client.topic_admin import add_partitions, delete_topic
+from odradek.model.topology import TopicPartition
+
+_PARTITIONS_MAX = 10_000
+
+
+def register(console: Console) -> None:
+    @ui.page("/topics/{name}")
+    async def topic_page(name: str) -> None:
+        with page(console, "Topics", name):
+            await _show(console, name)
+
+
+async def _show(console: Console, name: str) -> None:
+    page_number = 1
+
+    def turn(act: Act) -> None:
+        nonlocal page_number
+        if act["act"] == "page":
+            page_number = int(act["to"])
+            render(*(feed.want() for feed in feeds))
+
+    with ui.element("div").classes("top"):
+        Live(_heading(name)).classes("grow")
+        _acts(console, name)
+    problem, figures = Live(), Live()
+    ui.html("<h2>Partitions</h2>", sanitize=False)
+    partitions = Live(on_act=turn)
+    ui.html("<h2>Consumers</h2>", sanitize=False)
+    consumers = Live()
+    _settings(console, name)
+
+    def render(
+        detail: Reading[TopicDetail],
+        storage: Reading[StorageState],
+        traffic: Reading[TrafficState],
+        groups: Reading[GroupsState],
+    ) -> None:
+        problem.show(gap("This topic can't be read at the moment.", detail))
+        if detail.value is None:
+            return
+        rates = traffic.value.topic_rates.get(name, ()) if traffic.value else ()
+        figures.show(topic_figures(detail.value, storage.value, rate(rates[-1] if rates else None)))
+        partitions.show(strips_html(detail.value, storage.value, page_number))
+        if groups.value is not None:
+            states = {group.group: group.state for group in groups.value.groups}
+            lags = groups.value.topic_lags.get(name, {})
+            consumers.show(consumers_html({group: (states.get(group, ""), lag) for group, lag in lags.items()}))
+
+    feeds: list[Feed[Any]] = [console.topic(name), console.storage, console.traffic, console.groups]
+    await follow(feeds, render)
+
+
+def _heading(name: str) -> Html:
+    return together(
+        tag("div", tag("a", "Topics", href="/topics"), " /", cls="crumb"),
+        tag("h1", name),
+    )
+
+
+def _acts(console: Console, name: str) -> None:
+    with ui.element("div").classes("row-of"):
+        Live(tag("a", "Messages", cls="btn", href=link("messages", topic=name)))
+        if console.changes.read_only:
+            return
+        _button("Elect preferred", partial(_elect, console, name))
+        _button("Add partitions", partial(_add_partitions, console, name))
+        _button("Delete", partial(_delete, console, name)).classes("danger")
+
+
+def _button(text: str, do: Callable[[], Awaitable[None]]) -> ui.element:
+    button = ui.element("button").classes("btn").on("click", do)
+    with button:
+        ui.label(text)
+    return button
+
+
+def _settings(console: Console, name: str) -> None:
+    settings: list[Setting] = []
+    only_own = True
+    resource = Resource(ResourceType.TOPIC, name)
+
+    def read() -> list[Setting]:
+        with ClusterClient(console.options.bootstrap, client_id="odradek-console", timeout_ms=3_000) as client:
+            return describe_configs(client, resource)
+
+    async def load() -> None:
+        nonlocal settings
+        try:
+            settings = await off_loop(read)
+        except UNREADABLE as error:
+            shown.show(tag("div", plainly(error), cls="card empty"))
+            return
+        draw()
+
+    def draw() -> None:
+        shown.show(configs_html(settings, read_only=console.changes.read_only, only_own=only_own))
+
+    def choose(own: bool) -> None:
+        nonlocal only_own
+        only_own = own
+        draw()
+
+    async def act(what: Act) -> None:
+        chosen = next((setting for setting in settings if setting.name == what.get("name")), None)
+        if chosen is not None and await _change_setting(console, name, chosen):
+            await load()
+
+    with ui.element("div").classes("top").style("margin: 28px 0 10px"):
+        ui.html("<h2 style='margin:0'>Settings</h2>", sanitize=False).classes("grow")
+        ui.switch("only what is set on the topic", value=True, on_change=lambda e: choose(e.value)).props("dense")
+    shown = Live(on_act=act)
+    ui.timer(0, load, once=True)
+
+
+async def _change_setting(console: Console, topic: str, setting: Setting) -> bool:
+    dialog = ChangeDialog(f"Change {setting.name}", "Change")
+    default = otherwise(setting)
+    value = dialog.field("Value (empty: back to what it is otherwise)", setting.value or "", full=True)
+
+    def sentence() -> str:
+        now = "a secret" if setting.is_sensitive else setting.value
+        if value.value:
+            return f"Sets {setting.name} of topic {topic} from {now} to {value.value}, on all its partitions, at once."
+        return f"Removes {setting.name} from topic {topic}; it becomes {default}."
+
+    dialog.says(sentence)
+
+    async def work() -> str:
+        changes = {setting.name: value.value} if value.value else {}
+        gone = [] if value.value else [setting.name]
+        shown = "a secret" if setting.is_sensitive else value.value
+        what = (
+            f"set {setting.name}={shown} on topic {topic}" if changes else f"remove {setting.name} from topic {topic}"
+        )
+        await perform(console, what, lambda c: alter_configs(c, Resource(ResourceType.TOPIC, topic), changes, gone))
+        return f"{setting.name} is changed."
+
+    return await dialog.run(work)
+
+
+async def _add_partitions(console: Console, name: str) -> None:
+    detail = console.topic(name).want().value
+    now = len(detail.topic.partitions) if detail else 1
+    dialog = ChangeDialog("Add partitions", "Add")
+    wanted = dialog.field(
+        "Partitions afterwards",
+        str(now + 1),
+        check=number_between(now + 1, _PARTITIONS_MAX, "the number of partitions"),
+        full=True,
+    )
+    dialog.says(
+        lambda: (
+            f"Topic {name} has {now} partitions and gets {wanted.value or '?'}. That can't be taken back, and keys "
+            "will go to other partitions than before."
+        )
+    )
+
+    async def work() -> str:
+        count = int(wanted.value)
+        await perform(console, f"make topic {name} {count} partitions", lambda c: add_partitions(c, name, count))
+        return f"Topic {name} has {count} partitions."
+
+    await dialog.run(work)
+
+
+async def _delete(console: Console, name: str) -> None:
+    dialog = ChangeDialog("Delete the topic", "Delete for good", danger=True)
+    dialog.field(
+        f"Type the topic's name to go on: {name}",
+        check=lambda text: None if text == name else "that is not its name",
+        full=True,
+    )
+    dialog.says(lambda: f"Deletes topic {name} with all its records on all brokers. Nothing brings them back.")
+
+    async def work() -> str:
+        await perform(console, f"delete topic {name}", lambda c: delete_topic(c, name))
+        return f"Topic {name} is deleted."
+
+    if await dialog.run(work):
+        ui.navigate.to("/topics")
+
+
+async def _elect(console: Console, name: str) -> None:
+    detail = console.topic(name).want().value
+    moving = [p for p in detail.topic.partitions if p.leader != p.replicas[0]] if detail else []
+    dialog = ChangeDialog("Elect preferred leaders", "Elect")
+    numbers = ", ".join(str(p.partition) for p in moving[:20]) or "none"
+    dialog.says(
+        lambda: (
+            f"Partitions of {name} not led by their preferred replica: {numbers}. Where it is in sync, it takes over."
+        )
+    )
+
+    async def work() -> str:
+        wanted = [TopicPartition(name, p.partition) for p in moving]
+        if wanted:
+            await perform(
+                console,
+                f"elect preferred leaders of {name} {numbers}",
+                lambda c: elect_leaders(c, ElectionType.PREFERRED, wanted),
+            )
+        return "Elected." if wanted else "Every partition has its preferred leader already."
+
+    await dialog.run(work)

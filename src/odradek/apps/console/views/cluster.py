@@ -1,0 +1,295 @@
+"""The cluster in figures: is it well, who is in it, how much does each broker bear."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from odradek.apps.console.changes import Change
+from odradek.apps.console.markup import Html, tag, together
+from odradek.apps.console.readings.cluster import ClusterState
+from odradek.apps.console.readings.coordination import CoordinationState
+from odradek.apps.console.readings.settings import TopicSettings
+from odradek.apps.console.readings.storage import StorageState
+from odradek.apps.console.readings.traffic import TrafficState
+from odradek.apps.console.views.figures import clock_time, count, duration, plural, rate, size
+from odradek.apps.console.views.parts import Column, button, chip, figure, meter, plot, table
+from odradek.client.cluster_client import PartitionState
+
+_VOLUME_FILLING, _VOLUME_FULL = 0.85, 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    brokers: int
+    missing: tuple[int, ...]
+    topics: int
+    partitions: int
+    offline: int
+    under_replicated: int
+    under_min_isr: int
+    at_min_isr: int
+    not_preferred: int
+    has_controller: bool
+
+    @property
+    def imbalance(self) -> float:
+        """The share of partitions that another than their preferred replica leads."""
+        return self.not_preferred / self.partitions if self.partitions else 0.0
+
+    @property
+    def level(self) -> str:
+        if self.offline or self.under_min_isr or not self.has_controller:
+            return "bad"
+        return "warn" if self.missing or self.under_replicated or self.at_min_isr else "ok"
+
+    @property
+    def sentence(self) -> str:
+        """The worst first."""
+        said: list[str] = []
+        if not self.has_controller:
+            said.append("there is no controller")
+        if self.offline:
+            said.append(f"{plural(self.offline, 'partition')} {_have(self.offline)} no leader")
+        if self.under_min_isr:
+            said.append(f"{plural(self.under_min_isr, 'partition')} can't be written with acks=all")
+        if self.missing:
+            said.append(f"broker{'s' if len(self.missing) > 1 else ''} {', '.join(map(str, self.missing))} gone")
+        if self.under_replicated:
+            said.append(f"{plural(self.under_replicated, 'partition')} under-replicated")
+        if self.at_min_isr:
+            said.append(f"{plural(self.at_min_isr, 'partition')} can lose no further replica")
+        if said:
+            text = "; ".join(said)
+            return f"{text[0].upper()}{text[1:]}."
+        if not self.brokers:
+            return "There is no broker."
+        return f"All is well: {plural(self.brokers, 'broker')}, every partition has a leader and all replicas in sync."
+
+
+def _have(number: int) -> str:
+    return "has" if number == 1 else "have"
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerRow:
+    id: int
+    address: str
+    rack: str | None
+    is_live: bool
+    is_controller: bool
+    leads: int
+    preferred: int
+    replicas: int
+    out_of_sync: int
+    records: float | None
+    bytes_in: float | None
+    bytes_out: float | None
+    used_bytes: int | None
+    free_bytes: int | None
+    volume_bytes: int | None
+    up_ms: int | None
+
+
+def summarize(state: ClusterState, settings: TopicSettings) -> Summary:
+    live = {broker.id for broker in state.brokers}
+    offline = under = below = at_min = not_preferred = total = 0
+    for topic in state.topics.values():
+        needed = _needed(settings.get(topic.name, {}))
+        for partition in topic.partitions:
+            total += 1
+            offline += not partition.is_available
+            under += partition.is_under_replicated
+            not_preferred += partition.is_available and partition.leader != partition.replicas[0]
+            wanted = min(needed, len(partition.replicas))
+            in_sync = len(partition.isr)
+            below += partition.is_available and in_sync < wanted
+            at_min += partition.is_available and 1 < wanted == in_sync < len(partition.replicas)
+    return Summary(
+        brokers=len(live),
+        missing=tuple(sorted(state.known_brokers - live)),
+        topics=len(state.topics),
+        partitions=total,
+        offline=offline,
+        under_replicated=under,
+        under_min_isr=below,
+        at_min_isr=at_min,
+        not_preferred=not_preferred,
+        has_controller=state.controller >= 0,
+    )
+
+
+def _needed(settings: Mapping[str, str]) -> int:
+    text = settings.get("min.insync.replicas", "1")
+    return int(text) if text.isdecimal() else 1
+
+
+def broker_rows(
+    state: ClusterState,
+    storage: StorageState | None,
+    traffic: TrafficState | None,
+    coordination: CoordinationState | None,
+) -> list[BrokerRow]:
+    partitions: list[PartitionState] = [p for topic in state.topics.values() for p in topic.partitions]
+    leads = Counter(partition.leader for partition in partitions)
+    preferred = Counter(partition.replicas[0] for partition in partitions if partition.replicas)
+    replicas = Counter(broker for partition in partitions for broker in partition.replicas)
+    in_sync = Counter(broker for partition in partitions for broker in partition.isr)
+    live = {broker.id: broker for broker in state.brokers}
+    point = traffic.points[-1] if traffic and traffic.points else None
+    rows: list[BrokerRow] = []
+    for id_ in sorted(state.known_brokers):
+        broker = live.get(id_)
+        directories = [d for d in storage.directories if d.broker == id_] if storage and broker else []
+        volumes = {(d.total_bytes, d.usable_bytes) for d in directories if d.total_bytes is not None}
+        since = coordination.since_ms.get(id_) if coordination and broker else None
+        rows.append(
+            BrokerRow(
+                id=id_,
+                address=f"{broker.host}:{broker.port}" if broker else "",
+                rack=broker.rack if broker else None,
+                is_live=broker is not None,
+                is_controller=id_ == state.controller,
+                leads=leads[id_],
+                preferred=preferred[id_],
+                replicas=replicas[id_],
+                out_of_sync=replicas[id_] - in_sync[id_],
+                records=point.records.get(id_, 0.0) if point and broker else None,
+                bytes_in=point.bytes_in.get(id_) if point and broker else None,
+                bytes_out=point.bytes_out.get(id_) if point and broker else None,
+                used_bytes=sum(d.size for d in directories) if directories else None,
+                free_bytes=sum(free or 0 for _, free in volumes) if volumes else None,
+                volume_bytes=sum(volume or 0 for volume, _ in volumes) if volumes else None,
+                up_ms=max(0, state.at_ms - since) if since else None,
+            )
+        )
+    return rows
+
+
+def overview(state: ClusterState, summary: Summary, coordination: CoordinationState | None) -> Html:
+    epoch = coordination.controller_epoch if coordination else None
+    controller = f"broker {state.controller}" if state.controller >= 0 else "none"
+    return together(
+        tag(
+            "div",
+            tag("i", cls=f"dot {summary.level}"),
+            tag("span", summary.sentence),
+            cls=f"card health {summary.level}",
+            role="status",
+        ),
+        tag(
+            "div",
+            figure("Controller", controller, f"epoch {epoch}" if epoch is not None else "epoch not known"),
+            figure("Brokers", summary.brokers, f"{len(summary.missing)} missing" if summary.missing else "all there"),
+            figure("Topics", count(summary.topics), plural(summary.partitions, "partition")),
+            figure("Offline", count(summary.offline), "partitions without a leader", "bad" if summary.offline else ""),
+            figure(
+                "Under-replicated",
+                count(summary.under_replicated),
+                f"{summary.at_min_isr} at min ISR, {summary.under_min_isr} below",
+                "warn" if summary.under_replicated else "",
+            ),
+            figure(
+                "Leader imbalance",
+                f"{summary.imbalance:.0%}",
+                f"{count(summary.not_preferred)} not led by the preferred",
+                "warn" if summary.not_preferred else "",
+            ),
+            cls="grid",
+        ),
+    )
+
+
+def plots(traffic: TrafficState | None) -> Html:
+    points = traffic.points if traffic else ()
+    span = f"the last {duration(points[-1].at_ms - points[0].at_ms)}" if len(points) > 1 else ""
+    records = [sum(point.records.values()) for point in points]
+    drawn = [plot("Records in", rate(_last(records)), records, rate(max(records, default=0.0)), span)]
+    if traffic is None or traffic.has_metrics:
+        for title, values in (
+            ("Bytes in", [sum(point.bytes_in.values()) for point in points]),
+            ("Bytes out", [sum(point.bytes_out.values()) for point in points]),
+        ):
+            drawn.append(plot(title, size(_last(values), "/s"), values, size(max(values, default=0.0), "/s"), span))
+    else:
+        hint = (
+            "None of these brokers tells its bytes per second: an Odradek broker does, with odradek.metrics.port set."
+        )
+        drawn.append(
+            tag("div", tag("div", "Bytes in and out", cls="soft"), tag("p", hint, cls="note"), cls="card plot")
+        )
+    return tag("div", drawn, cls="grid wide")
+
+
+def _last(values: Sequence[float]) -> float | None:
+    return values[-1] if values else None
+
+
+def broker_table(rows: Sequence[BrokerRow], *, metrics: bool) -> Html:
+    columns = [
+        Column("Broker"),
+        Column("Address", small=False),
+        Column("Rack", small=False),
+        Column("Leads", numeric=True),
+        Column("Replicas", numeric=True),
+        Column("Out of sync", numeric=True),
+        Column("Records in", numeric=True),
+        *([Column("In", numeric=True, small=False), Column("Out", numeric=True, small=False)] if metrics else []),
+        Column("On disk", numeric=True),
+        Column("Volume", small=False),
+        Column("Up", numeric=True, small=False),
+    ]
+    return table(columns, [_broker_cells(row, metrics) for row in rows], empty="No broker is known yet.")
+
+
+def _broker_cells(row: BrokerRow, metrics: bool) -> list[object]:
+    name = together(
+        tag("b", row.id),
+        " ",
+        chip("controller", "accent") if row.is_controller else None,
+        None if row.is_live else chip("gone", "bad"),
+    )
+    volume: object = "–"
+    if row.volume_bytes and row.free_bytes is not None:
+        used = 1 - row.free_bytes / row.volume_bytes
+        tone = "bad" if used > _VOLUME_FULL else "warn" if used > _VOLUME_FILLING else ""
+        volume = together(
+            meter(used, f"{size(row.free_bytes)} of {size(row.volume_bytes)} free", tone),
+            tag("div", f"{size(row.free_bytes)} free", cls="faint small nowrap"),
+        )
+    leads = together(
+        count(row.leads),
+        tag("span", f" / {row.preferred}", cls="faint", title="of which it is the preferred leader of"),
+    )
+    return [
+        name,
+        tag("span", row.address, cls="mono"),
+        row.rack or "–",
+        leads,
+        count(row.replicas),
+        tag("span", count(row.out_of_sync), cls="warn" if row.out_of_sync else ""),
+        rate(row.records),
+        *([size(row.bytes_in, "/s"), size(row.bytes_out, "/s")] if metrics else []),
+        size(row.used_bytes),
+        volume,
+        duration(row.up_ms),
+    ]
+
+
+def cluster_acts(summary: Summary, *, read_only: bool) -> Html:
+    if read_only:
+        return Html("")
+    return button("Elect preferred leaders", "elect", disabled=not summary.not_preferred)
+
+
+def changes_table(changes: Sequence[Change]) -> Html:
+    rows = [
+        (
+            clock_time(change.at_ms),
+            change.who,
+            change.what,
+            tag("span", change.outcome, cls="bad" if change.outcome.startswith("failed") else ""),
+        )
+        for change in changes[:20]
+    ]
+    columns = [Column("When"), Column("Who", small=False), Column("What"), Column("Outcome")]
+    return table(columns, rows, empty="Nothing was changed through this console since it started.")

@@ -1,0 +1,111 @@
+"""The laboratory: the brokers as processes that can be crashed and cut off, beside what the cluster makes of it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from odradek.apps.console.markup import Html, tag, together
+from odradek.apps.console.readings.cluster import ClusterState
+from odradek.apps.console.readings.coordination import CoordinationState
+from odradek.apps.console.views.parts import button, chip
+from odradek.local.links.cuts import CutFrom
+
+_TONES = {"running": "ok", "paused": "warn", "stopped": "bad"}
+ACTS = {
+    "kill": "Crashes broker {} as kill -9 does. Others lead what it led when its session with ZooKeeper ends.",
+    "pause": "Freezes broker {}: it is there and answers nothing, as in a very long garbage collection.",
+    "resume": "Lets broker {} go on: it finds out by itself what it has missed.",
+    "stop": "Stops broker {} cleanly: it hands its partitions to the others first.",
+    "cut": "Cuts broker {} off {}, as a broken switch does: connections stay open and go silent. {}",
+    "heal": "Lets broker {} reach everybody again: it finds out by itself what it has missed.",
+    "start": "Starts broker {} again: it follows, catches up and joins the ISRs; it leads again after an election.",
+}
+CUTS = {
+    "zookeeper": "ZooKeeper",
+    "brokers": "the other brokers",
+    "both": "ZooKeeper and the other brokers",
+}
+CONSEQUENCES = {
+    "zookeeper": "Its session ends after some seconds, and others lead what it led; it believes that it still does.",
+    "brokers": "It falls out of the others' ISRs and they out of its own, after replica.lag.time.max.ms.",
+    "both": "The others go on without it; it goes on alone, and nothing that it takes with acks=all is acknowledged.",
+}
+_TITLES = {"cut": "Cut off"}
+_TONES_OF_ACTS = {"kill": "danger", "cut": "danger", "heal": "primary", "start": "primary", "resume": "primary"}
+_POSSIBLE = {"running": ("kill", "pause", "stop"), "paused": ("resume", "kill"), "stopped": ("start",)}
+
+
+@dataclass(frozen=True, slots=True)
+class LabBroker:
+    id: int
+    process: str
+    """running, paused, stopped"""
+    can_be_cut: bool = False
+    cut_from: frozenset[CutFrom] = frozenset()
+
+    @property
+    def acts(self) -> tuple[str, ...]:
+        cut = ("heal",) if self.cut_from else ("cut",) if self.can_be_cut and self.process != "stopped" else ()
+        return (*_POSSIBLE[self.process], *cut)
+
+
+def brokers_html(
+    brokers: Iterable[LabBroker], state: ClusterState | None, coordination: CoordinationState | None, *, read_only: bool
+) -> Html:
+    boxes = [_broker_html(broker, state, coordination, read_only=read_only) for broker in brokers]
+    return tag("div", boxes, cls="brokers")
+
+
+def _broker_html(
+    broker: LabBroker, state: ClusterState | None, coordination: CoordinationState | None, *, read_only: bool
+) -> Html:
+    topics = state.topics.values() if state else ()
+    partitions = [p for topic in topics for p in topic.partitions if broker.id in p.replicas]
+    leads = sum(p.leader == broker.id for p in partitions)
+    in_sync = sum(broker.id in p.isr for p in partitions)
+    epoch = coordination.controller_epoch if coordination else None
+    marks = [
+        chip(f"controller, epoch {epoch}", "accent") if state and broker.id == state.controller else None,
+        chip(f"cut off {_cut_off(broker.cut_from)}", "bad") if broker.cut_from else None,
+    ]
+    acts = [
+        button(
+            _TITLES.get(act, act.capitalize()), act, cls=f"btn small {_TONES_OF_ACTS.get(act, '')}", broker=broker.id
+        )
+        for act in broker.acts
+    ]
+    return tag(
+        "div",
+        tag("div", f"Broker {broker.id}", chip(broker.process, _TONES[broker.process]), cls="name"),
+        tag("div", _membership(broker.id, state, coordination), cls="note"),
+        tag("div", f"leads {leads}, in sync in {in_sync} of {len(partitions)}", cls="note"),
+        tag("div", marks, cls="marks"),
+        None if read_only else tag("div", acts, cls="acts"),
+        cls=f"card brokerbox {'dead' if broker.process != 'running' else 'cut' if broker.cut_from else 'live'}",
+        data_broker=broker.id,
+    )
+
+
+def _membership(broker: int, state: ClusterState | None, coordination: CoordinationState | None) -> str:
+    """ZooKeeper knows first whether a session has ended; without it what the brokers say has to do."""
+    if coordination is not None:
+        return "in the cluster" if broker in coordination.since_ms else "not in the cluster: it has no session"
+    live = {known.id for known in state.brokers} if state else set()
+    return "in the cluster" if broker in live else "not in the cluster"
+
+
+def _cut_off(whom: frozenset[CutFrom]) -> str:
+    return CUTS["both" if len(whom) == len(CutFrom) else next(iter(whom))]
+
+
+def experiment_html(line: str, *, is_running: bool, drawn_ms: int | None) -> Html:
+    """`drawn_ms`: when the drawing last grew; None: there is none yet."""
+    place = f"/lab/rebalance.html?drawn={drawn_ms}"
+    return together(
+        tag("p", chip("running", "accent") if is_running else None, " ", line, cls="note mono") if line else None,
+        together(
+            tag("iframe", src=place, cls="card drawing", title="Rebalances in three designs"),
+            tag("p", tag("a", "Open the drawing alone", href=place, target="_blank", cls="btn small")),
+        )
+        if drawn_ms is not None
+        else None,
+    )

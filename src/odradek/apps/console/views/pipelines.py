@@ -1,0 +1,107 @@
+"""Spark pipelines: what each query reads, how fast, how far behind. What a document lacks is left out."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from odradek.apps.console.markup import Html, link, tag, together
+from odradek.apps.console.readings.pipelines import PipelinesState
+from odradek.apps.console.views.figures import count, duration, moment, plural, rate, size
+from odradek.apps.console.views.parts import Column, chip, spark, table
+
+_TONES = {"running": "ok", "starting": "warn", "stopping": "warn", "failed": "bad", "died": "bad"}
+_COLUMNS = [
+    Column("Query"),
+    Column("To", small=False),
+    Column("Rows", numeric=True),
+    Column("", small=False),
+    Column("In", numeric=True),
+    Column("Processed", numeric=True, small=False),
+    Column("Batch", numeric=True, small=False),
+    Column("Batch time", numeric=True),
+    Column("Lag", numeric=True),
+    Column("State", numeric=True, small=False),
+]
+
+
+def pipelines_html(state: PipelinesState) -> Html:
+    if not state.documents:
+        return tag("div", "No pipeline has run in these projects yet.", cls="card empty")
+    return together([_pipeline_html(document, state) for document in state.documents])
+
+
+def _pipeline_html(document: Mapping[str, Any], state: PipelinesState) -> Html:
+    doing, project = str(document.get("state", "?")), str(document.get("project"))
+    told = [
+        f"Spark {document.get('spark', '?')}",
+        f"generation {document.get('generation', '?')}",
+        f"since {_when(document.get('started_at'))}",
+        f"told {_when(document.get('updated_at'))}",
+    ]
+    refused = document.get("dead_letters")
+    letters = (
+        together(" · dead letters in ", tag("a", str(refused), href=link("topics", str(refused)))) if refused else None
+    )
+    reason = tag("div", tag("span", str(document["reason"])), cls="banner bad") if document.get("reason") else None
+    queries = [query for query in document.get("queries", []) if isinstance(query, dict)]
+    rows = [
+        _query_cells(query, project, state.rates.get((project, str(query.get("name"))), ()), is_live=doing == "running")
+        for query in queries
+    ]
+    return together(
+        tag("h2", str(document.get("pipeline", "?")), " ", chip(doing, _TONES.get(doing, ""))),
+        tag("p", " · ".join(told), letters, cls="note"),
+        reason,
+        table(_COLUMNS, rows, empty="It has no query."),
+    )
+
+
+def _query_cells(query: Mapping[str, Any], project: str, rates: Sequence[float], *, is_live: bool) -> list[object]:
+    """Of a pipeline that doesn't run there are no rates: those of its last batch are of the past."""
+    group = query.get("group")
+    name = tag("b", str(query.get("name", "?")))
+    named = tag("a", name, href=link("groups", str(group)), title="as a consumer group") if group else name
+    error = tag("div", str(query["error"])[:300], cls="bad note") if query.get("error") else None
+    restarts = tag("div", plural(int(query["restarts"]), "restart"), cls="warn note") if query.get("restarts") else None
+    batch = _number(query.get("batch"))
+    has_run = batch is not None and batch >= 0
+    waits = None if has_run or not is_live else tag("div", "no batch yet", cls="note")
+    return [
+        together(named, error, restarts, _dropped(query), waits),
+        str(query.get("target", "–")).replace(f"{project}/", ""),
+        count(_number(query.get("input_rows_total"))),
+        spark(rates) if is_live else "",
+        rate(_number(query.get("input_rows_per_second"))) if is_live and has_run else "–",
+        rate(_number(query.get("processed_rows_per_second"))) if is_live and has_run else "–",
+        count(batch) if has_run else "–",
+        duration(_number(query.get("batch_ms"))) if has_run else "–",
+        tag("span", count(lag := _number(query.get("lag"))), cls="warn" if lag else ""),
+        _kept(query),
+    ]
+
+
+def _dropped(query: Mapping[str, Any]) -> Html | None:
+    told = [
+        f"{count(number)} {what}"
+        for key, what in (("duplicates_total", "duplicates"), ("late_rows_total", "too late"))
+        if (number := _number(query.get(key)))
+    ]
+    return tag("div", "left out: ", ", ".join(told), cls="note") if told else None
+
+
+def _kept(query: Mapping[str, Any]) -> str:
+    if not query.get("state_rows"):
+        return "–"
+    return f"{count(_number(query.get('state_rows')))} rows, {size(_number(query.get('state_bytes')))}"
+
+
+def _when(told: object) -> str:
+    """`2026-11-17 02:13:15` here, of an ISO time."""
+    try:
+        return moment(int(datetime.fromisoformat(str(told)).timestamp() * 1000))[:19]
+    except ValueError:
+        return "?"
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None

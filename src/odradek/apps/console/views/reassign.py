@@ -1,0 +1,181 @@
+"""A reassignment before, while and after it runs."""
+
+from collections.abc import Sequence
+
+from odradek.apps.console.markup import Html, tag, together
+from odradek.apps.console.reassigner import Draft, RunsState
+from odradek.apps.console.views.figures import count, duration, moment, plural, size
+from odradek.apps.console.views.parts import Column, button, chip, figure, meter, paged, pager, table
+from odradek.apps.reassign.journal import RunRecord
+from odradek.apps.reassign.moves import BrokerForecast, Move
+from odradek.apps.reassign.risks import Gravity
+from odradek.apps.reassign.run import Progress
+
+
+def draft_html(draft: Draft, page_number: int, *, read_only: bool) -> Html:
+    forecast = draft.forecast
+    if not draft.plan.targets:
+        return tag("div", "Nothing has to be moved: the goal is reached already.", cls="card empty")
+    page = paged(len(forecast.moves), page_number)
+    pace = (
+        f"at {size(draft.throttle_bytes, '/s')} for each broker"
+        if draft.throttle_bytes
+        else "without a throttle nobody can say"
+    )
+    risks = [
+        tag("div", tag("b", risk.gravity), tag("span", risk.text), cls=f"banner {_tone(risk.gravity)}")
+        for risk in forecast.risks
+    ]
+    problems = [tag("div", tag("b", "impossible"), tag("span", text), cls="banner bad") for text in draft.problems]
+    run = None if read_only else button("Run this plan", "run", cls="btn primary", disabled=bool(draft.problems))
+    return together(
+        tag(
+            "div",
+            figure("Partitions", count(len(forecast.moves)), "change their replicas"),
+            figure("To copy", size(forecast.copied_bytes), plural(forecast.copied_replicas, "replica")),
+            figure("To remove", size(forecast.freed_bytes), plural(forecast.removed_replicas, "replica")),
+            figure("Time", duration(forecast.seconds * 1000 if forecast.seconds is not None else None), pace),
+            figure(
+                "Risks",
+                count(len(forecast.risks)),
+                "see below" if forecast.risks else "none foreseen",
+                "warn" if forecast.risks else "",
+            ),
+            cls="grid",
+        ),
+        tag("div", problems, risks, style="margin-top:12px"),
+        tag("h2", "Brokers, before and after"),
+        tag("div", [_broker_html(broker, forecast.brokers) for broker in forecast.brokers], cls="brokers"),
+        tag("h2", "Moves"),
+        moves_table(forecast.moves[page.window]),
+        pager(page),
+        tag("div", run, button("Discard", "discard"), cls="row-of", style="margin-top:16px"),
+    )
+
+
+def _tone(gravity: Gravity) -> str:
+    return "bad" if gravity == list(Gravity)[-1] else "warn"
+
+
+def _broker_html(broker: BrokerForecast, all_: Sequence[BrokerForecast]) -> Html:
+    top = max(max(b.held_before, b.held_after) for b in all_) or 1
+    return tag(
+        "div",
+        tag("div", f"Broker {broker.broker}", chip(broker.rack) if broker.rack else None, cls="name"),
+        tag("div", f"before: {_held(broker.replicas_before, broker.held_before, broker.preferred_before)}", cls="note"),
+        meter(broker.held_before / top),
+        tag("div", f"after: {_held(broker.replicas_after, broker.held_after, broker.preferred_after)}", cls="note"),
+        meter(broker.held_after / top),
+        cls="card brokerbox live",
+    )
+
+
+def _held(replicas: int, bytes_: int, preferred: int) -> str:
+    return f"{plural(replicas, 'replica')}, {size(bytes_)}, preferred leader of {preferred}"
+
+
+def moves_table(moves: Sequence[Move]) -> Html:
+    rows = [
+        (
+            str(move.partition),
+            _marks(move.before, gone=move.removing),
+            "→",
+            _marks(move.after, new=move.adding),
+            size(move.copied_bytes),
+            size(move.freed_bytes),
+        )
+        for move in moves
+    ]
+    columns = [
+        Column("Partition"),
+        Column("From"),
+        Column(""),
+        Column("To"),
+        Column("To copy", numeric=True),
+        Column("To remove", numeric=True, small=False),
+    ]
+    return table(columns, rows)
+
+
+def _marks(replicas: Sequence[int], *, gone: Sequence[int] = (), new: Sequence[int] = ()) -> Html:
+    def role(broker: int) -> str:
+        return "out" if broker in gone else "adding" if broker in new else "isr"
+
+    return tag("span", [tag("span", broker, cls=f"b {role(broker)}") for broker in replicas], cls="bs")
+
+
+def runs_html(state: RunsState, *, read_only: bool) -> Html:
+    parts: list[object] = []
+    if state.fault:
+        parts.append(tag("div", tag("b", "The last run failed."), tag("span", state.fault), cls="banner bad"))
+    if state.progress is not None:
+        parts.append(progress_html(state.progress))
+    if state.ongoing:
+        rows = [
+            (str(tp), _marks(move.replicas, gone=move.removing, new=move.adding))
+            for tp, move in sorted(state.ongoing.items())[:50]
+        ]
+        parts += [
+            tag("h2", f"Being moved now: {plural(len(state.ongoing), 'partition')}"),
+            table([Column("Partition"), Column("Replicas")], rows),
+        ]
+    runs = [_run_cells(record, is_running, read_only=read_only) for record, is_running in state.runs]
+    columns = [
+        Column("Begun"),
+        Column("Partitions", numeric=True),
+        Column("Throttle", numeric=True, small=False),
+        Column("State"),
+        Column("", numeric=True),
+    ]
+    parts += [tag("h2", "Runs"), table(columns, runs, empty="No reassignment was run here yet.")]
+    return together(parts)
+
+
+def progress_html(progress: Progress) -> Html:
+    share = progress.copied_bytes / progress.total_bytes if progress.total_bytes else 0.0
+    left = f", {duration(progress.eta_seconds * 1000)} to go" if progress.eta_seconds is not None else ""
+    told = (
+        f"{progress.done} done, {len(progress.moving)} moving, {progress.waiting} waiting, {progress.given_up} given up"
+    )
+    copied = f"{size(progress.copied_bytes)} of {size(progress.total_bytes)}"
+    speed = f"{copied} at {size(progress.bytes_per_second, '/s')}{left}"
+    note = tag("div", progress.note, cls="note warn") if progress.note else None
+    return tag(
+        "div",
+        tag("b", told),
+        meter(share),
+        tag("div", speed, cls="note"),
+        note,
+        cls="card",
+        style="display:grid;gap:8px",
+    )
+
+
+def _run_cells(record: RunRecord, is_running: bool, *, read_only: bool) -> list[object]:
+    if is_running:
+        state, act = chip("running", "accent"), button("Cancel", "cancel", cls="btn small danger", id=record.id)
+    elif record.ended is None:
+        state, act = chip("interrupted", "bad"), button("Undo", "undo", cls="btn small", id=record.id)
+    else:
+        tone = "ok" if record.ended == "completed" else "warn"
+        state, act = chip(record.ended, tone), button("Undo", "undo", cls="btn small", id=record.id)
+    return [
+        tag("span", moment(record.begun_ms)[:19], cls="mono"),
+        f"{len(record.done)} / {len(record.plan.targets)}",
+        size(record.throttle_bytes, "/s") if record.throttle_bytes else "none",
+        state,
+        None if read_only else act,
+    ]
+
+
+def run_sentence(draft: Draft) -> str:
+    forecast = draft.forecast
+    moves = plural(len(forecast.moves), "partition")
+    pace = (
+        f"no broker copies faster than {size(draft.throttle_bytes, '/s')}" if draft.throttle_bytes else "at full speed"
+    )
+    removed = f"{plural(forecast.removed_replicas, 'replica')}, {size(forecast.freed_bytes)}"
+    return (
+        f"Moves replicas of {moves}: copies {size(forecast.copied_bytes)}, {pace}; removes {removed}. The throttle "
+        "clears itself at the end; you can cancel any time, and undo afterwards."
+    )

@@ -1,0 +1,191 @@
+"""Records for people: text as text, JSON with indents, anything else as hex. Long ones are cut, and say so."""
+
+import json
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from odradek.apps.console.markup import Html, tag, together
+from odradek.apps.console.readings.records import (
+    SCAN_SECONDS_MAX,
+    SCANNED_BYTES_MAX,
+    SCANNED_RECORDS_MAX,
+    Found,
+    FoundRecord,
+)
+from odradek.apps.console.views.figures import count, moment, plural, size
+from odradek.apps.console.views.parts import button, chip
+
+SHOWN_BYTES_MAX = 64 * 1024
+LINE_LENGTH = 160
+_PAGE_BYTES_MAX = 1 << 20
+_RECORD_BYTES_MIN = 4 * 1024
+_HEX_WIDTH = 4  # characters for a byte
+_JSON_BYTES_MAX = 256 * 1024
+_MS_DIGITS_MIN, _MS_DIGITS_MAX = 10, 15
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+
+
+def as_text(data: bytes) -> str | None:
+    """None where it isn't text."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    return text if all(c.isprintable() or c in "\n\r\t" for c in text) else None
+
+
+def as_json(data: bytes) -> str | None:
+    """With indents; None where it isn't a JSON object or list."""
+    if len(data) > _JSON_BYTES_MAX or data[:1] not in (b"{", b"["):
+        return None
+    try:
+        return json.dumps(json.loads(data), indent=2, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return None
+
+
+def as_hex(data: bytes) -> str:
+    """`00000000  48 65 6c 6c 6f  Hello`"""
+    lines = []
+    for at in range(0, len(data), 16):
+        row = data[at : at + 16]
+        shown = "".join(chr(byte) if 32 <= byte < 127 else "·" for byte in row)
+        lines.append(f"{at:08x}  {row.hex(' '):<47}  {shown}")
+    return "\n".join(lines)
+
+
+def in_a_line(data: bytes | None) -> str:
+    if data is None:
+        return "∅"
+    text = as_text(data[: LINE_LENGTH * 4])
+    if text is None:
+        text = as_text(data[: LINE_LENGTH * 4 - 3])  # a character may have been cut through
+    shown = " ".join(text.split()) if text is not None else data[: LINE_LENGTH // 3].hex(" ")
+    return shown if len(shown) <= LINE_LENGTH else f"{shown[:LINE_LENGTH]}…"
+
+
+def whole(data: bytes | None, limit: int = SHOWN_BYTES_MAX) -> tuple[str, str]:
+    """What kind of value it is, and the value."""
+    if data is None:
+        return "null", "∅  (a tombstone)"
+    document = as_json(data)
+    if document is not None:
+        return "JSON", _cut(document, limit)
+    head = data[:limit]
+    text = as_text(head) if len(data) <= limit else _first_text(head)
+    more = f"\n… {size(len(data) - len(head))} more" if len(data) > len(head) else ""
+    if text is not None:
+        return "text", text + more
+    shown = data[: limit // _HEX_WIDTH]
+    more = f"\n… {size(len(data) - len(shown))} more" if len(data) > len(shown) else ""
+    return "bytes", as_hex(shown) + more
+
+
+def _first_text(head: bytes) -> str | None:
+    """The text of a piece that may end inside a character."""
+    return next((text for cut in range(4) if (text := as_text(head[: len(head) - cut])) is not None), None)
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}\n… {count(len(text))} characters in all"
+
+
+def records_html(found: Found, further: str = "Later") -> Html:
+    """`further` is where going on leads: to later records, or to older ones."""
+    more = button(f"{further} records ›", "more") if found.resume else None
+    told = tag("div", tag("span", coverage(found), cls="note grow"), more, cls="row-of beneath")
+    if not found.records:
+        return together(tag("div", "No record was found.", cls="card empty"), told)
+    limit = min(SHOWN_BYTES_MAX, max(_RECORD_BYTES_MIN, _PAGE_BYTES_MAX // len(found.records)))
+    shown = [_record_html(item, limit) for item in found.records]
+    return together(tag("div", _HEAD, shown, cls="card table"), told)
+
+
+_HEAD = tag("div", [tag("span", title) for title in ("Where", "When", "Key", "Value")], cls="record-head")
+
+
+def coverage(found: Found) -> str:
+    looked = f"{plural(len(found.records), 'record')} of {count(found.scanned)} looked at"
+    if found.is_complete:
+        return f"{looked}."
+    limits = f"{count(SCANNED_RECORDS_MAX)} records, {size(SCANNED_BYTES_MAX)} or {SCAN_SECONDS_MAX:.0f} seconds"
+    return f"{looked}. A look ends after {limits}: go on, or narrow it by partition, offset or time."
+
+
+def _record_html(item: FoundRecord, limit: int) -> Html:
+    record = item.record
+    kind, value = whole(record.value, limit)
+    key_kind, key = whole(record.key, limit)
+    length = 0 if record.value is None else len(record.value)
+    return tag(
+        "details",
+        tag(
+            "summary",
+            tag("span", f"{item.partition} : {record.offset:,}", cls="mono", title="partition : offset"),
+            tag("span", moment(record.timestamp), cls="mono soft"),
+            tag("span", in_a_line(record.key), cls="mono", title="key"),
+            tag("span", in_a_line(record.value), cls="mono"),
+        ),
+        tag(
+            "div",
+            tag("div", chip(f"value: {kind}"), " ", chip(size(length)), cls="row-of"),
+            tag("pre", value, cls="value"),
+            together(tag("div", chip(f"key: {key_kind}")), tag("pre", key, cls="value")) if record.key else None,
+            _headers_html(record.headers) if record.headers else None,
+            cls="body",
+        ),
+        cls="record",
+        data_offset=record.offset,
+    )
+
+
+def _headers_html(headers: Sequence[tuple[str, bytes | None]]) -> Html:
+    lines = [f"{name}: {in_a_line(value)}" for name, value in headers[:200]]
+    if len(headers) > len(lines):
+        lines.append(f"… {len(headers) - len(lines)} more")
+    return together(tag("div", chip(plural(len(headers), "header"))), tag("pre", "\n".join(lines), cls="value"))
+
+
+def parse_when(text: str, now_ms: int) -> int:
+    """`15m`, `2h`, `3d` ago, a date and time of this machine, or milliseconds. ValueError says what is right."""
+    told = text.strip()
+    try:
+        if told[-1:] in _UNITS and told[:-1].isdecimal():
+            ago = timedelta(**{_UNITS[told[-1]]: int(told[:-1])})
+            return max(0, now_ms - int(ago.total_seconds() * 1000))
+        if told.isdecimal() and _MS_DIGITS_MIN <= len(told) <= _MS_DIGITS_MAX:
+            return int(told)
+        return int(datetime.fromisoformat(told).timestamp() * 1000)
+    except (ValueError, OverflowError):
+        raise ValueError(f"'{text[:40]}' is not a time like 15m (ago), 2h, 2026-01-31 14:00 or milliseconds") from None
+
+
+def parse_headers(text: str) -> tuple[tuple[str, bytes | None], ...]:
+    """A header on each line: `name: value`."""
+    headers: list[tuple[str, bytes | None]] = []
+    for line in filter(None, (line.strip() for line in text.splitlines())):
+        name, colon, value = line.partition(":")
+        if not colon or not name.strip():
+            raise ValueError(f"'{line[:40]}' is not a header like name: value")
+        headers.append((name.strip(), value.strip().encode()))
+    return tuple(headers)
+
+
+def parse_value(text: str, kind: str) -> bytes | None:
+    """The bytes that are meant by what was typed. ValueError says what is wrong."""
+    match kind:
+        case "null":
+            return None
+        case "json":
+            try:
+                json.loads(text)
+            except ValueError as error:
+                raise ValueError(f"that is not JSON: {error}") from None
+            return text.encode()
+        case "hex":
+            try:
+                return bytes.fromhex(text)
+            except ValueError:
+                raise ValueError("that is not hex: two digits for each byte, like 00 ff") from None
+        case _:
+            return text.encode()

@@ -1,0 +1,230 @@
+"""One topic: every partition drawn as a strip, with a lane for each replica; its configuration; who consumes it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from odradek.apps.console.markup import Html, link, tag, together
+from odradek.apps.console.readings.storage import StorageState
+from odradek.apps.console.readings.topic import TopicDetail
+from odradek.apps.console.views.figures import count, size
+from odradek.apps.console.views.groups import state_chip
+from odradek.apps.console.views.parts import Column, button, chip, figure, paged, pager, replica_role, table
+from odradek.client.cluster_client import PartitionState
+from odradek.client.config_admin import Setting, Source
+from odradek.model.topology import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A replica; `begin` and `end` are shares of the strip's width."""
+
+    broker: int
+    role: str
+    is_preferred: bool
+    start_offset: int | None
+    end_offset: int | None
+    behind: int | None
+    """Of the leader, in records."""
+    begin: float
+    end: float
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    partition: int
+    leader: int
+    leader_epoch: int
+    high_watermark: int | None
+    mark: float | None
+    lanes: tuple[Lane, ...]
+    size_bytes: int | None
+
+
+def strips(detail: TopicDetail, storage: StorageState | None, window: slice) -> list[Strip]:
+    return [_strip(detail, partition, storage) for partition in detail.topic.partitions[window]]
+
+
+def _strip(detail: TopicDetail, partition: PartitionState, storage: StorageState | None) -> Strip:
+    number = partition.partition
+    offsets = {broker: detail.replicas[number, broker] for broker in partition.replicas}
+    high = detail.high_watermarks.get(number)
+    known = [o for told in offsets.values() for o in (told.start, told.end) if o is not None]
+    low, top = min(known, default=0), max([*known, high or 0])
+    span = max(top - low, 1)
+    leader_end = offsets[partition.leader].end if partition.leader in offsets else None
+    offline = frozenset(partition.offline_replicas)
+    lanes = []
+    for broker in partition.replicas:
+        told = offsets[broker]
+        lanes.append(
+            Lane(
+                broker=broker,
+                role=replica_role(broker, partition.leader, partition.isr, offline),
+                is_preferred=broker == partition.replicas[0],
+                start_offset=told.start,
+                end_offset=told.end,
+                behind=None if told.end is None or leader_end is None else max(0, leader_end - told.end),
+                begin=0.0 if told.start is None else (told.start - low) / span,
+                end=0.0 if told.end is None else (told.end - low) / span,
+            )
+        )
+    size_bytes = None
+    if storage is not None:
+        size_bytes = storage.sizes.get((TopicPartition(detail.topic.name, number), partition.leader))
+    mark = None if high is None else (high - low) / span
+    return Strip(number, partition.leader, partition.leader_epoch, high, mark, tuple(lanes), size_bytes)
+
+
+def topic_figures(detail: TopicDetail, storage: StorageState | None, rate: str) -> Html:
+    partitions = detail.topic.partitions
+    under = sum(partition.is_under_replicated for partition in partitions)
+    offline = sum(not partition.is_available for partition in partitions)
+    starts = [_start(detail, partition) for partition in partitions]
+    records = sum(
+        max(0, detail.high_watermarks.get(p.partition, 0) - start) for p, start in zip(partitions, starts, strict=True)
+    )
+    return tag(
+        "div",
+        figure(
+            "Partitions",
+            count(len(partitions)),
+            f"{max((len(p.replicas) for p in partitions), default=0)} replicas each",
+        ),
+        figure("Records held", count(records), "first to last offset"),
+        figure("Rate", rate, "records in"),
+        figure("On disk", size(storage.topic_bytes.get(detail.topic.name) if storage else None), "all replicas"),
+        figure("Under-replicated", count(under), "partitions", "warn" if under else ""),
+        figure("Offline", count(offline), "partitions", "bad" if offline else ""),
+        cls="grid",
+    )
+
+
+def _start(detail: TopicDetail, partition: PartitionState) -> int:
+    told = [detail.replicas[partition.partition, broker].start for broker in partition.replicas]
+    return min((start for start in told if start is not None), default=0)
+
+
+def strips_html(detail: TopicDetail, storage: StorageState | None, page_number: int) -> Html:
+    page = paged(len(detail.topic.partitions), page_number)
+    drawn = [_strip_html(detail.topic.name, strip) for strip in strips(detail, storage, page.window)]
+    return together(_legend(), tag("div", drawn, cls="card table"), pager(page))
+
+
+def _legend() -> Html:
+    return tag(
+        "div",
+        tag("span", tag("span", "0", cls="b leader"), "leader"),
+        tag("span", tag("span", "0", cls="b isr"), "in sync"),
+        tag("span", tag("span", "0", cls="b out"), "out of sync"),
+        tag("span", tag("span", "0", cls="b offline"), "offline"),
+        tag("span", "★ preferred leader"),
+        tag("span", "│ high watermark: consumers read up to here"),
+        cls="legend",
+    )
+
+
+def _strip_html(topic: str, strip: Strip) -> Html:
+    leader = "no leader" if strip.leader < 0 else f"epoch {strip.leader_epoch}"
+    return tag(
+        "div",
+        tag(
+            "div",
+            tag(
+                "a",
+                strip.partition,
+                href=link("messages", topic=topic, partition=strip.partition),
+                title="Browse its records",
+            ),
+            tag("small", leader, cls="bad" if strip.leader < 0 else ""),
+            tag("small", size(strip.size_bytes)) if strip.size_bytes is not None else None,
+            cls="id",
+        ),
+        tag("div", [_lane_html(lane, strip) for lane in strip.lanes]),
+        cls="strip",
+        data_partition=strip.partition,
+        data_leader=strip.leader,
+        data_isr=",".join(str(lane.broker) for lane in strip.lanes if lane.role in ("leader", "isr")),
+    )
+
+
+_SAID = {"leader": "leads", "isr": "in sync", "out": "out of sync"}
+
+
+def _lane_html(lane: Lane, strip: Strip) -> Html:
+    fill = f"left:{lane.begin * 100:.2f}%;width:{max(0.0, lane.end - lane.begin) * 100:.2f}%"
+    mark = None if strip.mark is None else tag("i", cls="mark", style=f"left:calc({strip.mark * 100:.2f}% - 2px)")
+    if lane.end_offset is None:
+        said: object = "does not answer" if lane.role == "offline" else "–"
+    else:
+        lag = tag("span", f" −{lane.behind:,}", cls="warn") if lane.behind else None
+        said = together(tag("span", f"{lane.start_offset or 0:,} … ", cls="from"), f"{lane.end_offset:,}", lag)
+    reach = f"log start {lane.start_offset}, end {lane.end_offset}, high watermark {strip.high_watermark}"
+    tip = f"broker {lane.broker}: {reach}"
+    return tag(
+        "div",
+        tag(
+            "span",
+            tag("span", lane.broker, cls=f"b {lane.role}"),
+            tag("span", _SAID.get(lane.role, "offline"), cls="soft"),
+            tag("span", "★", cls="star accent", title="preferred leader") if lane.is_preferred else None,
+            cls="who",
+        ),
+        tag("div", tag("i", cls="fill", style=fill), mark, cls="track"),
+        tag("span", said, cls="told"),
+        cls=f"lane {lane.role}",
+        title=tip,
+    )
+
+
+_SOURCES = {
+    Source.DYNAMIC_TOPIC_CONFIG: "topic",
+    Source.DYNAMIC_BROKER_CONFIG: "broker",
+    Source.DYNAMIC_DEFAULT_BROKER_CONFIG: "all brokers",
+    Source.STATIC_BROKER_CONFIG: "server.properties",
+    Source.DEFAULT_CONFIG: "default",
+}
+_SECRET = "••••••"
+
+
+def is_own(setting: Setting) -> bool:
+    return setting.source is Source.DYNAMIC_TOPIC_CONFIG
+
+
+def otherwise(setting: Setting) -> str | None:
+    """What it would be if it weren't set on the topic."""
+    if not is_own(setting):
+        return setting.value
+    return next((s.value for s in setting.synonyms if s.source is not Source.DYNAMIC_TOPIC_CONFIG), None)
+
+
+def configs_html(settings: Sequence[Setting], *, read_only: bool, only_own: bool) -> Html:
+    rows = [
+        (
+            tag("span", setting.name, cls="mono"),
+            tag("b" if is_own(setting) else "span", _SECRET if setting.is_sensitive else setting.value, cls="mono"),
+            chip(_SOURCES.get(setting.source, "?"), "accent" if is_own(setting) else ""),
+            tag("span", _SECRET if setting.is_sensitive else otherwise(setting), cls="mono soft"),
+            None if read_only else button("Change", "config", cls="btn small", name=setting.name),
+        )
+        for setting in settings
+        if not only_own or is_own(setting)
+    ]
+    columns = [
+        Column("Setting"),
+        Column("Value"),
+        Column("From"),
+        Column("Otherwise", small=False),
+        Column("", numeric=True),
+    ]
+    return table(columns, rows, empty="Nothing is set on this topic itself.")
+
+
+def consumers_html(lags: Mapping[str, tuple[str, int | None]]) -> Html:
+    """By group: its state and its lag in this topic."""
+    rows = [
+        (tag("a", group, cls="name", href=link("groups", group)), state_chip(state), count(lag))
+        for group, (state, lag) in sorted(lags.items())
+    ]
+    return table(
+        [Column("Group"), Column("State"), Column("Lag", numeric=True)], rows, empty="No group has read this topic."
+    )

@@ -1,0 +1,158 @@
+"""Runs the benchmark: figure by figure, round by round, the two systems in turn."""
+
+import argparse
+import json
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from odradek.apps.lab.bench.cli_figures import cli_figures
+from odradek.apps.lab.bench.clients import Clients, Metrics, Records, has_kcat, topic
+from odradek.apps.lab.bench.cluster_figures import cluster_figures
+from odradek.apps.lab.bench.figures import LARGE_BATCHES, PARTITIONS, Figure, Work, new_topic_name, one_broker_figures
+from odradek.apps.lab.bench.group_figures import group_figures
+from odradek.apps.lab.bench.process_stats import metered
+from odradek.apps.lab.bench.report import Result, as_json, machine_facts, markdown, rows_of, summary
+from odradek.apps.lab.bench.scale_figures import scale_figures
+from odradek.apps.lab.bench.systems import BenchError, Kafka, Odradek, System
+
+DEFAULT_KAFKA_LIB = ".tools/kafka-lib"
+
+
+def main() -> int:
+    options = parse_options()
+    kafka_lib = Path(os.environ.get("ODRADEK_KAFKA_LIB", DEFAULT_KAFKA_LIB)).absolute()
+    if not list(kafka_lib.glob("kafka-clients-*.jar")):
+        print(f"no Kafka jars in {kafka_lib}: run `make kafka-jars` or set ODRADEK_KAFKA_LIB", file=sys.stderr)
+        return 2
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # not without stopping the brokers
+    with tempfile.TemporaryDirectory(prefix="odradek-bench-", dir=options.directory) as directory:
+        return run(options, Path(directory), kafka_lib)
+
+
+def parse_options() -> argparse.Namespace:
+    groups = sorted({figure.group for figure in all_figures()})
+    parser = argparse.ArgumentParser(
+        prog="odradek.apps.lab.bench", description="Odradek beside Apache Kafka, on this machine."
+    )
+    parser.add_argument("--rounds", type=int, help="rounds per figure; the median is reported (3; 1 with --quick)")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the work")
+    parser.add_argument("--only", default=",".join(groups), help=f"figures, of: {','.join(groups)}")
+    parser.add_argument("--out", type=Path, help="write JSON here, and the table beside it as .md")
+    parser.add_argument("--log-gb", type=float, default=2.0, help="size of the log that `open` opens (2)")
+    parser.add_argument("--directory", type=Path, help="where both systems keep their data (the temporary directory)")
+    parser.add_argument(
+        "--against-itself", action="store_true", help="Kafka in both places: what the ratios are worth on this machine"
+    )
+    options = parser.parse_args()
+    options.rounds = options.rounds or (1 if options.quick else 3)
+    options.groups = options.only.split(",")
+    if unknown := set(options.groups) - set(groups):
+        parser.error(f"no figures {', '.join(sorted(unknown))}")
+    return options
+
+
+def all_figures() -> list[Figure]:
+    return [*one_broker_figures(), *cluster_figures(), *scale_figures(), *group_figures(), *cli_figures()]
+
+
+def run(options: argparse.Namespace, directory: Path, kafka_lib: Path) -> int:
+    clients = Clients(kafka_lib, directory)
+    clients.prepare()
+    work = Work(clients, options.quick, options.log_gb / 10 if options.quick else options.log_gb)
+    facts = machine_facts() | {"rounds": options.rounds, "quick": options.quick}
+    peer_name, our_name = "Kafka", "Kafka again" if options.against_itself else "Odradek"
+    results: list[Result] = []
+    chosen = [figure for figure in all_figures() if figure.group in options.groups]
+    for size in sorted({figure.brokers for figure in chosen}):
+        peer: System = Kafka(peer_name, directory / f"kafka-{size}", kafka_lib, size)
+        second = Kafka if options.against_itself else Odradek
+        ours: System = second(our_name, directory / f"odradek-{size}", kafka_lib, size)
+        with ExitStack() as stack:
+            for system in (peer, ours):
+                stack.callback(stop, system)
+                system.start()
+            warm = False
+            for figure in [each for each in chosen if each.brokers == size]:
+                if not warm and figure.group not in ("process", "cluster-process"):
+                    warm = True
+                    try:
+                        warm_up(work, (peer, ours))
+                    except BenchError as error:  # the figures tell whether it mattered
+                        print(f"warm-up failed: {error}", file=sys.stderr)
+                results.append(measure(figure, work, (peer, ours), options.rounds))
+                tell(results[-1], peer.name, ours.name)
+                save(options.out, results, facts, peer.name, ours.name)
+    print("\n" + markdown(results, facts, peer_name, our_name))
+    print(summary(results, peer_name, our_name))
+    return 0
+
+
+def measure(figure: Figure, work: Work, systems: tuple[System, System], rounds: int) -> Result:
+    result = Result(figure)
+    if figure.needs_kcat and not has_kcat():
+        result.skipped = "kcat is absent"
+    if result.skipped:
+        return result
+    try:
+        with ExitStack() as stack:
+            measures = {system.name: stack.enter_context(figure.session(work, system)) for system in systems}
+            for number in range(rounds):
+                order = systems if number % 2 == 0 else systems[::-1]
+                result.rounds.append({system.name: metered_round(system, measures[system.name]) for system in order})
+    except Exception as error:  # one figure that fails must not cost the others
+        result.skipped = "failed: " + " / ".join(str(error).splitlines())
+    return result
+
+
+def metered_round(system: System, measure_once: Callable[[], Metrics]) -> Metrics:
+    with metered(system.broker_pids) as cost:
+        metrics = measure_once()
+    metrics = asdict(cost) | metrics
+    if "bytes" in metrics:
+        metrics["cpu_s_per_gb"] = metrics["broker_cpu_s"] / (metrics["bytes"] / 1e9)
+    return metrics
+
+
+def warm_up(work: Work, systems: tuple[System, System]) -> None:
+    """Gives the JVM's compiler its chance before anything is compared."""
+    records = Records(work.scaled(300_000), 1024)
+    for system in systems:
+        with topic(system, new_topic_name(), PARTITIONS) as name:
+            work.clients.producer_performance(system, name, records, LARGE_BATCHES, "1")
+            work.clients.probe("consume", system, name, records.count, 0)
+
+
+def stop(system: System) -> None:
+    with suppress(BenchError):
+        system.stop()
+
+
+def tell(result: Result, peer: str, ours: str) -> None:
+    """One line per metric, as soon as it is known."""
+    clock = time.strftime("%H:%M:%S")
+    for row in rows_of(result, peer, ours):
+        verdict = "reached" if row.reached else "MISSED"
+        figures = f"{row.metric:18} {row.peer:12,.2f} {row.ours:12,.2f}  ratio {row.ratio:6.2f} ±{row.spread / 2:.2f}"
+        print(f"{clock} {row.figure:46} {figures}  {row.target:12} {verdict}  noise {row.noise:.0%}", flush=True)
+    if result.skipped:
+        print(f"{clock} {result.figure.title:46} {result.skipped}", flush=True)
+
+
+def save(out: Path | None, results: list[Result], facts: dict[str, Any], peer: str, ours: str) -> None:
+    """After every figure: a run that is broken off keeps what it has measured."""
+    if out is not None:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(json.dumps(as_json(results, facts, peer, ours), indent=1, ensure_ascii=False) + "\n")
+        out.with_suffix(".md").write_text(f"{markdown(results, facts, peer, ours)}\n{summary(results, peer, ours)}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

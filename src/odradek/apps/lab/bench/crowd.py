@@ -1,0 +1,217 @@
+"""Members of a group, and committers, by the hundred from one thread.
+
+On the wire they are what clients are; what a client library costs, and how long it waits before it asks again, is left
+out. Whoever is to be answered together is asked together first, and then heard one by one.
+"""
+
+import socket
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from struct import Struct
+from typing import Any, Self
+
+from odradek.apps.lab.bench.systems import BenchError, System
+from odradek.base.errors import ErrorCode
+from odradek.protocol.api_keys import APIS
+from odradek.protocol.framing import decode_response, encode_request
+from odradek.protocol.messages.find_coordinator import FindCoordinatorRequest
+from odradek.protocol.messages.heartbeat import HeartbeatRequest
+from odradek.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from odradek.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from odradek.protocol.messages.list_groups import ListGroupsRequest
+from odradek.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from odradek.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from odradek.protocol.schema import Request
+
+VERSIONS = {
+    JoinGroupRequest: 9,
+    SyncGroupRequest: 5,
+    HeartbeatRequest: 4,
+    LeaveGroupRequest: 5,
+    OffsetCommitRequest: 8,
+    ListGroupsRequest: 5,
+    FindCoordinatorRequest: 4,
+}
+WAIT_S_MAX = 120.0
+SESSION_MS = 60_000
+IN_FLIGHT = 100
+ASK_AGAIN = {
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT,
+}
+_SIZE = Struct(">i")
+
+
+class Line:
+    """A connection on which answers are read when they are wanted."""
+
+    def __init__(self, address: tuple[str, int], timeout_s: float = WAIT_S_MAX) -> None:
+        self._socket = socket.create_connection(address, timeout_s)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._reader = self._socket.makefile("rb")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._reader.close()
+        self._socket.close()
+
+    def send(self, *requests: Request) -> None:
+        frames = [encode_request(request, VERSIONS[type(request)], 1, "crowd") for request in requests]
+        self._socket.sendall(b"".join(frames))
+
+    def receive(self, request: type[Request]) -> Any:
+        (size,) = _SIZE.unpack(self._read(_SIZE.size))
+        response = APIS[request.KEY].response
+        return decode_response(response, memoryview(self._read(size)), VERSIONS[request])[1]
+
+    def ask(self, request: Request) -> Any:
+        self.send(request)
+        return self.receive(type(request))
+
+    def _read(self, size: int) -> bytes:
+        data = self._reader.read(size)
+        if len(data) < size:
+            raise ConnectionError("the broker closed the connection")
+        return data
+
+
+def coordinator_of(system: System, group: str) -> tuple[int, tuple[str, int]]:
+    """Id and address, by the account of any broker that lives, once one of them knows."""
+    deadline = time.monotonic() + WAIT_S_MAX
+    while time.monotonic() < deadline:
+        for port in system.ports:
+            try:
+                with Line(("127.0.0.1", port)) as line:
+                    (found,) = line.ask(FindCoordinatorRequest(coordinator_keys=[group])).coordinators
+            except OSError:
+                continue
+            if not found.error_code:
+                return found.node_id, (found.host, found.port)
+        time.sleep(0.02)
+    raise BenchError(f"nobody coordinates {group} within {WAIT_S_MAX:.0f} s")
+
+
+class Crowd:
+    """A group with as many members, each on a connection of its own."""
+
+    def __init__(self, address: tuple[str, int], group: str, size: int) -> None:
+        self._group = group
+        self._stack = ExitStack()
+        self._lines = [self._stack.enter_context(Line(address)) for _ in range(size)]
+        self._ids = [""] * size
+        self._generation = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def join(self) -> float:
+        """Seconds from the first question to the last member's part.
+
+        One is there already and rejoins last: a group that begins would have its first generations with a few only.
+        """
+        first = self._lines[0]
+        self._ids[0] = first.ask(self._joining("")).member_id
+        began = first.ask(self._joining(self._ids[0]))
+        _check("first join", [began])
+        self._generation = began.generation_id
+        part = SyncGroupRequestAssignment(member_id=self._ids[0], assignment=b"everything")
+        _check("first sync", [first.ask(self._syncing(self._ids[0], [part]))])
+        start = time.monotonic()
+        self._ids[1:] = [answer.member_id for answer in self._all([self._joining("")] * (len(self._ids) - 1))]
+        joined = self._all([self._joining(id) for id in (*self._ids[1:], self._ids[0])])
+        _check("join", joined)
+        leader = joined[0].leader
+        self._generation = joined[0].generation_id
+        parts = [SyncGroupRequestAssignment(member_id=id, assignment=b"a part") for id in self._ids]
+        synced = self._all([self._syncing(id, parts if id == leader else []) for id in (*self._ids[1:], self._ids[0])])
+        _check("sync", synced)
+        if {bytes(answer.assignment) for answer in synced} != {b"a part"}:
+            raise BenchError("not every member got its part")
+        return time.monotonic() - start
+
+    def beat(self) -> float:
+        """Seconds for a heartbeat of every member, all at once."""
+        start = time.monotonic()
+        beats = [HeartbeatRequest(group_id=self._group, generation_id=self._generation, member_id=i) for i in self._ids]
+        _check("heartbeat", self._all([*beats[1:], beats[0]]))
+        return time.monotonic() - start
+
+    def leave(self) -> float:
+        """Seconds for one request in the name of all."""
+        start = time.monotonic()
+        members = [MemberIdentity(member_id=id) for id in self._ids]
+        _check("leave", [self._lines[0].ask(LeaveGroupRequest(group_id=self._group, members=members))])
+        return time.monotonic() - start
+
+    def _all(self, requests: Sequence[Request]) -> list[Any]:
+        """From the second member on; the first comes last, if it is among them."""
+        asked = list(zip((*self._lines[1:], self._lines[0]), requests, strict=False))
+        for line, request in asked:
+            line.send(request)
+        return [line.receive(type(request)) for line, request in asked]
+
+    def _joining(self, member_id: str) -> JoinGroupRequest:
+        return JoinGroupRequest(
+            group_id=self._group,
+            session_timeout_ms=SESSION_MS,
+            rebalance_timeout_ms=SESSION_MS,
+            member_id=member_id,
+            protocol_type="consumer",
+            protocols=[JoinGroupRequestProtocol(name="range", metadata=bytes(30))],
+        )
+
+    def _syncing(self, member_id: str, parts: list[SyncGroupRequestAssignment]) -> SyncGroupRequest:
+        return SyncGroupRequest(
+            group_id=self._group,
+            generation_id=self._generation,
+            member_id=member_id,
+            protocol_type="consumer",
+            protocol_name="range",
+            assignments=parts,
+        )
+
+
+def _check(what: str, answers: Sequence[Any]) -> None:
+    if errors := {ErrorCode(answer.error_code).name for answer in answers if answer.error_code}:
+        raise BenchError(f"{what}: {', '.join(sorted(errors))}")
+
+
+def commit(group: str, topic: str, offset: int) -> OffsetCommitRequest:
+    position = OffsetCommitRequestPartition(partition_index=0, committed_offset=offset, committed_metadata="")
+    return OffsetCommitRequest(group_id=group, topics=[OffsetCommitRequestTopic(name=topic, partitions=[position])])
+
+
+def commit_error(answer: Any) -> ErrorCode:
+    return ErrorCode(answer.topics[0].partitions[0].error_code)
+
+
+def commit_for_each(line: Line, groups: Sequence[str], topic: str, offset: int) -> float:
+    """One commit per group and request, a hundred in flight; how many a second."""
+    start = time.monotonic()
+    answered = 0
+    for begin in range(0, len(groups), IN_FLIGHT):
+        part = groups[begin : begin + IN_FLIGHT]
+        line.send(*[commit(group, topic, offset) for group in part])
+        for _ in part:
+            if error := commit_error(line.receive(OffsetCommitRequest)):
+                raise BenchError(f"commit: {error.name}")
+            answered += 1
+    return answered / (time.monotonic() - start)
+
+
+def listed(line: Line) -> int:
+    answer = line.ask(ListGroupsRequest())
+    _check("list", [answer])
+    return len(answer.groups)

@@ -1,0 +1,203 @@
+"""A cluster of real broker processes that can be killed, frozen, cut off and brought back, one by one."""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+from uuid import uuid4
+
+from odradek.apps.lab.chaos.hosts import Hosts
+from odradek.base.config.properties import format_properties
+from odradek.client.broker_client import BrokerClient, ConnectionFailed
+from odradek.local.owned_process import OwnedProcess
+from odradek.local.zookeeper_server import free_port
+from odradek.model.topology import TopicPartition
+from odradek.protocol.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponsePartition
+
+START_S_MAX = 90.0
+_STOP_S_MAX = 60.0
+# Short, so that a story ends soon: what takes 18 s and 30 s by default is what most of them wait for.
+SETTINGS = {
+    "zookeeper.session.timeout.ms": "3000",
+    "replica.lag.time.max.ms": "4000",
+    "replica.fetch.wait.max.ms": "200",
+    "replica.socket.timeout.ms": "3000",
+    "replica.fetch.backoff.ms": "200",
+    "controller.socket.timeout.ms": "3000",
+    "controlled.shutdown.retry.backoff.ms": "500",
+    "min.insync.replicas": "2",
+    "default.replication.factor": "3",
+    "offsets.topic.replication.factor": "3",
+    "offsets.topic.num.partitions": "3",
+    "group.initial.rebalance.delay.ms": "0",
+    "auto.leader.rebalance.enable": "false",
+}
+
+
+Launch = Callable[[Path], Sequence[str]]
+"""The command that runs a broker from its server.properties."""
+
+
+def odradek_command(properties: Path) -> Sequence[str]:
+    return [sys.executable, "-m", "odradek", "broker", str(properties)]
+
+
+class ChaosBroker:
+    def __init__(self, broker_id: int, directory: Path, address: tuple[str, int], launch: Launch) -> None:
+        self.id = broker_id
+        self.address = address
+        self.log_dir = directory / "logs"
+        self.output = directory / "broker.log"
+        self.properties = directory / "server.properties"
+        self._launch = launch
+        self._process = OwnedProcess(directory / "broker.pid", self.properties)
+
+    @property
+    def bootstrap(self) -> str:
+        return "{}:{}".format(*self.address)
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid()
+
+    def start(self, environment: Mapping[str, str]) -> None:
+        self._process.spawn(self._launch(self.properties), self.output, environment)
+
+    def stop(self) -> None:
+        """As an operator would: it hands over what it leads."""
+        self._process.stop(_STOP_S_MAX)
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    def pause(self) -> None:
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if (pid := self.pid) is not None:
+            os.kill(pid, number)
+
+    def metadata(self) -> MetadataResponse | None:
+        """What this broker tells its clients, or None if it doesn't answer."""
+        try:
+            with BrokerClient(*self.address, client_id="chaos", timeout_ms=3000) as client:
+                answer: MetadataResponse = client.send(MetadataRequest(topics=None))
+                return answer
+        except ConnectionFailed:
+            return None
+
+
+class ChaosCluster:
+    """As a context: the brokers run when it is entered and are gone when it is left."""
+
+    def __init__(
+        self,
+        directory: Path,
+        zookeeper: str,
+        *,
+        brokers: int = 3,
+        hosts: Hosts | None = None,
+        settings: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] | None = None,
+        launch: Mapping[int, Launch] | None = None,
+        first: Sequence[int] | None = None,
+    ) -> None:
+        """`launch` says how to run the brokers that are not Odradek's, `first` which are to run from the start."""
+        self._environment = environment or {}
+        self._launch = launch or {}
+        self._first = range(brokers) if first is None else first
+        self.zookeeper = f"{zookeeper}/{directory.name}-{uuid4().hex[:12]}"  # nobody was there before
+        self.brokers = [self._new_broker(n, directory, hosts, settings or {}) for n in range(brokers)]
+
+    def _new_broker(
+        self, broker_id: int, directory: Path, hosts: Hosts | None, settings: Mapping[str, str]
+    ) -> ChaosBroker:
+        own = directory / f"broker-{broker_id}"
+        own.mkdir(parents=True)
+        host = "127.0.0.1" if hosts is None else hosts.address(broker_id)
+        launch = self._launch.get(broker_id, odradek_command)
+        on_host = launch if hosts is None else lambda properties: hosts.command(broker_id, launch(properties))
+        broker = ChaosBroker(broker_id, own, (host, free_port()), on_host)
+        properties = {
+            "broker.id": str(broker_id),
+            "listeners": "PLAINTEXT://{}:{}".format(*broker.address),
+            "log.dirs": str(broker.log_dir),
+            "zookeeper.connect": self.zookeeper,
+            **SETTINGS,
+            **settings,
+        }
+        broker.properties.write_text(format_properties(properties))
+        return broker
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(broker.bootstrap for broker in self.brokers)
+
+    def __enter__(self) -> Self:
+        try:
+            self.start(*self._first)
+        except BaseException:
+            self._kill_all()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._kill_all()
+
+    def start(self, *broker_ids: int) -> None:
+        """Start these and wait until every live broker knows of all live ones."""
+        for broker_id in broker_ids:
+            self.brokers[broker_id].start(self._environment)
+        deadline = time.monotonic() + START_S_MAX
+        while not self._agree_on_members():
+            dead = [broker_id for broker_id in broker_ids if self.brokers[broker_id].pid is None]
+            if dead or time.monotonic() > deadline:
+                ends = {b.id: b.output.read_text(errors="replace")[-800:] for b in self.brokers}
+                raise TimeoutError(f"the brokers did not find each other; their last words: {ends}")
+            time.sleep(0.1)
+
+    def _agree_on_members(self) -> bool:
+        live = [broker for broker in self.brokers if broker.pid is not None]
+        expected = {broker.id for broker in live}
+        told = [broker.metadata() for broker in live]
+        return all(m is not None and {node.node_id for node in m.brokers} == expected for m in told)
+
+    def _kill_all(self) -> None:
+        for broker in self.brokers:
+            broker.resume()
+            broker.kill()
+
+    # ---- what the brokers say
+
+    def controller(self) -> int | None:
+        """The controller that every live broker names."""
+        named = {m.controller_id for broker in self.brokers if broker.pid and (m := broker.metadata()) is not None}
+        return named.pop() if len(named) == 1 else None
+
+    def partition(self, tp: TopicPartition, asked: ChaosBroker) -> MetadataResponsePartition | None:
+        metadata = asked.metadata()
+        topics = [] if metadata is None else [t for t in metadata.topics if t.name == tp.topic]
+        return next((p for t in topics for p in t.partitions if p.partition_index == tp.partition), None)
+
+    def leader(self, tp: TopicPartition) -> int:
+        """As any live broker tells it, -1 for none."""
+        for broker in self.brokers:
+            if broker.pid and (found := self.partition(tp, broker)) is not None:
+                return found.leader_id
+        return -1
+
+    def views(self, tp: TopicPartition) -> set[tuple[int, int, frozenset[int]]]:
+        """Leader, epoch and ISR by the account of every live broker; more than one: they don't agree yet."""
+        found = [self.partition(tp, broker) for broker in self.brokers if broker.pid]
+        return {
+            (-1, -1, frozenset()) if p is None else (p.leader_id, p.leader_epoch, frozenset(p.isr_nodes)) for p in found
+        }

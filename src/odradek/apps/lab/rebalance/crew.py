@@ -1,0 +1,176 @@
+"""The members of one group, in any of the designs, under one interface.
+
+Whoever may be cut off or crash reaches ZooKeeper through a line of its own.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Protocol
+
+from odradek.apps.lab.line import Line
+from odradek.apps.lab.rebalance.joined import JoinedConsumer
+from odradek.apps.lab.rebalance.recorded_events import Recorder
+from odradek.apps.legacy.assigned import AssignedConsumer
+from odradek.apps.legacy.consumer import ZooKeeperConsumer
+from odradek.apps.legacy.coordinator import GroupCoordinator
+from odradek.apps.legacy.member import Member, MemberSettings
+
+DESIGNS = ("one", "two", "three")
+_COORDINATORS = 2
+_ENDERS = 16
+# A hundred that start at once on a busy machine take their time.
+_CONNECTION_MS_MAX = 30_000
+_DESIGN_MEMBERS: dict[str, type[Member]] = {"one": ZooKeeperConsumer, "two": AssignedConsumer}
+
+
+class Hand(Protocol):
+    """A member of a group, and what can happen to it."""
+
+    @property
+    def id(self) -> str: ...
+
+    def start(self) -> None: ...
+
+    def close(self) -> None:
+        """It leaves."""
+
+    def crash(self) -> None: ...
+
+    def cut(self) -> None:
+        """It reaches nobody any more who coordinates the group, and goes on reading."""
+
+    def mend(self) -> None: ...
+
+    def halt(self) -> None:
+        """Nothing is measured any more: it does nothing more."""
+
+    def end(self) -> None:
+        """What is left of a halted one goes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Where a group lives."""
+
+    group: str
+    topic: str
+    partitions: int
+    servers: Sequence[str]
+    """ZooKeeper's; members take turns."""
+    chroot: str
+    bootstrap: Sequence[tuple[str, int]]
+    session_timeout_ms: int
+
+
+class _ThroughZooKeeper:
+    """A member of design one or two."""
+
+    def __init__(self, member: Member, line: Line | None) -> None:
+        self.id = member.id
+        self._member = member
+        self._line = line
+        self._left = False
+
+    def start(self) -> None:
+        self._member.start()
+
+    def close(self) -> None:
+        self._left = True
+        self._member.close()
+
+    def crash(self) -> None:
+        self.cut()
+        self._member.abandon()
+
+    def cut(self) -> None:
+        assert self._line is not None, "only members with a line of their own can be cut off"
+        self._line.cut()
+
+    def mend(self) -> None:
+        assert self._line is not None
+        self._line.mend()
+
+    def halt(self) -> None:
+        self._member.abandon()
+
+    def end(self) -> None:
+        if not self._left:
+            self._member.close()
+        if self._line is not None:
+            self._line.close()
+
+
+class Crew:
+    def __init__(self, design: str, setting: Setting, recorder: Recorder) -> None:
+        self._design = design
+        self._setting = setting
+        self._recorder = recorder
+        self._hands: list[Hand] = []
+        self._coordinators: list[GroupCoordinator] = []
+
+    def start(self) -> None:
+        """What a group needs besides members."""
+        if self._design == "two":
+            for number in range(_COORDINATORS):
+                coordinator = GroupCoordinator(
+                    self._setting.servers[-1 - number] + self._setting.chroot,
+                    self._setting.group,
+                    name=f"coordinator {number}",
+                    session_timeout_ms=self._setting.session_timeout_ms,
+                    observer=self._recorder,
+                )
+                self._coordinators.append(coordinator)
+                coordinator.start()
+
+    def hire(self, *, on_a_line: bool = False) -> Hand:
+        """A new member, not yet started."""
+        number = len(self._hands)
+        hand = self._joined(number) if self._design == "three" else self._registered(number, on_a_line)
+        self._hands.append(hand)
+        return hand
+
+    def end(self) -> None:
+        """All halt before the first goes: else each would be told of every other's going."""
+        with ThreadPoolExecutor(_ENDERS) as enders:
+            list(enders.map(lambda hand: hand.halt(), self._hands))
+            list(enders.map(lambda coordinator: coordinator.close(), self._coordinators))
+            list(enders.map(lambda hand: hand.end(), self._hands))
+
+    def _joined(self, number: int) -> Hand:
+        setting = self._setting
+        return JoinedConsumer(
+            setting.bootstrap,
+            setting.group,
+            setting.topic,
+            range(setting.partitions),
+            name=_name(number),
+            session_timeout_ms=setting.session_timeout_ms,
+            observer=self._recorder,
+        )
+
+    def _registered(self, number: int, on_a_line: bool) -> Hand:
+        setting = self._setting
+        server = setting.servers[number % len(setting.servers)]
+        line = None
+        if on_a_line:
+            host, _, port = server.partition(":")
+            line = Line((host, int(port)))
+            server = line.connect
+        settings = MemberSettings(
+            zookeeper_session_timeout_ms=setting.session_timeout_ms,
+            zookeeper_connection_timeout_ms=_CONNECTION_MS_MAX,
+        )
+        member = _DESIGN_MEMBERS[self._design](
+            server + setting.chroot,
+            setting.group,
+            [setting.topic],
+            settings=settings,
+            member_id=_name(number),
+            observer=self._recorder,
+        )
+        return _ThroughZooKeeper(member, line)
+
+
+def _name(number: int) -> str:
+    return f"member-{number:04}"

@@ -1,0 +1,113 @@
+"""Leads one group of one design through the phases, and says what each of them cost.
+
+start    all members at once
+join     one more
+leave    one says goodbye
+crash    one dies; it is missed when its session ends
+cut off  one reaches nobody any more who coordinates, and goes on reading
+return   it is back
+"""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from odradek.apps.lab.rebalance.crew import Crew, Hand, Setting
+from odradek.apps.lab.rebalance.recorded_events import Phase, Recorder, Stretch, is_settled, stretches, summarise
+from odradek.model.topology import TopicPartition
+
+# Longer than design one waits between two attempts: whoever would try again would have.
+QUIET_S = 3.0
+MEMBERS_MIN = 3
+_LOOK_S = 0.05
+_STARTERS = 16
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    phases: list[Phase]
+    stretches: list[Stretch]
+    """How many owners each partition had, over the whole run."""
+    marks: list[tuple[float, str]]
+    """When each phase began."""
+
+
+class Experiment:
+    def __init__(self, design: str, members: int, setting: Setting, patience_s: float, tell: Tell) -> None:
+        self._design = design
+        self._members = members
+        self._patience_s = patience_s
+        self._tell = tell
+        self._partitions = [TopicPartition(setting.topic, number) for number in range(setting.partitions)]
+        self._recorder = Recorder()
+        self._crew = Crew(design, setting, self._recorder)
+        self._live: list[Hand] = []
+        self._phases: list[Phase] = []
+        self._marks: list[tuple[float, str]] = []
+
+    def run(self) -> Outcome:
+        try:
+            self._crew.start()
+            self._lead()
+            end_s = self._recorder.now_s()
+            found = stretches(self._recorder.happenings(), self._partitions, 0.0, end_s)
+        finally:
+            self._crew.end()
+        return Outcome(self._phases, found, self._marks)
+
+    def _lead(self) -> None:
+        to_cut, to_crash = self._crew.hire(on_a_line=True), self._crew.hire(on_a_line=True)
+        others = [self._crew.hire() for _ in range(self._members - 2)]
+        self._phase("start", lambda: self._start([to_cut, to_crash, *others]))
+        self._phase("join", lambda: self._start([self._crew.hire()]))
+        self._phase("leave", lambda: self._lose(others[0]).close())
+        self._phase("crash", lambda: self._lose(to_crash).crash())
+        self._phase("cut off", lambda: self._lose(to_cut).cut())
+        self._phase("return", lambda: self._bring_back(to_cut))
+
+    def _start(self, hands: list[Hand]) -> None:
+        self._live += hands
+        with ThreadPoolExecutor(_STARTERS) as starters:
+            list(starters.map(lambda hand: hand.start(), hands))
+
+    def _lose(self, hand: Hand) -> Hand:
+        self._live.remove(hand)
+        return hand
+
+    def _bring_back(self, hand: Hand) -> None:
+        self._live.append(hand)
+        hand.mend()
+
+    def _phase(self, name: str, change: Callable[[], None]) -> None:
+        self._tell(f"{name} …")
+        before, from_s = self._recorder.costs(), self._recorder.now_s()
+        self._marks.append((from_s, name))
+        change()
+        settled_at_s = self._await_settled(from_s)
+        phase = summarise(
+            self._design,
+            self._members,
+            name,
+            happenings=self._recorder.happenings(),
+            partitions=self._partitions,
+            from_s=from_s,
+            to_s=self._recorder.now_s(),
+            settled_s=None if settled_at_s is None else settled_at_s - from_s,
+            costs=self._recorder.costs() - before,
+        )
+        self._phases.append(phase)
+        told = f"not settled after {self._patience_s:.0f} s" if phase.settled_s is None else f"{phase.settled_s:.1f} s"
+        self._tell(f"{name}: {told}")
+
+    def _await_settled(self, from_s: float) -> float | None:
+        """When the last partition changed hands, once nothing has moved for a while."""
+        live = [hand.id for hand in self._live]
+        while (now_s := self._recorder.now_s()) < from_s + self._patience_s:
+            owned, moved_at_s = self._recorder.owned()
+            if is_settled(owned, live, self._partitions) and now_s - moved_at_s >= QUIET_S:
+                return moved_at_s
+            time.sleep(_LOOK_S)
+        return None

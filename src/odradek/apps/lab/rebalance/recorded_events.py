@@ -1,0 +1,211 @@
+"""What the members of a group did, and when, and what that comes to. Everything but `Recorder` is pure."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from odradek.apps.legacy.observer import What
+from odradek.model.topology import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    at_s: float
+    member: str
+    what: What
+    partitions: frozenset[TopicPartition] = frozenset()
+    view: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What ZooKeeper and the brokers were asked."""
+
+    reads: int = 0
+    writes: int = 0
+    requests: int = 0
+
+    def __sub__(self, earlier: "Costs") -> "Costs":
+        return Costs(self.reads - earlier.reads, self.writes - earlier.writes, self.requests - earlier.requests)
+
+
+class Recorder:
+    """The observer of a whole group: keeps everything, in the order in which it happened."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._began = time.monotonic()
+        self._happenings: list[Happening] = []
+        self._costs = Counter[str]()
+        self._owned: dict[str, set[TopicPartition]] = {}
+        self._moved_at_s = 0.0
+
+    def now_s(self) -> float:
+        return time.monotonic() - self._began
+
+    def happened(self, member: str, what: What, partitions: Collection[TopicPartition] = (), view: int = 0) -> None:
+        with self._lock:
+            happening = Happening(self.now_s(), member, what, frozenset(partitions), view)
+            self._happenings.append(happening)
+            if what in (What.OWNS, What.RELEASED):
+                self._moved_at_s = happening.at_s
+                owned = self._owned.setdefault(member, set())
+                if what is What.OWNS:
+                    owned |= happening.partitions
+                else:
+                    owned -= happening.partitions
+
+    def asked_zookeeper(self, *, reads: int = 0, writes: int = 0) -> None:
+        with self._lock:
+            self._costs.update(reads=reads, writes=writes)
+
+    def asked_broker(self) -> None:
+        with self._lock:
+            self._costs.update(requests=1)
+
+    def costs(self) -> Costs:
+        with self._lock:
+            return Costs(self._costs["reads"], self._costs["writes"], self._costs["requests"])
+
+    def happenings(self) -> list[Happening]:
+        with self._lock:
+            return list(self._happenings)
+
+    def owned(self) -> tuple[dict[str, frozenset[TopicPartition]], float]:
+        """What each member reads now, and when that last changed."""
+        with self._lock:
+            return {member: frozenset(owned) for member, owned in self._owned.items()}, self._moved_at_s
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A partition had this many owners from one time to another."""
+
+    partition: TopicPartition
+    owners: int
+    from_s: float
+    to_s: float
+
+    @property
+    def seconds(self) -> float:
+        return self.to_s - self.from_s
+
+
+def stretches(
+    happenings: Iterable[Happening], partitions: Iterable[TopicPartition], from_s: float, to_s: float
+) -> list[Stretch]:
+    """How many owners each partition had, from the one time to the other; what happened before counts."""
+    owners: dict[TopicPartition, set[str]] = {tp: set() for tp in partitions}
+    since = dict.fromkeys(owners, from_s)
+    found: list[Stretch] = []
+
+    def end(tp: TopicPartition, at_s: float) -> None:
+        if at_s > since[tp]:
+            found.append(Stretch(tp, len(owners[tp]), since[tp], at_s))
+        since[tp] = max(since[tp], at_s)
+
+    for happening in happenings:
+        if happening.at_s > to_s:
+            break
+        if happening.what not in (What.OWNS, What.RELEASED):
+            continue
+        for tp in happening.partitions & owners.keys():
+            end(tp, happening.at_s)
+            if happening.what is What.OWNS:
+                owners[tp].add(happening.member)
+            else:
+                owners[tp].discard(happening.member)
+    for tp in owners:
+        end(tp, to_s)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """The stretches in which partitions had no owner, or more than one."""
+
+    partitions: int = 0
+    total_s: float = 0.0
+    """Summed over the partitions."""
+    longest_s: float = 0.0
+
+    @classmethod
+    def of(cls, found: Sequence[Stretch]) -> "Windows":
+        return cls(
+            len({stretch.partition for stretch in found}),
+            sum(stretch.seconds for stretch in found),
+            max((stretch.seconds for stretch in found), default=0.0),
+        )
+
+
+def decisions_on_old_views(happenings: Iterable[Happening]) -> int:
+    """Decisions from a list of members older than one that somebody had decided from already: the disagreement."""
+    newest = count = 0
+    for happening in happenings:
+        if happening.what is What.DECIDED:
+            count += happening.view < newest
+            newest = max(newest, happening.view)
+    return count
+
+
+def is_settled(
+    owned: Mapping[str, frozenset[TopicPartition]], live: Collection[str], partitions: Collection[TopicPartition]
+) -> bool:
+    """Every partition has one owner among the living, and these have equal shares, but for one."""
+    shares = [owned.get(member, frozenset()) for member in live]
+    sizes = [len(share) for share in shares]
+    held = Counter(tp for share in shares for tp in share)
+    return max(sizes) - min(sizes) <= 1 and held == Counter(partitions)
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """One row of the table."""
+
+    design: str
+    members: int
+    name: str
+    settled_s: float | None
+    """None: not within the time that it was given."""
+    notifications: int = 0
+    costs: Costs = field(default_factory=Costs)
+    nobody: Windows = field(default_factory=Windows)
+    several: Windows = field(default_factory=Windows)
+    old_views: int = 0
+    refused: int = 0
+    retries: int = 0
+    gave_up: int = 0
+
+
+def summarise(
+    design: str,
+    members: int,
+    name: str,
+    *,
+    happenings: Sequence[Happening],
+    partitions: Collection[TopicPartition],
+    from_s: float,
+    to_s: float,
+    settled_s: float | None,
+    costs: Costs,
+) -> Phase:
+    """The row of what happened between the two times; `happenings` begin with the group."""
+    within = [happening for happening in happenings if from_s <= happening.at_s <= to_s]
+    counts = Counter(happening.what for happening in within)
+    found = stretches(happenings, partitions, from_s, to_s)
+    return Phase(
+        design=design,
+        members=members,
+        name=name,
+        settled_s=settled_s,
+        notifications=counts[What.NOTIFIED],
+        costs=costs,
+        nobody=Windows.of([stretch for stretch in found if stretch.owners == 0]),
+        several=Windows.of([stretch for stretch in found if stretch.owners > 1]),
+        old_views=decisions_on_old_views(within),
+        refused=sum(len(happening.partitions) for happening in within if happening.what is What.REFUSED),
+        retries=counts[What.RETRIED],
+        gave_up=counts[What.GAVE_UP],
+    )

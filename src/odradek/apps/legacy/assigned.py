@@ -1,0 +1,47 @@
+"""Design two, the members: they register, and read what the group's coordinator lets them read.
+
+A member watches one node, its own assignment, so that a change of the group is told to those alone whom it concerns.
+What is taken from it, it stops reading first and lets go of then, by deleting the owner's node: only when that is gone
+does the coordinator give the partition to another.
+"""
+
+from collections.abc import Collection
+
+from odradek.apps.legacy.core.znodes import Assignments, ConsumerId, MemberAssignment, Told
+from odradek.apps.legacy.member import Member
+
+
+class AssignedConsumer(Member):
+    _registration = -1
+    """The czxid of its own node; -1 before it has one."""
+
+    def _join(self) -> None:
+        # a new session may begin at a server that is behind, where the assignment is still an old one
+        self.tree.catch_up(Assignments.path(self.group))
+        (own,) = self.tree.read([ConsumerId.path(self.group, self.id)])
+        self._registration = -1 if own is None else own[1].czxid
+        self._follow()
+
+    def _react(self, changed: Collection[str]) -> None:
+        self._follow()
+
+    def _follow(self) -> None:
+        path = MemberAssignment.path(self.group, self.id)
+        self.tree.watch_nodes([path])
+        (node,) = self.tree.read([path])
+        told = None if node is None else MemberAssignment.decode(self.group, self.id, node[0])
+        if told is None or told.registration != self._registration:
+            told = Told(self._registration)
+        if lost := self.owned - told.partitions:
+            stopped = self._stop_reading(lost)
+            if self.settings.auto_commit_enable:
+                self.tree.commit(stopped)
+        if node is not None and told.release:
+            self.tree.release_own(sorted(told.release), self.id, (path, node[1].version))
+        if gained := told.partitions - self.owned:
+            self._begin_reading(gained, self.tree.offsets(list(gained)))
+
+    def _leave(self) -> None:
+        """Without its registration it owns nothing: the coordinator sees to the rest."""
+        super()._leave()
+        self.tree.unregister(self.id)

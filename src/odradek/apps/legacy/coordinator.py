@@ -1,0 +1,211 @@
+"""Design two, the coordinator: the one that watches a group, decides for it and writes who owns what.
+
+Several may stand for the office; whoever creates the group's seat holds it until its session ends. Its writes are
+checked against the number of its term, so that one that was replaced without noticing changes nothing.
+"""
+
+import threading
+from collections.abc import Callable
+
+from kazoo.client import KazooClient, TransactionRequest
+from kazoo.exceptions import BadVersionError, KazooException, NodeExistsError, NoNodeError
+
+from odradek.apps.legacy.core.coordination import Group, Order, Steps, next_steps
+from odradek.apps.legacy.core.znodes import (
+    Assignments,
+    ConsumerIds,
+    CoordinatorSeat,
+    CoordinatorTerms,
+    MemberAssignment,
+    Owner,
+    Owners,
+    Told,
+    checked_name,
+)
+from odradek.apps.legacy.group_tree import GroupTree
+from odradek.apps.legacy.member import ZOOKEEPER_TROUBLE
+from odradek.apps.legacy.observer import Observer, Tally, What
+from odradek.base.logs import get_logger
+from odradek.broker.zk.session import Request, SessionEvent, ZkSession
+from odradek.broker.zk.stores.access import failure, readable
+from odradek.broker.zk.znodes import Topic
+
+log = get_logger(__name__)
+
+Fill = Callable[[TransactionRequest], None]
+
+_TRY_AGAIN_S = 0.5
+_STOP_S_MAX = 30.0
+_CONNECTION_MS_MAX = 30_000
+
+
+class Deposed(Exception):
+    """Another holds the office."""
+
+
+class GroupCoordinator:
+    def __init__(
+        self,
+        zookeeper: str,
+        group: str,
+        *,
+        name: str = "coordinator",
+        session_timeout_ms: int = 6000,
+        observer: Observer | None = None,
+    ) -> None:
+        self.name = name
+        self.group = checked_name("group", group)
+        self.observer: Observer = observer or Tally()
+        self._session = ZkSession(
+            zookeeper,
+            session_timeout_ms=session_timeout_ms,
+            connection_timeout_ms=_CONNECTION_MS_MAX,
+            listener=self._on_session,
+            on_znode=self._on_znode,
+        )
+        self._tree = GroupTree(group, self._session, self.observer)
+        self._term: int | None = None
+        self._wake = threading.Event()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._live, name=f"{name} of {group}", daemon=True)
+
+    def start(self) -> None:
+        self._session.start()
+        self._session.ensure_paths(
+            [ConsumerIds.path(self.group), Assignments.path(self.group), CoordinatorTerms.path(self.group)]
+        )
+        self._wake.set()
+        self._thread.start()
+
+    def close(self) -> None:
+        """Leaves the office, to be taken by another who stands."""
+        self._stopping.set()
+        self._wake.set()
+        if self._thread.ident is not None:
+            self._thread.join(_STOP_S_MAX)
+        self._session.close()
+
+    @property
+    def in_office(self) -> bool:
+        return self._term is not None
+
+    # ---- its thread
+
+    def _live(self) -> None:
+        while not self._stopping.is_set():
+            self._wake.wait()
+            self._wake.clear()
+            if self._stopping.is_set():
+                return
+            try:
+                term = self._term if self._term is not None else self._stand()
+                if term is not None:
+                    self._coordinate(term)
+            except Deposed:
+                self._term = None
+                self._wake.set()
+            except ZOOKEEPER_TROUBLE as error:
+                log.info("coordinator could not go on", group=self.group, error=str(error))
+                self._stopping.wait(_TRY_AGAIN_S)
+                self._wake.set()
+
+    def _stand(self) -> int | None:
+        """The term that it is in office for now; else None, and it is told when the office is free."""
+        seat = CoordinatorSeat.path(self.group)
+        if self._tree.watch_nodes([seat])[seat] and not self._tree.is_own(seat):
+            return None
+        if not self._tree.create_ephemeral(seat, self.name.encode()) and not self._tree.is_own(seat):
+            self._wake.set()
+            return None
+        terms = CoordinatorTerms.path(self.group)
+        (stat,) = self._tree.write([lambda zk: zk.set_async(terms, b"")], 1)
+        if isinstance(stat, Exception):
+            raise stat
+        self._term = int(stat.version)
+        log.info("coordinator took office", group=self.group, name=self.name, term=self._term)
+        return self._term
+
+    def _coordinate(self, term: int) -> None:
+        """Watches are set before the group is read: what changes after that is told."""
+        self._tree.watch_children([ConsumerIds.path(self.group)])
+        members = self._tree.members()
+        topics = sorted({topic for registration in members.members.values() for topic in registration.subscription})
+        self._tree.watch_nodes([Topic.path(topic) for topic in topics])
+        self._tree.watch_children([Owners.path(self.group, topic) for topic in topics])
+        group = Group(
+            members.members,
+            members.registered,
+            self._tree.partitions(topics),
+            self._tree.owners(topics),
+            self._told(),
+        )
+        self.observer.happened(self.name, What.DECIDED, view=members.version)
+        self._take(next_steps(group), group, term)
+
+    def _told(self) -> dict[str, Told]:
+        names = self._tree.children(Assignments.path(self.group))
+        nodes = self._tree.read([MemberAssignment.path(self.group, name) for name in names])
+        return {
+            name: readable(MemberAssignment.decode, self.group, name, node[0]) or Told(-1)
+            for name, node in zip(names, nodes, strict=True)
+            if node is not None
+        }
+
+    def _take(self, steps: Steps, group: Group, term: int) -> None:
+        changes = [self._ordering(member, order, group) for member, order in steps.orders.items()]
+        changes += [[_deletion(Owner.path(self.group, tp))] for tp in steps.vacate]
+        changes += [[_deletion(MemberAssignment.path(self.group, member))] for member in steps.forget]
+        requests = [self._fenced(fills, term) for fills in changes]
+        for outcome in self._tree.write(requests, sum(len(fills) for fills in changes)):
+            if isinstance(outcome, KazooException):
+                raise outcome
+            if isinstance(outcome[0], BadVersionError):
+                raise Deposed
+            error = failure(outcome)
+            if isinstance(error, NodeExistsError | NoNodeError):
+                self._wake.set()  # somebody was quicker to make or remove a node: look again
+            elif error is not None:
+                raise error
+
+    def _ordering(self, member: str, order: Order, group: Group) -> list[Fill]:
+        fills: list[Fill] = []
+        for tp, stream in order.own.items():
+            write = _writing if tp in group.owners else _creation
+            fills.append(write(Owner.path(self.group, tp), Owner.encode(stream)))
+        if order.told is not None:
+            write = _writing if member in group.told else _creation
+            fills.append(write(MemberAssignment.path(self.group, member), MemberAssignment.encode(order.told)))
+        return fills
+
+    def _fenced(self, fills: list[Fill], term: int) -> Request:
+        def start(zk: KazooClient) -> object:
+            transaction = zk.transaction()
+            transaction.check(CoordinatorTerms.path(self.group), term)
+            for fill in fills:
+                fill(transaction)
+            return transaction.commit_async()
+
+        return start
+
+    # ---- on kazoo's threads
+
+    def _on_znode(self, path: str) -> None:
+        self.observer.happened(self.name, What.NOTIFIED)
+        self._wake.set()
+
+    def _on_session(self, event: SessionEvent) -> None:
+        if event is SessionEvent.SESSION_RENEWED:
+            self._term = None
+            self._wake.set()
+
+
+def _creation(path: str, content: bytes) -> Fill:
+    return lambda transaction: transaction.create(path, content)
+
+
+def _writing(path: str, content: bytes) -> Fill:
+    return lambda transaction: transaction.set_data(path, content)
+
+
+def _deletion(path: str) -> Fill:
+    return lambda transaction: transaction.delete(path)

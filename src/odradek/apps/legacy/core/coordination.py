@@ -1,0 +1,76 @@
+"""What a coordinator of design two does next, from what it sees of its group. Pure.
+
+A partition moves in three steps, each visible in ZooKeeper, so that any coordinator can go on where another stopped:
+its owner is told to release it; the owner deletes the owner's node; the node is created for the new owner, together
+with the order to read it. Who died has let go of everything.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from odradek.apps.legacy.core.range_assignment import assign, member_of
+from odradek.apps.legacy.core.znodes import Registration, Told
+from odradek.model.topology import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What ZooKeeper has of a group."""
+
+    members: Mapping[str, Registration]
+    registered: Mapping[str, int]
+    """The czxid of each member's registration."""
+    partitions: Mapping[str, Collection[int]]
+    owners: Mapping[TopicPartition, str]
+    """The stream that each owner's node names."""
+    told: Mapping[str, Told]
+    """What each member was told last, also those that are gone, or have registered again since."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is written for one member, all at once."""
+
+    own: Mapping[TopicPartition, str]
+    """The owners' nodes that name its streams from now on."""
+    told: Told | None
+    """What it is told; None: what it was told already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    orders: Mapping[str, Order]
+    vacate: frozenset[TopicPartition]
+    """Owners' nodes of the dead, of partitions that nobody wants any more."""
+    forget: frozenset[str]
+    """Who is gone, and was told something."""
+
+
+def next_steps(group: Group) -> Steps:
+    wanted = assign(group.members, group.partitions)
+    owners = {tp: stream for tp, stream in group.owners.items() if member_of(stream) in group.members}
+    given = {tp: stream for tp, stream in wanted.items() if tp not in owners}
+    orders = {}
+    for member, registration in group.registered.items():
+        own = {tp: stream for tp, stream in given.items() if member_of(stream) == member}
+        held = own.keys() | {tp for tp, stream in owners.items() if member_of(stream) == member}
+        to_read = frozenset(tp for tp in held if tp in wanted and member_of(wanted[tp]) == member)
+        told = Told(registration, to_read, frozenset(held - to_read))
+        is_news = not _says_as_much(group.told.get(member), told)
+        if own or is_news:
+            orders[member] = Order(own, told if is_news else None)
+    return Steps(
+        orders=orders,
+        vacate=frozenset(group.owners.keys() - owners.keys() - wanted.keys()),
+        forget=frozenset(group.told.keys() - group.registered.keys()),
+    )
+
+
+def _says_as_much(earlier: Told | None, told: Told) -> bool:
+    """What was to be released once, and is released, need not be taken back."""
+    return (
+        earlier is not None
+        and earlier.registration == told.registration
+        and earlier.partitions == told.partitions
+        and earlier.release >= told.release
+    )

@@ -1,0 +1,21 @@
+"""The data pipeline on Spark: topics and log files as PySpark data sources, and what is built on them.
+
+Speaks to brokers over the wire only, and imports nothing of them but the protocol. Importing this package doesn't
+import pyspark: the command line does it when a command needs it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def register(spark: SparkSession) -> None:
+    """Makes `odradek` and `odradek-log` known to a session that doesn't find them by itself, as with Spark Connect."""
+    from odradek.apps.pipeline.segment_source.data_source import LogDataSource
+    from odradek.apps.pipeline.source.data_source import TopicDataSource
+
+    spark.dataSource.register(TopicDataSource)
+    spark.dataSource.register(LogDataSource)

@@ -1,0 +1,221 @@
+"""The audit as a Spark job over `format("odradek-log")`: questions about batches, and one about records.
+
+Each replica is compared below its own high watermark, as its broker has checkpointed it: what is above may still be cut
+off there, and differ, even where others have committed it. Below the offset that a broker's cleaner has reached,
+compaction explains missing offsets, and replicas clean at their own pace; there the records that both still have are
+compared, one by one.
+"""
+
+from collections.abc import Iterable
+from functools import reduce
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
+from pyspark.sql import functions as f
+
+from odradek.apps.pipeline.audit.assignment import AuditScope
+from odradek.apps.pipeline.audit.findings import AuditReport, Finding, Kind, TopicCount
+from odradek.apps.pipeline.segment_source.log_directories import ReplicaDirectory
+from odradek.model.topology import TopicPartition
+
+LISTED_FINDINGS: Final = 1000
+_REPLICA: Final = ("topic", "partition", "broker")
+_PARTITION: Final = ("topic", "partition")
+# `committed` is the replica's own high watermark, `any_committed` the largest that one of the partition has.
+_REPLICA_SCHEMA: Final = (
+    "topic string, partition int, broker int, "
+    "committed long, any_committed long, flushed long, start long, cleaned long, any_cleaned long"
+)
+# Sequences wrap after 2^31 records of one producer in one partition; the same number so far apart is no duplicate.
+_SEQUENCES: Final = 2**31
+# Kafka's group coordinator gives each of its batches base sequence 0, also those that commit a transaction's offsets
+# and have its producer's id; its brokers don't check these sequences either.
+_WRITTEN_BY_COORDINATOR: Final = "__consumer_offsets"
+
+
+def audit(spark: SparkSession, scope: AuditScope) -> AuditReport:
+    files = spark.read.format("odradek-log").option("path", ",".join(scope.paths))
+    files = files.option("topics", ",".join(sorted(scope.topics)))
+    known = spark.createDataFrame(_replica_rows(scope.replicas), _REPLICA_SCHEMA)
+    # options stay with a reader, so records are asked for before batches
+    records = files.option("mode", "DROPMALFORMED").option("includeHeaders", "true").load()
+    batches = files.option("rows", "batches").load().join(f.broadcast(known), [*_REPLICA]).cache()
+    try:
+        whole = batches.where("problem is null")
+        questions = [
+            _broken(batches),
+            _different(whole),
+            _missing(batches, known),
+            _not_contiguous(batches),
+            _short(batches, known),
+            _duplicates(whole),
+        ]
+        if any(replica.cleaned_to for replica in scope.replicas):
+            questions.append(_different_records(records, known))
+        findings = reduce(DataFrame.unionByName, questions)
+        listed = findings.orderBy("topic", "partition", "offset", "kind").limit(LISTED_FINDINGS).collect()
+        in_all = findings.count() if len(listed) == LISTED_FINDINGS else len(listed)
+        return AuditReport(
+            directories=tuple(scope.paths),
+            brokers=scope.brokers,
+            topics=_counts(whole, known),
+            findings=tuple(sorted([*scope.absent, *map(_as_finding, listed)])[:LISTED_FINDINGS]),
+            findings_in_all=in_all + len(scope.absent),
+            assignment=scope.assignment,
+            left_overs=scope.left_overs,
+            not_compared=scope.not_compared,
+        )
+    finally:
+        batches.unpersist()
+
+
+def _as_finding(row: Row) -> Finding:
+    return Finding(row.topic, row.partition, row.offset, Kind(row.kind), tuple(sorted(row.brokers)), row.detail)
+
+
+def _replica_rows(found: Iterable[ReplicaDirectory]) -> list[tuple[str | int, ...]]:
+    """Each replica with what is known of it, and of its partition through the others."""
+    found = list(found)
+    committed: dict[TopicPartition, int] = {}
+    cleaned: dict[TopicPartition, int] = {}
+    for replica in found:
+        committed[replica.partition] = max(committed.get(replica.partition, 0), replica.high_watermark or 0)
+        cleaned[replica.partition] = max(cleaned.get(replica.partition, 0), replica.cleaned_to or 0)
+    return [
+        (
+            *replica.partition,
+            replica.broker,
+            replica.high_watermark or 0,
+            committed[replica.partition],
+            replica.flushed_to or 0,
+            replica.log_start or 0,
+            replica.cleaned_to or 0,
+            cleaned[replica.partition],
+        )
+        for replica in found
+    ]
+
+
+def _finding(kind: Kind, offset: str, brokers: Column, detail: Column) -> list[Column]:
+    return [
+        f.col("topic"),
+        f.col("partition"),
+        f.col(offset).alias("offset"),
+        f.lit(kind.value).alias("kind"),
+        brokers.alias("brokers"),
+        detail.alias("detail"),
+    ]
+
+
+def _told(*parts: str | Column) -> Column:
+    return f.concat_ws("", *(f.lit(part) if isinstance(part, str) else part for part in parts))
+
+
+def _broken(batches: DataFrame) -> DataFrame:
+    """Bytes that aren't those that were written. A torn tail is a crash's, and will be cut: above the high watermark
+    and above the recovery point, below which everything had been flushed to disk."""
+    detail = _told("byte ", f.col("position"), " of ", f.col("segment"), ": ", f.col("problem"))
+    broken = batches.where("problem is not null and (baseOffset < greatest(committed, flushed) or baseOffset < 0)")
+    return broken.select(*_finding(Kind.BROKEN, "baseOffset", f.array("broker"), detail))
+
+
+def _different(whole: DataFrame) -> DataFrame:
+    """One batch, other bytes. Where any replica was cleaned, batches are rewritten: there, records are compared."""
+    versions = (
+        whole.where("lastOffset < committed and baseOffset >= any_cleaned")
+        .groupBy(*_PARTITION, "baseOffset")
+        .agg(f.count_distinct("digest").alias("versions"), f.collect_set("broker").alias("brokers"))
+    )
+    detail = _told("the batch has ", f.col("versions"), " contents")
+    return versions.where("versions > 1").select(*_finding(Kind.DIFFERENT, "baseOffset", f.col("brokers"), detail))
+
+
+def _missing(batches: DataFrame, known: DataFrame) -> DataFrame:
+    """A batch that one replica has, and another doesn't though its log goes on after it."""
+    ends = batches.groupBy(*_REPLICA).agg(f.max("lastOffset").alias("end"), f.min("baseOffset").alias("begin"))
+    compared = batches.where("problem is null and lastOffset < committed and baseOffset >= any_cleaned")
+    places = compared.select(*_PARTITION, "baseOffset").distinct()
+    there = batches.select(*_REPLICA, "baseOffset")  # a broken one is there, and found by its checksum
+    reached = ends.join(f.broadcast(known.select(*_REPLICA, "committed")), [*_REPLICA])
+    expected = places.join(reached, [*_PARTITION]).where(
+        "baseOffset >= begin and baseOffset <= end and baseOffset < committed"
+    )
+    absent = expected.join(there, [*_REPLICA, "baseOffset"], "left_anti")
+    grouped = absent.groupBy(*_PARTITION, "baseOffset").agg(f.collect_set("broker").alias("brokers"))
+    detail = f.lit("no batch begins here, though one does on another replica")
+    return grouped.select(*_finding(Kind.MISSING, "baseOffset", f.col("brokers"), detail))
+
+
+def _not_contiguous(batches: DataFrame) -> DataFrame:
+    """Beside a broken batch nothing is concluded: its header may lie."""
+    in_order = Window.partitionBy(*_REPLICA).orderBy("baseOffset", "position")
+    before = f.lag(f.expr("if(problem is null, lastOffset, null)")).over(in_order)
+    steps = batches.withColumn("next", before + 1).where("problem is null and lastOffset < committed")
+    kind = (
+        f.when(f.expr("baseOffset < next"), Kind.OVERLAP.value)
+        .when(f.expr("baseOffset > next and baseOffset > cleaned"), Kind.GAP.value)
+        .when(f.expr("records <> lastOffset - baseOffset + 1 and baseOffset >= cleaned"), Kind.GAP.value)
+    )
+    detail = f.when(
+        f.expr("baseOffset <> next"), _told("a batch begins here, and the one before ends at ", f.col("next") - 1)
+    ).otherwise(_told("the batch has ", f.col("records"), " records up to ", f.col("lastOffset")))
+    found = steps.withColumn("kind", kind).withColumn("detail", detail).withColumn("brokers", f.array("broker"))
+    columns = ("topic", "partition", "baseOffset as offset", "kind", "brokers", "detail")
+    return found.where("kind is not null").selectExpr(*columns)
+
+
+def _short(batches: DataFrame, known: DataFrame) -> DataFrame:
+    """A replica that once had everything up to its own checkpointed high watermark, and no longer does."""
+    ends = batches.groupBy(*_REPLICA).agg((f.max("lastOffset") + 1).alias("end"))
+    replicas_with_ends = known.join(ends, [*_REPLICA], "left").withColumn("end", f.coalesce("end", "start"))
+    detail = _told("its log ends here, its high watermark is ", f.col("committed"))
+    short = replicas_with_ends.where("end < committed")
+    return short.select(*_finding(Kind.SHORT, "end", f.array("broker"), detail))
+
+
+def _duplicates(whole: DataFrame) -> DataFrame:
+    """An idempotent producer numbers its records: the same number twice is a record twice."""
+    by_producers = whole.where("producerId >= 0 and baseSequence >= 0 and not isControl and lastOffset < committed")
+    numbered = by_producers.where(f.col("topic") != _WRITTEN_BY_COORDINATOR)
+    twice = (
+        numbered.groupBy(*_PARTITION, "producerId", "producerEpoch", "baseSequence")
+        .agg(
+            f.min("baseOffset").alias("first"),
+            f.max("baseOffset").alias("last"),
+            f.collect_set("broker").alias("brokers"),
+        )
+        .where(f"last > first and last - first < {_SEQUENCES}")
+    )
+    number = ("producer ", f.col("producerId"), " wrote sequence ", f.col("baseSequence"))
+    detail = _told(*number, " at ", f.col("first"), " too")
+    return twice.select(*_finding(Kind.DUPLICATE, "last", f.col("brokers"), detail))
+
+
+def _different_records(records: DataFrame, known: DataFrame) -> DataFrame:
+    """Where a cleaner has been: an offset that several replicas have is the same record on all of them."""
+    content = f.xxhash64("key", "value", "timestamp", f.to_json("headers"))
+    versions = (
+        records.join(f.broadcast(known.where("any_cleaned > 0")), [*_REPLICA])
+        .where("offset < any_cleaned and offset < committed")
+        .groupBy(*_PARTITION, "offset")
+        .agg(f.count_distinct(content).alias("versions"), f.collect_set("broker").alias("brokers"))
+    )
+    detail = _told("the record has ", f.col("versions"), " contents")
+    return versions.where("versions > 1").select(*_finding(Kind.DIFFERENT, "offset", f.col("brokers"), detail))
+
+
+def _counts(whole: DataFrame, known: DataFrame) -> tuple[TopicCount, ...]:
+    """Replicas that hold nothing count as replicas."""
+    per_replica = whole.groupBy(*_REPLICA).agg(
+        f.sum(f.expr("if(lastOffset < any_committed and not isControl, records, 0)")).alias("records"),
+        f.count("*").alias("batches"),
+        f.sum("bytes").alias("bytes"),
+        f.sum(f.expr("if(lastOffset >= any_committed, records, 0)")).alias("uncommitted"),
+    )
+    counted = ("records", "batches", "bytes", "uncommitted")
+    fullest = [f.max(name).alias(name) for name in counted]
+    replicas = known.select(*_REPLICA).join(per_replica, [*_REPLICA], "left").na.fill(0)
+    per_partition = replicas.groupBy(*_PARTITION).agg(f.count("*").alias("replicas"), *fullest)
+    summed = [f.sum(name).alias(name) for name in ("replicas", *counted)]
+    rows = per_partition.groupBy("topic").agg(f.count("*").alias("partitions"), *summed)
+    return tuple(sorted(TopicCount(**row.asDict()) for row in rows.collect()))

@@ -1,0 +1,182 @@
+"""The bytes of a record's value as columns, and columns as a value. What can't be decoded is told, never thrown.
+
+JSON and CSV are Spark's own. Avro and Protobuf come without a jar: a Python worker decodes them with fastavro or
+protobuf into JSON, which then takes the way of JSON; without the package they are refused by name.
+"""
+
+import base64
+import io
+import json
+from collections.abc import Callable
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from odradek.apps.pipeline.spark_errors import told
+from odradek.apps.pipeline.spec import Decoding, Encoding
+from odradek.base.errors import FatalError
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+    from pyspark.sql.types import StructType
+
+UNDECODABLE = "_undecodable"
+_PACKAGES = {Encoding.AVRO: "fastavro", Encoding.PROTOBUF: "google.protobuf"}
+_INSTALL = {Encoding.AVRO: "fastavro", Encoding.PROTOBUF: "protobuf"}
+
+
+def check_package(encoding: Encoding) -> None:
+    """FatalError where the encoding needs a package that isn't there."""
+    package = _PACKAGES.get(encoding)
+    if package is None:
+        return
+    try:
+        found = find_spec(package) is not None
+    except ModuleNotFoundError:
+        found = False
+    if not found:
+        raise FatalError(f"format = {encoding.value!r} needs a package: pip install {_INSTALL[encoding]}")
+
+
+def columns_of(decoding: Decoding) -> "StructType":
+    """The declared schema, as Spark's type. Needs a session, since Spark reads its own language."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql.types import StructType
+
+    try:
+        schema = StructType.fromDDL(decoding.schema)
+    except PySparkException as error:
+        raise FatalError(f"schema {decoding.schema!r} is none: {told(error)}") from None
+    if not isinstance(schema, StructType):
+        raise FatalError(f"schema {decoding.schema!r} has no columns: NAME TYPE, NAME TYPE, …")
+    return schema
+
+
+def decoded(value: "Column", decoding: Decoding) -> "Column":
+    """A struct of the declared columns and `_undecodable`, which holds what didn't fit. Null for no value at all."""
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    check_package(decoding.encoding)
+    # nothing is required at this place: what is missing is told by a rule, with its name
+    nullable = [StructField(field.name, field.dataType) for field in columns_of(decoding).fields]
+    schema = StructType([*nullable, StructField(UNDECODABLE, StringType())])
+    options = {"mode": "PERMISSIVE", **(decoding.options or {}), "columnNameOfCorruptRecord": UNDECODABLE}
+    text = value.cast("string")
+    match decoding.encoding:
+        case Encoding.TEXT:
+            return F.struct(text.alias(nullable[0].name), F.lit(None).cast("string").alias(UNDECODABLE))
+        case Encoding.CSV:
+            ddl = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in schema.fields)
+            return F.from_csv(text, ddl, options)
+        case Encoding.JSON:
+            return F.from_json(text, schema, options)
+        case _:
+            return F.from_json(_as_json(decoding)(value), schema, options)
+
+
+def is_text(encoding: Encoding) -> bool:
+    return encoding in (Encoding.JSON, Encoding.CSV, Encoding.TEXT)
+
+
+def _as_json(decoding: Decoding) -> "Callable[[Column], Column]":
+    """A function of Spark's: bytes to JSON. What can't be decoded becomes text that is no JSON."""
+    from pyspark.sql.functions import udf
+
+    content = decoding.file.read_bytes() if decoding.file else b""
+    is_avro, message = decoding.encoding is Encoding.AVRO, decoding.message
+
+    def as_json(value: bytes | None) -> str | None:
+        read = _avro_reader(content) if is_avro else _protobuf_reader(content, message)
+        return _json_or_reason(read, value)
+
+    return udf(as_json, "string", useArrow=False)
+
+
+def _json_or_reason(read: Callable[[bytes], str], value: bytes | None) -> str | None:
+    if value is None:
+        return None
+    try:
+        return read(bytes(value))
+    except Exception as error:  # whatever a foreign decoder throws at bytes that nobody has checked
+        return f"not decoded: {type(error).__name__}: {error}"
+
+
+@cache
+def _avro_reader(schema: bytes) -> Callable[[bytes], str]:
+    import fastavro
+
+    parsed = fastavro.parse_schema(json.loads(schema))
+
+    def read(value: bytes) -> str:
+        stream = io.BytesIO(value)
+        record = fastavro.schemaless_reader(stream, parsed, None)
+        if stream.read(1):
+            raise ValueError("bytes follow the record")
+        return json.dumps(record, default=_json_value)
+
+    return read
+
+
+@cache
+def _protobuf_reader(descriptors: bytes, name: str) -> Callable[[bytes], str]:
+    message = _message_class(descriptors, name)
+
+    def read(value: bytes) -> str:
+        return json.dumps(_plain_message(message.FromString(value)), default=_json_value)
+
+    return read
+
+
+def _plain_message(message: Any) -> Any:
+    """Numbers as numbers, which Protobuf's own JSON hasn't (its int64 are texts); what has no presence is there."""
+    if message.DESCRIPTOR.file.package == "google.protobuf":  # times, durations, wrappers: as Protobuf writes them
+        from google.protobuf.json_format import MessageToDict
+
+        return MessageToDict(message)
+    return {
+        field.name: _plain_value(getattr(message, field.name), field)
+        for field in message.DESCRIPTOR.fields
+        if not field.has_presence or message.HasField(field.name)
+    }
+
+
+def _plain_value(value: Any, field: Any) -> Any:
+    if hasattr(value, "items"):
+        of_values = field.message_type.fields_by_name["value"]
+        return {str(key): _plain_value(value[key], of_values) for key in value}
+    if hasattr(value, "append") or hasattr(value, "add"):
+        return [_plain_value(item, field) for item in value]
+    if hasattr(value, "DESCRIPTOR"):
+        return _plain_message(value)
+    if field.enum_type is not None and value in field.enum_type.values_by_number:
+        return field.enum_type.values_by_number[value].name
+    return value
+
+
+def _message_class(descriptors: bytes, name: str) -> Any:
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+    pool = descriptor_pool.DescriptorPool()
+    for file in descriptor_pb2.FileDescriptorSet.FromString(descriptors).file:
+        pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName(name))
+
+
+def check_schema_file(decoding: Decoding, path: Path) -> None:
+    """The file is what it should be; told before any record comes."""
+    try:
+        if decoding.encoding is Encoding.AVRO:
+            _avro_reader(path.read_bytes())
+        else:
+            _message_class(path.read_bytes(), decoding.message)
+    except Exception as error:  # parsers of two packages, each with its own errors
+        raise FatalError(f"{path} can't be used as schema: {type(error).__name__}: {error}") from None
+
+
+def _json_value(value: Any) -> str:
+    """What JSON has no word for: times, decimals, bytes (which Spark's BINARY takes as base64)."""
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)

@@ -1,0 +1,108 @@
+"""How the queries of a pipeline get on: what Spark reports of each batch, added up. Values only.
+
+Written by the listener, read by the display, the status file, the metrics and the group's commits.
+"""
+
+import json
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from odradek.model.topology import TopicPartition
+
+Offsets = Mapping[str, Mapping[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryProgress:
+    """`…_total` count since this process started; the others are of the last batch."""
+
+    name: str
+    batch: int = -1
+    input_rows_total: int = 0
+    input_rows_per_second: float = 0.0
+    processed_rows_per_second: float = 0.0
+    batch_ms: int = 0
+    state_rows: int = 0
+    state_bytes: int = 0
+    late_rows_total: int = 0
+    duplicates_total: int = 0
+    watermark: str | None = None
+    at: str | None = None
+    offsets: Offsets = field(default_factory=dict)
+    restarts: int = 0
+    error: str | None = None
+
+    def after(self, told: Mapping[str, Any]) -> "QueryProgress":
+        """With one more of Spark's reports, as its JSON has it."""
+        operators = told.get("stateOperators", [])
+        return replace(
+            self,
+            batch=told["batchId"],
+            input_rows_total=self.input_rows_total + told.get("numInputRows", 0),
+            input_rows_per_second=_number(told.get("inputRowsPerSecond")),
+            processed_rows_per_second=_number(told.get("processedRowsPerSecond")),
+            batch_ms=told.get("durationMs", {}).get("triggerExecution", 0),
+            state_rows=sum(operator["numRowsTotal"] for operator in operators),
+            state_bytes=sum(operator["memoryUsedBytes"] for operator in operators),
+            late_rows_total=self.late_rows_total + sum(o["numRowsDroppedByWatermark"] for o in operators),
+            duplicates_total=self.duplicates_total
+            + sum(o.get("customMetrics", {}).get("numDroppedDuplicateRows", 0) for o in operators),
+            watermark=told.get("eventTime", {}).get("watermark", self.watermark),
+            at=told["timestamp"],
+            offsets=source_offsets(told) or self.offsets,
+            error=None,  # it works again
+        )
+
+
+class QueryProgressBoard:
+    """The last word on each query. Several threads."""
+
+    def __init__(self, names: list[str]) -> None:
+        self._lock = threading.Lock()
+        self._queries = {name: QueryProgress(name) for name in names}
+
+    def report(self, name: str, told: Mapping[str, Any]) -> None:
+        with self._lock:
+            if name in self._queries:
+                self._queries[name] = self._queries[name].after(told)
+
+    def resume(self, name: str, offsets: Offsets) -> None:
+        """Where the query stood before its first report, which comes only with something to read."""
+        with self._lock:
+            self._queries[name] = replace(self._queries[name], offsets=offsets)
+
+    def note(self, name: str, *, restarts: int, error: str | None) -> None:
+        with self._lock:
+            self._queries[name] = replace(self._queries[name], restarts=restarts, error=error)
+
+    def queries(self) -> list[QueryProgress]:
+        with self._lock:
+            return list(self._queries.values())
+
+
+def source_offsets(told: Mapping[str, Any]) -> Offsets:
+    """Where the query stands after the batch, over all of its sources that count in a topic's offsets."""
+    found: dict[str, dict[str, int]] = {}
+    for source in told.get("sources", []):
+        end = source.get("endOffset")
+        if isinstance(end, str):
+            try:
+                end = json.loads(end)
+            except ValueError:
+                continue
+        if not isinstance(end, dict) or not all(isinstance(partitions, dict) for partitions in end.values()):
+            continue
+        for topic, partitions in end.items():
+            found.setdefault(topic, {}).update({partition: int(offset) for partition, offset in partitions.items()})
+    return found
+
+
+def by_partition(offsets: Offsets) -> dict[TopicPartition, int]:
+    return {TopicPartition(t, int(p)): offset for t, partitions in offsets.items() for p, offset in partitions.items()}
+
+
+def _number(value: Any) -> float:
+    """Spark says NaN and Infinity as text, of a batch that took no time."""
+    return float(value) if isinstance(value, int | float) and value < float("inf") else 0.0

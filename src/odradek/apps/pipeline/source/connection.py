@@ -1,0 +1,116 @@
+"""From the connector's `kafka.*` options, which are those of the Java client, to the settings of librdkafka.
+
+Most have one name in both worlds and go through as they are, so librdkafka's own may be given too. Stores of keys and
+certificates may be PEM, and PKCS#12 where it holds the client's key; librdkafka knows no JKS.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+from odradek.apps.pipeline.source.errors import OptionError
+
+Settings: TypeAlias = dict[str, Any]
+
+PREFIX: Final = "kafka."
+BOOTSTRAP_SERVERS: Final = "kafka.bootstrap.servers"
+
+# The connector decides these itself, and refuses them, as we do.
+_REFUSED: Final = {
+    "auto.offset.reset": "say startingOffsets instead",
+    "key.deserializer": "keys are read as binary; cast or parse the column",
+    "value.deserializer": "values are read as binary; cast or parse the column",
+    "key.serializer": "keys are written as string or binary columns",
+    "value.serializer": "values are written as string or binary columns",
+    "enable.auto.commit": "offsets are kept in Spark's checkpoint, not committed",
+    "interceptor.classes": "interceptors are Java classes",
+}
+_RENAMED: Final = {
+    "fetch.max.wait.ms": "fetch.wait.max.ms",
+    "receive.buffer.bytes": "socket.receive.buffer.bytes",
+    "send.buffer.bytes": "socket.send.buffer.bytes",
+    "max.request.size": "message.max.bytes",
+    "ssl.truststore.certificates": "ssl.ca.pem",
+    "ssl.keystore.key": "ssl.key.pem",
+    "ssl.keystore.certificate.chain": "ssl.certificate.pem",
+    "socket.connection.setup.timeout.max.ms": "socket.connection.setup.timeout.ms",
+}
+# Tuning of the Java client for which librdkafka has no counterpart; reading and writing are the same without.
+_WITHOUT_COUNTERPART: Final = frozenset(
+    {"max.poll.records", "default.api.timeout.ms", "max.block.ms", "ssl.truststore.password", "ssl.keystore.type",
+     "ssl.truststore.type", "ssl.protocol", "ssl.enabled.protocols", "partitioner.ignore.keys"}
+)  # fmt: skip
+_JAAS_SETTING: Final = re.compile(r"""(\w+)\s*=\s*("(?:[^"\\]|\\.)*"|'[^']*'|[^\s;]+)""")
+
+
+def client_settings(options: Mapping[str, str]) -> Settings:
+    """Settings for any client of the cluster. `options` are the data source's, names in lower case."""
+    if not options.get(BOOTSTRAP_SERVERS):
+        raise OptionError(f'The option "{BOOTSTRAP_SERVERS}" is missing: where does the cluster answer?')
+    settings: Settings = {"log_level": 3}
+    for option, value in options.items():
+        if not option.startswith(PREFIX):
+            continue
+        name = option.removeprefix(PREFIX)
+        if name in _REFUSED:
+            raise OptionError(f'The option "{option}" is not supported: {_REFUSED[name]}')
+        if name in _TRANSLATED:
+            settings |= _TRANSLATED[name](value, options)
+        elif name not in _WITHOUT_COUNTERPART:
+            settings[_RENAMED.get(name, name)] = value
+    return settings
+
+
+def _jaas(value: str, _: Mapping[str, str]) -> Settings:
+    """`org.apache.kafka...PlainLoginModule required username="u" password="p";`"""
+    given = {name: text.strip("\"'") for name, text in _JAAS_SETTING.findall(value)}
+    if "username" in given and "password" in given:
+        return {"sasl.username": given["username"], "sasl.password": given["password"]}
+    if "principal" in given:
+        keytab = {"sasl.kerberos.keytab": given["keyTab"]} if "keyTab" in given else {}
+        return {"sasl.kerberos.principal": given["principal"], **keytab}
+    raise OptionError("kafka.sasl.jaas.config names neither username and password nor a principal")
+
+
+def _trust_store(value: str, options: Mapping[str, str]) -> Settings:
+    if _kind_of_store(value, options.get("kafka.ssl.truststore.type")) != "PEM":
+        raise OptionError(
+            "kafka.ssl.truststore.location must be a PEM file (kafka.ssl.truststore.type=PEM): "
+            f"keytool -exportcert -rfc -keystore {value} writes one"
+        )
+    return {"ssl.ca.location": value}
+
+
+def _key_store(value: str, options: Mapping[str, str]) -> Settings:
+    kind = _kind_of_store(value, options.get("kafka.ssl.keystore.type"))
+    if kind == "PEM":
+        return {"ssl.certificate.location": value, "ssl.key.location": value}
+    if kind == "PKCS12":
+        return {"ssl.keystore.location": value}
+    raise OptionError(
+        "kafka.ssl.keystore.location must be PEM or PKCS#12 (kafka.ssl.keystore.type): "
+        f"keytool -importkeystore -srckeystore {value} -destkeystore store.p12 -deststoretype pkcs12 writes one"
+    )
+
+
+def _kind_of_store(path: str, declared: str | None) -> str:
+    if declared:
+        return declared.upper()
+    return {"pem": "PEM", "crt": "PEM", "p12": "PKCS12", "pfx": "PKCS12"}.get(path.rpartition(".")[2].lower(), "JKS")
+
+
+def _identification(value: str, _: Mapping[str, str]) -> Settings:
+    return {"ssl.endpoint.identification.algorithm": value or "none"}
+
+
+def _buffer_memory(value: str, _: Mapping[str, str]) -> Settings:
+    return {"queue.buffering.max.kbytes": max(1, int(value) // 1024)}
+
+
+_TRANSLATED: Final[Mapping[str, Callable[[str, Mapping[str, str]], Settings]]] = {
+    "sasl.jaas.config": _jaas,
+    "ssl.truststore.location": _trust_store,
+    "ssl.keystore.location": _key_store,
+    "ssl.endpoint.identification.algorithm": _identification,
+    "buffer.memory": _buffer_memory,
+}

@@ -1,0 +1,97 @@
+"""Where reading starts and stops: offset arithmetic over values, as Spark's connector does it. No cluster in here.
+
+Offsets travel as JSON of the connector's own form, `{"topic": {"0": 23, "1": -2}}`, in options and checkpoints.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final, TypeAlias
+
+from odradek.apps.pipeline.source.errors import OptionError
+from odradek.model.topology import TopicPartition
+
+LATEST: Final = -1
+EARLIEST: Final = -2
+
+Offsets: TypeAlias = dict[TopicPartition, int]
+OffsetsJson: TypeAlias = dict[str, dict[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetRange:
+    """The records of one partition with `start` <= offset < `end`."""
+
+    partition: TopicPartition
+    start: int
+    end: int
+
+    @property
+    def size(self) -> int:
+        return self.end - self.start
+
+
+def to_json(offsets: Mapping[TopicPartition, int]) -> OffsetsJson:
+    found: OffsetsJson = {}
+    for partition in sorted(offsets):
+        found.setdefault(partition.topic, {})[str(partition.partition)] = offsets[partition]
+    return found
+
+
+def from_json(offsets: OffsetsJson) -> Offsets:
+    return {
+        TopicPartition(topic, int(partition)): int(offset)
+        for topic, partitions in offsets.items()
+        for partition, offset in partitions.items()
+    }
+
+
+def parse_offsets(option: str, text: str) -> Offsets:
+    """What a person wrote into an option, checked."""
+    shape = 'JSON like {"topicA": {"0": 23, "1": 42}}'
+    try:
+        document = json.loads(text)
+    except ValueError:
+        raise OptionError(f"{option} takes {shape}, not {text!r}") from None
+    if not isinstance(document, dict) or not all(isinstance(p, dict) for p in document.values()):
+        raise OptionError(f"{option} takes {shape}, not {text!r}")
+    if not all(
+        partition.isdecimal() and isinstance(offset, int) and not isinstance(offset, bool)
+        for partitions in document.values()
+        for partition, offset in partitions.items()
+    ):
+        raise OptionError(f"{option}: partitions and offsets are whole numbers, as in {shape}; not {text!r}")
+    return from_json(document)
+
+
+def limited(start: Offsets, end: Offsets, max_records: int) -> Offsets:
+    """An end that lies at most about `max_records` after `start`, shared out by how much each partition has waiting.
+
+    A partition with anything waiting moves by at least one record, so that none starves.
+    """
+    waiting = {p: size for p, end_offset in end.items() if (size := end_offset - start.get(p, end_offset)) > 0}
+    total = sum(waiting.values())
+    if total <= max_records:
+        return end
+    return {
+        p: start[p] + max(1, max_records * waiting[p] // total) if p in waiting else end_offset
+        for p, end_offset in end.items()
+    }
+
+
+def split_ranges(ranges: Iterable[OffsetRange], min_partitions: int | None) -> list[OffsetRange]:
+    """One range per Spark task: as they are, or the large ones cut into equal pieces until there are enough."""
+    wanted = [r for r in ranges if r.size > 0]
+    if min_partitions is None or len(wanted) >= min_partitions:
+        return wanted
+    total = sum(r.size for r in wanted)
+    # What is too small to be cut takes a task of its own; the others share the rest by their size.
+    small = [r for r in wanted if r.size * min_partitions <= total]
+    shared_by, tasks_left = total - sum(r.size for r in small), min_partitions - len(small)
+    pieces: list[OffsetRange] = []
+    for r in wanted:
+        parts = 1 if r in small else max(1, min(r.size, round(r.size / shared_by * tasks_left)))
+        cuts = [r.start + r.size * i // parts for i in range(parts + 1)]
+        pieces += [OffsetRange(r.partition, a, b) for a, b in pairwise(cuts)]
+    return pieces

@@ -1,0 +1,69 @@
+"""The quick way to read a range: batches are fetched as they lie in the log, and decoded by compiled code.
+
+It knows plain records in order and nothing else. Whatever else comes (an error, no answer, records of an old format, a
+batch that isn't what it claims to be) ends it where it is, and librdkafka reads on from there: what to do then is told
+in one place, `fetching`. So a range that is cut short here loses time, never records.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from odradek.apps.pipeline.arrow_records.record_columns import (
+    MAX_DECOMPRESSED,
+    MalformedRecords,
+    PlainBatch,
+    RecordColumns,
+    chunked,
+    decode_records,
+)
+from odradek.apps.pipeline.source.offsets import OffsetRange
+from odradek.base.errors import KafkaError
+from odradek.client.broker_client import ConnectionFailed, UnsupportedByBroker
+from odradek.client.cluster_client import ClusterClient
+from odradek.client.record_reader import Fetched, RecordReader
+from odradek.protocol.record_batch import check_crc
+from odradek.protocol.records import plain_payload
+
+_FETCH_BYTES: Final = 4 * 1024 * 1024
+_WAIT_MS: Final = 500
+_TIMEOUT_MS: Final = 5_000
+
+
+def plain_records(
+    bootstrap: str, wanted: OffsetRange, headers_type: pa.DataType | None
+) -> Iterator[tuple[RecordColumns, int]]:
+    """Records of the range, in order from its start, and where the next ones begin; not always up to its end."""
+    try:
+        with ClusterClient(bootstrap, client_id="odradek-spark", timeout_ms=_TIMEOUT_MS) as client:
+            reader = RecordReader(
+                client, {wanted.partition: wanted.start}, max_wait_ms=_WAIT_MS, partition_max_bytes=_FETCH_BYTES
+            )
+            while reader.positions[wanted.partition] < wanted.end:
+                fetched = reader.poll()
+                if not fetched:
+                    return
+                for chunk in chunked(_plain_batches(fetched[0])):
+                    found = decode_records(chunk, headers_type)
+                    yield _within(found, fetched[0].from_offset, wanted.end), chunk[-1][0].next_offset
+    except (KafkaError, ConnectionFailed, UnsupportedByBroker, MalformedRecords):
+        return
+
+
+def _plain_batches(fetched: Fetched) -> Iterator[PlainBatch]:
+    for position, header in fetched.batches:
+        check_crc(fetched.data, position, header)
+        if not header.is_control and header.record_count:
+            yield header, plain_payload(fetched.data, position, header, max_decompressed=MAX_DECOMPRESSED)
+
+
+def _within(found: RecordColumns, start: int, end: int) -> RecordColumns:
+    """Without records of the first and the last batch that are not asked for."""
+    offsets = found.offset.to_numpy()
+    first, last = np.searchsorted(offsets, [start, end])
+    if first == 0 and last == len(offsets):
+        return found
+    columns = (found.offset, found.timestamp, found.timestamp_type, found.key, found.value, found.headers)
+    return RecordColumns(*(None if column is None else column.slice(first, last - first) for column in columns))

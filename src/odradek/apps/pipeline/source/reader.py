@@ -1,0 +1,120 @@
+"""The batch reader and the stream reader: which ranges there are to read, decided on the driver."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.types import StructType
+
+from odradek.apps.pipeline.source.cluster import Cluster
+from odradek.apps.pipeline.source.errors import DataLoss
+from odradek.apps.pipeline.source.fetching import RangeReader
+from odradek.apps.pipeline.source.offsets import OffsetRange, Offsets, from_json, limited, split_ranges, to_json
+from odradek.apps.pipeline.source.options import ReadOptions
+from odradek.apps.pipeline.source.read_limits import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+from odradek.model.topology import TopicPartition
+
+
+@dataclass
+class RangePartition(InputPartition):
+    """What one Spark task reads."""
+
+    range: OffsetRange
+
+
+class TopicBatchReader(DataSourceReader):
+    def __init__(self, options: ReadOptions, schema: StructType) -> None:
+        self._options = options
+        self._ranges = RangeReader(options, schema)
+
+    def partitions(self) -> Sequence[InputPartition]:
+        cluster = Cluster(self._options)
+        partitions = cluster.partitions()
+        start = cluster.resolve(self._options.start, partitions, start=True)
+        end = cluster.resolve(self._options.end, partitions, start=False)
+        ranges = [OffsetRange(p, start[p], end[p]) for p in partitions]
+        return [RangePartition(r) for r in split_ranges(ranges, self._options.min_partitions)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        # With nothing to read Spark still starts one task, whose partition is none of ours.
+        return self._ranges.read(partition.range) if isinstance(partition, RangePartition) else iter(())
+
+
+class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Offsets are `{"topic": {"partition": next offset}}`, as in the connector's checkpoints and progress."""
+
+    def __init__(self, options: ReadOptions, schema: StructType) -> None:
+        self._options = options
+        self._ranges = RangeReader(options, schema)
+        self._cluster = Cluster(options)
+        self._available_now: Offsets | None = None
+        self._last_batch_at = monotonic()
+        self._latest_seen: Offsets = {}
+
+    def initialOffset(self) -> dict[str, Any]:
+        return to_json(self._cluster.resolve(self._options.start, self._cluster.partitions(), start=True))
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        limit = self._options.max_offsets_per_trigger
+        return ReadAllAvailable() if limit is None else ReadMaxRows(limit)
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._available_now = self._cluster.latest(self._cluster.partitions())
+
+    def latestOffset(self, start: dict[str, Any] | None = None, limit: ReadLimit | None = None) -> dict[str, Any]:
+        """Spark 4.1 says neither; without a start there is nothing to count from."""
+        begin = from_json(start or {})
+        latest = self._available_now
+        if latest is None:
+            latest = self._latest_seen = self._cluster.latest(self._cluster.partitions())
+            if start is not None and self._waits_for_more(begin, latest):
+                return start
+        self._last_batch_at = monotonic()
+        if isinstance(limit, ReadMaxRows):
+            new = [p for p in latest if p not in begin]
+            latest = limited(begin | self._cluster.earliest(new), latest, limit.max_rows)
+        return to_json(latest)
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:
+        return to_json(self._latest_seen) if self._latest_seen else None
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        begin, finish = from_json(start), from_json(end)
+        if gone := sorted(set(begin) - set(finish)):
+            self._report_loss(f"{', '.join(map(str, gone))} {'is' if len(gone) == 1 else 'are'} gone")
+        new = self._new_partitions([p for p in finish if p not in begin])
+        ranges = [OffsetRange(p, (begin | new)[p], offset) for p, offset in finish.items() if p in begin or p in new]
+        for r in ranges:
+            if r.size < 0:
+                self._report_loss(f"{r.partition}'s offset was changed from {r.start} to {r.end}")
+        return [RangePartition(r) for r in split_ranges(ranges, self._options.min_partitions)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, RangePartition)
+        return self._ranges.read(partition.range)
+
+    def _new_partitions(self, partitions: list[TopicPartition]) -> Offsets:
+        """Partitions that came while the query ran are read from their beginning, which should be 0."""
+        found = self._cluster.earliest(partitions)
+        for partition, offset in found.items():
+            if offset != 0:
+                self._report_loss(f"the new partition {partition} starts at {offset} instead of 0")
+        return found
+
+    def _waits_for_more(self, begin: Offsets, latest: Offsets) -> bool:
+        least = self._options.min_offsets_per_trigger
+        if least is None or (monotonic() - self._last_batch_at) * 1000 >= self._options.max_trigger_delay_ms:
+            return False
+        return sum(max(0, offset - begin.get(p, 0)) for p, offset in latest.items()) < least
+
+    def _report_loss(self, what: str) -> None:
+        if self._options.fail_on_data_loss:
+            raise DataLoss(what)

@@ -1,0 +1,112 @@
+"""Keeps the queries of a run going: starts them, starts one again that failed, gives up on one that fails for good.
+
+A failed query costs the others nothing. It starts again from its checkpoint, after a pause that doubles; one that fails
+again and again without finishing a batch is given up, and the run with it, with the reason.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from odradek.apps.pipeline.checkpoint import Checkpoint
+from odradek.apps.pipeline.progress import QueryProgressBoard
+from odradek.apps.pipeline.queries import Query
+from odradek.apps.pipeline.spark_errors import told
+from odradek.base.errors import FatalError
+from odradek.base.logs import get_logger
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+log = get_logger(__name__)
+
+ATTEMPTS_MAX = 5
+# A Python worker that didn't start within Spark's ten seconds is a busy machine, not a fault of the query.
+BUSY_ATTEMPTS_MAX = 20
+_BUSY = "failed to connect back"
+_FIRST_PAUSE_S = 1.0
+_PAUSE_MAX_S = 30.0
+
+
+@dataclass(slots=True)
+class _Kept:
+    query: Query
+    running: "StreamingQuery | None" = None
+    done: bool = False
+    failures: int = 0  # in a row, without a batch between them
+    restarts: int = 0
+    last_batch: int = -1
+    again_at_s: float = 0.0
+
+
+class Supervisor:
+    def __init__(
+        self,
+        queries: Sequence[Query],
+        checkpoint: Checkpoint,
+        generation: int,
+        trigger: str | None,
+        board: QueryProgressBoard,
+    ) -> None:
+        """Without a trigger each query ends when it has read what was there."""
+        self._checkpoint = checkpoint
+        self._generation = generation
+        self._trigger = trigger
+        self._board = board
+        self._kept = [_Kept(query) for query in queries]
+
+    def tend(self) -> bool:
+        """Starts what isn't running and should; called about once a second. Whether there is anything left to do."""
+        for kept in self._kept:
+            if kept.running is not None and not kept.running.isActive:
+                self._ended(kept)
+            is_due = kept.running is None and not kept.done and time.monotonic() >= kept.again_at_s
+            if is_due and not any(_is_initializing(other) for other in self._kept):
+                self._start(kept)
+        return not all(kept.done for kept in self._kept)
+
+    def stop(self) -> None:
+        """The batch that runs is given up: it comes again at the next start."""
+        for kept in self._kept:
+            try:
+                if kept.running is not None and kept.running.isActive:
+                    kept.running.stop()
+            except Exception as error:  # of a Spark that is going already, Py4J throws many things
+                log.info("query was gone before it was stopped", query=kept.query.name, error=told(error))
+
+    def _start(self, kept: _Kept) -> None:
+        from pyspark.errors import PySparkException
+
+        try:
+            kept.running = kept.query.start(self._checkpoint, self._generation, self._trigger)
+        except PySparkException as error:  # a Spark Connect server starts the query's Python before it answers
+            self._failed(kept, error)
+
+    def _ended(self, kept: _Kept) -> None:
+        assert kept.running is not None
+        failure = kept.running.exception()
+        kept.running = None
+        if failure is None:
+            kept.done = True
+        else:
+            self._failed(kept, failure)
+
+    def _failed(self, kept: _Kept, failure: Exception) -> None:
+        batch = next(progress.batch for progress in self._board.queries() if progress.name == kept.query.name)
+        kept.failures = 1 if batch > kept.last_batch else kept.failures + 1
+        kept.last_batch = batch
+        reason = told(failure)
+        if kept.failures >= (BUSY_ATTEMPTS_MAX if _BUSY in reason else ATTEMPTS_MAX):
+            raise FatalError(f"query {kept.query.name} failed {kept.failures} times at the same place: {reason}")
+        pause_s = min(_FIRST_PAUSE_S * 2 ** (kept.failures - 1), _PAUSE_MAX_S)
+        kept.again_at_s = time.monotonic() + pause_s
+        kept.restarts += 1
+        self._board.note(kept.query.name, restarts=kept.restarts, error=reason)
+        log.warning("query failed, starts again", query=kept.query.name, pause_s=pause_s, error=reason)
+
+
+def _is_initializing(kept: _Kept) -> bool:
+    """Each source starts a Python process that must answer within Spark's ten seconds: one after the other they do."""
+    running = kept.running
+    return running is not None and running.isActive and running.status["message"].startswith("Initializing")

@@ -1,0 +1,119 @@
+"""Batches into a topic, each record once, as far as a topic without transactions allows it.
+
+Before a batch is written, its number and the topic's end offsets are kept (the intent). If the driver dies and Spark
+gives the batch again, what lies behind those offsets and carries the batch's name in its header is already there, and
+only the rest is written. So the topic has each record once when the batch comes out the same as before. It need not:
+a transform may use chance, the clock, or a dimension that has changed meanwhile. Then a record may be there in both
+forms. That is why the promise is at least once.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from odradek.apps.pipeline.checkpoint import write_durably
+from odradek.apps.pipeline.quality import KEY_BYTES_MAX, VALUE_BYTES_MAX, fitting, header
+from odradek.apps.pipeline.spec import TopicSink
+from odradek.client.cluster_client import ClusterClient
+from odradek.client.partition_offsets import LATEST, list_offsets
+from odradek.model.topology import TopicPartition
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+BATCH_HEADER = "odradek.batch"
+_COLUMNS = ("topic", "key", "value", "headers")
+
+
+@dataclass(frozen=True, slots=True)
+class TopicOutput:
+    """Called by Spark with each batch: rows with topic (one of `topics`), key, value and headers."""
+
+    bootstrap: str
+    topics: tuple[str, ...]
+    name: str  # PIPELINE/QUERY/gN: with the batch's number it names the batch everywhere
+    intent: Path
+
+    def __call__(self, batch: "DataFrame", number: int) -> None:
+        from pyspark.sql import functions as F
+
+        tag = f"{self.name}/{number}"
+        named = F.struct(F.lit(BATCH_HEADER).alias("key"), F.lit(tag.encode()).alias("value"))
+        tagged = F.concat(F.col("headers"), F.array(named)).alias("headers")
+        records = batch.select("topic", "key", "value", tagged)
+        begun = self._begun(number)
+        if begun is None:
+            write_durably(self.intent, {"batch": number, "ends": self._ends()})
+        else:
+            records = records.exceptAll(self._written(batch, begun, tag))
+        options = {**self._connection, "includeHeaders": "true"}
+        records.write.format("odradek").options(**options).mode("append").save()
+
+    def _begun(self, number: int) -> dict[str, dict[str, int]] | None:
+        """The topics' ends before the batch was first written; None if nobody began to."""
+        try:
+            intent: dict[str, Any] = json.loads(self.intent.read_text())
+        except FileNotFoundError:
+            return None
+        return dict(intent["ends"]) if intent["batch"] == number else None
+
+    def _ends(self) -> dict[str, dict[str, int]]:
+        ends: dict[str, dict[str, int]] = {topic: {} for topic in self.topics}
+        with ClusterClient(self.bootstrap, client_id=self.name) as client:
+            partitions = [TopicPartition(topic, p.partition) for topic in ends for p in client.topic(topic).partitions]
+            for tp, at in list_offsets(client, dict.fromkeys(partitions, LATEST)).items():
+                ends[tp.topic][str(tp.partition)] = at.offset or 0
+        return ends
+
+    def _written(self, batch: "DataFrame", begun: dict[str, dict[str, int]], tag: str) -> "DataFrame":
+        from pyspark.sql import functions as F
+
+        # a partition that has come since is read from its beginning
+        starts = {
+            topic: {partition: begun.get(topic, {}).get(partition, 0) for partition in ends}
+            for topic, ends in self._ends().items()
+        }
+        options = {
+            **self._connection,
+            "subscribe": ",".join(self.topics),
+            "includeHeaders": "true",
+            "startingOffsets": json.dumps(starts),
+        }
+        reader = batch.sparkSession.read.format("odradek").options(**options)
+        is_ours = F.exists("headers", lambda h: (h["key"] == BATCH_HEADER) & (h["value"] == F.lit(tag.encode())))
+        return reader.load().where(is_ours).select(*_COLUMNS)
+
+    @property
+    def _connection(self) -> dict[str, str]:
+        return {"kafka.bootstrap.servers": self.bootstrap}
+
+
+def as_records(frame: "DataFrame", sink: TopicSink, dead_letters: str) -> "DataFrame":
+    """Rows as records: the value is a JSON object of the columns, the key what is declared, columns joined by '|'.
+
+    A row that no topic would take by default becomes a dead letter, and stops nobody.
+    """
+    from pyspark.sql import functions as F
+
+    names = sink.columns or tuple(name for name in frame.columns if name != "_record")
+    value = F.to_json(F.struct(*(F.col(f"`{name}`") for name in names)), {"ignoreNullFields": "false"})
+    rows = frame.select(_key(sink.key).cast("binary").alias("key"), value.cast("binary").alias("value"))
+    is_large = (F.length("value") > VALUE_BYTES_MAX) | (F.coalesce(F.length("key"), F.lit(0)) > KEY_BYTES_MAX)
+    limits = f"more than {VALUE_BYTES_MAX:,} bytes, or {KEY_BYTES_MAX:,} of key"
+    reason = F.lit(f"too large for topic {sink.topic}: {limits}")
+    told = F.array(header("odradek.reason", reason), header("odradek.sink", F.lit(sink.name)))
+    nothing = F.array().cast("array<struct<key:string,value:binary>>")
+    return rows.select(
+        F.when(is_large, dead_letters).otherwise(sink.topic).alias("topic"),
+        *fitting(F.col("key"), F.col("value")),
+        F.when(is_large, told).otherwise(nothing).alias("headers"),
+    )
+
+
+def _key(columns: tuple[str, ...]) -> "Column":
+    from pyspark.sql import functions as F
+
+    if not columns:
+        return F.lit(None).cast("string")
+    return F.concat_ws("|", *(F.coalesce(F.col(f"`{name}`").cast("string"), F.lit("")) for name in columns))

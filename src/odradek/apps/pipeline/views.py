@@ -1,0 +1,156 @@
+"""The DataFrames of a pipeline by name: sources, dimensions, then transforms in the order that their needs allow.
+
+SQL sees them as temporary views, a Python transform gets those that its parameters name.
+"""
+
+import importlib.util
+import inspect
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from traceback import extract_tb
+from typing import TYPE_CHECKING, Any
+
+from odradek.apps.pipeline.quality import REASON, RECORD, good, judged
+from odradek.apps.pipeline.spark_errors import in_one_sentence, is_sparks
+from odradek.apps.pipeline.spec import Dimension, Pipeline, PythonTransform, Source, Transform
+from odradek.base.errors import FatalError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+OffsetsByTopic = Mapping[str, Mapping[str, int]]
+
+
+class Views:
+    """`starting` are the offsets to begin at where there is no checkpoint, instead of the declared start."""
+
+    def __init__(self, spark: "SparkSession", pipeline: Pipeline, starting: OffsetsByTopic | None = None) -> None:
+        self._spark = spark
+        self._pipeline = pipeline
+        self._starting = starting or {}
+        self._frames: dict[str, DataFrame] = {}
+
+    @property
+    def frames(self) -> "Mapping[str, DataFrame]":
+        return self._frames
+
+    def build(self) -> "Mapping[str, DataFrame]":
+        for source in self._pipeline.sources.values():
+            with in_one_sentence(f"[sources.{source.name}]: "):
+                self._keep(source.name, self._source(source))
+        for dimension in self._pipeline.dimensions.values():
+            with in_one_sentence(f"[dimensions.{dimension.name}]: "):
+                self._keep(dimension.name, self._dimension(dimension))
+        for transform in self._pipeline.transforms.values():
+            self._keep(transform.name, self._transformed(transform))
+        return self._frames
+
+    def judgements(self) -> "Mapping[str, DataFrame]":
+        """What dead letters are picked from: every topic that is read, each as a stream."""
+        spec = self._pipeline
+        streams = {s.name: judged(self._stream(s), s.decoding, s) for s in spec.sources.values()}
+        for dimension in spec.dimensions.values():
+            raw = self._stream_of((dimension.topic,), "earliest")
+            streams[dimension.name] = judged(raw.where("value IS NOT NULL"), dimension.decoding)
+        return streams
+
+    def _keep(self, name: str, frame: "DataFrame") -> None:
+        frame.createOrReplaceTempView(name)
+        self._frames[name] = frame
+
+    def _source(self, source: Source) -> "DataFrame":
+        frame = good(judged(self._stream(source), source.decoding, source))
+        if source.watermark:
+            frame = frame.withWatermark(source.watermark.column, source.watermark.delay)
+        return frame.dropDuplicatesWithinWatermark(list(source.dedupe)) if source.dedupe else frame
+
+    def _stream(self, source: Source) -> "DataFrame":
+        return self._stream_of(source.topics, source.start, fail_on_data_loss=source.fail_on_data_loss)
+
+    def _stream_of(self, topics: tuple[str, ...], start: str, *, fail_on_data_loss: bool = True) -> "DataFrame":
+        reader = (
+            self._spark.readStream.format("odradek").options(**self._connection).option("subscribe", ",".join(topics))
+        )
+        given = {topic: dict(self._starting[topic]) for topic in topics if topic in self._starting}
+        if given:
+            import json
+
+            start = json.dumps(given)
+        options = {
+            "startingOffsets": start,
+            "maxOffsetsPerTrigger": str(self._pipeline.records_per_batch_max),
+            "failOnDataLoss": str(fail_on_data_loss).lower(),
+        }
+        return reader.options(**options).load()
+
+    def _dimension(self, dimension: Dimension) -> "DataFrame":
+        """The newest good record of each key; a tombstone takes its key away."""
+        from pyspark.sql import functions as F
+
+        reader = self._spark.read.format("odradek").options(**self._connection).option("subscribe", dimension.topic)
+        judgement = judged(reader.load(), dimension.decoding)
+        kept = judgement.where(F.col(REASON).isNull() | F.col("_value").isNull())
+        newest = F.max_by(F.struct(*kept.columns), F.col(f"{RECORD}.offset")).alias("newest")
+        latest = kept.groupBy(f"{RECORD}.partition", f"{RECORD}.key").agg(newest).select("newest.*")
+        return latest.where(F.col(REASON).isNull()).drop(REASON, "_value", RECORD)
+
+    def _transformed(self, transform: Transform) -> "DataFrame":
+        from pyspark.errors import AnalysisException
+
+        with in_one_sentence(f"{transform.file.name}: "):
+            if isinstance(transform, PythonTransform):
+                return self._called(transform)
+            try:
+                return self._spark.sql(transform.file.read_text())
+            except AnalysisException as error:
+                if error.getCondition() != "TABLE_OR_VIEW_NOT_FOUND":
+                    raise
+                name = (error.getMessageParameters() or {}).get("relationName", "?")
+                raise self._unknown(transform.file, f"there is no {name}") from None
+
+    def _unknown(self, file: Path, what: str) -> FatalError:
+        return FatalError(f"{file.name}: {what}; declared before it are: {', '.join(self._frames)}")
+
+    def _called(self, transform: PythonTransform) -> "DataFrame":
+        from pyspark.sql import DataFrame
+
+        function = load_function(transform.file, transform.function)
+        arguments: dict[str, Any] = {}
+        for name in inspect.signature(function).parameters:
+            if name == "spark":
+                arguments[name] = self._spark
+            elif name in self._frames:
+                arguments[name] = self._frames[name]
+            else:
+                raise self._unknown(transform.file, f"{transform.function} wants {name!r}")
+        try:
+            frame = function(**arguments)
+        except Exception as error:  # whatever the user's function does, but for what Spark has to say of it
+            if is_sparks(error):
+                raise
+            where = next(
+                (f.lineno for f in reversed(extract_tb(error.__traceback__)) if f.filename == str(transform.file)), 0
+            )
+            raise FatalError(f"{transform.file.name}, line {where}: {type(error).__name__}: {error}") from error
+        if not isinstance(frame, DataFrame):
+            raise FatalError(f"{transform.file.name}: {transform.function} returns {frame!r}, which is no DataFrame")
+        return frame
+
+    @property
+    def _connection(self) -> dict[str, str]:
+        return {"kafka.bootstrap.servers": self._pipeline.bootstrap}
+
+
+def load_function(path: Path, name: str) -> Callable[..., Any]:
+    spec = importlib.util.spec_from_file_location(f"odradek_transform_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # whatever the user's module does at its import
+        raise FatalError(f"{path.name} can't be imported: {type(error).__name__}: {error}") from error
+    function = getattr(module, name, None)
+    if not callable(function):
+        raise FatalError(f"{path.name} has no function {name}")
+    return function  # type: ignore[no-any-return]

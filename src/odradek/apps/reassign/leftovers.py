@@ -1,0 +1,62 @@
+"""What runs that were killed have left: found in their journals, and cleared when it is time."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from odradek.apps.reassign.admin import Admin
+from odradek.apps.reassign.core.throttles import BROKER, TOPIC, Entity
+from odradek.apps.reassign.journal import RunIsGoingOn, RunJournals, RunRecord
+from odradek.apps.reassign.run import clear
+from odradek.model.topology import TopicPartition
+
+_PATIENCE_MS = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """Of a run that isn't going on any more."""
+
+    record: RunRecord
+    cleared: frozenset[Entity]
+    """Just now."""
+    uncleared: frozenset[Entity]
+    """Of brokers that are dead; or, while moves are under way, needed still."""
+    under_way: frozenset[TopicPartition]
+    """Moves that go on without anybody who follows them."""
+
+    @property
+    def is_interrupted(self) -> bool:
+        return self.record.ended is None
+
+
+def clear_leftovers(journals: RunJournals, admin: Admin, how: str = "killed") -> list[Leftover]:
+    """`how` is what they are said to have ended by. Throttles stay as long as moves of their run are under way:
+    without them the rest would be copied unthrottled.
+    """
+    ongoing = admin.ongoing().keys()
+    found: list[Leftover] = []
+    for record in journals.all():
+        if record.ended is not None and not record.uncleared:
+            continue
+        try:
+            journal = journals.go_on(record)
+        except RunIsGoingOn:
+            continue
+        try:
+            before = frozenset(record.uncleared)
+            under_way = frozenset(ongoing & record.plan.targets.keys()) if record.ended is None else frozenset()
+            if not under_way:
+                clear(journal, admin, patience_ms=_PATIENCE_MS)
+                if record.ended is None:
+                    journal.add("ended", how=how)
+            found.append(Leftover(record, before - record.uncleared, frozenset(record.uncleared), under_way))
+        finally:
+            journal.close()
+    return found
+
+
+def foreign_throttles(admin: Admin, topics: Iterable[str]) -> dict[Entity, dict[str, str | None]]:
+    """Every throttle that there is, whoever set it."""
+    brokers = (Entity(BROKER, str(broker)) for broker in sorted(admin.live_brokers()))
+    entities = [*brokers, *(Entity(TOPIC, topic) for topic in sorted(topics))]
+    return {entity: values for entity, values in admin.settings(entities).items() if any(values.values())}

@@ -1,0 +1,73 @@
+"""Reads a cluster for the planner: who lives, who holds what, how large it is, and how much room there is."""
+
+from odradek.apps.reassign.core.view import BrokerView, ClusterView, PartitionView
+from odradek.base.errors import KafkaError
+from odradek.client.broker_client import ConnectionFailed
+from odradek.client.cluster_client import ClusterClient
+from odradek.client.log_dir_admin import LogDir, describe_log_dirs
+from odradek.client.reassignments import ongoing_reassignments
+from odradek.model.topology import TopicPartition
+from odradek.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+from odradek.protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResponse,
+)
+
+MIN_ISR = "min.insync.replicas"
+_TOPIC = 2
+
+
+def read_view(client: ClusterClient) -> ClusterView:
+    cluster = client.ask_any(DescribeClusterRequest(), DescribeClusterResponse)
+    topics = client.topics()
+    moving = ongoing_reassignments(client)
+    sizes: dict[TopicPartition, int] = {}
+    brokers: dict[int, BrokerView] = {}
+    for member in cluster.brokers:
+        try:
+            directories = describe_log_dirs(client, [member.broker_id])
+        except (KafkaError, ConnectionFailed):
+            continue  # it is dying, and as good as gone for a plan
+        for replica in (replica for directory in directories for replica in directory.replicas):
+            sizes[replica.tp] = max(replica.size, sizes.get(replica.tp, 0))
+        total, usable = _room(directories)
+        brokers[member.broker_id] = BrokerView(member.broker_id, member.rack, total, usable)
+    return ClusterView(
+        brokers,
+        {
+            tp: PartitionView(p.replicas, p.leader, p.isr, sizes.get(tp, 0), tp in moving)
+            for topic in topics.values()
+            for p in topic.partitions
+            for tp in (TopicPartition(topic.name, p.partition),)
+        },
+        _min_isr(client, sorted(topics)),
+    )
+
+
+def cluster_id(client: ClusterClient) -> str:
+    return client.ask_any(DescribeClusterRequest(), DescribeClusterResponse).cluster_id
+
+
+def _room(directories: list[LogDir]) -> tuple[int | None, int | None]:
+    """Of all volumes. Directories of the same size with the same room are taken for one volume."""
+    volumes = {(d.total_bytes, d.usable_bytes or 0) for d in directories if not d.error and d.total_bytes}
+    return (sum(v[0] or 0 for v in volumes), sum(v[1] for v in volumes)) if volumes else (None, None)
+
+
+def _min_isr(client: ClusterClient, topics: list[str]) -> dict[str, int]:
+    if not topics:
+        return {}
+    request = DescribeConfigsRequest(
+        resources=[
+            DescribeConfigsResource(resource_type=_TOPIC, resource_name=topic, configuration_keys=[MIN_ISR])
+            for topic in topics
+        ]
+    )
+    answer = client.ask_any(request, DescribeConfigsResponse)
+    return {
+        result.resource_name: int(config.value)
+        for result in answer.results
+        for config in result.configs
+        if config.name == MIN_ISR and config.value
+    }

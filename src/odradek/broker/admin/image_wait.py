@@ -1,0 +1,35 @@
+"""A request that waits until this broker's metadata image shows what it asked for."""
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from odradek.broker.purgatory.purgatory import DelayedOperation
+from odradek.model.metadata_image import MetadataCache, MetadataImage
+
+T = TypeVar("T")
+
+
+class ImageWait(DelayedOperation, Generic[T]):
+    """`missing` tells what an image lacks; `answer` is told what was still lacking in the end."""
+
+    KEY = "image"  # every image may bring what somebody waits for
+
+    __slots__ = ("_answer", "_metadata", "_missing")
+
+    def __init__(
+        self,
+        metadata: MetadataCache,
+        missing: Callable[[MetadataImage], set[T]],
+        timeout_ms: int,
+        answer: Callable[[set[T]], None],
+    ) -> None:
+        super().__init__(timeout_ms)
+        self._metadata = metadata
+        self._missing = missing
+        self._answer = answer
+
+    def try_complete(self) -> bool:
+        return not self._missing(self._metadata.image) and self.force_complete()
+
+    def on_complete(self) -> None:
+        self._answer(self._missing(self._metadata.image))

@@ -1,0 +1,37 @@
+"""Producer ids: unique in the cluster, handed out from blocks that ZooKeeper reserves."""
+
+import threading
+from collections.abc import Iterator
+
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.broker.zk.session import ZkUnavailable
+from odradek.broker.zk.store import ZkStore
+from odradek.broker.zk.znodes import CorruptZnode
+
+
+class ProducerIds:
+    def __init__(self, broker_id: int, store: ZkStore) -> None:
+        self._broker_id = broker_id
+        self._store = store
+        self._lock = threading.Lock()
+        self._block: Iterator[int] = iter(())
+
+    def next(self) -> int:
+        """Blocks for ZooKeeper once per block of a thousand."""
+        with self._lock:
+            producer_id = next(self._block, None)
+            if producer_id is None:
+                self._block = iter(self.allocate_block(self._broker_id))
+                producer_id = next(self._block)
+            return producer_id
+
+    def allocate_block(self, broker_id: int) -> range:
+        """Ids that nobody but this broker will hand out: what AllocateProducerIds asks for."""
+        try:
+            block = self._store.allocate_producer_ids(broker_id)
+        except ZkUnavailable as error:
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, str(error)) from error
+        except CorruptZnode as error:
+            # to guess which ids are free could give two producers the same one
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from error
+        return range(block.first, block.last + 1)

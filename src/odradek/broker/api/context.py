@@ -1,0 +1,146 @@
+"""What a handler may use: the broker's services, who asks, and the way to answer."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import monotonic_ns
+from typing import ParamSpec, TypeAlias
+
+from odradek.base.clock import Clock
+from odradek.base.config.broker_config import BrokerConfig
+from odradek.base.config.live_config import LiveConfig
+from odradek.base.logs import get_logger
+from odradek.base.metrics import Registry
+from odradek.broker.admin.entity_configs import EntityConfigs
+from odradek.broker.admin.producer_ids import ProducerIds
+from odradek.broker.admin.topic_admin import TopicAdmin
+from odradek.broker.api.control_gate import ControlGate
+from odradek.broker.api.request_metrics import ApiTimings, Moments
+from odradek.broker.controller.controller import Controller
+from odradek.broker.coordinator.groups.group_coordinator import GroupCoordinator
+from odradek.broker.log.directories.log_dirs import LogDirs
+from odradek.broker.network.connection import Connection
+from odradek.broker.network.request import InboundRequest
+from odradek.broker.quotas.client_quotas import ClientQuotas
+from odradek.broker.replication.directory_moves import DirectoryMoves
+from odradek.broker.replication.leader.fetch_sessions import FetchSessions
+from odradek.broker.replication.replica_manager import ReplicaManager
+from odradek.model.metadata_image import MetadataCache
+from odradek.protocol.framing import FixedResponse, RequestHeader
+from odradek.protocol.schema import Response
+
+log = get_logger(__name__)
+
+P = ParamSpec("P")
+
+ANONYMOUS = "ANONYMOUS"
+"""Who everybody is where nobody has to say who he is."""
+
+Answer: TypeAlias = Response | FixedResponse
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerServices:
+    """The parts of the broker that handlers talk to. Made once by the composition root."""
+
+    id: int
+    live: LiveConfig
+    clock: Clock
+    metadata: MetadataCache
+    replicas: ReplicaManager
+    logs: LogDirs
+    moves: DirectoryMoves
+    control: ControlGate
+    controller: Controller
+    topics: TopicAdmin
+    configs: EntityConfigs
+    producer_ids: ProducerIds
+    fetch_sessions: FetchSessions
+    groups: GroupCoordinator
+    quotas: ClientQuotas
+    metrics: Registry
+
+    @property
+    def config(self) -> BrokerConfig:
+        """As it is now."""
+        return self.live.current
+
+
+class RequestContext:
+    """One request being served. The dispatcher makes it; the handler answers by returning, or later by `reply`."""
+
+    __slots__ = (
+        "_send",
+        "_timings",
+        "broker",
+        "handled_ns",
+        "header",
+        "is_from_broker",
+        "replied_ns",
+        "request",
+        "started_ns",
+        "throttle_ms",
+    )
+
+    def __init__(
+        self,
+        broker: BrokerServices,
+        header: RequestHeader,
+        request: InboundRequest,
+        timings: ApiTimings,
+        send: Callable[["RequestContext", Answer | None], None],
+    ) -> None:
+        self.broker = broker
+        self.header = header
+        self.request = request
+        self.started_ns = monotonic_ns()
+        self.handled_ns = self.replied_ns = 0
+        self.is_from_broker = False
+        """Set by handlers of requests that followers send as well as clients."""
+        self.throttle_ms = 0
+        """How long the client has to wait after this request; handlers may raise it until they answer."""
+        self._timings = timings
+        self._send = send
+
+    @property
+    def version(self) -> int:
+        return self.header.api_version
+
+    @property
+    def user(self) -> str:
+        return ANONYMOUS
+
+    @property
+    def client_id(self) -> str:
+        return self.header.client_id or ""
+
+    @property
+    def connection(self) -> Connection:
+        return self.request.connection
+
+    def reply(self, response: Answer | None) -> None:
+        """Answer, from any thread, exactly once. None ends a request that has no answer."""
+        self.replied_ns = monotonic_ns()
+        self._send(self, response)
+
+    def reply_with(self, build: Callable[P, Response]) -> Callable[P, None]:
+        """A callback that answers with what `build` makes of its arguments. If that fails, the client is let go:
+        one that waits for an answer that never comes would be worse off."""
+
+        def answer(*args: "P.args", **kwargs: "P.kwargs") -> None:  # quoted: else evaluated each time
+            try:
+                self.reply(build(*args, **kwargs))
+            except Exception:
+                log.exception("request failed", connection=self.connection.id, api_key=self.header.api_key)
+                self.close("its request failed")
+
+        return answer
+
+    def close(self, reason: str) -> None:
+        """Give up on the client."""
+        self.request.close_connection(reason)
+
+    def sent(self, sent_ns: int) -> None:
+        """Called when the last byte of the answer has left: only now is it known how long everything took."""
+        self.request.on_sent = None  # it holds this object: without the circle nobody has to collect the garbage
+        moments = Moments(self.request.received_ns, self.started_ns, self.handled_ns, self.replied_ns, sent_ns)
+        self._timings.record(self.header.api_version, moments)

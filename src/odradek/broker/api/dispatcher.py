@@ -1,0 +1,144 @@
+"""From a frame to its handler, and from a response to bytes.
+
+The dispatcher is the application that the reactor serves. What may not block runs right where it was read; the rest
+goes to the handler threads. A frame that makes no sense costs its sender the connection and nobody else anything.
+
+Until the broker has heard of its cluster it could only tell clients nonsense: before `open`, only what brokers and
+controllers need is served, and everything else waits.
+"""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from time import monotonic_ns
+
+from odradek.base.logs import get_logger
+from odradek.broker.api import handlers
+from odradek.broker.api.context import Answer, BrokerServices, RequestContext
+from odradek.broker.api.handlers.api_versions import unsupported_version
+from odradek.broker.api.registry import HANDLERS, LATER, NO_ANSWER, Handler, Outcome
+from odradek.broker.api.request_metrics import RequestMetrics
+from odradek.broker.api.throttling import throttled
+from odradek.broker.network.request import InboundRequest
+from odradek.protocol.api_keys import ApiKey
+from odradek.protocol.framing import RequestHeader, UnsupportedVersion, decode_request, encode_response, is_produce
+from odradek.protocol.primitives import ProtocolError
+from odradek.protocol.schema import Request
+
+log = get_logger(__name__)
+
+LONG_FRAME_BYTES = 64 << 10
+SERVED_FROM_THE_START = frozenset(
+    {ApiKey.API_VERSIONS, ApiKey.LEADER_AND_ISR, ApiKey.STOP_REPLICA, ApiKey.UPDATE_METADATA}
+)
+RELEASING_THREADS = 4
+
+handlers.load_all()
+
+
+class Dispatcher:
+    def __init__(self, broker: BrokerServices) -> None:
+        self._broker = broker
+        self.end_turn = broker.groups.end_burst
+        self._metrics = RequestMetrics()
+        broker.metrics.add(self._metrics.samples)
+        self._is_open = False
+        self._opening = threading.Lock()
+        self._waiting: list[InboundRequest] = []  # at most one per connection, which isn't read meanwhile
+
+    def open(self) -> None:
+        """From now on serve everybody, beginning with those who wait."""
+        with self._opening:
+            self._is_open = True
+            waiting, self._waiting = self._waiting, []
+        releasing = ThreadPoolExecutor(RELEASING_THREADS, thread_name_prefix="opening")
+        for request in waiting:
+            releasing.submit(self._release, request)
+        releasing.shutdown(wait=False)
+
+    def begin(self, request: InboundRequest) -> bool:
+        if not self._is_open and not _is_served_from_the_start(request):
+            return False
+        if len(request.frame) > LONG_FRAME_BYTES and not is_produce(request.frame):
+            return False  # many small things, which are long to take apart already
+        return self._begin(request, may_wait=False)
+
+    def run(self, request: InboundRequest) -> None:
+        if not self._is_open and not _is_served_from_the_start(request):
+            with self._opening:
+                if not self._is_open:
+                    self._waiting.append(request)
+                    return
+        work = request.work
+        if work is None:
+            self._begin(request, may_wait=True)
+            return
+        assert isinstance(work, partial)
+        request.work = None
+        ctx: RequestContext = work.args[2]
+        ctx.started_ns = monotonic_ns()
+        work()
+
+    def _begin(self, request: InboundRequest, *, may_wait: bool) -> bool:
+        """Whether it was served, or refused: here, unless it may block and the thread may not."""
+        try:
+            header, message = decode_request(request.frame)
+        except UnsupportedVersion as unsupported:
+            self._refuse_version(request, unsupported.header)
+            return True
+        except ProtocolError as error:
+            log.warning("malformed request", client=request.connection.id, error=str(error))
+            request.close_connection("malformed request")
+            return True
+        handler = HANDLERS.get(header.api_key)
+        if handler is None or not handler.min_version <= header.api_version <= handler.max_version:
+            self._refuse_version(request, header)
+            return True
+        ctx = RequestContext(self._broker, header, request, self._metrics.of(header.api_key), _send)
+        may_block = handler.may_block
+        if not may_wait and may_block and (may_block is True or may_block(message)):
+            request.work = partial(self._serve, handler, message, ctx)
+            return False
+        self._serve(handler, message, ctx)
+        return True
+
+    def _serve(self, handler: Handler, message: Request, ctx: RequestContext) -> None:
+        outcome: Answer | Outcome = handler.run(message, ctx)
+        ctx.handled_ns = monotonic_ns()
+        if outcome is NO_ANSWER:
+            ctx.reply(None)
+        elif outcome is not LATER:
+            assert not isinstance(outcome, Outcome)
+            ctx.reply(outcome)
+
+    def _release(self, request: InboundRequest) -> None:
+        try:
+            self.run(request)
+        except Exception:
+            log.exception("request failed", connection=request.connection.id)
+            request.close_connection("its request failed")
+
+    def _refuse_version(self, request: InboundRequest, header: RequestHeader) -> None:
+        """Only ApiVersions has an answer that every client understands; anything else ends the conversation."""
+        if header.api_key == ApiKey.API_VERSIONS:
+            request.reply(encode_response(header.correlation_id, unsupported_version(), 0))
+            return
+        log.warning(
+            "unsupported request",
+            client=request.connection.id,
+            api_key=header.api_key,
+            version=header.api_version,
+        )
+        request.close_connection(f"request {header.api_key} v{header.api_version} is not supported")
+
+
+def _is_served_from_the_start(request: InboundRequest) -> bool:
+    return int.from_bytes(request.frame[:2], "big") in SERVED_FROM_THE_START
+
+
+def _send(ctx: RequestContext, response: Answer | None) -> None:
+    header, request = ctx.header, ctx.request
+    if ctx.broker.quotas.is_limiting:
+        response = throttled(ctx, response)
+    request.on_sent = ctx.sent
+    request.reply(None if response is None else encode_response(header.correlation_id, response, header.api_version))

@@ -1,0 +1,61 @@
+"""DescribeProducers (key 61): the idempotent and transactional producers that the leader of a partition remembers.
+
+Versions 0-0. Not done: nothing.
+"""
+
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.broker.api.context import RequestContext
+from odradek.broker.api.registry import handles
+from odradek.model.topic_names import check_topic_name
+from odradek.model.topology import TopicPartition
+from odradek.protocol.api_keys import ApiKey
+from odradek.protocol.messages.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    PartitionResponse,
+    ProducerState,
+    TopicResponse,
+)
+
+
+@handles(ApiKey.DESCRIBE_PRODUCERS, versions="0-0", may_block=True)
+def describe_producers(request: DescribeProducersRequest, ctx: RequestContext) -> DescribeProducersResponse:
+    return DescribeProducersResponse(
+        topics=[
+            TopicResponse(
+                name=topic.name,
+                partitions=[_partition(TopicPartition(topic.name, index), ctx) for index in topic.partition_indexes],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _partition(tp: TopicPartition, ctx: RequestContext) -> PartitionResponse:
+    response = PartitionResponse(partition_index=tp.partition)
+    try:
+        response.active_producers = _producers(tp, ctx)
+    except KafkaError as error:
+        response.error_code, response.error_message = error.code, error.message or None
+    return response
+
+
+def _producers(tp: TopicPartition, ctx: RequestContext) -> list[ProducerState]:
+    check_topic_name(tp.topic)
+    if tp.topic not in ctx.broker.metadata.image.topics:
+        message = "This server does not host this topic-partition."
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message)
+    partition = ctx.broker.replicas.find(tp)
+    if not partition.is_leader:
+        raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    return [
+        ProducerState(
+            producer_id=entry.producer_id,
+            producer_epoch=entry.epoch,
+            last_sequence=entry.last_sequence,
+            last_timestamp=entry.last_timestamp,
+            coordinator_epoch=entry.coordinator_epoch,
+            current_txn_start_offset=entry.txn_first_offset,
+        )
+        for entry in partition.log.producers.entries.copy().values()
+    ]

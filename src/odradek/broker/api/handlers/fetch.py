@@ -1,0 +1,271 @@
+"""Fetch (key 1): read records, at once or when enough have arrived; the bytes go from page cache to socket.
+
+Versions 0-17. v3 adds a limit for the whole answer, v4 isolation, v7 incremental sessions, v9 fencing by leader
+epoch, v11 reading from a replica near by, v12 detection of divergence, v13 topic ids instead of names, v16 the current
+leader. v0-3 get the older message formats by conversion. Followers name their broker id (since v15 in `replica_state`)
+and read to the end of the log. Not done: nothing.
+"""
+
+from collections.abc import Callable, Hashable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import groupby
+from uuid import UUID
+
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.base.file_slice import FileSlice
+from odradek.broker.api.context import RequestContext
+from odradek.broker.api.current_leader import current_leader, leader_node
+from odradek.broker.api.registry import LATER, Outcome, handles
+from odradek.broker.replication.leader.fetch_reader import FetchOutcome, FetchTarget, FetchTerms
+from odradek.broker.replication.leader.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, SESSIONLESS, FetchSession
+from odradek.broker.replication.partition import READ_COMMITTED
+from odradek.model.topology import TopicPartition
+from odradek.protocol.api_keys import ApiKey
+from odradek.protocol.legacy_records import down_convert
+from odradek.protocol.messages.fetch import (
+    AbortedTxn,
+    EpochEndOffset,
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionData,
+    ReplicaState,
+)
+from odradek.protocol.records import DEFAULT_MAX_DECOMPRESSED
+from odradek.protocol.schema import Response
+
+FIRST_WITH_RACK = 11
+FIRST_WITH_TOPIC_IDS = 13
+FIRST_WITH_LEADER = 16
+FIRST_WITH_BATCH_V2 = 4
+FIRST_WITH_MAGIC_1 = 2
+FIRST_WITH_ZSTD = 10
+UNBOUNDED = 2**31 - 1
+LEADERSHIP_ERRORS = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
+
+# Converting takes every record apart. Whoever completes the fetch has better to do, and two at a time need twice the
+# memory.
+CONVERTER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="down-conversion")
+
+
+@handles(ApiKey.FETCH, versions="0-17", may_block=False)
+def fetch(request: FetchRequest, ctx: RequestContext) -> Response | Outcome:
+    terms = _terms(request, ctx)
+    ctx.is_from_broker = terms.replica_id >= 0
+    try:
+        session, targets, full = _session(request, terms, ctx)
+    except KafkaError as error:
+        return FetchResponse(error_code=error.code)
+    answer = ctx.reply_with(partial(_response, ctx, request, session, full))
+    if ctx.version < FIRST_WITH_BATCH_V2:
+        answer = _on_converter(answer)
+    ctx.broker.replicas.fetch(targets, terms, answer)
+    return LATER
+
+
+def _on_converter(answer: Callable[[list[FetchOutcome]], None]) -> Callable[[list[FetchOutcome]], None]:
+    def hand_over(outcomes: list[FetchOutcome]) -> None:
+        CONVERTER.submit(answer, outcomes)
+
+    return hand_over
+
+
+def _terms(request: FetchRequest, ctx: RequestContext) -> FetchTerms:
+    limit = ctx.broker.config.fetch_max_bytes
+    max_bytes = min(request.max_bytes if ctx.version >= 3 else UNBOUNDED, limit)
+    replica = request.replica_state or ReplicaState(replica_id=request.replica_id)
+    quotas = ctx.broker.quotas
+    if quotas.is_limiting and replica.replica_id < 0:
+        max_bytes = int(min(max_bytes, quotas.fetch.most_at_once(ctx.user, ctx.client_id)))
+    return FetchTerms(
+        max_wait_ms=request.max_wait_ms,
+        min_bytes=min(request.min_bytes, max_bytes),
+        max_bytes=max_bytes,
+        isolation=request.isolation_level,
+        strict_max_bytes=ctx.version <= 2,
+        replica_id=replica.replica_id,
+        replica_epoch=replica.replica_epoch,
+        only_leader=replica.replica_id >= 0 or ctx.version < FIRST_WITH_RACK,
+        rack=request.rack_id,
+        listener=ctx.connection.listener_name,
+    )
+
+
+# ---- which partitions are asked for
+
+
+def _session(
+    request: FetchRequest, terms: FetchTerms, ctx: RequestContext
+) -> tuple[FetchSession | None, list[FetchTarget], bool]:
+    """The session if there is one, what to read, and whether the answer names every partition."""
+    sessions = ctx.broker.fetch_sessions
+    by_id = ctx.version >= FIRST_WITH_TOPIC_IDS
+    named = list(_named(request, ctx, by_id))
+    if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
+        if request.session_id != SESSIONLESS:
+            sessions.close(request.session_id)
+        session = None
+        if request.session_epoch == INITIAL_EPOCH:
+            session = sessions.open(named, by_topic_id=by_id, is_follower=terms.replica_id >= 0)
+        return session, [target for _, target in named], True
+    session = sessions.resume(request.session_id, request.session_epoch, by_topic_id=by_id)
+    session.update(named, _forgotten(request, by_id))
+    targets = session.targets()
+    for target in targets:
+        if target.error:  # the topic may have become known meanwhile
+            _find_name(target, ctx)
+    return session, targets, False
+
+
+def _find_name(target: FetchTarget, ctx: RequestContext) -> None:
+    if name := _name_of(target.topic_id, ctx):
+        target.partition = TopicPartition(name, target.partition.partition)
+        target.error = ErrorCode.NONE
+
+
+def _name_of(topic_id: UUID, ctx: RequestContext) -> str:
+    """A follower may come before the metadata does: then the leader's own replicas know the topic."""
+    return ctx.broker.metadata.image.topic_names.get(topic_id) or ctx.broker.replicas.topic_name(topic_id) or ""
+
+
+def _named(request: FetchRequest, ctx: RequestContext, by_id: bool) -> Iterable[tuple[Hashable, FetchTarget]]:
+    for topic in request.topics:
+        name = _name_of(topic.topic_id, ctx) if by_id else topic.topic
+        error = ErrorCode.UNKNOWN_TOPIC_ID if by_id and not name else ErrorCode.NONE
+        for asked in topic.partitions:
+            yield (
+                (topic.topic_id if by_id else name, asked.partition),
+                FetchTarget(
+                    TopicPartition(name, asked.partition),
+                    topic.topic_id,
+                    asked.fetch_offset,
+                    asked.partition_max_bytes,
+                    asked.current_leader_epoch,
+                    asked.last_fetched_epoch,
+                    error,
+                    asked.log_start_offset,
+                ),
+            )
+
+
+def _forgotten(request: FetchRequest, by_id: bool) -> Iterable[Hashable]:
+    for topic in request.forgotten_topics_data:
+        for partition in topic.partitions:
+            yield topic.topic_id if by_id else topic.topic, partition
+
+
+# ---- the answer
+
+
+def _response(
+    ctx: RequestContext, request: FetchRequest, session: FetchSession | None, full: bool, outcomes: list[FetchOutcome]
+) -> FetchResponse:
+    if ctx.broker.quotas.is_limiting and not ctx.is_from_broker and _is_over_quota(ctx, outcomes):
+        return _nothing_for_now(ctx, session, full)
+    by_id = ctx.version >= FIRST_WITH_TOPIC_IDS
+    if session is not None:
+        keyed = [
+            ((o.target.topic_id if by_id else o.target.partition.topic, o.target.partition.partition), o)
+            for o in outcomes
+        ]
+        outcomes = session.news(keyed, full=full)
+    topics = [
+        FetchableTopicResponse(
+            topic=name, topic_id=topic_id, partitions=[_partition(o, request, ctx) for o in of_topic]
+        )
+        for (name, topic_id), of_topic in groupby(outcomes, key=_topic_of)
+    ]
+    response = FetchResponse(session_id=session.id if session else SESSIONLESS, responses=topics)
+    if ctx.version >= FIRST_WITH_LEADER and any(outcome.error in LEADERSHIP_ERRORS for outcome in outcomes):
+        _tell_leaders(response, outcomes, ctx)
+    return response
+
+
+def _is_over_quota(ctx: RequestContext, outcomes: list[FetchOutcome]) -> bool:
+    """Whether the client gets nothing now. Who was within its limit gets all that was found, and waits afterwards: so
+    even what is larger than the limit is read in the end."""
+    quota = ctx.broker.quotas.fetch
+    ctx.throttle_ms = quota.wait_ms(ctx.user, ctx.client_id)
+    if ctx.throttle_ms:
+        return True
+    size = sum(o.found.records.size for o in outcomes if o.found is not None and o.found.records is not None)
+    ctx.throttle_ms = quota.charge(ctx.user, ctx.client_id, size)
+    return False
+
+
+def _nothing_for_now(ctx: RequestContext, session: FetchSession | None, full: bool) -> FetchResponse:
+    """A client that would have been told of every partition begins its session anew."""
+    if session is None or full:
+        if session is not None:
+            ctx.broker.fetch_sessions.close(session.id)
+        return FetchResponse(session_id=SESSIONLESS)
+    return FetchResponse(session_id=session.id)
+
+
+def _tell_leaders(response: FetchResponse, outcomes: list[FetchOutcome], ctx: RequestContext) -> None:
+    in_order = iter(outcomes)
+    nodes = {}
+    for topic in response.responses:
+        for partition, outcome in zip(topic.partitions, in_order, strict=False):
+            if outcome.error in LEADERSHIP_ERRORS:
+                leader = current_leader(outcome.target.partition, ctx)
+                partition.current_leader = LeaderIdAndEpoch(leader_id=leader.id, leader_epoch=leader.epoch)
+                nodes[leader.id] = leader_node(leader, ctx)
+    response.node_endpoints = [
+        NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack) for node in nodes.values() if node
+    ]
+
+
+def _topic_of(outcome: FetchOutcome) -> tuple[str, UUID]:
+    return outcome.target.partition.topic, outcome.target.topic_id
+
+
+def _partition(outcome: FetchOutcome, request: FetchRequest, ctx: RequestContext) -> PartitionData:
+    index = outcome.target.partition.partition
+    found = outcome.found
+    if outcome.error or found is None:
+        return PartitionData(partition_index=index, error_code=outcome.error, high_watermark=-1, records=b"")
+    try:
+        records = _in_format(found.records, outcome.target, ctx)
+    except KafkaError as error:
+        return PartitionData(partition_index=index, error_code=error.code, high_watermark=-1, records=b"")
+    data = PartitionData(
+        partition_index=index,
+        high_watermark=found.high_watermark,
+        last_stable_offset=found.last_stable_offset,
+        log_start_offset=found.log_start_offset,
+        aborted_transactions=(
+            [AbortedTxn(producer_id=a.producer_id, first_offset=a.first_offset) for a in found.aborted]
+            if request.isolation_level == READ_COMMITTED
+            else None
+        ),
+        records=records,
+    )
+    if outcome.read_from >= 0:
+        data.preferred_read_replica = outcome.read_from
+    if outcome.diverging is not None:
+        data.diverging_epoch = EpochEndOffset(epoch=outcome.diverging.epoch, end_offset=outcome.diverging.end_offset)
+    return data
+
+
+def _in_format(records: FileSlice | None, target: FetchTarget, ctx: RequestContext) -> FileSlice | bytes:
+    if records is None or not records.size:
+        return b""
+    if ctx.version >= FIRST_WITH_ZSTD:
+        return records
+    config = ctx.broker.replicas.find(target.partition).log.config
+    if config.compression_type == "zstd":
+        raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+    if ctx.version >= FIRST_WITH_BATCH_V2:
+        return records
+    if not config.message_downconversion_enable:
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+    return down_convert(
+        records.read(),
+        magic=1 if ctx.version >= FIRST_WITH_MAGIC_1 else 0,
+        first_offset=target.fetch_offset,
+        max_decompressed=DEFAULT_MAX_DECOMPRESSED,
+    )

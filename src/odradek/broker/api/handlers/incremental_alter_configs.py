@@ -1,0 +1,139 @@
+"""IncrementalAlterConfigs (key 44): what is set for a topic, for this broker or for all brokers is set, deleted,
+appended to or subtracted from, one by one; and the levels of this broker's loggers.
+
+Versions 0-1. What a broker can't change while it runs is refused with INVALID_REQUEST. Not done: nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
+
+from odradek.base.config.definition import ConfigKey, ConfigType, format_value
+from odradek.base.config.keys import BROKER_KEYS, TOPIC_KEYS
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.broker.admin.logger_levels import set_levels
+from odradek.broker.api.config_changes import (
+    ResourceType,
+    broker_id_of,
+    check_broker_name,
+    check_keys,
+    current_overrides,
+    outcomes,
+    refuse,
+    set_broker_values,
+    set_overrides,
+)
+from odradek.broker.api.context import BrokerServices, RequestContext
+from odradek.broker.api.registry import handles
+from odradek.protocol.api_keys import ApiKey
+from odradek.protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+
+
+class Operation(IntEnum):
+    """Numbers fixed by the Kafka protocol."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+@handles(ApiKey.INCREMENTAL_ALTER_CONFIGS, versions="0-1", may_block=True)
+def incremental_alter_configs(
+    request: IncrementalAlterConfigsRequest, ctx: RequestContext
+) -> IncrementalAlterConfigsResponse:
+    def alter(resource: AlterConfigsResource) -> None:
+        _alter(ctx.broker, resource, validate_only=request.validate_only)
+
+    answers = [_answer(*outcome) for outcome in outcomes(request.resources, alter)]
+    return IncrementalAlterConfigsResponse(responses=answers)
+
+
+def _alter(broker: BrokerServices, resource: AlterConfigsResource, *, validate_only: bool) -> None:
+    names = [config.name for config in resource.configs]
+    nulls = [c.name for c in resource.configs if c.value is None and c.config_operation != Operation.DELETE]
+    check_keys(names, nulls)
+    match resource.resource_type:
+        case ResourceType.TOPIC:
+            overrides = current_overrides(broker, resource.resource_name)
+            apply_operations(overrides, resource.configs, TOPIC_KEYS)
+            set_overrides(broker, resource.resource_name, overrides, validate_only=validate_only)
+        case ResourceType.BROKER:
+            check_broker_name(broker, resource.resource_name)
+            values = broker.configs.of_broker(resource.resource_name)
+            apply_operations(values, resource.configs, BROKER_KEYS)
+            set_broker_values(broker, resource.resource_name, values, validate_only=validate_only)
+        case ResourceType.BROKER_LOGGER:
+            _check_logger_broker(broker, resource.resource_name)
+            set_levels(_levels(resource.configs), validate_only=validate_only)
+        case _:
+            refuse(resource)
+
+
+def _check_logger_broker(broker: BrokerServices, name: str) -> None:
+    broker_id = broker_id_of(name)
+    if broker_id is None:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
+    if broker_id != broker.id:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unexpected node id. Expected {broker.id}, but received {name}")
+
+
+def _levels(changes: Sequence[AlterableConfig]) -> dict[str, str | None]:
+    levels: dict[str, str | None] = {}
+    for change in changes:
+        match change.config_operation:
+            case Operation.SET:
+                levels[change.name] = change.value
+            case Operation.DELETE:
+                levels[change.name] = None
+            case other:
+                verb = Operation(other).name if other in set(Operation) else f"Unknown ({other})"
+                message = f"{verb} operation is not allowed for the BROKER_LOGGER resource"
+                raise KafkaError(ErrorCode.INVALID_REQUEST, message)
+    return levels
+
+
+def apply_operations(
+    overrides: dict[str, str], changes: Sequence[AlterableConfig], keys: Mapping[str, ConfigKey]
+) -> None:
+    """Changes the overrides in place."""
+    for change in changes:
+        name, value = change.name, change.value or ""
+        match change.config_operation:
+            case Operation.SET:
+                overrides[name] = value
+            case Operation.DELETE:
+                overrides.pop(name, None)
+            case Operation.APPEND:
+                old = _elements(overrides, name, "append", keys)
+                overrides[name] = ",".join(old + [element for element in value.split(",") if element not in old])
+            case Operation.SUBTRACT:
+                gone = value.split(",")
+                overrides[name] = ",".join(e for e in _elements(overrides, name, "subtract", keys) if e not in gone)
+            case unknown:
+                raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown operations type {unknown}")
+
+
+def _elements(overrides: dict[str, str], name: str, verb: str, keys: Mapping[str, ConfigKey]) -> list[str]:
+    """What a list key holds now: the entity's own list, or else Kafka's default, whatever the broker's is."""
+    key = keys.get(name)
+    if key is None:
+        raise KafkaError(ErrorCode.INVALID_CONFIG, f"Unknown config name: {name}")
+    if key.type is not ConfigType.LIST:
+        raise KafkaError(ErrorCode.INVALID_CONFIG, f"Config value {verb} is not allowed for config key: {name}")
+    text = overrides.get(name, format_value(key.default))
+    return text.split(",") if text else []
+
+
+def _answer(resource: AlterConfigsResource, error: KafkaError | None) -> AlterConfigsResourceResponse:
+    return AlterConfigsResourceResponse(
+        error_code=error.code if error else ErrorCode.NONE,
+        error_message=error.message if error else None,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+    )

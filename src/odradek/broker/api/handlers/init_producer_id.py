@@ -1,0 +1,27 @@
+"""InitProducerId (key 22): a producer gets the number under which its batches are counted.
+
+Versions 0-5. v3 lets a producer keep its id and raise its epoch. Not done: transactional ids, which get
+UNSUPPORTED_VERSION until the transaction coordinator is here.
+"""
+
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.broker.api.context import RequestContext
+from odradek.broker.api.registry import handles
+from odradek.protocol.api_keys import ApiKey
+from odradek.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+
+
+@handles(ApiKey.INIT_PRODUCER_ID, versions="0-5", may_block=True)
+def init_producer_id(request: InitProducerIdRequest, ctx: RequestContext) -> InitProducerIdResponse:
+    if request.transactional_id is not None:
+        return _refusal(ErrorCode.UNSUPPORTED_VERSION)
+    if (request.producer_id == -1) != (request.producer_epoch == -1):
+        return _refusal(ErrorCode.INVALID_REQUEST)
+    try:
+        return InitProducerIdResponse(producer_id=ctx.broker.producer_ids.next(), producer_epoch=0)
+    except KafkaError as error:
+        return _refusal(error.code)
+
+
+def _refusal(code: ErrorCode) -> InitProducerIdResponse:
+    return InitProducerIdResponse(error_code=code, producer_id=-1, producer_epoch=-1)

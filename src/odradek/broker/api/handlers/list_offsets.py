@@ -1,0 +1,117 @@
+"""ListOffsets (key 2): where a log starts and ends, and which offset belongs to a time.
+
+Versions 0-9. v0 answers with a list of offsets, later versions with one; v4 fences by leader epoch; v7 adds the
+offset of the largest timestamp; v8 the earliest local offset (the earliest, since nothing is tiered); v9 the last
+tiered one (none). Consumers see up to the high watermark, followers up to the log's end. A new leader whose watermark
+has not reached the start of its epoch says so to consumers (v5 OFFSET_NOT_AVAILABLE): an offset from before would go
+back. Not done: nothing.
+"""
+
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.broker.api.context import RequestContext
+from odradek.broker.api.registry import handles
+from odradek.broker.replication.partition import READ_COMMITTED, Partition
+from odradek.model.topology import TopicPartition
+from odradek.protocol.api_keys import ApiKey
+from odradek.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+
+LATEST = -1
+EARLIEST = -2
+MAX_TIMESTAMP = -3
+EARLIEST_LOCAL = -4
+LATEST_TIERED = -5
+CONSUMER = -1
+DEBUGGER = -2
+FIRST_WITH_NOT_AVAILABLE = 5
+
+# (timestamp, offset); both -1 where nothing fits
+NONE_FOUND = (-1, -1)
+
+
+def searches_by_time(request: ListOffsetsRequest) -> bool:
+    """Whether batches have to be read, and records in them, of which there may be many."""
+    return any(
+        asked.timestamp >= 0 or asked.timestamp == MAX_TIMESTAMP
+        for topic in request.topics
+        for asked in topic.partitions
+    )
+
+
+@handles(ApiKey.LIST_OFFSETS, versions="0-9", may_block=searches_by_time)
+def list_offsets(request: ListOffsetsRequest, ctx: RequestContext) -> ListOffsetsResponse:
+    return ListOffsetsResponse(
+        topics=[
+            ListOffsetsTopicResponse(
+                name=topic.name,
+                partitions=[_partition(topic.name, asked, request, ctx) for asked in topic.partitions],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _partition(
+    topic: str, asked: ListOffsetsPartition, request: ListOffsetsRequest, ctx: RequestContext
+) -> ListOffsetsPartitionResponse:
+    answer = ListOffsetsPartitionResponse(partition_index=asked.partition_index)
+    try:
+        partition = ctx.broker.replicas.find(TopicPartition(topic, asked.partition_index))
+        partition.check_epoch(asked.current_leader_epoch, only_leader=request.replica_id != DEBUGGER)
+        timestamp, offset = _look_up(partition, asked.timestamp, request)
+    except KafkaError as error:
+        too_new = error.code is ErrorCode.OFFSET_NOT_AVAILABLE and ctx.version < FIRST_WITH_NOT_AVAILABLE
+        answer.error_code = ErrorCode.LEADER_NOT_AVAILABLE if too_new else error.code
+        return answer
+    if ctx.version == 0:
+        answer.old_style_offsets = _old_style(partition, asked, offset)
+    else:
+        answer.timestamp, answer.offset = timestamp, offset
+        if asked.timestamp == LATEST:
+            answer.leader_epoch = partition.leader_epoch
+        elif offset >= 0:
+            answer.leader_epoch = partition.log.epochs.epoch_for_offset(offset)
+    return answer
+
+
+def _look_up(partition: Partition, timestamp: int, request: ListOffsetsRequest) -> tuple[int, int]:
+    log = partition.log
+    if timestamp == LATEST:
+        _check_available(partition, request)
+        return -1, _visible_end(partition, request)
+    if timestamp in (EARLIEST, EARLIEST_LOCAL):
+        return -1, log.log_start_offset
+    if timestamp == LATEST_TIERED:
+        return NONE_FOUND
+    if timestamp < LATEST_TIERED:
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+    found = log.max_timestamp() if timestamp == MAX_TIMESTAMP else log.find_offset_by_timestamp(timestamp)
+    if found is None or found.offset >= _visible_end(partition, request):
+        _check_available(partition, request)
+        return NONE_FOUND
+    return found.timestamp, found.offset
+
+
+def _visible_end(partition: Partition, request: ListOffsetsRequest) -> int:
+    if request.replica_id != CONSUMER:
+        return partition.log.log_end_offset
+    watermark = partition.high_watermark
+    return partition.last_stable_offset(watermark) if request.isolation_level == READ_COMMITTED else watermark
+
+
+def _check_available(partition: Partition, request: ListOffsetsRequest) -> None:
+    start = partition.epoch_start_offset
+    if request.replica_id == CONSUMER and start is not None and start > partition.high_watermark:
+        raise KafkaError(ErrorCode.OFFSET_NOT_AVAILABLE)
+
+
+def _old_style(partition: Partition, asked: ListOffsetsPartition, offset: int) -> list[int]:
+    """The first version asked for up to n segment starts before a time; the answer that it needs is the best one."""
+    if asked.timestamp in (LATEST, EARLIEST):
+        return [offset]
+    return [offset] if offset >= 0 else []

@@ -1,0 +1,76 @@
+"""OffsetCommit (key 8): a group's positions in partitions, to be remembered.
+
+Versions 0-9. v1 says who commits, v2-4 may ask for a retention of their own, v6 leader epochs, v7 static members.
+Differs from Kafka: v0, which Kafka keeps in ZooKeeper, is kept with all others, and read back by OffsetFetch v0.
+"""
+
+from functools import partial
+
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.broker.api.context import RequestContext
+from odradek.broker.api.registry import LATER, Outcome, handles
+from odradek.broker.coordinator.groups.core.group_records import NO_TIMESTAMP, CommittedOffset
+from odradek.model.topology import TopicPartition
+from odradek.protocol.api_keys import ApiKey
+from odradek.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+
+
+@handles(ApiKey.OFFSET_COMMIT, versions="0-9", may_block=False)
+def offset_commit(request: OffsetCommitRequest, ctx: RequestContext) -> OffsetCommitResponse | Outcome:
+    commits = _commits(request, ctx)
+    image = ctx.broker.metadata.image
+    known = {tp: each for tp, each in commits.items() if image.partition(tp) is not None}
+    if not known:
+        return _response(request, {})
+    try:
+        ctx.broker.groups.offsets.commit(
+            request.group_id,
+            request.member_id,
+            request.group_instance_id,
+            request.generation_id_or_member_epoch,
+            known,
+            ctx.reply_with(partial(_response, request)),
+        )
+    except KafkaError as error:
+        return _response(request, dict.fromkeys(known, error.code))
+    return LATER
+
+
+def _commits(request: OffsetCommitRequest, ctx: RequestContext) -> dict[TopicPartition, CommittedOffset]:
+    now_ms = ctx.broker.clock.now_ms()
+    expires_ms = NO_TIMESTAMP if request.retention_time_ms < 0 else now_ms + request.retention_time_ms
+    return {
+        TopicPartition(topic.name, each.partition_index): CommittedOffset(
+            each.committed_offset,
+            each.committed_leader_epoch,
+            each.committed_metadata or "",
+            now_ms if each.commit_timestamp == NO_TIMESTAMP else each.commit_timestamp,
+            expires_ms,
+        )
+        for topic in request.topics
+        for each in topic.partitions
+    }
+
+
+def _response(request: OffsetCommitRequest, errors: dict[TopicPartition, ErrorCode]) -> OffsetCommitResponse:
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return OffsetCommitResponse(
+        topics=[
+            OffsetCommitResponseTopic(
+                name=topic.name,
+                partitions=[
+                    OffsetCommitResponsePartition(
+                        partition_index=each.partition_index,
+                        error_code=errors.get(TopicPartition(topic.name, each.partition_index), unknown),
+                    )
+                    for each in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )

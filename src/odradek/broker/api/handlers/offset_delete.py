@@ -1,0 +1,54 @@
+"""OffsetDelete (key 47): forget a group's positions in some partitions.
+
+Version 0. Topics that members of the group read keep theirs. Not done: nothing.
+"""
+
+from functools import partial
+
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.broker.api.context import RequestContext
+from odradek.broker.api.registry import LATER, Outcome, handles
+from odradek.model.topology import TopicPartition
+from odradek.protocol.api_keys import ApiKey
+from odradek.protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+
+
+@handles(ApiKey.OFFSET_DELETE, versions="0-0", may_block=False)
+def offset_delete(request: OffsetDeleteRequest, ctx: RequestContext) -> OffsetDeleteResponse | Outcome:
+    image = ctx.broker.metadata.image
+    asked = dict.fromkeys(
+        TopicPartition(topic.name, each.partition_index) for topic in request.topics for each in topic.partitions
+    )
+    try:
+        ctx.broker.groups.offsets.delete(
+            request.group_id,
+            [tp for tp in asked if image.partition(tp) is not None],
+            ctx.reply_with(partial(_response, request)),
+        )
+    except KafkaError as error:
+        return OffsetDeleteResponse(error_code=error.code)
+    return LATER
+
+
+def _response(request: OffsetDeleteRequest, errors: dict[TopicPartition, ErrorCode]) -> OffsetDeleteResponse:
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return OffsetDeleteResponse(
+        topics=[
+            OffsetDeleteResponseTopic(
+                name=topic.name,
+                partitions=[
+                    OffsetDeleteResponsePartition(
+                        partition_index=each.partition_index,
+                        error_code=errors.get(TopicPartition(topic.name, each.partition_index), unknown),
+                    )
+                    for each in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )

@@ -1,0 +1,113 @@
+"""OffsetFetch (key 9): the positions that groups have committed.
+
+Versions 0-9. v0-1 report a group's error at each partition; v2 asks for all by null; v5 leader epochs; v7 may ask for
+stable offsets only: one that is about to change gets UNSTABLE_OFFSET_COMMIT; v8 asks for many groups; v9 names members
+of the newer protocol, which ZooKeeper mode doesn't have. Differs from Kafka: v0 reads what all versions commit.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.broker.api.context import RequestContext
+from odradek.broker.api.registry import handles
+from odradek.broker.coordinator.groups.core.group_records import CommittedOffset
+from odradek.broker.coordinator.groups.group_offsets import UNSTABLE
+from odradek.model.topology import TopicPartition
+from odradek.protocol.api_keys import ApiKey
+from odradek.protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+
+Found = dict[TopicPartition, CommittedOffset | None]
+
+_NOTHING = CommittedOffset(-1, -1, "", -1)
+
+
+@handles(ApiKey.OFFSET_FETCH, versions="0-9", may_block=False)
+def offset_fetch(request: OffsetFetchRequest, ctx: RequestContext) -> OffsetFetchResponse:
+    if ctx.version >= 8:
+        return OffsetFetchResponse(
+            groups=[_group(group, ctx, stable=request.require_stable) for group in request.groups]
+        )
+    error = ErrorCode.NONE
+    asked = _partitions(request.topics)
+    found: Found = dict.fromkeys(asked or ())
+    try:
+        found = ctx.broker.groups.offsets.committed(request.group_id, asked, stable=request.require_stable)
+    except KafkaError as refusal:
+        error = refusal.code
+        if ctx.version >= 2:
+            found = {}
+    return OffsetFetchResponse(topics=_topics(found, error), error_code=error)
+
+
+def _partitions(
+    topics: Sequence[OffsetFetchRequestTopic] | Sequence[OffsetFetchRequestTopics] | None,
+) -> list[TopicPartition] | None:
+    if topics is None:
+        return None
+    return [TopicPartition(topic.name, index) for topic in topics for index in topic.partition_indexes]
+
+
+def _group(group: OffsetFetchRequestGroup, ctx: RequestContext, *, stable: bool) -> OffsetFetchResponseGroup:
+    try:
+        found = ctx.broker.groups.offsets.committed(group.group_id, _partitions(group.topics), stable=stable)
+    except KafkaError as error:
+        return OffsetFetchResponseGroup(group_id=group.group_id, error_code=error.code)
+    return OffsetFetchResponseGroup(
+        group_id=group.group_id,
+        topics=[
+            OffsetFetchResponseTopics(
+                name=topic,
+                partitions=[
+                    OffsetFetchResponsePartitions(
+                        partition_index=index,
+                        committed_offset=committed.offset,
+                        committed_leader_epoch=committed.leader_epoch,
+                        metadata=committed.metadata,
+                        error_code=_error(committed),
+                    )
+                    for index, committed in partitions
+                ],
+            )
+            for topic, partitions in _by_topic(found)
+        ],
+    )
+
+
+def _topics(found: Found, error: ErrorCode) -> list[OffsetFetchResponseTopic]:
+    return [
+        OffsetFetchResponseTopic(
+            name=topic,
+            partitions=[
+                OffsetFetchResponsePartition(
+                    partition_index=index,
+                    committed_offset=committed.offset,
+                    committed_leader_epoch=committed.leader_epoch,
+                    metadata=committed.metadata,
+                    error_code=error or _error(committed),
+                )
+                for index, committed in partitions
+            ],
+        )
+        for topic, partitions in _by_topic(found)
+    ]
+
+
+def _by_topic(found: Found) -> Iterable[tuple[str, list[tuple[int, CommittedOffset]]]]:
+    for topic, partitions in groupby(sorted(found), key=lambda tp: tp.topic):
+        yield topic, [(tp.partition, found[tp] or _NOTHING) for tp in partitions]
+
+
+def _error(committed: CommittedOffset) -> ErrorCode:
+    return ErrorCode.UNSTABLE_OFFSET_COMMIT if committed is UNSTABLE else ErrorCode.NONE

@@ -1,0 +1,205 @@
+"""Produce (key 0): append batches to the partitions that this broker leads.
+
+Versions 0-11. v0-2 carry the older message sets, which are converted; v3+ carry exactly one batch v2 per partition;
+v5 adds the log start offset, v8 error messages and which records were at fault, v10 the current leader. acks 0 has no
+answer: a failure closes the connection, so that the client looks again for the leader; acks -1 is answered when the
+whole ISR has the records. Not done: transactions; a batch of one is refused, since nobody could ever end it.
+"""
+
+from functools import partial
+from struct import Struct
+
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.base.logs import get_logger
+from odradek.broker.api.context import RequestContext
+from odradek.broker.api.current_leader import current_leader, leader_node
+from odradek.broker.api.registry import LATER, NO_ANSWER, Outcome, handles
+from odradek.broker.log.core.validation import RecordsRefused
+from odradek.broker.network.connection import Connection
+from odradek.broker.replication.core.refused_batches import RefusedBatches, idempotent_producer
+from odradek.broker.replication.leader.delayed_produce import AppendOutcome
+from odradek.broker.replication.partition_table import Batch
+from odradek.model.topic_names import is_internal
+from odradek.model.topology import TopicPartition
+from odradek.protocol.api_keys import ApiKey
+from odradek.protocol.messages.produce import (
+    BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from odradek.protocol.record_batch import (
+    ATTRIBUTES_AT,
+    CODEC_MASK,
+    HEADER_SIZE,
+    MAGIC,
+    MAGIC_AT,
+    RECORD_COUNT_AT,
+    TRANSACTIONAL_BIT,
+)
+
+log = get_logger(__name__)
+
+_MAGIC_TO_COUNT = Struct(f">b4xh{RECORD_COUNT_AT - ATTRIBUTES_AT - 2}xi")
+
+FIRST_WITH_LEADER = 10
+VALID_ACKS = frozenset({-1, 0, 1})
+# Far more than clients send at once, and a few hundredths of a second to look at.
+QUICK_RECORDS_MAX = 20_000
+QUICK_COMPRESSED_MAX = 4
+
+
+def takes_long(request: ProduceRequest) -> bool:
+    """Whether looking into the records could hold up other clients: bytes alone don't tell, a bomb is small."""
+    records = compressed = 0
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            batch = data.records
+            if not isinstance(batch, memoryview) or len(batch) < HEADER_SIZE:
+                continue
+            magic, attributes, count = _MAGIC_TO_COUNT.unpack_from(batch, MAGIC_AT)
+            if magic != MAGIC:
+                return True
+            records += count
+            if attributes & CODEC_MASK:
+                compressed += 1
+    return records > QUICK_RECORDS_MAX or compressed > QUICK_COMPRESSED_MAX
+
+
+@handles(ApiKey.PRODUCE, versions="0-11", may_block=takes_long)
+def produce(request: ProduceRequest, ctx: RequestContext) -> ProduceResponse | Outcome:
+    quotas = ctx.broker.quotas
+    if quotas.is_limiting:
+        ctx.throttle_ms = quotas.produce.charge(ctx.user, ctx.client_id, len(ctx.request.frame))
+    outcomes = ctx.broker.replicas.append(
+        _batches(request, _refused(request, ctx)),
+        acks=request.acks,
+        timeout_ms=request.timeout_ms,
+        api_version=ctx.version,
+        refused=_refused_batches(ctx.connection),
+        done=partial(_answer_later, request, ctx),
+    )
+    if outcomes is None:
+        return LATER
+    if request.acks:
+        return _response(request, ctx, outcomes)
+    if any(isinstance(outcome, KafkaError) for outcome in outcomes):
+        ctx.close("a produce without acknowledgement failed")
+    return NO_ANSWER
+
+
+def _answer_later(request: ProduceRequest, ctx: RequestContext, outcomes: list[AppendOutcome]) -> None:
+    ctx.reply_with(partial(_response, request, ctx))(outcomes)
+
+
+def _response(request: ProduceRequest, ctx: RequestContext, outcomes: list[AppendOutcome]) -> ProduceResponse:
+    response = ProduceResponse()
+    misled: list[tuple[TopicPartition, PartitionProduceResponse]] = []
+    in_order = iter(outcomes)
+    for topic in request.topic_data:
+        answers = []
+        for data in topic.partition_data:
+            outcome = next(in_order)
+            if isinstance(outcome, KafkaError):
+                answer = _refusal(topic.name, data.index, outcome)
+                if outcome.code is ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                    misled.append((TopicPartition(topic.name, data.index), answer))
+            else:
+                answer = PartitionProduceResponse(
+                    index=data.index,
+                    base_offset=outcome.first_offset,
+                    log_append_time_ms=outcome.log_append_time_ms,
+                    log_start_offset=outcome.log_start_offset,
+                )
+            answers.append(answer)
+        response.responses.append(TopicProduceResponse(name=topic.name, partition_responses=answers))
+    if misled and ctx.version >= FIRST_WITH_LEADER:
+        _tell_leaders(misled, response, ctx)
+    return response
+
+
+def _tell_leaders(
+    misled: list[tuple[TopicPartition, PartitionProduceResponse]], response: ProduceResponse, ctx: RequestContext
+) -> None:
+    nodes = {}
+    for tp, answer in misled:
+        leader = current_leader(tp, ctx)
+        answer.current_leader = LeaderIdAndEpoch(leader_id=leader.id, leader_epoch=leader.epoch)
+        nodes[leader.id] = leader_node(leader, ctx)
+    response.node_endpoints = [
+        NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack) for node in nodes.values() if node
+    ]
+
+
+def _refused_batches(connection: Connection) -> RefusedBatches:
+    memory = connection.producer_memory
+    if not isinstance(memory, RefusedBatches):
+        memory = connection.producer_memory = RefusedBatches()
+    return memory
+
+
+def _batches(request: ProduceRequest, refused_whole: KafkaError | None) -> list[Batch]:
+    batches: list[Batch] = []
+    for topic in request.topic_data:
+        name = topic.name
+        refused = refused_whole
+        if refused is None and is_internal(name):
+            refused = KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {name}")
+        for data in topic.partition_data:
+            records = data.records
+            if refused is not None:
+                batches.append((TopicPartition(name, data.index), refused))
+            elif isinstance(records, memoryview):
+                batches.append((TopicPartition(name, data.index), records))
+            else:
+                why = "The request has no records for this partition."
+                batches.append((TopicPartition(name, data.index), KafkaError(ErrorCode.INVALID_RECORD, why)))
+    return batches
+
+
+def _refused(request: ProduceRequest, ctx: RequestContext) -> KafkaError | None:
+    """Why nothing of the request may be written."""
+    if request.acks not in VALID_ACKS:
+        return KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
+    if request.transactional_id is not None:
+        return KafkaError(ErrorCode.INVALID_TXN_STATE, "This broker has no transactions yet.")
+    if any(_is_transactional(data.records) for topic in request.topic_data for data in topic.partition_data):
+        why = "Records of a transaction come without a transactional id."
+        return KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, why)
+    if ctx.connection.peer_closed and request.acks and _is_idempotent(request):
+        # It lay unread in the socket, of a broker that was frozen. The client may have sent the records again since,
+        # under another epoch, where they can't be recognised as the same.
+        return KafkaError(ErrorCode.NETWORK_EXCEPTION, "The client closed the connection before the request was read.")
+    return None
+
+
+def _is_idempotent(request: ProduceRequest) -> bool:
+    batches = (data.records for topic in request.topic_data for data in topic.partition_data)
+    return any(isinstance(batch, memoryview) and idempotent_producer(batch) is not None for batch in batches)
+
+
+def _is_transactional(records: object) -> bool:
+    """By what the batch says of itself: what the request says around it proves nothing."""
+    if not isinstance(records, memoryview) or len(records) < HEADER_SIZE or records[MAGIC_AT] != MAGIC:
+        return False
+    return bool(records[ATTRIBUTES_AT + 1] & TRANSACTIONAL_BIT)
+
+
+def _refusal(topic: str, index: int, error: KafkaError) -> PartitionProduceResponse:
+    log.info("produce refused", topic=topic, partition=index, code=error.code.name, why=str(error))
+    refused = error.why if isinstance(error, RecordsRefused) else {}
+    return PartitionProduceResponse(
+        index=index,
+        error_code=error.code,
+        base_offset=-1,
+        log_append_time_ms=-1,
+        log_start_offset=-1,
+        record_errors=[
+            BatchIndexAndErrorMessage(batch_index=place, batch_index_error_message=why)
+            for place, why in refused.items()
+        ],
+        error_message=error.message or None,
+    )

@@ -1,0 +1,91 @@
+"""UpdateMetadata (key 6): the controller tells every broker who lives and who leads; clients are answered from it.
+
+Versions 0-8. v5 groups by topic, v7 adds topic ids. A partition whose leader is -2 is being deleted and goes. Live
+brokers come whole in every request, partitions only as far as they changed. Not done: what a KRaft controller sends
+while a cluster migrates.
+"""
+
+from collections.abc import Iterable
+from uuid import UUID
+
+from odradek.base.config.listeners import SecurityProtocol
+from odradek.base.errors import ErrorCode
+from odradek.base.logs import get_logger
+from odradek.broker.api.context import RequestContext
+from odradek.broker.api.registry import LATER, Outcome, handles
+from odradek.model.metadata_image import PartitionImage, TopicUpdate
+from odradek.model.topology import LEADER_DURING_DELETE, ZERO_UUID, Broker, Endpoint
+from odradek.protocol.api_keys import ApiKey
+from odradek.protocol.messages.update_metadata import (
+    UpdateMetadataBroker,
+    UpdateMetadataPartitionState,
+    UpdateMetadataRequest,
+    UpdateMetadataResponse,
+)
+
+log = get_logger(__name__)
+
+FIRST_BY_TOPIC = 5
+
+
+@handles(ApiKey.UPDATE_METADATA, versions="0-8", may_block=False)
+def update_metadata(request: UpdateMetadataRequest, ctx: RequestContext) -> Outcome:
+    def response(refusal: ErrorCode) -> UpdateMetadataResponse:
+        return UpdateMetadataResponse(error_code=refusal or _publish(request, ctx))
+
+    ctx.broker.control.submit(request, ctx.header.correlation_id, ctx.reply_with(response))
+    return LATER
+
+
+def _publish(request: UpdateMetadataRequest, ctx: RequestContext) -> ErrorCode:
+    cache = ctx.broker.metadata
+    before = cache.image
+    try:
+        brokers = {broker.id: _broker(broker, ctx.version) for broker in request.live_brokers}
+    except ValueError as error:
+        log.warning("metadata is not understood", error=str(error))
+        return ErrorCode.INVALID_REQUEST
+    after = before.updated(request.controller_id, brokers, list(_news(request, ctx.version)))
+    cache.publish(after)
+    for name in before.topics.keys() - after.topics.keys():
+        ctx.broker.groups.forget_topic(name)
+    return ErrorCode.NONE
+
+
+def _broker(broker: UpdateMetadataBroker, version: int) -> Broker:
+    if version == 0:
+        return Broker(broker.id, (Endpoint("PLAINTEXT", "PLAINTEXT", broker.v0_host, broker.v0_port),))
+    endpoints = tuple(
+        Endpoint(
+            endpoint.listener if version >= 3 else SecurityProtocol(endpoint.security_protocol).name,
+            SecurityProtocol(endpoint.security_protocol).name,
+            endpoint.host,
+            endpoint.port,
+        )
+        for endpoint in broker.endpoints
+    )
+    return Broker(broker.id, endpoints, broker.rack)
+
+
+def _news(request: UpdateMetadataRequest, version: int) -> Iterable[TopicUpdate]:
+    if version >= FIRST_BY_TOPIC:
+        for topic in request.topic_states:
+            yield _topic(topic.topic_name, topic.topic_id, topic.partition_states)
+        return
+    by_topic: dict[str, list[UpdateMetadataPartitionState]] = {}
+    for state in request.ungrouped_partition_states:
+        by_topic.setdefault(state.topic_name, []).append(state)
+    for name, states in by_topic.items():
+        yield _topic(name, ZERO_UUID, states)
+
+
+def _topic(name: str, topic_id: UUID, states: Iterable[UpdateMetadataPartitionState]) -> TopicUpdate:
+    return TopicUpdate(name, topic_id, {state.partition_index: _partition(state) for state in states})
+
+
+def _partition(state: UpdateMetadataPartitionState) -> PartitionImage | None:
+    if state.leader == LEADER_DURING_DELETE:
+        return None
+    return PartitionImage(
+        state.leader, state.leader_epoch, tuple(state.replicas), tuple(state.isr), tuple(state.offline_replicas)
+    )

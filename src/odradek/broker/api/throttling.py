@@ -1,0 +1,44 @@
+"""A client that has used more than it may: it is told so with its answer, and not read for that long.
+
+The answer itself leaves at once. What brokers ask of each other is not held back.
+"""
+
+from copy import copy
+from time import monotonic_ns
+
+from odradek.broker.api.context import Answer, RequestContext
+from odradek.protocol.api_keys import ApiKey
+from odradek.protocol.framing import FixedResponse
+
+BETWEEN_BROKERS = frozenset(
+    {
+        ApiKey.LEADER_AND_ISR,
+        ApiKey.STOP_REPLICA,
+        ApiKey.UPDATE_METADATA,
+        ApiKey.CONTROLLED_SHUTDOWN,
+        ApiKey.ALTER_PARTITION,
+        ApiKey.ALLOCATE_PRODUCER_IDS,
+    }
+)
+_PERCENT_PER_NS = 100 / 1e9
+
+
+def throttled(ctx: RequestContext, answer: Answer | None) -> Answer | None:
+    """The answer with the time that the client has to wait, if it has to; its connection is muted by then."""
+    if ctx.header.api_key in BETWEEN_BROKERS or ctx.is_from_broker:
+        return answer
+    quotas = ctx.broker.quotas
+    used_ns = (ctx.handled_ns or monotonic_ns()) - ctx.started_ns
+    wait_ms = max(ctx.throttle_ms, quotas.request.charge(ctx.user, ctx.client_id, used_ns * _PERCENT_PER_NS))
+    if not wait_ms:
+        return answer
+    quotas.throttles += 1
+    quotas.throttled_ms += wait_ms
+    ctx.request.mute_connection(wait_ms)
+    if answer is None:
+        return None
+    if isinstance(answer, FixedResponse):
+        answer = copy(answer.response)
+    if hasattr(answer, "throttle_time_ms"):
+        answer.throttle_time_ms = wait_ms
+    return answer

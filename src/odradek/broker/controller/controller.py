@@ -1,0 +1,272 @@
+"""The controller of the cluster, as every broker carries one: it stands for election, and acts while it is elected.
+
+One event thread owns everything here. Watches, timers, brokers' answers and requests only enqueue; the thread takes one
+after the other, asks `decisions` what is to be done and lets the performer do it. What was meant for an earlier tenure
+is dropped, and whoever waits for an answer of it is told NOT_CONTROLLER.
+"""
+
+import threading
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from odradek.base.clock import SYSTEM_CLOCK, Clock
+from odradek.base.config.broker_config import BrokerConfig
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.base.logs import get_logger
+from odradek.broker.controller.controller_lifecycle import ControllerLifecycle
+from odradek.broker.controller.core.events import ControllerElected, Event, UncleanElectionDefaultChanged
+from odradek.broker.controller.core.znode_events import event_of_znode
+from odradek.broker.controller.effect_runner import TenureOver
+from odradek.broker.controller.event_queue import EventQueue
+from odradek.broker.recorder.recorder import NOTHING_RECORDED, Records
+from odradek.broker.zk.session import SessionEvent, ZkSession, ZkUnavailable
+from odradek.broker.zk.store import ControllerMoved, ZkStore
+from odradek.broker.zk.znodes import Controller as Seat
+from odradek.model.topology import Broker, ControllerTerm
+
+log = get_logger(__name__)
+
+STAND_AGAIN_MS = 1_000
+"""After an election that failed by itself, or a take-over that had to be given up."""
+STOP_WAIT_SECONDS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class ElectionDue:
+    """Time to try to become controller."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Registered:
+    """The broker has (again) a registration: it may stand."""
+
+    broker: Broker
+
+
+@dataclass(frozen=True, slots=True)
+class _SessionLost:
+    """Our ephemeral nodes are gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Stop:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class _ZnodeChanged:
+    path: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Happened:
+    tenure: ControllerLifecycle
+    event: Event
+
+
+_Item: TypeAlias = ElectionDue | _Registered | _SessionLost | _Stop | _ZnodeChanged | _Happened
+
+
+class Controller:
+    def __init__(
+        self,
+        broker_id: int,
+        config: BrokerConfig,
+        store: ZkStore,
+        session: ZkSession,
+        clock: Clock = SYSTEM_CLOCK,
+        records: Records = NOTHING_RECORDED,
+    ) -> None:
+        self._broker_id = broker_id
+        self._config = config
+        self._store = store
+        self._session = session
+        self._clock = clock
+        self._records = records
+        self._queue: EventQueue[_Item] = EventQueue(clock)
+        self._tenure: ControllerLifecycle | None = None
+        self._sessions_lost = 0  # raised on kazoo's thread: a tenure of an earlier session is over from then on
+        self._registered = True
+        self._stands_from_ms = 0
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name="controller", daemon=True)
+
+    # --- called from any thread ----------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Stand for election. The broker is registered by now."""
+        self._queue.put(ElectionDue())
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop acting; the seat is given up with the session."""
+        self._stopping = True
+        self._queue.put_first(_Stop())
+        if self._thread.ident is not None:
+            self._thread.join(STOP_WAIT_SECONDS)
+
+    def reconfigure(self, config: BrokerConfig) -> None:
+        """For this tenure and the next: whether elections may be unclean where a topic doesn't say."""
+        before, self._config = self._config, config
+        if config.unclean_leader_election_enable != before.unclean_leader_election_enable:
+            self.submit(UncleanElectionDefaultChanged(config.unclean_leader_election_enable))
+
+    @property
+    def is_active(self) -> bool:
+        return self._tenure is not None
+
+    @property
+    def term(self) -> ControllerTerm | None:
+        """Of the present tenure, by which its writes are fenced."""
+        tenure = self._tenure
+        return None if tenure is None else tenure.term
+
+    def submit(self, event: Event) -> None:
+        """Somebody who waits for an answer gets it on the event thread: he may only hand it on."""
+        tenure = self._tenure
+        if tenure is None:
+            _answer(event, _not_controller())
+        else:
+            self._queue.put(_Happened(tenure, tenure.admit(event)))
+
+    def znode_changed(self, path: str) -> None:
+        """A watch of anybody's fired; those that aren't the controller's are passed over."""
+        if path == Seat.path or event_of_znode(path) is not None:
+            self._queue.put_once(_ZnodeChanged(path))
+
+    def session_changed(self, change: SessionEvent) -> None:
+        if change is SessionEvent.SESSION_LOST:
+            self._sessions_lost += 1
+            self._queue.put_first(_SessionLost())
+
+    def broker_registered(self, broker: Broker) -> None:
+        """After the session was renewed and the broker has registered anew."""
+        self._queue.put(_Registered(broker))
+
+    # --- the event thread ----------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while not isinstance(item := self._queue.take(), _Stop):
+            try:
+                self._handle(item)
+            except Exception:
+                log.exception("controller event failed", what=type(item).__name__)
+        self._resign("the broker stops")
+
+    def _handle(self, item: _Item) -> None:
+        match item:
+            case _Happened(tenure, event):
+                if tenure is self._tenure:
+                    self._decide(tenure, event)
+                else:
+                    _answer(event, _not_controller())
+            case _ZnodeChanged(path) if path != Seat.path:
+                event_of_change = event_of_znode(path)
+                if self._tenure is not None and event_of_change is not None:
+                    self._decide(self._tenure, event_of_change)
+            case _SessionLost():
+                self._registered = False
+                self._resign("its session with ZooKeeper expired")
+            case _Registered(broker):
+                log.debug("registered anew", broker=broker.id, epoch=broker.epoch)
+                self._registered = True
+                self._look_at_seat()
+            case _:
+                self._look_at_seat()
+
+    def _decide(self, tenure: ControllerLifecycle, event: Event) -> None:
+        try:
+            tenure.decide(event)
+        except ControllerMoved as moved:
+            self._resign(str(moved))
+            self._look_at_seat()
+        except TenureOver:
+            self._resign("its session with ZooKeeper expired")
+        except Exception:
+            log.exception("controller decision failed", what=type(event).__name__)
+            _answer(event, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "The controller failed; its log says why."))
+            if isinstance(event, ControllerElected):
+                self._give_up(tenure)
+
+    # --- the seat ------------------------------------------------------------------------------------------------
+
+    def _look_at_seat(self) -> None:
+        """Who is controller? Resign if it is somebody else, stand if nobody is; and be told of the next change.
+
+        A seat that is this broker's own without a tenure is a relic of an earlier one, and the election knows how to
+        take it anew.
+        """
+        try:
+            self._session.watch_nodes([Seat.path])
+            holder = self._store.current_controller()
+        except ZkUnavailable:
+            self._stand_later()
+            return
+        if self._tenure is not None and holder != self._broker_id:
+            self._resign("/controller is gone" if holder is None else f"broker {holder} is controller")
+        if self._tenure is None and holder in (None, self._broker_id) and self._may_stand():
+            self._stand()
+
+    def _may_stand(self) -> bool:
+        return self._registered and self._clock.monotonic_ms() >= self._stands_from_ms
+
+    def _stand_later(self) -> None:
+        self._stands_from_ms = self._clock.monotonic_ms() + STAND_AGAIN_MS
+        self._queue.put_later(ElectionDue(), STAND_AGAIN_MS)
+
+    def _stand(self) -> None:
+        sessions_lost = self._sessions_lost
+        try:
+            term = self._store.elect_controller(self._broker_id, self._clock.now_ms())
+        except Exception as error:
+            log.warning("election failed", error=str(error) or type(error).__name__)
+            self._stand_later()
+            return
+        if term is None:
+            log.debug("another broker was elected controller")
+            return
+        log.info("elected controller", broker=self._broker_id, epoch=term.epoch)
+        tenure = ControllerLifecycle(
+            self._broker_id,
+            self._config,
+            term,
+            self._store,
+            self._session,
+            self._records,
+            enqueue=lambda event: self._queue.put(_Happened(tenure, event)),
+            enqueue_later=lambda event, delay_ms: self._queue.put_later(_Happened(tenure, event), delay_ms),
+            is_over=lambda: self._stopping or self._sessions_lost != sessions_lost,
+        )
+        self._tenure = tenure
+        tenure.record.tenure("Elected", f"broker {self._broker_id} is controller of epoch {term.epoch}")
+        self._decide(tenure, ControllerElected())
+        if self._tenure is tenure:
+            tenure.record.tenure("TookOver", "the cluster has been read, and everybody told")
+
+    def _resign(self, why: str) -> None:
+        tenure, self._tenure = self._tenure, None
+        if tenure is None:
+            return
+        log.info("no longer controller", broker=self._broker_id, epoch=tenure.term.epoch, because=why)
+        tenure.record.tenure("Resigned", why)
+        tenure.end(_not_controller())
+        self._queue.drop(lambda item: isinstance(item, _Happened) and item.tenure is tenure)
+
+    def _give_up(self, tenure: ControllerLifecycle) -> None:
+        """A take-over that fails is left to another broker, or to another try."""
+        self._resign("it could not take over")
+        try:
+            self._store.resign_controller(tenure.term)
+        except Exception as error:
+            log.warning("the seat could not be given up", error=str(error) or type(error).__name__)
+        self._stand_later()
+
+
+def _not_controller() -> KafkaError:
+    return KafkaError(ErrorCode.NOT_CONTROLLER, "This is not the correct controller for this cluster.")
+
+
+def _answer(event: Event, value: Any) -> None:
+    answer = getattr(event, "answer", None)
+    if answer is not None:
+        answer(value)

@@ -1,0 +1,87 @@
+"""Who asks for partitions to be moved to other brokers, and what is answered; `reassignment_steps` does it.
+
+Asked by AlterPartitionReassignments and by the node that older tools write; resumed by a new controller and when
+brokers come; ended by ISR changes. Decisions of the event thread; nobody else calls them.
+"""
+
+from collections.abc import Iterable
+
+from odradek.base.errors import KafkaError
+from odradek.broker.controller.core.context import ControllerContext
+from odradek.broker.controller.core.effects import Answer, Decision, ReadPartitionStates, Report
+from odradek.broker.controller.core.events import ReassignmentNodeWritten, ReassignmentsAsked, ReassignmentsListed
+from odradek.broker.controller.core.reassignment_checks import (
+    loses_records,
+    malformed,
+    reassigned_to,
+    refusal,
+    unknown_partition,
+)
+from odradek.broker.controller.core.reassignment_node import read_node, strike
+from odradek.broker.controller.core.reassignment_steps import advance, begin, complete_ready
+from odradek.broker.zk.znodes import Reassignments
+from odradek.model.topology import ReplicaAssignment, TopicPartition
+
+
+def asked(context: ControllerContext, event: ReassignmentsAsked) -> Decision[None]:
+    """The latest wish counts: it also takes the partition out of the node that older tools write."""
+    replaced = tuple(tp for tp in event.wanted if tp in context.reassigning)
+    if replaced:  # whether its new replicas may be dropped depends on who is in sync now
+        context.states.update((yield ReadPartitionStates(replaced)))
+    results: dict[TopicPartition, KafkaError | None] = {}
+    wanted: dict[TopicPartition, ReplicaAssignment] = {}
+    for tp, target in event.wanted.items():
+        error = results[tp] = refusal(context, tp, target)
+        if error is None:
+            current = context.assignment(tp)
+            wanted[tp] = reassigned_to(current, current.original if target is None else target)
+    yield from strike(context, dict.fromkeys(wanted))
+    results.update((yield from begin(context, wanted)))
+    yield Answer(event.answer, results)
+
+
+def listed(context: ControllerContext, event: ReassignmentsListed) -> Decision[None]:
+    among = context.reassigning if event.partitions is None else context.reassigning & event.partitions
+    found = {tp: context.assignment(tp) for tp in sorted(among)}
+    yield Answer(event.answer, {tp: assignment for tp, assignment in found.items() if assignment.is_reassigning})
+
+
+def node_written(context: ControllerContext, event: ReassignmentNodeWritten) -> Decision[None]:
+    yield from _obey_node(context)
+
+
+def resume(context: ControllerContext) -> Decision[None]:
+    """Take-over: obeys what was written to the node meanwhile, and goes on with the others."""
+    begun = yield from _obey_node(context)
+    yield from advance(context, sorted(context.reassigning - begun))
+
+
+def restart_for(context: ControllerContext, brokers: Iterable[int]) -> Decision[None]:
+    """Brokers came: what shall move to them goes on."""
+    came = frozenset(brokers)
+    concerned = [tp for tp in sorted(context.reassigning) if not came.isdisjoint(context.assignment(tp).target)]
+    yield from advance(context, concerned)
+
+
+def maybe_complete(context: ControllerContext, tps: Iterable[TopicPartition]) -> Decision[None]:
+    """ISRs have changed: ends the reassignments that waited for that."""
+    yield from complete_ready(context, sorted(context.reassigning.intersection(tps)))
+
+
+def _obey_node(context: ControllerContext) -> Decision[set[TopicPartition]]:
+    """→ the partitions whose reassignment began just now. The node wakes us also when we have shortened it."""
+    targets = yield from read_node(context)
+    wanted: dict[TopicPartition, ReplicaAssignment] = {}
+    refused: dict[TopicPartition, None] = {}
+    for tp, target in sorted(targets.items()):
+        assignment = reassigned_to(context.assignment(tp), target)
+        error = malformed(target) or unknown_partition(context, tp) or loses_records(context, tp, assignment)
+        if error is not None:
+            yield Report(f"{Reassignments.path}: {tp} isn't moved: {error.message}")
+            refused[tp] = None
+        elif tp not in context.reassigning or assignment != context.assignment(tp):
+            wanted[tp] = assignment
+    yield from strike(context, refused)
+    errors = yield from begin(context, wanted)
+    yield from strike(context, dict.fromkeys(errors))
+    return wanted.keys() - errors.keys()

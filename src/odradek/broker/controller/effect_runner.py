@@ -1,0 +1,120 @@
+"""Carries out what decisions ask for: on ZooKeeper, on the channels to the brokers, for those who wait for an answer.
+
+One per tenure, used by the event thread alone. While ZooKeeper can't be reached an effect waits and is tried again, as
+long as the tenure lasts: a decision is carried out to its end or given up with the whole tenure, never left half done.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any
+from uuid import uuid4
+
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.base.logs import get_logger
+from odradek.broker.controller.broker_channels import BrokerChannels
+from odradek.broker.controller.core import effects
+from odradek.broker.controller.core.effects import Effect
+from odradek.broker.controller.core.events import Event
+from odradek.broker.controller.topic_ids import draw_topic_id
+from odradek.broker.controller.trace import Trace
+from odradek.broker.zk.session import ZkSession, ZkUnavailable
+from odradek.broker.zk.store import ZkStore
+from odradek.model.topology import ControllerTerm
+
+log = get_logger(__name__)
+
+_PAUSE_SECONDS = 0.1
+
+
+class TenureOver(Exception):
+    """The session is gone or the broker stops: nothing more is to be done in this tenure."""
+
+
+class EffectRunner:
+    def __init__(
+        self,
+        store: ZkStore,
+        session: ZkSession,
+        channels: BrokerChannels,
+        term: ControllerTerm,
+        *,
+        schedule: Callable[[Event, int], None],
+        is_over: Callable[[], bool],
+    ) -> None:
+        self._session = session
+        self._schedule = schedule
+        self._is_over = is_over
+        self._trace = Trace()
+        self._actions: dict[type, Callable[[Any], Any]] = {
+            **_reading(store),
+            **_writing(store, term),
+            effects.Watch: self._watch,
+            effects.OpenChannel: lambda e: channels.open(e.broker),
+            effects.CloseChannel: lambda e: channels.close(e.broker_id),
+            effects.Send: lambda e: channels.send(e.broker_id, e.request),
+            effects.Answer: lambda e: e.to(e.value),
+            effects.Schedule: lambda e: self._schedule(e.event, e.delay_ms),
+            effects.DrawTopicId: lambda e: draw_topic_id(),
+            effects.Moved: lambda e: None,
+            effects.Report: lambda e: None,
+        }
+
+    def perform(self, effect: Effect) -> Any:
+        """What the effect brings. Raises ControllerMoved or TenureOver when this broker may not act any more."""
+        self._trace.effect(effect)
+        action = self._actions[type(effect)]
+        while not self._is_over():
+            try:
+                return action(effect)
+            except ZkUnavailable as error:
+                log.warning("controller waits for ZooKeeper", effect=type(effect).__name__, error=str(error))
+                time.sleep(_PAUSE_SECONDS)
+        raise TenureOver
+
+    def _watch(self, effect: effects.Watch) -> None:
+        if effect.children:
+            self._session.watch_children(effect.children)
+        if effect.nodes:
+            self._session.watch_nodes(effect.nodes)
+
+
+def _reading(store: ZkStore) -> dict[type, Callable[[Any], Any]]:
+    return {
+        effects.ReadBrokers: lambda e: store.load_brokers(),
+        effects.ReadTopicNames: lambda e: set(store.load_topic_names()),
+        effects.DrawTopicId: lambda e: uuid4(),
+        effects.ReadTopicNames: lambda e: set(store.load_topic_names()),
+        effects.ReadTopics: lambda e: store.load_topics(e.topics),
+        effects.ReadPartitionStates: lambda e: store.load_partition_states(e.partitions),
+        effects.ReadTopicConfigs: lambda e: store.load_configs("topics", e.topics),
+        effects.ReadTopicsToDelete: lambda e: set(store.load_topics_to_delete()),
+        effects.ReadIsrNotifications: lambda e: store.read_isr_notifications(),
+        effects.ReadLogDirNotifications: lambda e: store.read_log_dir_notifications(),
+        effects.ReadReassignmentNode: lambda e: store.read_reassignments(),
+        effects.ReadPreferredElectionNode: lambda e: store.read_preferred_elections(),
+    }
+
+
+def _writing(store: ZkStore, term: ControllerTerm) -> dict[type, Callable[[Any], Any]]:
+    """Each fenced by the term."""
+    return {
+        effects.CreatePartitionStates: lambda e: store.create_partition_states(e.states, term),
+        effects.UpdatePartitionStates: lambda e: store.update_partition_states(e.states, term),
+        effects.WriteAssignment: lambda e: _write_assignment(store, e, term),
+        effects.DeleteTopicNodes: lambda e: store.delete_topic(e.topic, term),
+        effects.DropDeletionMarks: lambda e: store.drop_deletion_marks(e.topics, term),
+        effects.DropIsrNotifications: lambda e: store.drop_isr_notifications(e.names, term),
+        effects.DropLogDirNotifications: lambda e: store.drop_log_dir_notifications(e.names, term),
+        effects.WriteReassignmentNode: lambda e: store.write_reassignments(e.remaining, term),
+        effects.DropPreferredElectionNode: lambda e: store.drop_preferred_elections(term),
+    }
+
+
+def _write_assignment(store: ZkStore, effect: effects.WriteAssignment, term: ControllerTerm) -> bool:
+    try:
+        store.set_assignment(effect.assignment, term)
+    except KafkaError as error:
+        if error.code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            raise
+        return False
+    return True

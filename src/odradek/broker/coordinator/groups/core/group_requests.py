@@ -1,0 +1,142 @@
+"""What is said to a group, what it answers, and what it wants done. Values only."""
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
+
+from odradek.base.errors import ErrorCode
+from odradek.broker.coordinator.groups.core.group_records import GroupMetadataValue
+
+NO_GENERATION: Final = -1
+
+
+class Moment(NamedTuple):
+    """Now, by both clocks: what is remembered in records needs the one, what times out the other."""
+
+    wall_ms: int
+    monotonic_ms: int
+
+
+Protocols: TypeAlias = tuple[tuple[str, bytes], ...]
+"""The assignors that a member can do, best first, each with what it has to say to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedMember:
+    """What the leader is told of each member."""
+
+    member_id: str
+    instance_id: str | None
+    subscription: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class JoinAnswer:
+    error: ErrorCode
+    member_id: str
+    generation: int = NO_GENERATION
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    leader: str = ""
+    skip_assignment: bool = False
+    members: Sequence[JoinedMember] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SyncAnswer:
+    error: ErrorCode
+    assignment: bytes = b""
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+
+
+JoinWaiter: TypeAlias = Callable[[JoinAnswer], None]
+SyncWaiter: TypeAlias = Callable[[SyncAnswer], None]
+AnswerT = TypeVar("AnswerT", JoinAnswer, SyncAnswer)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply(Generic[AnswerT]):
+    """An effect: somebody who waited gets an answer. Never sent under the group's lock."""
+
+    to: Callable[[AnswerT], None]
+    answer: AnswerT
+
+    def send(self) -> None:
+        self.to(self.answer)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRules:
+    session_timeout_min_ms: int
+    session_timeout_max_ms: int
+    max_size: int
+    initial_rebalance_delay_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoreGroup:
+    """An effect: the group's record, to be replicated before anybody hears of it. Answered with what became of it.
+
+    The answer takes its time. Other decisions are made meanwhile: whoever waits for it looks at the group anew.
+    """
+
+    value: GroupMetadataValue
+
+
+@dataclass(frozen=True, slots=True)
+class NoteGroup:
+    """An effect: the group's record, which nobody waits for."""
+
+    value: GroupMetadataValue
+
+
+@dataclass(frozen=True, slots=True)
+class Rebalanced:
+    """An effect: the group has its next generation, told with what led to it. Never told under the group's lock."""
+
+    group_id: str
+    generation: int
+    members: int
+    causes: tuple[str, ...]
+    causes_left_out: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What became of a record, and when that was known."""
+
+    error: ErrorCode
+    now: Moment
+
+
+Effect: TypeAlias = Reply[JoinAnswer] | Reply[SyncAnswer] | StoreGroup | NoteGroup | Rebalanced
+Decision: TypeAlias = Generator[Effect, Stored, None]
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """A request to join. `fresh_id` is for those who have no id yet."""
+
+    member_id: str
+    fresh_id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    protocol_type: str
+    protocols: Protocols
+    needs_known_id: bool = False  # must come back with the id that it is given: so a lost answer leaves no ghost behind
+    may_skip_assignment: bool = False
+    reason: str | None = None  # in the client's words
+
+
+@dataclass(frozen=True, slots=True)
+class Syncing:
+    member_id: str
+    instance_id: str | None
+    generation: int
+    assignments: Mapping[str, bytes]
+    protocol_type: str | None = None
+    protocol_name: str | None = None

@@ -1,0 +1,38 @@
+"""Who is a member of a group, and what only members may do at any time: beat, and commit. Pure: time is passed in."""
+
+from odradek.base.errors import ErrorCode
+from odradek.broker.coordinator.groups.core.group import Group, GroupState
+from odradek.broker.coordinator.groups.core.group_requests import Moment
+
+
+def heartbeat(group: Group, member_id: str, instance_id: str | None, generation: int, now: Moment) -> ErrorCode:
+    if group.state is GroupState.DEAD:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    if error := member_error(group, member_id, instance_id, generation):
+        return error
+    group.expect_heartbeat(group.members[member_id], now)
+    return ErrorCode.REBALANCE_IN_PROGRESS if group.state is GroupState.PREPARING_REBALANCE else ErrorCode.NONE
+
+
+def may_commit(group: Group, member_id: str, instance_id: str | None, generation: int, now: Moment) -> ErrorCode:
+    """Members may in their generation; anybody may while the group has no members. A commit is a sign of life."""
+    if group.state is GroupState.DEAD:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    if generation < 0 and group.state is GroupState.EMPTY:
+        return ErrorCode.NONE
+    if error := member_error(group, member_id, instance_id, generation):
+        return error
+    if group.state is GroupState.COMPLETING_REBALANCE:
+        return ErrorCode.REBALANCE_IN_PROGRESS
+    group.expect_heartbeat(group.members[member_id], now)
+    return ErrorCode.NONE
+
+
+def member_error(group: Group, member_id: str, instance_id: str | None, generation: int | None = None) -> ErrorCode:
+    if instance_id is not None and group.static_members.get(instance_id, member_id) != member_id:
+        return ErrorCode.FENCED_INSTANCE_ID
+    if member_id not in group.members or (instance_id is not None and instance_id not in group.static_members):
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    if generation is not None and generation != group.generation:
+        return ErrorCode.ILLEGAL_GENERATION
+    return ErrorCode.NONE

@@ -1,0 +1,36 @@
+"""Which of a group's committed offsets nobody needs any more. Pure: time is passed in."""
+
+from collections.abc import Mapping
+
+from odradek.broker.coordinator.groups.core.group import CONSUMER_PROTOCOL, Group, GroupState
+from odradek.broker.coordinator.groups.core.group_records import NO_TIMESTAMP, CommittedOffset
+from odradek.model.topology import TopicPartition
+
+Offsets = dict[TopicPartition, CommittedOffset]
+
+
+def expired_offsets(
+    group: Group, offsets: Mapping[TopicPartition, CommittedOffset], now_ms: int, retention_ms: int
+) -> list[TopicPartition]:
+    """Retention counts from when the group lost its last member, or else from the commit.
+
+    While members are there, nothing of the topics that they read expires, and nothing at all when these can't be known.
+    """
+    if group.protocol_type is None:
+        return [tp for tp, each in offsets.items() if _is_over(each, each.commit_timestamp_ms, now_ms, retention_ms)]
+    if group.state is GroupState.EMPTY:
+        return [tp for tp, each in offsets.items() if _is_over(each, group.state_since_ms, now_ms, retention_ms)]
+    read = group.subscribed_topics
+    if group.state is not GroupState.STABLE or group.protocol_type != CONSUMER_PROTOCOL or read is None:
+        return []
+    return [
+        tp
+        for tp, each in offsets.items()
+        if tp.topic not in read and _is_over(each, each.commit_timestamp_ms, now_ms, retention_ms)
+    ]
+
+
+def _is_over(committed: CommittedOffset, since_ms: int, now_ms: int, retention_ms: int) -> bool:
+    if committed.expire_timestamp_ms != NO_TIMESTAMP:
+        return now_ms >= committed.expire_timestamp_ms
+    return now_ms - since_ms >= retention_ms

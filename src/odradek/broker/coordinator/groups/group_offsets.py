@@ -1,0 +1,251 @@
+"""The positions of groups: committed, looked up, forgotten.
+
+A position is in memory once its record is replicated. Until then the former one is what the group has, and a reader
+that wants to be sure is told to ask again.
+"""
+
+import threading
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
+from typing import Final
+
+from odradek.base.clock import Clock
+from odradek.base.config.broker_config import BrokerConfig
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.base.logs import get_logger
+from odradek.broker.coordinator.groups.core.group import CONSUMER_PROTOCOL, Group, GroupState
+from odradek.broker.coordinator.groups.core.group_records import (
+    NO_EPOCH,
+    CommittedOffset,
+    GroupKey,
+    OffsetKey,
+    StateRecord,
+    encode_offset,
+)
+from odradek.broker.coordinator.groups.core.group_requests import Moment
+from odradek.broker.coordinator.groups.core.membership import may_commit
+from odradek.broker.coordinator.groups.core.offsets import expired_offsets
+from odradek.broker.coordinator.groups.group_log_writer import GroupEntry, GroupLogWriter
+from odradek.broker.coordinator.groups.group_table import GroupTable
+from odradek.model.topology import TopicPartition
+
+log = get_logger(__name__)
+
+PartitionErrors = dict[TopicPartition, ErrorCode]
+
+UNSTABLE: Final = CommittedOffset(-1, NO_EPOCH, "", -1)
+"""Instead of a position that is about to change, for those who ask for nothing but sure ones."""
+
+_MINUTE_MS = 60_000
+_FORGOTTEN_TOGETHER = 1_000  # groups
+_ERRORS: Mapping[ErrorCode, ErrorCode] = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
+    ErrorCode.INVALID_FETCH_SIZE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
+}
+"""What a committer is told when the log refuses."""
+
+
+class GroupOffsets:
+    def __init__(self, config: BrokerConfig, table: GroupTable, writes: GroupLogWriter, clock: Clock) -> None:
+        self._table = table
+        self._writes = writes
+        self._clock = clock
+        self._metadata_length_max = config.integer("offset.metadata.max.bytes")
+        self._retention_ms = config.integer("offsets.retention.minutes") * _MINUTE_MS
+
+    # ---- commits
+
+    def commit(
+        self,
+        group_id: str,
+        member_id: str,
+        instance_id: str | None,
+        generation: int,
+        commits: Mapping[TopicPartition, CommittedOffset],
+        done: Callable[[PartitionErrors], None],
+    ) -> None:
+        """`done` is called once, when the positions are there to stay or can't be kept. KafkaError: refused at once."""
+        held = self._table.find(group_id, nameless=True)
+        if held is None:
+            if generation >= 0:
+                raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+            held = self._table.find_or_create(group_id)
+        committing = held
+
+        def decide() -> None:
+            now = Moment(self._clock.now_ms(), self._clock.monotonic_ms())
+            if error := may_commit(committing.group, member_id, instance_id, generation, now):
+                raise KafkaError(error)
+            self._write(committing, commits, done)
+
+        self._writes.turn(held, decide)
+
+    def _write(
+        self,
+        held: GroupEntry,
+        commits: Mapping[TopicPartition, CommittedOffset],
+        done: Callable[[PartitionErrors], None],
+    ) -> None:
+        longest = self._metadata_length_max
+        fitting = {tp: each for tp, each in commits.items() if len(each.metadata) <= longest}
+        errors = dict.fromkeys(commits, ErrorCode.OFFSET_METADATA_TOO_LARGE)
+        if not fitting:
+            held.answers.append(partial(done, errors))
+            return
+
+        def settle(error: ErrorCode) -> None:
+            errors.update(dict.fromkeys(fitting, _ERRORS.get(error, error)))
+            held.answers.append(partial(done, errors))
+
+        group_id = held.group.id
+        records: list[StateRecord] = [(OffsetKey(group_id, tp), encode_offset(each)) for tp, each in fitting.items()]
+        self._writes.append(held, records, settle, fitting)
+
+    def committed(
+        self, group_id: str, partitions: Iterable[TopicPartition] | None, *, stable: bool = False
+    ) -> dict[TopicPartition, CommittedOffset | None]:
+        """The offsets of these partitions; with None, of all. With `stable`, UNSTABLE for those that are in doubt."""
+        held = self._table.find(group_id, nameless=True)
+        if held is None:
+            return dict.fromkeys(partitions or ())
+        with held.lock:
+            found = {tp: held.offsets.get(tp) for tp in (held.offsets if partitions is None else partitions)}
+            if stable:
+                found.update((tp, UNSTABLE) for tp in held.unsettled_offsets() if tp in found)
+            return found
+
+    # ---- forgetting
+
+    def delete(
+        self, group_id: str, partitions: Collection[TopicPartition], done: Callable[[PartitionErrors], None]
+    ) -> None:
+        """Of topics that the group's members don't read. KafkaError: refused at once."""
+        held = self._table.find(group_id)
+        if held is None:
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
+        deleting = held
+
+        def decide() -> None:
+            group = deleting.group
+            if group.state is GroupState.DEAD:
+                raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
+            if group.state is not GroupState.EMPTY and group.protocol_type != CONSUMER_PROTOCOL:
+                raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
+            kept = {tp for tp in partitions if group.state is not GroupState.EMPTY and _reads(group, tp.topic)}
+            gone = [tp for tp in partitions if tp not in kept]
+
+            def settle(error: ErrorCode) -> None:
+                done({tp: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if tp in kept else error for tp in partitions})
+
+            self._forget(deleting, gone, settle)
+
+        self._writes.turn(held, decide)
+
+    def delete_groups(self, group_ids: Iterable[str], done: Callable[[dict[str, ErrorCode]], None]) -> None:
+        """With all their positions, unless they have members. `done` is called once, when all are settled."""
+        gathered = _Gathered(dict.fromkeys(group_ids), done)
+        for group_id in gathered.names:
+            try:
+                self._delete_group(group_id, partial(gathered.put, group_id))
+            except KafkaError as error:
+                gathered.put(group_id, error.code)
+
+    def _delete_group(self, group_id: str, done: Callable[[ErrorCode], None]) -> None:
+        held = self._table.find(group_id, nameless=True)
+        if held is None:
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
+        deleting = held
+
+        def decide() -> None:
+            group = deleting.group
+            if group.state is GroupState.DEAD:
+                raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
+            if group.state is not GroupState.EMPTY:
+                raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
+            group.pending_members.clear()
+            self._forget(deleting, {*deleting.offsets, *deleting.unsettled_offsets()}, done)
+
+        self._writes.turn(held, decide)
+
+    def forget_topic(self, topic: str) -> None:
+        """It is deleted: a topic of the same name begins anew."""
+        self._forget_everywhere(
+            lambda held: [tp for tp in {*held.offsets, *held.unsettled_offsets()} if tp.topic == topic]
+        )
+
+    def expire(self) -> None:
+        """What retention says, and groups of which nothing is left."""
+        now_ms = self._clock.now_ms()
+        self._forget_everywhere(lambda held: expired_offsets(held.group, held.offsets, now_ms, self._retention_ms))
+
+    def _forget_everywhere(self, choose: Callable[[GroupEntry], list[TopicPartition]]) -> None:
+        def forget(held: GroupEntry) -> None:
+            self._forget(held, choose(held), partial(_report, held.group.id))
+
+        everywhere = self._table.all()
+        for begin in range(0, len(everywhere), _FORGOTTEN_TOGETHER):
+            with self._writes.burst():
+                for held in everywhere[begin : begin + _FORGOTTEN_TOGETHER]:
+                    self._writes.turn(held, partial(forget, held))
+
+    def _forget(self, held: GroupEntry, gone: Collection[TopicPartition], done: Callable[[ErrorCode], None]) -> None:
+        """During a turn at the group. One that is left without members and offsets goes too."""
+        group = held.group
+        unsettled = held.unsettled_offsets()
+        known = [tp for tp in gone if tp in held.offsets or tp in unsettled]
+        tombstones: list[StateRecord] = [(OffsetKey(group.id, tp), None) for tp in known]
+        generation = group.generation
+        goes = _may_go(group) and len(known) == len(unsettled.union(held.offsets))
+        if goes and generation > 0:
+            tombstones.append((GroupKey(group.id), None))
+
+        def settle(error: ErrorCode) -> None:
+            is_as_it_was = _may_go(group) and group.generation == generation and not (held.offsets or held.in_flight)
+            if goes and is_as_it_was and not error:
+                group.move_to(GroupState.DEAD, Moment(self._clock.now_ms(), self._clock.monotonic_ms()))
+                held.answers.append(partial(self._table.forget, held))
+            held.answers.append(partial(done, _ERRORS.get(error, error)))
+
+        if tombstones:
+            self._writes.append(held, tombstones, settle, dict.fromkeys(known))
+        else:
+            settle(ErrorCode.NONE)
+
+
+class _Gathered:
+    """The fates of several groups, told together."""
+
+    def __init__(self, names: Iterable[str], done: Callable[[dict[str, ErrorCode]], None]) -> None:
+        self.names = tuple(names)
+        self._done = done
+        self._lock = threading.Lock()
+        self._errors: dict[str, ErrorCode] = {}
+        if not self.names:
+            done({})
+
+    def put(self, name: str, error: ErrorCode) -> None:
+        with self._lock:
+            self._errors[name] = error
+            complete = len(self._errors) == len(self.names)
+        if complete:
+            self._done({name: self._errors[name] for name in self.names})
+
+
+def _report(group_id: str, error: ErrorCode) -> None:
+    if error:
+        log.warning("offsets can't be forgotten yet", group=group_id, error=error.name)
+
+
+def _may_go(group: Group) -> bool:
+    return group.state is GroupState.EMPTY and not group.pending_members
+
+
+def _reads(group: Group, topic: str) -> bool:
+    """Whether a member reads the topic, as far as can be known."""
+    return group.subscribed_topics is None or topic in group.subscribed_topics

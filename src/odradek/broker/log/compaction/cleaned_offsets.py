@@ -1,0 +1,60 @@
+"""Up to where each compacted log is clean: `cleaner-offset-checkpoint` in every log directory. Any thread.
+
+It must never say more than is true: below a log's offset every key is taken to occur once, and a tombstone there is
+dropped in time, which would bring back an older value that was never looked for. So an offset is lowered before its
+log is cut, and forgotten before a new log gets the name.
+"""
+
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+
+from odradek.broker.log.files.checkpoint import CLEANER_FILE, read_offsets, write_offsets
+from odradek.broker.log.files.partition_log import PartitionLog
+from odradek.broker.log.files.segmented_log import SegmentedLog
+from odradek.model.topology import TopicPartition
+
+
+class CleanedOffsets:
+    def __init__(self) -> None:
+        self._offsets: dict[Path, dict[TopicPartition, int]] = {}
+        self._lock = threading.Lock()
+
+    def load(self, directory: Path, logs: Iterable[PartitionLog]) -> None:
+        """What the directory's file says of the logs in it. One that ends before its offset lost its tail."""
+        ends = {opened.partition: opened.log_end_offset for opened in logs}
+        with self._lock:
+            read = read_offsets(directory / CLEANER_FILE)
+            known = {tp: offset for tp, offset in read.items() if offset <= ends.get(tp, -1)}
+            self._offsets[directory] = read
+            self._replace(directory, known)
+
+    def of(self, opened: PartitionLog) -> int | None:
+        """None where the log was never cleaned, in this directory."""
+        return self._offsets.get(opened.directory.parent, {}).get(opened.partition)
+
+    def put(self, opened: PartitionLog, offset: int) -> None:
+        """The log is clean up to there."""
+        directory = opened.directory.parent
+        with self._lock:
+            self._replace(directory, {**self._offsets.get(directory, {}), opened.partition: offset})
+
+    def lower(self, opened: SegmentedLog, offset: int) -> None:
+        """The log is about to be cut back to there."""
+        directory, tp = opened.directory.parent, opened.partition
+        with self._lock:
+            known = self._offsets.get(directory, {})
+            if known.get(tp, offset) > offset:
+                self._replace(directory, {**known, tp: offset})
+
+    def forget(self, directory: Path, tp: TopicPartition) -> None:
+        """The log is deleted, or a new one gets its name."""
+        with self._lock:
+            known = self._offsets.get(directory, {})
+            if tp in known:
+                self._replace(directory, {other: offset for other, offset in known.items() if other != tp})
+
+    def _replace(self, directory: Path, offsets: dict[TopicPartition, int]) -> None:
+        if offsets != self._offsets.get(directory, {}):
+            write_offsets(directory / CLEANER_FILE, offsets)
+            self._offsets[directory] = offsets

@@ -1,0 +1,63 @@
+"""Which transactions the cleaner is in the middle of, on its way from the start of a log to the end of what it cleans.
+
+It never goes beyond the last stable offset, so how each transaction ended is known before its first batch is met.
+Data of an aborted one goes at once. A marker stays until a cleaning meets no more data of its transaction; from then
+on it is dated like a tombstone, so that a consumer that has read some of the data still finds how it ended.
+
+Pure: fed with headers, answers what may go.
+"""
+
+from collections.abc import Iterable
+from heapq import heapify, heappop
+
+from odradek.broker.log.files.transaction_index import AbortedTransaction
+from odradek.protocol.record_batch import BatchHeader
+from odradek.protocol.records import ControlType
+
+
+class CleanedTransactions:
+    __slots__ = ("_aborted", "_coming", "_committed", "_with_data", "kept")
+
+    def __init__(self, aborted: Iterable[AbortedTransaction]) -> None:
+        self._coming = [(transaction.first_offset, slot, transaction) for slot, transaction in enumerate(aborted)]
+        heapify(self._coming)
+        self._aborted: dict[int, AbortedTransaction] = {}  # by producer id: begun and not ended yet
+        self._with_data: set[int] = set()  # of these, the ones that data was met of
+        self._committed: set[int] = set()  # producers with data of a transaction that will be committed
+        self.kept: list[AbortedTransaction] = []
+        """Aborted ones whose marker stays: they belong into the index of the segment that the marker goes to."""
+
+    def may_drop_data(self, header: BatchHeader) -> bool:
+        """To be asked of every batch that isn't a control batch, in order. True: it was aborted."""
+        self._begin_up_to(header.last_offset)
+        if not header.is_transactional:
+            return False
+        if header.producer_id in self._aborted:
+            self._with_data.add(header.producer_id)
+            return True
+        self._committed.add(header.producer_id)
+        return False
+
+    def may_drop_marker(self, header: BatchHeader, kind: ControlType | None, *, is_empty: bool) -> bool:
+        """To be asked of every control batch, in order. True: no data of its transaction is left."""
+        self._begin_up_to(header.last_offset)
+        if is_empty:
+            return True
+        producer_id = header.producer_id
+        if kind is ControlType.ABORT:
+            transaction = self._aborted.pop(producer_id, None)
+            if transaction is None or producer_id not in self._with_data:
+                return True
+            self._with_data.discard(producer_id)
+            self.kept.append(transaction)
+            return False
+        if kind is ControlType.COMMIT:
+            if producer_id not in self._committed:
+                return True
+            self._committed.discard(producer_id)
+        return False
+
+    def _begin_up_to(self, offset: int) -> None:
+        while self._coming and self._coming[0][0] <= offset:
+            transaction = heappop(self._coming)[2]
+            self._aborted.setdefault(transaction.producer_id, transaction)

@@ -1,0 +1,413 @@
+"""The broker's log directories: which partition lies where, opening all of them, making and deleting logs, checkpoints.
+
+    DIR/.lock                              held while a broker (ours or Kafka's) uses the directory
+    DIR/meta.properties                    whose it is (`identity`)
+    DIR/.kafka_cleanshutdown               there after a clean stop only
+    DIR/*-offset-checkpoint                recovery points, log starts, high watermarks (`directory_checkpoints`)
+    DIR/topic-0/, DIR/topic-0.UUID-…/      logs, copies of logs that move, logs on their way out (`log_names`)
+
+A directory whose disk fails goes offline with its partitions; the others go on. A broker with none left must stop.
+Any thread may call this; making, moving, deleting and failing are serialised by one lock, under which no log's writer
+waits. How a log gets from one directory to another is told in `log_moves`.
+"""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from io import FileIO
+from pathlib import Path
+from uuid import UUID
+
+from odradek.base.clock import Clock
+from odradek.base.config.broker_config import BrokerConfig
+from odradek.base.config.topic_config import TopicConfig
+from odradek.base.errors import ErrorCode, FatalError, KafkaError
+from odradek.base.logs import get_logger
+from odradek.broker.log.compaction.cleaned_offsets import CleanedOffsets
+from odradek.broker.log.core.config import LogConfig
+from odradek.broker.log.core.deleted_producers import DeletedProducers
+from odradek.broker.log.directories import log_moves
+from odradek.broker.log.directories.directory_claims import agreed_id, claim
+from odradek.broker.log.directories.directory_table import DirectoryTable
+from odradek.broker.log.directories.identity import (
+    make_topic_id_durable,
+    read_topic_id,
+    write_broker_id,
+    write_topic_id,
+)
+from odradek.broker.log.directories.log_names import Kind, current_name, deletion_name, future_name, parse
+from odradek.broker.log.files.background import Background
+from odradek.broker.log.files.checkpoint import replace_file, sync_directory
+from odradek.broker.log.files.partition_log import PartitionLog
+from odradek.model.topology import ZERO_UUID, TopicPartition
+
+CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
+_WISHES_MAX = 10_000
+
+log = get_logger(__name__)
+
+
+class LogDirs(DirectoryTable):
+    def __init__(
+        self,
+        directories: Sequence[Path],
+        config: BrokerConfig,
+        background: Background,
+        clock: Clock,
+        on_all_failed: Callable[[str], None],
+    ) -> None:
+        super().__init__(directories, clock, on_all_failed)
+        self._config = config
+        self._background = background
+        self.cleaned = CleanedOffsets()
+        self._wishes: dict[TopicPartition, Path] = {}  # where to make logs that aren't there yet
+        self._topic_ids: dict[TopicPartition, UUID] = {}
+        self._deleted_producers = DeletedProducers()
+        self._locks: list[FileIO] = []
+
+    # -- whose directories they are -----------------------------------------------------------------------------
+
+    def lock(self) -> None:
+        """Makes the directories where they are missing, and keeps other brokers out of them."""
+        if len({directory.resolve() for directory in self.directories}) < len(self.directories):
+            raise FatalError(f"log.dirs names a directory twice: {', '.join(map(str, self.directories))}")
+        for directory in self.directories:
+            with self._failing(directory):
+                self._locks.append(claim(directory))
+        if not self._online:
+            raise FatalError(f"None of log.dirs can be used: {', '.join(map(str, self.directories))}")
+
+    def unlock(self) -> None:
+        while self._locks:
+            self._locks.pop().close()
+
+    def remembered_id(self, cluster_id: str) -> int | None:
+        """The broker id that the directories were last used with, if any."""
+        return agreed_id(self._online_directories(), cluster_id)
+
+    def remember_id(self, broker_id: int, cluster_id: str) -> None:
+        for directory in self._online_directories():
+            with self._failing(directory):
+                write_broker_id(directory, broker_id, cluster_id)
+
+    # -- opening and closing ------------------------------------------------------------------------------------
+
+    def load(self) -> None:
+        """Opens every log. After a clean stop that is quick; otherwise threads check what may be torn."""
+        started_ms = self._clock.monotonic_ms()
+        found: dict[Path, list[Path]] = {}
+        for directory in self._online_directories():
+            with self._failing(directory):
+                found[directory] = list(self._logs_on_disk(directory))
+        log_moves.finish_interrupted(found, self._retire)
+        for directory in self._online_directories():
+            with self._failing(directory):
+                self._load_directory(directory, found[directory])
+                self.cleaned.load(directory, self.logs_in(directory).values())
+        log.info("logs loaded", logs=len(self._logs), ms=self._clock.monotonic_ms() - started_ms)
+
+    def _logs_on_disk(self, directory: Path) -> Iterator[Path]:
+        """The current and the future ones."""
+        for entry in sorted(os.scandir(directory), key=lambda entry: entry.name):
+            if not entry.is_dir():
+                continue
+            path, kind = directory / entry.name, parse(entry.name).kind
+            if kind in (Kind.CURRENT, Kind.FUTURE):
+                yield path
+            elif kind is Kind.DELETED:
+                self._delete_later(path)
+            elif kind is Kind.STRAY:
+                log.warning("directory left alone", path=str(path))
+            else:
+                log.warning("not a log, ignored", path=str(path))
+
+    def _load_directory(self, directory: Path, paths: Sequence[Path]) -> None:
+        marker = directory / CLEAN_SHUTDOWN_FILE
+        clean = marker.exists()
+        # Gone before anything is opened: a crash from here on is not a clean stop.
+        marker.unlink(missing_ok=True)
+        checkpoints = self._checkpoints[directory]
+        points, starts = checkpoints.recovery_points(), checkpoints.log_starts()
+        watermarks = checkpoints.high_watermarks()
+        log.info("loading logs", directory=str(directory), logs=len(paths), clean=clean)
+
+        def open_one(path: Path) -> None:
+            name = parse(path.name)
+            assert name.partition is not None
+            tp = name.partition
+            opened = self._open(path, tp, clean, points.get(tp, 0), starts.get(tp, 0))
+            if name.kind is Kind.FUTURE:
+                self._add_future(tp, opened)
+            else:
+                self._add_loaded(tp, opened, read_topic_id(path), watermarks.get(tp, 0))
+
+        if clean:
+            for path in paths:
+                open_one(path)
+            return
+        with ThreadPoolExecutor(self._config.num_recovery_threads_per_data_dir, "log-recovery") as pool:
+            for number, _ in enumerate(pool.map(open_one, paths), 1):
+                log.info("log recovered", directory=str(directory), number=number, of=len(paths))
+
+    def _open(self, path: Path, tp: TopicPartition, clean: bool, recovery_point: int, start: int) -> PartitionLog:
+        opened = PartitionLog.open(
+            path,
+            tp,
+            self.log_config(TopicConfig.of(self._config)),
+            recovery_point=recovery_point,
+            log_start_offset=start,
+            clean=clean,
+            clock=self._clock,
+            background=self._background,
+            on_failure=self._fail,
+        )
+        opened.on_truncate = self.cleaned.lower
+        return opened
+
+    def _add_loaded(self, tp: TopicPartition, opened: PartitionLog, topic_id: UUID | None, high_watermark: int) -> None:
+        with self._changing:
+            if (other := self._logs.get(tp)) is not None:
+                raise FatalError(
+                    f"Partition {tp} lies in two directories, {other.directory} and {opened.directory}: move one of "
+                    "them away, best the one on the disk that failed recently"
+                )
+            self._logs[tp] = opened
+            self._high_watermarks[tp] = high_watermark
+            if topic_id is not None:
+                self._topic_ids[tp] = topic_id
+
+    def _add_future(self, tp: TopicPartition, opened: PartitionLog) -> None:
+        """A second copy of the same log is one too many; nothing is lost with it."""
+        with self._changing:
+            if tp not in self._futures:
+                self._futures[tp] = opened
+                return
+        self._delete_log(opened)
+
+    def close(self) -> None:
+        """Flushes and closes every log, and marks each directory whose logs all closed well."""
+        for directory in self._online_directories():
+            with self._failing(directory):
+                for opened in self._all_in(directory):
+                    opened.close()
+                self._checkpoint_recovery_points(directory)
+                self._checkpoint_log_starts(directory)
+                if self.is_online(directory):
+                    marker = json.dumps({"version": 0, "brokerEpoch": -1}, separators=(",", ":"))
+                    replace_file(directory / CLEAN_SHUTDOWN_FILE, marker.encode())
+
+    # -- making logs --------------------------------------------------------------------------------------------
+
+    def get_or_create(self, tp: TopicPartition, topic_id: UUID, config: TopicConfig) -> PartitionLog:
+        """The partition's log with this configuration; a new one goes where it is wished for, or the fewest are."""
+        with self._changing:
+            found = self._logs.get(tp)
+            if found is None:
+                return self._create(tp, topic_id, config)
+            known = self._topic_ids.get(tp)
+            if known is None and topic_id != ZERO_UUID:
+                self._set_topic_id(found, topic_id)
+            elif known not in (None, topic_id) and topic_id != ZERO_UUID:
+                raise KafkaError(
+                    ErrorCode.INCONSISTENT_TOPIC_ID, f"The log of {tp} has topic id {known}, asked for was {topic_id}"
+                )
+            found.update_config(self.log_config(config))
+            return found
+
+    def _create(self, tp: TopicPartition, topic_id: UUID, config: TopicConfig) -> PartitionLog:
+        if tp in self._lost or not self._online:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"The log directory of {tp} is offline")
+        wish = self._wishes.pop(tp, None)
+        directory = wish if wish in self._online else self._emptiest()
+        try:
+            self._high_watermarks.pop(tp, None)
+            created = self._make(directory / current_name(tp), tp, topic_id, self.log_config(config))
+            created.producers.inherited = self._deleted_producers.take(tp)
+            self._logs[tp] = created
+            if topic_id != ZERO_UUID:
+                self._topic_ids[tp] = topic_id
+        except OSError as error:
+            self._fail(directory, error)
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"The log of {tp} can't be made: {error}") from error
+        log.info("log created", partition=str(tp), directory=str(directory))
+        return created
+
+    def _make(self, path: Path, tp: TopicPartition, topic_id: UUID, config: LogConfig) -> PartitionLog:
+        self._checkpoints[path.parent].forget(tp)
+        self.cleaned.forget(path.parent, tp)
+        made = self._open(path, tp, clean=False, recovery_point=0, start=0)
+        made.update_config(config)
+        if topic_id != ZERO_UUID:
+            self._write_topic_id(made, topic_id)
+        return made
+
+    def _emptiest(self) -> Path:
+        """Where the fewest logs are. Names are compared as text: with thousands of logs, paths would take long."""
+        directories = self._online_directories()
+        if len(directories) == 1:
+            return directories[0]
+        logs = (*self._logs.values(), *self._futures.values())
+        counts = Counter(os.path.dirname(str(opened.directory)) for opened in logs)
+        return min(directories, key=lambda directory: counts[str(directory)])
+
+    def _set_topic_id(self, opened: PartitionLog, topic_id: UUID) -> None:
+        self._write_topic_id(opened, topic_id)
+        self._topic_ids[opened.partition] = topic_id
+
+    def _write_topic_id(self, opened: PartitionLog, topic_id: UUID) -> None:
+        write_topic_id(opened.directory, topic_id)
+
+        def settle() -> None:
+            with self._failing(opened.directory.parent):
+                make_topic_id_durable(opened.directory)
+
+        self._background.once(f"topic id of {opened.partition}", settle)
+
+    def reconfigure(self, config: BrokerConfig) -> None:
+        """For what is done from now on; logs that are open have a configuration of their own."""
+        self._config = config
+
+    def log_config(self, config: TopicConfig) -> LogConfig:
+        return LogConfig.of(config, self._config.producer_id_expiration_ms)
+
+    # -- moving them --------------------------------------------------------------------------------------------
+
+    def wish(self, tp: TopicPartition, directory: Path) -> None:
+        """Where the partition's log is to be made, should this broker be told to host it."""
+        with self._changing:
+            self._wishes[tp] = directory
+            if len(self._wishes) > _WISHES_MAX:
+                del self._wishes[next(iter(self._wishes))]
+
+    def begin_move(self, tp: TopicPartition, directory: Path) -> PartitionLog:
+        """An empty copy of the partition's log in the directory, or the one that is there. KafkaError: it can't be."""
+        with self._changing:
+            source, future = self._logs.get(tp), self._futures.get(tp)
+            if future is not None:
+                return future
+            # One that lies in an offline directory may be a copy of the same log.
+            if source is None or not self.all_online:
+                raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{tp} can't move while a log directory is offline")
+            topic_id = self._topic_ids.get(tp, ZERO_UUID)
+            try:
+                future = self._make(directory / future_name(tp), tp, topic_id, source.config)
+            except OSError as error:
+                self._fail(directory, error)
+                raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{tp} can't move to {directory}: {error}") from error
+            self._futures[tp] = future
+            source.is_copied = True
+            log.info("move begun", partition=str(tp), source=str(source.directory.parent), target=str(directory))
+            return future
+
+    def resumable(self, tp: TopicPartition) -> PartitionLog | None:
+        """The copy that the last stop interrupted, unless it is of another topic of the same name."""
+        with self._changing:
+            source, future = self._logs.get(tp), self._futures.get(tp)
+            if source is None or future is None:
+                return None
+            belongs = read_topic_id(future.directory) in (None, self._topic_ids.get(tp))
+            if belongs and future.directory.parent != source.directory.parent:
+                future.update_config(source.config)
+                source.is_copied = True
+                return future
+        self.cancel_move(tp)
+        return None
+
+    def cancel_move(self, tp: TopicPartition) -> None:
+        """The log stays where it is."""
+        with self._changing:
+            future, source = self._futures.pop(tp, None), self._logs.get(tp)
+            if source is not None:
+                source.is_copied = False
+        if future is not None:
+            log.info("move cancelled", partition=str(tp), target=str(future.directory.parent))
+            self._delete_log(future)
+
+    def prepare_to_finish(self, tp: TopicPartition) -> None:
+        """What takes long about finishing a move, and can be done while the writers go on."""
+        with self._changing:
+            source, future = self._logs.get(tp), self._futures.get(tp)
+        if source is None or future is None:
+            return
+        directory = future.directory.parent
+        with self._failing(directory), future.in_place:
+            future.flush()
+            self._checkpoints[directory].write_log_starts(lambda: self._all_in(directory))
+            log_moves.mark_moved(future, source)
+
+    def finish_move(self, tp: TopicPartition) -> PartitionLog:
+        """The copy, which is whole, takes the log's place while their writers wait. KafkaError: it can't.
+
+        The one that was left is to be told to `settle_move`, when nobody waits any more.
+        """
+        with self._changing:
+            source, future = self._logs.get(tp), self._futures.get(tp)
+            if source is None or future is None:
+                raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"A directory of {tp} is offline, it can't move")
+            directory = future.directory.parent
+            try:
+                future.take_place_of(source)
+                self._checkpoints[directory].write_log_starts(lambda: self._all_in(directory))
+                log_moves.mark_moved(future, source)
+                log_moves.make_current(future, directory / current_name(tp))
+            except OSError as error:
+                self._fail(directory, error)
+                raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{tp} can't move to {directory}: {error}") from error
+            self._logs[tp] = future
+            del self._futures[tp]
+        log.info("move finished", partition=str(tp), source=str(source.directory.parent), target=str(directory))
+        self._delete_log(source)
+        return future
+
+    def settle_move(self, source: PartitionLog, moved: PartitionLog) -> None:
+        """The source is out of the way, on disk too: the mark that tells which of the two is right can go."""
+        former = source.directory.parent
+        with self._failing(former), moved.in_place:
+            if self.is_online(former):
+                sync_directory(former)
+                log_moves.unmark_moved(moved.directory)
+
+    # -- deleting them ------------------------------------------------------------------------------------------
+
+    def delete(self, tp: TopicPartition) -> None:
+        """Out of the way at once, its bytes after `file.delete.delay.ms`."""
+        with self._changing:
+            current = self._logs.pop(tp, None)
+            if current is not None:
+                self._deleted_producers.keep(tp, current.producers.entries)
+            deleted = [opened for opened in (current, self._futures.pop(tp, None)) if opened]
+            self._topic_ids.pop(tp, None)
+            self._lost.discard(tp)
+        for opened in deleted:
+            self._delete_log(opened)
+
+    def _delete_log(self, opened: PartitionLog) -> None:
+        parent = opened.directory.parent
+        with self._failing(parent):
+            opened.rename(parent / deletion_name(opened.partition))
+            self.cleaned.forget(parent, opened.partition)
+            log.info("log deleted", partition=str(opened.partition), directory=str(opened.directory))
+            delay_ms = opened.config.file_delete_delay_ms
+            self._background.once(f"delete {opened.partition}", opened.delete, delay_ms=delay_ms)
+
+    def _retire(self, tp: TopicPartition, path: Path) -> bool:
+        """Out with the log that one in another directory has taken the place of; it was not opened."""
+        with self._failing(path.parent):
+            target = path.with_name(deletion_name(tp))
+            path.rename(target)
+            sync_directory(path.parent)
+            self._delete_later(target)
+        return self.is_online(path.parent)
+
+    def _delete_later(self, path: Path) -> None:
+        """A deletion that the last stop interrupted."""
+
+        def remove() -> None:
+            for name in os.listdir(path):
+                (path / name).unlink()
+            path.rmdir()
+
+        delay_ms = self.log_config(TopicConfig.of(self._config)).file_delete_delay_ms
+        self._background.once(f"delete {path.name}", remove, delay_ms=delay_ms)

@@ -1,0 +1,130 @@
+"""Which leader epoch began at which offset: a partition's history of leaders, and its checkpoint file.
+
+The cache answers OffsetForLeaderEpoch and tells a follower where to truncate. Epochs and offsets both rise from entry
+to entry. The entries are an immutable tuple replaced whole, so readers need no lock; the partition's writer is the only
+one to change them.
+
+A new epoch is not written at once, or every election would wait for the disk: it must be on disk before the recovery
+point passes its first record. Up to there the batches themselves tell a restart of it.
+"""
+
+import threading
+from bisect import bisect_right
+from pathlib import Path
+from typing import NamedTuple
+
+from odradek.base.logs import get_logger
+from odradek.broker.log.files.checkpoint import read_epochs, write_epochs
+
+UNDEFINED_EPOCH = -1
+UNDEFINED_OFFSET = -1
+
+log = get_logger(__name__)
+
+
+class EpochEntry(NamedTuple):
+    epoch: int
+    start_offset: int
+
+
+class LeaderEpochCache:
+    __slots__ = ("_path", "_saving", "_unsaved", "entries", "latest_epoch")
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._unsaved = False
+        self._saving = threading.Lock()  # flushes save beside the writer
+        self.latest_epoch = UNDEFINED_EPOCH
+        self.entries: tuple[EpochEntry, ...] = ()
+        for epoch, start_offset in read_epochs(path):
+            if epoch >= 0 and start_offset >= 0:
+                self._put(EpochEntry(epoch, start_offset))
+
+    def assign(self, epoch: int, start_offset: int) -> None:
+        """The epoch begins here. Entries that contradict it (as late or as high) give way."""
+        if epoch < 0 or start_offset < 0:
+            raise ValueError(f"leader epoch {epoch} at offset {start_offset}")
+        if self._put(EpochEntry(epoch, start_offset)):
+            self._unsaved = True
+
+    def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
+        """(the largest known epoch not above the asked one, where it ended), or (-1, -1) where nothing is known."""
+        if epoch == UNDEFINED_EPOCH or epoch > self.latest_epoch:
+            return UNDEFINED_EPOCH, UNDEFINED_OFFSET
+        entries = self.entries
+        if epoch == self.latest_epoch:
+            return epoch, log_end_offset
+        above = bisect_right(entries, epoch, key=_epoch_of)
+        if above == len(entries):
+            return UNDEFINED_EPOCH, UNDEFINED_OFFSET
+        return entries[above - 1].epoch if above else epoch, entries[above].start_offset
+
+    def epoch_for_offset(self, offset: int) -> int:
+        """The epoch that wrote the offset, -1 before the first."""
+        entries = self.entries
+        above = bisect_right(entries, offset, key=_start_of)
+        return entries[above - 1].epoch if above else UNDEFINED_EPOCH
+
+    def truncate_from_end(self, end_offset: int) -> None:
+        """Forgets the epochs that begin at or after the log's new end."""
+        self._replace(tuple(entry for entry in self.entries if entry.start_offset < end_offset))
+
+    def truncate_from_start(self, start_offset: int) -> None:
+        """The oldest epoch that still has records begins at the log's new start."""
+        entries = self.entries
+        above = bisect_right(entries, start_offset, key=_start_of)
+        if above:
+            self._replace((EpochEntry(entries[above - 1].epoch, start_offset), *entries[above:]))
+
+    def clear(self) -> None:
+        self._replace(())
+
+    def take_over(self, entries: tuple[EpochEntry, ...]) -> None:
+        """The history of a log that has the same records."""
+        self._replace(entries)
+
+    def save(self) -> None:
+        """Everything on disk that is not there yet."""
+        with self._saving:
+            if self._unsaved:
+                self._unsaved = False  # first: what the writer adds meanwhile must not be forgotten
+                try:
+                    write_epochs(self._path, self.entries)
+                except BaseException:
+                    self._unsaved = True
+                    raise
+
+    def move_to(self, path: Path) -> None:
+        self._path = path
+
+    def _replace(self, entries: tuple[EpochEntry, ...]) -> None:
+        if entries == self.entries:
+            return
+        self._set(entries)
+        self._unsaved = True
+        self.save()
+
+    def _put(self, new: EpochEntry) -> bool:
+        entries = self.entries
+        if entries and new.epoch == entries[-1].epoch and new.start_offset >= entries[-1].start_offset:
+            return False
+        kept = len(entries)
+        while kept and (entries[kept - 1].epoch >= new.epoch or entries[kept - 1].start_offset >= new.start_offset):
+            kept -= 1
+        dropped = entries[kept:]
+        if len(dropped) > 1 or (dropped and dropped[0].start_offset != new.start_offset):
+            log.warning("leader epochs replaced", new=tuple(new), dropped=[tuple(entry) for entry in dropped])
+        self._set((*entries[:kept], new))
+        return True
+
+    def _set(self, entries: tuple[EpochEntry, ...]) -> None:
+        self.entries = entries
+        self.latest_epoch = entries[-1].epoch if entries else UNDEFINED_EPOCH
+
+
+def _epoch_of(entry: EpochEntry) -> int:
+    return entry.epoch
+
+
+def _start_of(entry: EpochEntry) -> int:
+    return entry.start_offset

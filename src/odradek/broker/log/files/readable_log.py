@@ -1,0 +1,115 @@
+"""Reading a partition's log: batches by offset, records by time, aborted transactions. No lock of the writer's."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.base.file_slice import FileSlice
+from odradek.broker.log.files import timestamps
+from odradek.broker.log.files.segment import Segment, TimestampOffset
+from odradek.broker.log.files.segmented_log import SegmentedLog
+from odradek.broker.log.files.transaction_index import AbortedTransaction
+
+
+class ReadResult(NamedTuple):
+    """Whole batches but for the last, which `max_bytes` may have cut. Size 0: nothing to read there now."""
+
+    records: FileSlice
+
+
+class ReadableLog(SegmentedLog):
+    def read(self, offset: int, max_bytes: int, *, upper_bound: int, min_one_batch: bool = True) -> ReadResult:
+        """The batches from the one that has the offset, up to the upper bound or the end of its segment.
+
+        With `min_one_batch` the first batch comes whole whatever `max_bytes` says; without, nothing comes instead.
+        """
+        if not self.log_start_offset <= offset <= self.log_end_offset:
+            raise KafkaError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"Received request for offset {offset} for partition {self.partition}, "
+                f"but we only have log segments from offset {self.log_start_offset} to {self.log_end_offset}.",
+            )
+        segments = self.segments
+        slot = len(segments) - 1
+        if offset < segments[slot].base_offset:
+            slot = max(bisect_right(segments, offset, key=_base_of) - 1, 0)
+        if offset < upper_bound:
+            for segment in segments[slot:] if slot < len(segments) - 1 else (segments[slot],):
+                found = self._read_segment(segment, offset, max_bytes, upper_bound, min_one_batch)
+                if found is not None:
+                    return ReadResult(found)
+        segment = segments[slot]
+        return ReadResult(FileSlice(segment.file, segment.size, 0))
+
+    def _read_segment(
+        self, segment: Segment, offset: int, max_bytes: int, upper_bound: int, min_one_batch: bool
+    ) -> FileSlice | None:
+        renames = self._renames
+        try:
+            return segment.read(offset, max_bytes, upper_bound, min_one_batch=min_one_batch)
+        except FileNotFoundError as error:  # deleted between the look at the tuple and the opening
+            if self.is_deleted:
+                raise self._storage_error(error) from error
+            if self._was_renamed_since(renames):
+                return self._read_segment(segment, offset, max_bytes, upper_bound, min_one_batch)
+            if segment in self.segments:
+                raise self._fail(error) from error
+            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"Offset {offset} has just been deleted") from error
+        except OSError as error:
+            raise self._fail(error) from error
+
+    def read_committed(
+        self, offset: int, max_bytes: int, *, upper_bound: int, min_one_batch: bool
+    ) -> tuple[ReadResult, list[AbortedTransaction]]:
+        """As `read`, with the aborted transactions of what is read, which compaction may be about to drop."""
+        while True:
+            segments = self.segments
+            found = self.read(offset, max_bytes, upper_bound=upper_bound, min_one_batch=min_one_batch)
+            aborted = self.aborted_transactions(offset, upper_bound) if found.records.size else []
+            if segments is self.segments:
+                return found, aborted
+
+    def aborted_transactions(self, offset: int, upper_bound: int) -> list[AbortedTransaction]:
+        """Those with records in [offset, upper_bound): a reader of committed records skips them."""
+        renames = self._renames
+        found = self._aborted_transactions(offset, upper_bound)
+        return self.aborted_transactions(offset, upper_bound) if self._was_renamed_since(renames) else found
+
+    def _aborted_transactions(self, offset: int, upper_bound: int) -> list[AbortedTransaction]:
+        found: list[AbortedTransaction] = []
+        segments = self.segments
+        for segment in segments[max(bisect_right(segments, offset, key=_base_of) - 1, 0) :]:
+            here, complete = segment.transactions.overlapping(offset, upper_bound)
+            found += here
+            if complete:
+                break
+        return found
+
+    def find_offset_by_timestamp(self, timestamp: int) -> TimestampOffset | None:
+        """The first record that is not older, with its own timestamp."""
+        return self._among_segments(
+            lambda segments: timestamps.first_at_or_after(segments, timestamp, self.log_start_offset)
+        )
+
+    def max_timestamp(self) -> TimestampOffset | None:
+        """The youngest record, None in an empty log."""
+        return self._among_segments(lambda segments: timestamps.youngest(segments, self.log_start_offset))
+
+    def _among_segments(self, look: Callable[[Sequence[Segment]], TimestampOffset | None]) -> TimestampOffset | None:
+        """What is found, even if segments are deleted or replaced while one looks."""
+        while True:
+            segments = self.segments
+            try:
+                return look(segments)
+            except FileNotFoundError:
+                if segments is self.segments:
+                    raise
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(segment.size for segment in self.segments)
+
+
+def _base_of(segment: Segment) -> int:
+    return segment.base_offset

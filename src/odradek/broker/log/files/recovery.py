@@ -1,0 +1,302 @@
+"""From files to a log that can be appended to.
+
+After a clean stop nothing is scanned: the indexes are looked at, the end of the last segment is walked from its last
+index entry. After any other stop every segment from the recovery point on is read whole: lengths, magic, CRC-32C,
+rising offsets; it is cut at the first byte that is wrong, the segments after a cut go, indexes are rebuilt. What other
+files are missing or make no sense (index, snapshot, checkpoint) is rebuilt from the batches. Nothing here refuses to
+start because of what is in the files.
+
+Leftovers by suffix: `.deleted` and `.cleaned` go; `.swap` was a finished compaction and takes the place of the
+segments it covers, unless a `.cleaned` at or below it shows that it was one of a set that never got complete.
+"""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from odradek.base.clock import Clock
+from odradek.base.errors import KafkaError
+from odradek.base.logs import get_logger
+from odradek.broker.log.core.config import LogConfig
+from odradek.broker.log.core.producer_state import EVERY_PRODUCER, CompletedTransaction, ProducerStates
+from odradek.broker.log.core.validation import batch_info
+from odradek.broker.log.files.index import CorruptIndex
+from odradek.broker.log.files.leader_epochs import LeaderEpochCache
+from odradek.broker.log.files.producer_snapshot import ProducerSnapshots
+from odradek.broker.log.files.scan import checked_batches, headers
+from odradek.broker.log.files.segment import (
+    DELETED_SUFFIX,
+    LOG_SUFFIX,
+    MAX_RELATIVE_OFFSET,
+    SEGMENT_SUFFIXES,
+    Segment,
+    TimestampOffset,
+)
+from odradek.broker.log.files.transaction_index import AbortedTransaction
+from odradek.protocol.record_batch import NO_TIMESTAMP, BatchHeader
+
+CLEANED_SUFFIX = ".cleaned"
+SWAP_SUFFIX = ".swap"
+
+log = get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedLog:
+    """The last segment is active."""
+
+    segments: tuple[Segment, ...]
+    log_start_offset: int
+    log_end_offset: int
+    recovery_point: int
+
+
+def load(
+    directory: Path,
+    config: LogConfig,
+    clock: Clock,
+    epochs: LeaderEpochCache,
+    states: ProducerStates,
+    snapshots: ProducerSnapshots,
+    *,
+    recovery_point: int,
+    log_start_offset: int,
+    clean: bool,
+) -> LoadedLog:
+    finish_interrupted_swaps(directory)
+    segments = _segments_on_disk(directory)
+    trusted = [segment for segment in segments if clean or segment.end_offset <= recovery_point]
+    for segment in trusted:
+        _check_indexes(segment, config, epochs, snapshots)
+    if len(trusted) < len(segments):
+        snapshots.keep(lambda offset: offset <= segments[len(trusted)].base_offset)
+        segments = trusted + _recover_unflushed(segments[len(trusted) :], config, epochs)
+    elif segments:
+        _find_end(segments[-1], config, epochs)
+    if segments and segments[-1].end_offset < log_start_offset:
+        log.warning("log ends before its start, deleted", directory=str(directory), start=log_start_offset)
+        remove_files(path for segment in segments for path in segment.mark_deleted())
+        epochs.clear()
+        segments = []
+    if segments:
+        segments[-1].activate(config)
+    else:
+        segments = [Segment.create(directory, log_start_offset, config, clock.now_ms())]
+    end_offset = segments[-1].end_offset
+    log_start_offset = max(log_start_offset, segments[0].base_offset)
+    epochs.truncate_from_end(end_offset)
+    epochs.truncate_from_start(log_start_offset)
+    snapshots.drop_strays({segment.base_offset for segment in segments})
+    if not _holds_every_producer(segments[0], log_start_offset, end_offset, states.oldest_kept_ms(clock.now_ms())):
+        states.forgotten_up_to = EVERY_PRODUCER
+    rebuild_producers(segments, states, snapshots, log_start_offset, end_offset, clock.now_ms())
+    return LoadedLog(
+        tuple(segments), log_start_offset, end_offset, end_offset if clean else min(recovery_point, end_offset)
+    )
+
+
+def _holds_every_producer(first: Segment, log_start_offset: int, log_end_offset: int, oldest_kept_ms: int) -> bool:
+    """Whether no producer can be missing in the snapshots: nothing was deleted, and the log is too young for expiry."""
+    if log_end_offset == 0:
+        return True
+    if log_start_offset or not first.size:
+        return False
+    _, header = next(iter(first.headers(0)))
+    return header.base_offset == 0 and header.max_timestamp > oldest_kept_ms
+
+
+def rebuild_producers(
+    segments: Iterable[Segment],
+    states: ProducerStates,
+    snapshots: ProducerSnapshots,
+    log_start_offset: int,
+    log_end_offset: int,
+    now_ms: int,
+) -> None:
+    """The producers as of the log's end: the newest snapshot, and what the batches after it say."""
+    snapshots.load_latest(states, log_start_offset, log_end_offset, now_ms)
+    start = states.map_end_offset
+    for segment in segments:
+        if segment.end_offset <= start or not segment.size:
+            continue
+        if segment.base_offset > start:
+            states.map_end_offset = segment.base_offset
+            snapshots.take(states)
+        found = segment.locate(max(start, segment.base_offset))
+        if found is None:
+            continue
+        fd = segment.file.fileno()
+        for position, header in headers(fd, found[0], segment.size):
+            _replay(states, segment, header, fd, position)
+    states.map_end_offset = log_end_offset
+    if log_end_offset > log_start_offset:
+        snapshots.take(states)
+
+
+def _replay(states: ProducerStates, segment: Segment, header: BatchHeader, fd: int, position: int) -> None:
+    if header.producer_id < 0:
+        return
+    data = os.pread(fd, header.size, position) if header.is_control else b""
+    staged = states.stage((batch_info(header, header.base_offset, 0),), data, None)
+    states.commit(staged, header.next_offset)
+    for transaction in staged.completed:
+        finish_transaction(states, segment, transaction)
+
+
+def finish_transaction(states: ProducerStates, segment: Segment, transaction: CompletedTransaction) -> None:
+    """The marker lies in the segment; an abort is noted in its index, once."""
+    stable = states.complete(transaction)
+    if transaction.is_aborted:
+        aborted = AbortedTransaction(transaction.producer_id, transaction.first_offset, transaction.last_offset, stable)
+        if all(known.last_offset < aborted.last_offset for known in segment.transactions.entries()):
+            segment.transactions.append(aborted)
+
+
+def recover_segment(segment: Segment, config: LogConfig, epochs: LeaderEpochCache) -> int:
+    """Reads the whole segment, rebuilds its indexes, cuts it where it stops making sense; how many bytes went."""
+    valid, next_offset, reason = _rebuild_indexes(segment, config, epochs)
+    removed = segment.size - valid
+    if removed:
+        log.warning("segment cut", path=str(segment.path), at_byte=valid, removed_bytes=removed, reason=reason)
+    segment.cut_back(valid, next_offset)
+    segment.transactions.truncate_to(next_offset)
+    return removed
+
+
+def _rebuild_indexes(segment: Segment, config: LogConfig, epochs: LeaderEpochCache) -> tuple[int, int, str]:
+    """How many bytes are whole and right batches, the offset after them, and what is wrong with the next byte."""
+    segment.index.reset()
+    segment.time_index.reset()
+    valid, since_index, next_offset = 0, 0, segment.base_offset
+    newest = TimestampOffset(segment.base_offset, NO_TIMESTAMP)
+    reason = ""
+    try:
+        for position, header in checked_batches(segment.file.fileno(), segment.size):
+            if header.base_offset < next_offset or header.last_offset - segment.base_offset > MAX_RELATIVE_OFFSET:
+                reason = f"offset {header.base_offset} where {next_offset} or more was to come"
+                break
+            next_offset = header.next_offset
+            if header.max_timestamp > newest.timestamp:
+                newest = TimestampOffset(header.last_offset, header.max_timestamp)
+            if since_index > config.index_interval_bytes:
+                segment.index.append(header.last_offset, position)
+                segment.time_index.maybe_append(newest.timestamp, newest.offset)
+                since_index = 0
+            since_index += header.size
+            valid = position + header.size
+            if header.leader_epoch > epochs.latest_epoch:
+                epochs.assign(header.leader_epoch, header.base_offset)
+    except KafkaError as error:
+        reason = str(error)
+    segment.note_newest(newest)
+    segment.finish_indexes()
+    return valid, next_offset, reason
+
+
+def finish_interrupted_swaps(directory: Path) -> None:
+    names = os.listdir(directory)
+    cleaned = [name for name in names if name.endswith(CLEANED_SUFFIX)]
+    first_cleaned = min((_offset_of(name) for name in cleaned), default=None)
+    swaps = []
+    for name in names:
+        if name.endswith((DELETED_SUFFIX, CLEANED_SUFFIX)):
+            remove_files([directory / name])
+        elif name.endswith(SWAP_SUFFIX):
+            if first_cleaned is not None and _offset_of(name) >= first_cleaned:
+                remove_files([directory / name])
+            else:
+                swaps.append(name)
+    if not swaps:
+        return
+    covered = [
+        (_offset_of(name), max(_offset_of(name) + 1, _next_offset_in(directory / name)))
+        for name in swaps
+        if name.removesuffix(SWAP_SUFFIX).endswith(LOG_SUFFIX)
+    ]
+    low, high = min((low for low, _ in covered), default=0), max((high for _, high in covered), default=0)
+    for name in os.listdir(directory):
+        if name.endswith(SEGMENT_SUFFIXES) and low <= _offset_of(name) < high:
+            log.info("replaced by compaction, deleted", path=str(directory / name))
+            remove_files([directory / name])
+    for name in swaps:
+        os.replace(directory / name, directory / name.removesuffix(SWAP_SUFFIX))
+
+
+def remove_files(paths: Iterable[Path]) -> None:
+    for path in paths:
+        path.unlink(missing_ok=True)
+
+
+def _segments_on_disk(directory: Path) -> list[Segment]:
+    """Every segment, none active; an index without its log goes."""
+    sizes = {}
+    for entry in os.scandir(directory):
+        if entry.name.endswith(LOG_SUFFIX) and entry.name[: -len(LOG_SUFFIX)].isdigit():
+            sizes[_offset_of(entry.name)] = entry.stat().st_size
+    for name in os.listdir(directory):
+        if name.endswith(SEGMENT_SUFFIXES[1:]) and _offset_of(name) not in sizes:
+            log.warning("index without a log, deleted", path=str(directory / name))
+            remove_files([directory / name])
+    bases = sorted(sizes)
+    ends = [*bases[1:], bases[-1] + MAX_RELATIVE_OFFSET] if bases else []
+    return [Segment(directory, base, size=sizes[base], end_offset=end) for base, end in zip(bases, ends, strict=True)]
+
+
+def _check_indexes(segment: Segment, config: LogConfig, epochs: LeaderEpochCache, snapshots: ProducerSnapshots) -> None:
+    if not segment.transactions.is_sane(segment.base_offset):
+        log.warning("transaction index rebuilt", path=str(segment.transactions.path))
+        segment.transactions.reset()
+        snapshots.keep(lambda offset: offset <= segment.base_offset)
+    try:
+        segment.index.check(segment.size)
+        segment.time_index.check()
+        if segment.size and not len(segment.time_index) and segment.first_timestamp >= 0:
+            raise CorruptIndex("no time entry, which closing the segment would have added")
+    except CorruptIndex as error:
+        log.warning("indexes rebuilt", path=str(segment.path), reason=str(error))
+        size, end_offset = segment.size, segment.end_offset
+        _rebuild_indexes(segment, config, epochs)
+        segment.set_end(size, end_offset)
+
+
+def _recover_unflushed(segments: list[Segment], config: LogConfig, epochs: LeaderEpochCache) -> list[Segment]:
+    """Checks each, up to the first that had to be cut: what comes after it isn't the log's continuation."""
+    for slot, segment in enumerate(segments):
+        log.info("segment checked", path=str(segment.path), number=slot + 1, of=len(segments))
+        end_offset = segment.end_offset
+        if recover_segment(segment, config, epochs):
+            remove_files(path for later in segments[slot + 1 :] for path in later.mark_deleted())
+            return segments[: slot + 1]
+        if slot + 1 < len(segments):
+            segment.set_end(segment.size, end_offset)
+    return segments
+
+
+def _find_end(last: Segment, config: LogConfig, epochs: LeaderEpochCache) -> None:
+    """Walks from the last index entry to learn the offset after the last batch. Whole batches must fill the file."""
+    start = last.index.last()
+    end_offset, end = last.base_offset, start[1] if start else 0
+    try:
+        for position, header in last.headers(end):
+            end_offset, end = header.next_offset, position + header.size
+    except KafkaError:
+        end = -1
+    if end == last.size:
+        last.set_end(end, end_offset)
+    else:
+        recover_segment(last, config, epochs)
+
+
+def _next_offset_in(path: Path) -> int:
+    """The offset after the last batch of a file that has no index yet."""
+    next_offset = _offset_of(path.name)
+    with open(path, "rb", buffering=0) as file:
+        for _, header in headers(file.fileno(), 0, os.fstat(file.fileno()).st_size):
+            next_offset = header.next_offset
+    return next_offset
+
+
+def _offset_of(name: str) -> int:
+    digits = name.split(".", 1)[0]
+    return int(digits) if digits.isdigit() else -1

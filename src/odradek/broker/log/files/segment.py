@@ -1,0 +1,408 @@
+"""One segment of a log: a file of batches and its indexes, all named by the offset of the first record.
+
+    NNNNNNNNNNNNNNNNNNNN.log .index .timeindex .txnindex
+
+The last segment of a log is active: it is appended to and keeps its file open. The others open theirs when read and
+share a bounded number of descriptors. A file is never closed under a reader: whoever still holds it (a slice on its
+way to a socket) keeps it open.
+
+One writer at a time. Readers need no lock: `size` and the marks of the last batches are published after the bytes are
+in the file, and an offset's position and the end that goes with an upper bound come from the same marks.
+"""
+
+import os
+import threading
+from array import array
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from io import FileIO
+from pathlib import Path
+from typing import NamedTuple
+
+from odradek.base.file_slice import FileSlice
+from odradek.broker.log.core.config import LogConfig
+from odradek.broker.log.core.validation import BatchInfo
+from odradek.broker.log.files.index import OffsetIndex, TimeIndex
+from odradek.broker.log.files.scan import headers
+from odradek.broker.log.files.transaction_index import TransactionIndex
+from odradek.protocol.record_batch import NO_TIMESTAMP, BatchHeader, Buffer
+
+LOG_SUFFIX = ".log"
+INDEX_SUFFIX = ".index"
+TIME_INDEX_SUFFIX = ".timeindex"
+TXN_INDEX_SUFFIX = ".txnindex"
+SNAPSHOT_SUFFIX = ".snapshot"
+DELETED_SUFFIX = ".deleted"
+SEGMENT_SUFFIXES = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX)
+
+MAX_RELATIVE_OFFSET = 2**31 - 1
+_MARKS_MIN, _MARKS_MAX = 256, 512
+
+
+def file_name(offset: int, suffix: str) -> str:
+    return f"{offset:020d}{suffix}"
+
+
+class TimestampOffset(NamedTuple):
+    offset: int
+    timestamp: int
+
+
+class SegmentFile(FileIO):
+    """An open segment. Closed by its last holder, not by its owner."""
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class _OpenFiles:
+    """Inactive segments whose file is open, least recently used first."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._lock = threading.Lock()
+        self._segments: OrderedDict[Segment, None] = OrderedDict()
+
+    def touch(self, segment: "Segment") -> None:
+        with self._lock:
+            self._segments[segment] = None
+            self._segments.move_to_end(segment)
+            if len(self._segments) > self._limit:
+                self._segments.popitem(last=False)[0].forget_file()
+
+    def discard(self, segment: "Segment") -> None:
+        with self._lock:
+            self._segments.pop(segment, None)
+
+
+OPEN_FILES = _OpenFiles(limit=256)
+
+
+class Segment:
+    __slots__ = (
+        "__weakref__",
+        "_active",
+        "_bytes_since_index",
+        "_file",
+        "_first_timestamp",
+        "_marks",
+        "_max",
+        "base_offset",
+        "created_ms",
+        "index",
+        "index_room",
+        "jitter_ms",
+        "path",
+        "size",
+        "time_index",
+        "transactions",
+    )
+
+    def __init__(
+        self,
+        directory: Path,
+        base_offset: int,
+        *,
+        size: int,
+        end_offset: int,
+        created_ms: int = 0,
+        jitter_ms: int = 0,
+        suffix: str = "",
+    ) -> None:
+        """A segment that lies on disk. `end_offset` is past its last record (at most the next segment's base).
+
+        The suffix comes after the files' usual names, as compaction wants it.
+        """
+        self.base_offset = base_offset
+        self.path = directory / file_name(base_offset, LOG_SUFFIX + suffix)
+        self.index = OffsetIndex(directory / file_name(base_offset, INDEX_SUFFIX + suffix), base_offset)
+        self.time_index = TimeIndex(directory / file_name(base_offset, TIME_INDEX_SUFFIX + suffix), base_offset)
+        self.transactions = TransactionIndex(directory / file_name(base_offset, TXN_INDEX_SUFFIX + suffix))
+        self.size = size
+        self.created_ms = created_ms
+        self.jitter_ms = jitter_ms
+        self._file: SegmentFile | None = None
+        self._active = False
+        self._bytes_since_index = 0
+        self._first_timestamp: int | None = None
+        self.index_room = 0  # entries that both indexes can take still; a full index ends the segment
+        self._max: TimestampOffset | None = None
+        # (offset, position) pairs: where the last batches begin, and as the last pair where the segment ends.
+        self._marks = (array("q", (end_offset,)), array("q", (size,)))
+
+    @classmethod
+    def create(
+        cls,
+        directory: Path,
+        base_offset: int,
+        config: LogConfig,
+        now_ms: int,
+        jitter_ms: int = 0,
+        suffix: str = "",
+    ) -> "Segment":
+        segment = cls(
+            directory,
+            base_offset,
+            size=0,
+            end_offset=base_offset,
+            created_ms=now_ms,
+            jitter_ms=jitter_ms,
+            suffix=suffix,
+        )
+        segment.index.reset()
+        segment.time_index.reset()
+        segment.transactions.reset()
+        file = SegmentFile(segment.path, "wb+")
+        if config.preallocate:
+            os.posix_fallocate(file.fileno(), 0, config.segment_bytes)
+        segment._file = file
+        segment._active = True
+        segment._max = TimestampOffset(base_offset, NO_TIMESTAMP)
+        segment.limit_indexes(config.segment_index_bytes)
+        return segment
+
+    # -- writing ------------------------------------------------------------------------------------------------
+
+    def activate(self, config: LogConfig) -> None:
+        """Becomes the segment that is appended to."""
+        self._active = True
+        OPEN_FILES.discard(self)
+        self._file = None  # a partition that nobody uses needs no descriptor
+        self.limit_indexes(config.segment_index_bytes)
+
+    def limit_indexes(self, max_bytes: int) -> None:
+        self.index_room = min(self.index.room(max_bytes), self.time_index.room(max_bytes))
+
+    def deactivate(self) -> None:
+        """Becomes read-only: last time entry, files at their exact size."""
+        self.finish_indexes()
+        os.ftruncate(self.file.fileno(), self.size)
+        offsets, positions = self._marks
+        self._marks = (offsets[-1:], positions[-1:])
+        self._active = False
+        OPEN_FILES.touch(self)
+
+    def append(self, data: Buffer, batches: Sequence[BatchInfo], index_interval: int) -> None:
+        """Writes the batches that fill `data`, in one go, and marks and indexes them."""
+        position = self.size
+        file = self._file if self._file is not None else self.file
+        write_all(file.fileno(), data, position)
+        offsets, positions = self._marks
+        since_index = self._bytes_since_index
+        newest = self._max or self.max_timestamp
+        if not position:
+            self._first_timestamp = max(batch.max_timestamp for batch in batches)
+        for batch in batches:
+            last_offset = batch.last_offset
+            if batch.max_timestamp > newest.timestamp:
+                newest = self._max = TimestampOffset(last_offset, batch.max_timestamp)
+            if since_index > index_interval:
+                self.index.append(last_offset, position)
+                self.time_index.maybe_append(newest.timestamp, newest.offset)
+                self.index_room -= 1
+                since_index = 0
+            since_index += batch.size
+            position += batch.size
+            positions.append(position)
+            offsets.append(last_offset + 1)
+        self._bytes_since_index = since_index
+        if len(offsets) > _MARKS_MAX:
+            self._marks = (offsets[-_MARKS_MIN:], positions[-_MARKS_MIN:])
+        self.size = position
+
+    def cut_back(self, size: int, end_offset: int) -> None:
+        """Undoes an append that failed half-way."""
+        self.set_end(size, end_offset)
+        os.ftruncate(self.file.fileno(), size)
+
+    def truncate_to(self, offset: int) -> int:
+        """Drops the batch that has the offset and all after it; returns how many bytes went."""
+        found = self.locate(offset)
+        position = found[0] if found else self.size
+        removed = self.size - position
+        self.index.truncate_to(offset)
+        self.time_index.truncate_to(offset)
+        self.transactions.truncate_to(offset)
+        self.set_end(position, offset)
+        os.ftruncate(self.file.fileno(), position)
+        self._bytes_since_index = 0
+        self._max = self._newest_after_last_time_entry()
+        if not position:
+            self._first_timestamp = None
+        return removed
+
+    def finish_indexes(self) -> None:
+        newest = self.max_timestamp
+        self.time_index.maybe_append(newest.timestamp, newest.offset)
+        self.index.flush()
+        self.time_index.flush()
+
+    def sync(self) -> None:
+        """The segment's bytes to the disk. The indexes too once it is inactive, since nobody checks them again then."""
+        os.fsync(self.file.fileno())
+        if not self._active:
+            self.index.flush(sync=True)
+            self.time_index.flush(sync=True)
+            self.transactions.sync()
+
+    def note_newest(self, newest: TimestampOffset) -> None:
+        """What a scan of the segment found."""
+        self._max = newest
+
+    # -- reading ------------------------------------------------------------------------------------------------
+
+    @property
+    def file(self) -> SegmentFile:
+        file = self._file
+        if file is None:
+            try:
+                file = SegmentFile(self.path, "rb+")
+            except FileNotFoundError:
+                if self._file is None:
+                    raise
+            # Where another thread has opened it meanwhile, as `retire` does, that file counts: the name may be
+            # another one's by now.
+            file = self._file = self._file or file
+            assert file is not None
+        if not self._active:
+            OPEN_FILES.touch(self)
+        return file
+
+    def forget_file(self) -> None:
+        self._file = None
+
+    def read(self, offset: int, max_bytes: int, upper_bound: int, *, min_one_batch: bool) -> FileSlice | None:
+        """From the batch that has the offset up to the upper bound. None when the offset is past the last batch."""
+        found = self.locate(offset)
+        if found is None:
+            return None
+        position, first_size = found
+        size = self.end_position(upper_bound) - position
+        if max_bytes < first_size:
+            size = min(size, first_size) if min_one_batch else 0
+        elif size > max_bytes:
+            size = max_bytes
+        return FileSlice(self.file, position, max(size, 0))
+
+    def locate(self, offset: int) -> tuple[int, int] | None:
+        """Position and size of the first batch that reaches the offset."""
+        offsets, positions = self._marks
+        slot = bisect_right(offsets, offset) - 1
+        if slot >= 0:
+            try:
+                return positions[slot], positions[slot + 1] - positions[slot]
+            except IndexError:
+                return None
+        for position, header in self.headers(self.index.position_for(offset)):
+            if header.base_offset + header.last_offset_delta >= offset:
+                return position, header.size
+        return None
+
+    def end_position(self, upper_bound: int) -> int:
+        """Where the batch begins that has the upper bound: readers stop there."""
+        offsets, positions = self._marks
+        slot = bisect_right(offsets, upper_bound) - 1
+        if slot >= 0:
+            return positions[slot]
+        found = self.locate(upper_bound)
+        return found[0] if found else positions[0]
+
+    def headers(self, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
+        return headers(self.file.fileno(), position, self.size)
+
+    @property
+    def end_offset(self) -> int:
+        return self._marks[0][-1]
+
+    @property
+    def max_timestamp(self) -> TimestampOffset:
+        """The largest timestamp here, with the last offset of the batch that has it."""
+        newest = self._max
+        if newest is None:
+            last = self.time_index.last()
+            newest = TimestampOffset(last[1], last[0]) if last else TimestampOffset(self.base_offset, NO_TIMESTAMP)
+            self._max = newest
+        return newest
+
+    @property
+    def age_timestamp(self) -> int:
+        """What retention by time goes by: the largest timestamp, or the file's own where records have none."""
+        timestamp = self.max_timestamp.timestamp
+        return timestamp if timestamp >= 0 else int(os.stat(self.path).st_mtime * 1000)
+
+    @property
+    def first_timestamp(self) -> int:
+        """Of the first batch, which is what a roll by time counts from. -1 when it has none."""
+        timestamp = self._first_timestamp
+        if timestamp is None:
+            first = next(self.headers(), None)
+            if first is None:
+                return NO_TIMESTAMP
+            timestamp = self._first_timestamp = first[1].max_timestamp
+        return timestamp
+
+    # -- files --------------------------------------------------------------------------------------------------
+
+    def paths(self) -> tuple[Path, ...]:
+        return (self.path, self.index.path, self.time_index.path, self.transactions.path)
+
+    def mark_deleted(self) -> list[Path]:
+        """Renames the files so that a restart won't load them; returns their names now. Slices stay readable."""
+        renamed = []
+        for path in self.paths():
+            target = path.with_name(path.name + DELETED_SUFFIX)
+            try:
+                os.rename(path, target)
+            except FileNotFoundError:
+                continue
+            renamed.append(target)
+        OPEN_FILES.discard(self)
+        return renamed
+
+    def retire(self) -> list[Path]:
+        """As `mark_deleted`, for one whose names another takes: whoever still reads this one reads its own files."""
+        kept = self.file
+        OPEN_FILES.discard(self)
+        self._active = True  # keeps its descriptor for as long as it is needed
+        self._file = kept
+        renamed = self.mark_deleted()
+        self.path, self.index.path, self.time_index.path, self.transactions.path = (
+            path.with_name(path.name + DELETED_SUFFIX) for path in self.paths()
+        )
+        return renamed
+
+    def move_to(self, directory: Path) -> None:
+        """The directory was renamed."""
+        self.path = directory / self.path.name
+        self.index.path = directory / self.index.path.name
+        self.time_index.path = directory / self.time_index.path.name
+        self.transactions.path = directory / self.transactions.path.name
+
+    def close(self) -> None:
+        OPEN_FILES.discard(self)
+        self._file = None
+
+    def set_end(self, size: int, end_offset: int) -> None:
+        """Readers see no more than this."""
+        self._marks = (array("q", (end_offset,)), array("q", (size,)))
+        self.size = size
+
+    def _newest_after_last_time_entry(self) -> TimestampOffset:
+        last = self.time_index.last()
+        newest = TimestampOffset(last[1], last[0]) if last else TimestampOffset(self.base_offset, NO_TIMESTAMP)
+        for _, header in self.headers(self.index.position_for(newest.offset)):
+            if header.max_timestamp > newest.timestamp:
+                newest = TimestampOffset(header.last_offset, header.max_timestamp)
+        return newest
+
+
+def write_all(fd: int, data: Buffer, position: int) -> None:
+    written = os.pwrite(fd, data, position)
+    if written == len(data):
+        return
+    rest = memoryview(data)
+    while written < len(rest):
+        rest = rest[written:]
+        position += written
+        written = os.pwrite(fd, rest, position)

@@ -1,0 +1,148 @@
+"""One listening socket and the thread that empties it: each connection goes to the next processor in turn.
+
+One that comes too often from its address is held, unread, until its time is over, and closed then: who is refused at
+once tries again at once.
+"""
+
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from heapq import heappop, heappush
+from time import monotonic
+
+from odradek.base.errors import FatalError
+from odradek.base.logs import get_logger
+from odradek.broker.network.connection import Accepted
+from odradek.broker.network.connection_quotas import ComesTooOften, ConnectionQuotas, Stopped, TooManyConnections
+from odradek.broker.network.processor import Processor
+from odradek.broker.network.settings import ListenerSettings, ServerSettings
+
+log = get_logger(__name__)
+
+_PAUSE_AFTER_ERROR_S = 0.1
+_HELD_MAX = 1000
+
+
+class Acceptor:
+    def __init__(
+        self,
+        listener: ListenerSettings,
+        settings: ServerSettings,
+        processors: Sequence[Processor],
+        quotas: ConnectionQuotas,
+        make_room: Callable[[], None],
+    ) -> None:
+        """Binds at once, so that a port that is taken stops the broker's start."""
+        self._listener = listener
+        self._settings = settings
+        self.processors = processors
+        """Taken in turn by new connections. Replaced as a whole, by any thread."""
+        self._quotas = quotas
+        self._make_room = make_room
+        self._count = 0
+        self._held: list[tuple[float, int, socket.socket]] = []  # a heap: until when, then in turn
+        self._stopping = threading.Event()
+        self._socket = _listen(listener, settings)
+        self._thread = threading.Thread(target=self._run, name=f"acceptor-{listener.name}", daemon=True)
+
+    @property
+    def port(self) -> int:
+        return int(self._socket.getsockname()[1])
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        try:
+            self._socket.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits in accept
+        except OSError:
+            log.debug("listener was not connected", listener=self._listener.name)
+        if self._thread.ident is not None:
+            self._thread.join()
+        for _, _, held in self._held:
+            held.close()
+        self._socket.close()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            self._let_go()
+            try:
+                connected, address = self._socket.accept()
+            except TimeoutError:
+                continue
+            except OSError as error:
+                if self._stopping.is_set():
+                    return
+                # Out of descriptors, most often: the connection stays in the kernel's queue meanwhile.
+                log.error("can't accept a connection", listener=self._listener.name, detail=str(error))
+                self._stopping.wait(_PAUSE_AFTER_ERROR_S)
+                continue
+            try:
+                self._hand_over(connected, str(address[0]), int(address[1]))
+            except Stopped:
+                connected.close()
+            except ComesTooOften as refusal:
+                self._hold(connected, refusal.wait_ms)
+            except (OSError, TooManyConnections) as error:
+                log.warning("connection refused", listener=self._listener.name, detail=str(error))
+                connected.close()
+
+    def _hand_over(self, connected: socket.socket, host: str, port: int) -> None:
+        self._tune(connected)
+        host = host.removeprefix("::ffff:")
+        local = connected.getsockname()
+        if self._quotas.admit(self._listener.name, host):
+            self._make_room()
+        accepted = Accepted(
+            socket=connected,
+            id=f"{local[0]}:{local[1]}-{host}:{port}-{self._count}",
+            listener_name=self._listener.name,
+            security_protocol=self._listener.security_protocol,
+            client_host=host,
+            client_port=port,
+        )
+        processors = self.processors
+        processors[self._count % len(processors)].adopt(accepted)
+        self._count += 1
+
+    def _hold(self, connected: socket.socket, ms: int) -> None:
+        heappush(self._held, (monotonic() + ms / 1000, self._count, connected))
+        self._count += 1
+        if len(self._held) > _HELD_MAX:
+            heappop(self._held)[2].close()
+
+    def _let_go(self) -> None:
+        """Close those whose time is over, and wait for the next connection no longer than until the next one's is."""
+        now = monotonic()
+        while self._held and self._held[0][0] <= now:
+            heappop(self._held)[2].close()
+        self._socket.settimeout(self._held[0][0] - now if self._held else None)
+
+    def _tune(self, connected: socket.socket) -> None:
+        connected.setblocking(False)
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        if self._settings.socket_send_buffer_bytes >= 0:
+            connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._settings.socket_send_buffer_bytes)
+
+
+def _listen(listener: ListenerSettings, settings: ServerSettings) -> socket.socket:
+    everywhere = not listener.host
+    dual_stack = everywhere and socket.has_dualstack_ipv6()
+    family = socket.AF_INET6 if dual_stack or ":" in listener.host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if dual_stack:
+            listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        if settings.socket_receive_buffer_bytes >= 0:
+            # Before listen: the window scale of a connection is agreed before accept returns it.
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, settings.socket_receive_buffer_bytes)
+        listening.bind((listener.host, listener.port))
+        listening.listen(settings.socket_listen_backlog_size)
+    except OSError as error:
+        listening.close()
+        where = f"{listener.host or '*'}:{listener.port}"
+        raise FatalError(f"listener {listener.name} can't listen on {where}: {error.strerror}") from error
+    return listening

@@ -1,0 +1,117 @@
+"""One client: who it is, what it has asked, what it is still owed. Touched by whoever has its processor's turn.
+
+The API layer reads its identity and hangs on it what a session learns about the client (software, principal).
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from select import EPOLLIN, EPOLLRDHUP
+from socket import socket
+from typing import Protocol
+
+from odradek.broker.network.frame_reader import FrameReader
+from odradek.broker.network.outbox import Outbox
+from odradek.broker.network.request import Chunk, InboundRequest
+
+READABLE = EPOLLIN | EPOLLRDHUP
+"""Events of a connection that is read: bytes, and the client closing its side behind bytes that are not read yet."""
+
+
+class ConnectionOwner(Protocol):
+    """The processor, as its connections' requests see it. All may be called from any thread."""
+
+    def answer(self, request: InboundRequest, chunks: Sequence[Chunk] | None) -> None: ...
+
+    def release(self, request: InboundRequest) -> None: ...
+
+    def mute(self, connection: "Connection", until_ns: int) -> None: ...
+
+    def close(self, connection: "Connection", reason: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A connection on its way from the acceptor to a processor."""
+
+    socket: socket
+    id: str
+    listener_name: str
+    security_protocol: str
+    client_host: str
+    client_port: int
+
+
+class Connection:
+    __slots__ = (
+        "client_host",
+        "client_port",
+        "closed",
+        "delegated",
+        "dirty",
+        "fd",
+        "first_frame_began_ns",
+        "id",
+        "interest",
+        "last_active_ns",
+        "listener_name",
+        "muted_until_ns",
+        "outbox",
+        "owner",
+        "peer_closed",
+        "principal",
+        "producer_memory",
+        "reader",
+        "reserved_bytes",
+        "reserved_ns",
+        "security_protocol",
+        "socket",
+        "software_name",
+        "software_version",
+        "unanswered",
+        "unread",
+    )
+
+    def __init__(self, accepted: Accepted, owner: ConnectionOwner, max_frame_bytes: int, now_ns: int) -> None:
+        self.id = accepted.id
+        self.listener_name = accepted.listener_name
+        self.security_protocol = accepted.security_protocol
+        self.client_host = accepted.client_host
+        self.client_port = accepted.client_port
+        self.software_name = ""
+        self.software_version = ""
+        self.principal: object = None
+        self.producer_memory: object = None
+        """What the API layer remembers of the producers that use this connection."""
+        self.peer_closed = False
+        """The client closed its side before its last requests were read: nobody waits for their answers."""
+        self.closed = False
+
+        # From here on the processor's.
+        self.owner = owner
+        self.socket = accepted.socket
+        self.fd = accepted.socket.fileno()
+        self.reader = FrameReader(accepted.socket, max_frame_bytes)
+        self.outbox = Outbox(accepted.socket)
+        self.unread: deque[bytearray] = deque()
+        """Frames that have arrived and not begun, because something before them has to end first."""
+        self.unanswered: deque[InboundRequest] = deque()
+        """Requests in the order of their arrival; answers wait here for the answers before them."""
+        self.delegated: InboundRequest | None = None
+        """The request that a handler thread has. What it changes must be changed before the next one begins."""
+        self.dirty = False
+        self.interest = READABLE
+        self.reserved_bytes = 0
+        """The part of the request memory that is set aside for the unfinished frame."""
+        self.reserved_ns = 0
+        self.last_active_ns = now_ns
+        self.muted_until_ns = 0
+        """Not 0: its client has used more than it may, and is not read until then."""
+        self.first_frame_began_ns: int | None = 0
+        """0: nothing has come yet. None: the first frame is complete."""
+
+    def collect_answers(self) -> None:
+        """Move the answers whose turn has come to the outbox."""
+        unanswered = self.unanswered
+        while unanswered and unanswered[0].answered:
+            self.outbox.add(unanswered.popleft())

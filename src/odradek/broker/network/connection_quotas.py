@@ -1,0 +1,125 @@
+"""How many connections there may be, and how fast new ones may come. Shared by acceptors and processors, one lock.
+
+At `max.connections`, of the broker or of the listener, the acceptor waits with the connection in its hand until another
+one ends, so the rest queue in the kernel. A client address beyond its own limit is refused at once, one that comes too
+often after a while. The inter-broker listener, where it is not the only one, is exempt from the broker's
+`max.connections` and `max.connection.creation.rate`: the cluster must not be locked out by its clients.
+"""
+
+import threading
+from collections import Counter
+from time import monotonic
+
+from odradek.broker.network.address_rates import AddressRates
+from odradek.broker.network.settings import UNLIMITED, ListenerSettings, ServerSettings
+from odradek.broker.quotas.core.address_limits import AddressLimits
+
+_BURST_S = 1.0
+_BROKER = ""
+
+
+class TooManyConnections(Exception):
+    """From one client address."""
+
+
+class ComesTooOften(Exception):
+    """More connections a second than one client address may make: it is let go when this time is over."""
+
+    def __init__(self, host: str, wait_ms: int) -> None:
+        super().__init__(f"{host} connects too often")
+        self.wait_ms = wait_ms
+
+
+class Stopped(Exception):
+    """The server stops; nobody is admitted any more."""
+
+
+class ConnectionQuotas:
+    def __init__(self, settings: ServerSettings, address_limits: AddressLimits) -> None:
+        self._settings = settings
+        self._listeners = _by_name(settings)
+        self._changed = threading.Condition()
+        self._per_host: Counter[str] = Counter()
+        self._per_listener: Counter[str] = Counter()
+        self._total = 0
+        self._address_rates = AddressRates(address_limits, settings.quota_window_ms, settings.quota_windows)
+        self._paid_until_s: dict[str, float] = {}
+        """For each listener, and under an empty name for the broker."""
+        self._stopped = False
+
+    @property
+    def total(self) -> int:
+        return self._total
+
+    def admit(self, listener_name: str, host: str) -> bool:
+        """Count the connection in, waiting for its turn. True: others are now too many, and one of them must go."""
+        with self._changed:
+            self._await_slot(self._listeners[listener_name])
+            if wait_ms := self._address_rates.come(host, int(monotonic() * 1000)):
+                raise ComesTooOften(host, wait_ms)
+            limit = self._settings.max_connections_per_ip_overrides.get(host, self._settings.max_connections_per_ip)
+            if self._per_host[host] >= limit:
+                raise TooManyConnections(f"{host} has {limit} connections already")
+            self._per_host[host] += 1
+            self._per_listener[listener_name] += 1
+            self._total += 1
+            return self._total > self._settings.max_connections
+
+    def leave(self, listener_name: str, host: str) -> None:
+        with self._changed:
+            self._total -= 1
+            self._per_listener[listener_name] -= 1
+            self._per_host[host] -= 1
+            if not self._per_host[host]:
+                del self._per_host[host]
+            self._changed.notify_all()  # of the acceptors that wait, only those of this listener may go on
+
+    def reconfigure(self, settings: ServerSettings) -> None:
+        with self._changed:
+            self._settings = settings
+            self._listeners = _by_name(settings)
+            self._changed.notify_all()
+
+    def stop(self) -> None:
+        with self._changed:
+            self._stopped = True
+            self._changed.notify_all()
+
+    def is_protected(self, listener_name: str) -> bool:
+        return listener_name == self._settings.inter_broker_listener and len(self._settings.listeners) > 1
+
+    def _await_slot(self, listener: ListenerSettings) -> None:
+        while not self._stopped:
+            wait_s = self._due_s(listener) - _BURST_S - monotonic()
+            if wait_s > 0:
+                self._changed.wait(wait_s)
+            elif self._is_full(listener):
+                self._changed.wait()
+            else:
+                self._pay_for_turn(listener)
+                return
+        raise Stopped
+
+    def _is_full(self, listener: ListenerSettings) -> bool:
+        if self._per_listener[listener.name] >= listener.max_connections:
+            return True
+        return not self.is_protected(listener.name) and self._total >= self._settings.max_connections
+
+    def _rates(self, listener: ListenerSettings) -> dict[str, int]:
+        """Connections a second that hold for the listener, by account."""
+        rates = {listener.name: listener.max_connection_creation_rate}
+        if not self.is_protected(listener.name):
+            rates[_BROKER] = self._settings.max_connection_creation_rate
+        return {account: rate for account, rate in rates.items() if rate < UNLIMITED}
+
+    def _due_s(self, listener: ListenerSettings) -> float:
+        return max((self._paid_until_s.get(account, 0.0) for account in self._rates(listener)), default=0.0)
+
+    def _pay_for_turn(self, listener: ListenerSettings) -> None:
+        """Each connection costs 1/rate seconds; an account may be overdrawn by a second, then it has to wait."""
+        for account, rate in self._rates(listener).items():
+            self._paid_until_s[account] = max(self._paid_until_s.get(account, 0.0), monotonic()) + 1 / rate
+
+
+def _by_name(settings: ServerSettings) -> dict[str, ListenerSettings]:
+    return {listener.name: listener for listener in settings.listeners}

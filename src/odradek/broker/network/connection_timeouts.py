@@ -1,0 +1,67 @@
+"""How long a processor waits for its clients: for those that are idle, whose first frame doesn't end, or whose frame
+holds memory that others need."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from odradek.broker.network.frame_memory import FrameMemory
+from odradek.broker.network.muted_connections import NEVER_NS
+from odradek.broker.network.settings import ServerSettings
+
+if TYPE_CHECKING:
+    from odradek.broker.network.connection import Connection
+
+_MS = 1_000_000
+_LOOK_AGAIN_NS = 10 * _MS
+
+
+class ConnectionTimeouts:
+    __slots__ = ("_idle_ns", "_memory", "_unfinished_ns", "next_look_ns")
+
+    def __init__(self, settings: ServerSettings, memory: FrameMemory) -> None:
+        self._idle_ns = settings.connections_max_idle_ms * _MS
+        self._unfinished_ns = settings.first_frame_timeout_ms * _MS
+        self._memory = memory
+        self.next_look_ns = NEVER_NS
+
+    def connected(self, now_ns: int) -> None:
+        self._look_by(now_ns + self._idle_ns)
+
+    def reserved(self, now_ns: int) -> None:
+        """Memory was set aside for a frame."""
+        self._look_by(now_ns + self._unfinished_ns)
+
+    def read_from(self, connection: "Connection", now_ns: int, *, complete: bool) -> None:
+        """Bytes came from a client whose first frame had not ended yet."""
+        if complete:
+            connection.first_frame_began_ns = None
+        elif connection.first_frame_began_ns == 0:
+            connection.first_frame_began_ns = now_ns
+            self._look_by(now_ns + self._unfinished_ns)
+
+    def overdue(self, connections: "Iterable[Connection]", now_ns: int) -> "list[tuple[Connection, str]]":
+        """Those whose time is up, and why. Finds when the next one's will be."""
+        self.next_look_ns = NEVER_NS
+        over = []
+        for connection in connections:
+            deadline_ns, reason = self._deadline(connection, now_ns)
+            if deadline_ns <= now_ns:
+                over.append((connection, reason))
+            else:
+                self._look_by(max(deadline_ns, now_ns + _LOOK_AGAIN_NS))
+        return over
+
+    def _look_by(self, deadline_ns: int) -> None:
+        self.next_look_ns = min(self.next_look_ns, deadline_ns)
+
+    def _deadline(self, connection: "Connection", now_ns: int) -> tuple[int, str]:
+        if self._memory.is_short(connection):
+            reason = "its frame holds memory that others need, and doesn't end"
+            return connection.reserved_ns + self._unfinished_ns, reason
+        if connection.first_frame_began_ns:
+            return connection.first_frame_began_ns + self._unfinished_ns, "its first frame never ended"
+        if connection.muted_until_ns:
+            return connection.muted_until_ns + self._idle_ns, "idle"
+        if connection.unanswered and not connection.unanswered[0].answered and not connection.outbox:
+            return now_ns + self._idle_ns, ""  # it waits for us
+        return connection.last_active_ns + self._idle_ns, "idle"

@@ -1,0 +1,57 @@
+"""What one processor holds of the memory for requests, which all processors share.
+
+A frame counts from its first byte, if it is large, else from its last, until its request is answered or lets go of it.
+"""
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from odradek.broker.network.connection import Connection
+    from odradek.broker.network.request import InboundRequest
+
+
+class SharedMemory(Protocol):
+    """What all processors together may hold in frames."""
+
+    def has_room_for(self, size: int) -> bool: ...
+
+
+class FrameMemory:
+    __slots__ = ("_shared", "held_bytes")
+
+    def __init__(self, shared: SharedMemory) -> None:
+        self._shared = shared
+        self.held_bytes = 0
+
+    def reserve(self, connection: "Connection", now_ns: int) -> bool:
+        """Set the memory for the unfinished frame aside, all of it, so that what has begun can end; if there is any."""
+        size = connection.reader.frame_size
+        if not self._shared.has_room_for(size):
+            return False
+        connection.reserved_bytes = size
+        connection.reserved_ns = now_ns
+        self.held_bytes += size
+        return True
+
+    def is_short(self, connection: "Connection") -> bool:
+        """Whether what is set aside for the connection's frame is missing elsewhere."""
+        return connection.reserved_bytes > 0 and not self._shared.has_room_for(connection.reserved_bytes)
+
+    def hold(self, connection: "Connection", frames: list[bytearray]) -> None:
+        """They are complete; the last may be the one for which memory was set aside."""
+        for frame in frames:
+            self.held_bytes += len(frame)
+        if connection.reserved_bytes:
+            self.held_bytes -= connection.reserved_bytes
+            connection.reserved_bytes = 0
+
+    def release(self, request: "InboundRequest") -> None:
+        self.held_bytes -= request.held_bytes
+        request.held_bytes = 0
+
+    def release_all(self, connection: "Connection") -> None:
+        """It is closed: whatever was held for it."""
+        self.held_bytes -= connection.reserved_bytes + sum(map(len, connection.unread))
+        connection.reserved_bytes = 0
+        for request in connection.unanswered:
+            self.release(request)

@@ -1,0 +1,124 @@
+"""What one connection still has to send, in order. Belongs to the connection's processor.
+
+Small answers that are ready together leave in one send, and short file slices with them: a copy costs less than a
+system call. Longer slices go from the page cache to the socket by sendfile, never through this process; the bytes
+before one are sent with MSG_MORE so that they share its packet.
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable
+from socket import MSG_MORE, socket
+from time import monotonic_ns
+from typing import TypeAlias, TypeGuard
+
+from odradek.base.file_slice import FileSlice
+from odradek.broker.network.request import Chunk, InboundRequest
+
+SentCallback: TypeAlias = Callable[[int], None]
+
+_COPIED_BYTES = 16 << 10
+_RUN_BYTES = 256 << 10
+_TURN_BYTES = 4 << 20
+
+
+class SliceTruncated(Exception):
+    """The file ends before the slice does: the answer that was promised can't be given."""
+
+
+class Outbox:
+    __slots__ = ("_queue", "_socket", "unsent_bytes")
+
+    def __init__(self, connected: socket) -> None:
+        self._socket = connected
+        self._queue: deque[Chunk | SentCallback] = deque()
+        self.unsent_bytes = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._queue)
+
+    def add(self, request: InboundRequest) -> None:
+        queue = self._queue
+        for chunk in request.answer or ():
+            size = chunk.size if type(chunk) is FileSlice else len(chunk)  # type: ignore[arg-type]
+            if size:
+                queue.append(chunk)
+                self.unsent_bytes += size
+        if request.on_sent is not None:
+            queue.append(request.on_sent)
+
+    def send(self) -> bool:
+        """Give the kernel what it takes. True: all is sent. False: call again when the socket can be written.
+
+        A turn is bounded, so that one reader of large slices doesn't hold up the others.
+        """
+        queue = self._queue
+        turn_ends_at = self.unsent_bytes - _TURN_BYTES
+        while queue:
+            if self.unsent_bytes <= turn_ends_at:
+                return False
+            head = queue[0]
+            try:
+                complete = self._send_slice(head) if _goes_by_sendfile(head) else self._send_run()
+            except BlockingIOError:
+                return False
+            if not complete:
+                return False
+        return True
+
+    def _send_run(self) -> bool:
+        """The chunks up to the next long slice, as one send."""
+        queue = self._queue
+        run: list[bytes | bytearray | memoryview] = []
+        told: list[SentCallback] = []
+        size = 0
+        while queue and size < _RUN_BYTES and not _goes_by_sendfile(queue[0]):
+            item = queue.popleft()
+            if callable(item):
+                told.append(item)
+            else:
+                data = _copied(item) if isinstance(item, FileSlice) else item
+                run.append(data)
+                size += len(data)
+        sent = 0
+        data = run[0] if len(run) == 1 else b"".join(run)
+        try:
+            sent = self._socket.send(data, MSG_MORE if queue and _goes_by_sendfile(queue[0]) else 0) if size else 0
+        finally:
+            self.unsent_bytes -= sent
+            if sent < size:
+                queue.extendleft(reversed(told))
+                queue.appendleft(memoryview(data)[sent:])
+        if sent < size:
+            return False
+        if told:
+            now_ns = monotonic_ns()
+            for tell in told:
+                tell(now_ns)
+        return True
+
+    def _send_slice(self, piece: FileSlice) -> bool:
+        sent = os.sendfile(self._socket.fileno(), piece.file.fileno(), piece.position, piece.size)
+        if not sent:
+            raise _truncated(piece, 0)
+        self.unsent_bytes -= sent
+        if sent == piece.size:
+            self._queue.popleft()
+            return True
+        self._queue[0] = FileSlice(piece.file, piece.position + sent, piece.size - sent)
+        return True
+
+
+def _goes_by_sendfile(item: Chunk | SentCallback) -> TypeGuard[FileSlice]:
+    return type(item) is FileSlice and item.size > _COPIED_BYTES
+
+
+def _copied(piece: FileSlice) -> bytes:
+    data = piece.read()
+    if len(data) < piece.size:
+        raise _truncated(piece, len(data))
+    return data
+
+
+def _truncated(piece: FileSlice, found: int) -> SliceTruncated:
+    return SliceTruncated(f"{piece.size - found} bytes missing at position {piece.position + found}")

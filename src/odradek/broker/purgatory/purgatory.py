@@ -1,0 +1,140 @@
+"""Operations that wait: for an event that concerns one of their keys, or for their time to be up; completed once.
+
+Whoever changes something that others may wait for calls `check_and_complete(key)`. Operations may be asked and
+completed by several threads at the same time; `force_complete` decides who it was. No lock is held while an operation
+is asked or completed, so it may take locks of its own and may come back to the purgatory.
+"""
+
+import threading
+from abc import abstractmethod
+from collections.abc import Hashable, Iterable
+from typing import Any, Generic, TypeVar
+
+from odradek.base.logs import get_logger
+from odradek.broker.purgatory.reaper import ExpirationReaper, Timer
+
+log = get_logger(__name__)
+
+K = TypeVar("K", bound=Hashable)
+
+
+class DelayedOperation(Timer):
+    """Something to be done as soon as it can be, and at the latest when `delay_ms` are over."""
+
+    __slots__ = ("_claim", "_home", "_keys")
+
+    def __init__(self, delay_ms: int) -> None:
+        super().__init__(delay_ms)
+        self._claim = threading.Lock()  # taken once, by whoever completes it, and never given back
+        self._home: Purgatory[Any] | None = None
+        self._keys: tuple[Hashable, ...] = ()
+
+    @abstractmethod
+    def try_complete(self) -> bool:
+        """Look whether it can be done, and if so answer `self.force_complete()`.
+
+        Several threads may be here at once, and an event may be asked about more than once.
+        """
+
+    def try_complete_for(self, key: Hashable) -> bool:
+        """The same, when it is known which of its keys has moved."""
+        return self.try_complete()
+
+    @abstractmethod
+    def on_complete(self) -> None:
+        """What is to be done. Runs exactly once, on the thread that completed it."""
+
+    def on_expiration(self) -> None:
+        """Runs after `on_complete`, if it was the time that completed it."""
+
+    @property
+    def completed(self) -> bool:
+        return self._claim.locked()
+
+    def force_complete(self) -> bool:
+        """Complete it now, unless it is. True for exactly one caller."""
+        if not self._claim.acquire(blocking=False):
+            return False
+        home = self._home
+        if home is not None:
+            home.forget(self)
+        self.on_complete()
+        return True
+
+    def expire(self) -> None:
+        if self.force_complete():
+            self.on_expiration()
+
+
+class Purgatory(Generic[K]):
+    def __init__(self, name: str, reaper: ExpirationReaper) -> None:
+        self.name = name
+        self._reaper = reaper
+        self._lock = threading.Lock()
+        self._watched: dict[Hashable, dict[DelayedOperation, None]] = {}
+        self._waiting = 0
+
+    def __len__(self) -> int:
+        """How many operations wait."""
+        return self._waiting
+
+    @property
+    def watched_keys(self) -> int:
+        return len(self._watched)
+
+    def try_complete_else_watch(self, operation: DelayedOperation, keys: Iterable[K]) -> bool:
+        """Complete the operation, or let it wait for its keys and its time. Answers whether it is complete."""
+        return operation.try_complete() or self.watch(operation, keys)
+
+    def watch(self, operation: DelayedOperation, keys: Iterable[K]) -> bool:
+        """Let an operation wait that could not be completed a moment ago. Answers whether it is complete.
+
+        It is asked again after it is watched: an event between the first question and the watching is not missed.
+        """
+        self._watch(operation, tuple(dict.fromkeys(keys)))
+        if not operation.try_complete() and not self._reaper.add(operation):
+            operation.expire()
+        if not operation.completed:
+            return False
+        # Whoever completed it may have done so before it was added, and found nothing to remove.
+        self.forget(operation)
+        return True
+
+    def check_and_complete(self, key: K) -> int:
+        """Ask all who wait for this key; how many could be completed."""
+        if key not in self._watched:
+            return 0
+        with self._lock:
+            waiting = list(self._watched.get(key, ()))
+        count = 0
+        for operation in waiting:
+            try:
+                count += operation.try_complete_for(key)
+            except Exception:
+                log.exception("a waiting operation failed", purgatory=self.name, operation=repr(operation))
+        return count
+
+    def forget(self, operation: DelayedOperation) -> None:
+        """Called by the operation when it is completed: nobody has to ask it any more."""
+        with self._lock:
+            if operation._home is self:
+                operation._home = None
+                self._waiting -= 1
+                for key in operation._keys:
+                    watchers = self._watched[key]
+                    del watchers[operation]
+                    if not watchers:
+                        del self._watched[key]
+        self._reaper.cancel(operation)
+
+    def _watch(self, operation: DelayedOperation, keys: tuple[K, ...]) -> None:
+        with self._lock:
+            operation._home = self
+            operation._keys = keys
+            self._waiting += 1
+            for key in keys:
+                watchers = self._watched.get(key)
+                if watchers is None:
+                    self._watched[key] = {operation: None}
+                else:
+                    watchers[operation] = None

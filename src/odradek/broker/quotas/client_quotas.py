@@ -1,0 +1,199 @@
+"""What clients use of a broker, against what they may: bytes in, bytes out, time of threads, changes of topics.
+
+Whoever uses more is told how long to wait, and its connection is not read for that time. While nothing is limited,
+`is_limiting` says so, and nothing here is called. Any thread.
+"""
+
+import threading
+from collections.abc import Iterable, Mapping
+from typing import Generic, Protocol, TypeVar
+
+from odradek.base.clock import Clock
+from odradek.base.config.broker_config import BrokerConfig
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.base.logs import get_logger
+from odradek.base.metrics import Sample
+from odradek.broker.quotas.core.address_limits import AddressLimits
+from odradek.broker.quotas.core.quota_table import Limit, Payer, QuotaTable, read_table
+from odradek.broker.quotas.core.sampled_rate import SampledRate
+from odradek.broker.quotas.core.token_bucket import TokenBucket
+
+log = get_logger(__name__)
+
+ACCOUNTS_MAX = 10_000
+"""Client ids are whatever clients say: beyond so many, those that are idle are forgotten, and then the oldest."""
+THROTTLE_MS_MAX = 2**31 - 1
+
+Configs = Mapping[str, Mapping[str, str]]
+
+
+class Account(Protocol):
+    def is_idle(self, now_ms: int) -> bool: ...
+
+
+AccountT = TypeVar("AccountT", bound=Account)
+
+
+class Accounts(Generic[AccountT]):
+    """One per payer, made when it first pays. Used under its quota's lock."""
+
+    def __init__(self) -> None:
+        self._accounts: dict[Payer, AccountT] = {}
+
+    def of(self, payer: Payer) -> AccountT | None:
+        return self._accounts.get(payer)
+
+    def add(self, payer: Payer, account: AccountT, now_ms: int) -> AccountT:
+        if len(self._accounts) >= ACCOUNTS_MAX:
+            self._accounts = {p: a for p, a in self._accounts.items() if not a.is_idle(now_ms)}
+        while len(self._accounts) >= ACCOUNTS_MAX:
+            del self._accounts[next(iter(self._accounts))]
+        self._accounts[payer] = account
+        return account
+
+    def items(self) -> list[tuple[Payer, AccountT]]:
+        return list(self._accounts.items())
+
+    def clear(self) -> None:
+        self._accounts.clear()
+
+
+class Quota(Generic[AccountT]):
+    """Limits of one kind, and the accounts of those whom they hold for."""
+
+    def __init__(self, key: str, windows: int, window_ms: int, clock: Clock) -> None:
+        self.key = key
+        self.table = QuotaTable({})
+        self._windows = windows
+        self._window_ms = window_ms
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._accounts: Accounts[AccountT] = Accounts()
+
+    def set_limits(self, users: Configs, clients: Configs) -> None:
+        table, faults = read_table(self.key, users, clients)
+        for fault in faults:
+            log.error("quota is ignored", why=fault)
+        self.table = table
+        if not table:
+            with self._lock:
+                self._accounts.clear()
+
+
+class RateQuota(Quota[SampledRate]):
+    def __init__(self, key: str, windows: int, window_ms: int, clock: Clock, throttle_ms_max: int) -> None:
+        super().__init__(key, windows, window_ms, clock)
+        self._throttle_ms_max = throttle_ms_max
+
+    def charge(self, user: str, client_id: str, value: float) -> int:
+        """How long to wait after having used so much; 0 for who is within its limit or has none."""
+        if not self.table or (limit := self.table.of(user, client_id)) is None:
+            return 0
+        now_ms = self._clock.monotonic_ms()
+        with self._lock:
+            rate = self._rate(limit, now_ms)
+            rate.record(value, now_ms)
+            return self._wait_ms(rate, limit, now_ms)
+
+    def wait_ms(self, user: str, client_id: str) -> int:
+        """How long to wait before using more."""
+        if not self.table or (limit := self.table.of(user, client_id)) is None:
+            return 0
+        now_ms = self._clock.monotonic_ms()
+        with self._lock:
+            return self._wait_ms(self._rate(limit, now_ms), limit, now_ms)
+
+    def most_at_once(self, user: str, client_id: str) -> float:
+        """What may be used in one go by somebody who has used nothing lately."""
+        if not self.table or (limit := self.table.of(user, client_id)) is None:
+            return float("inf")
+        return limit.rate * max(1, self._windows - 1) * self._window_ms / 1000
+
+    def rates(self) -> list[tuple[Payer, float]]:
+        now_ms = self._clock.monotonic_ms()
+        with self._lock:
+            return [(payer, rate.per_second(now_ms)) for payer, rate in self._accounts.items()]
+
+    def _rate(self, limit: Limit, now_ms: int) -> SampledRate:
+        found = self._accounts.of(limit.payer)
+        return found or self._accounts.add(limit.payer, SampledRate(self._window_ms, self._windows), now_ms)
+
+    def _wait_ms(self, rate: SampledRate, limit: Limit, now_ms: int) -> int:
+        return min(rate.wait_ms(limit.rate, now_ms), self._throttle_ms_max)
+
+
+class MutationQuota(Quota[TokenBucket]):
+    """Partitions that are made and deleted."""
+
+    def take(self, user: str, client_id: str, count: int, *, strict: bool) -> int:
+        """How long to wait after this change. Strict: it is refused while earlier ones aren't paid for (KafkaError)."""
+        if not self.table or (limit := self.table.of(user, client_id)) is None:
+            return 0
+        now_ms = self._clock.monotonic_ms()
+        with self._lock:
+            bucket = self._bucket(limit, now_ms)
+            if strict and (wait_ms := bucket.wait_ms(now_ms)):
+                raise QuotaExceeded(wait_ms)
+            bucket.take(count, now_ms)
+            return 0 if strict else min(bucket.wait_ms(now_ms), THROTTLE_MS_MAX)
+
+    def tokens(self) -> list[tuple[Payer, float]]:
+        now_ms = self._clock.monotonic_ms()
+        with self._lock:
+            return [(payer, bucket.tokens(now_ms)) for payer, bucket in self._accounts.items()]
+
+    def _bucket(self, limit: Limit, now_ms: int) -> TokenBucket:
+        """Another limit begins with another bucket: it is as large as its limit allows."""
+        found = self._accounts.of(limit.payer)
+        if found is not None and found.rate == limit.rate:
+            return found
+        holds_s = self._windows * self._window_ms / 1000
+        return self._accounts.add(limit.payer, TokenBucket(limit.rate, holds_s, now_ms), now_ms)
+
+
+class QuotaExceeded(KafkaError):
+    def __init__(self, wait_ms: int) -> None:
+        super().__init__(ErrorCode.THROTTLING_QUOTA_EXCEEDED, "The throttling quota has been exceeded.")
+        self.wait_ms = min(wait_ms, THROTTLE_MS_MAX)
+
+
+class ClientQuotas:
+    def __init__(self, config: BrokerConfig, clock: Clock) -> None:
+        windows = config.integer("quota.window.num")
+        window_ms = config.integer("quota.window.size.seconds") * 1000
+        self.produce = RateQuota("producer_byte_rate", windows, window_ms, clock, THROTTLE_MS_MAX)
+        self.fetch = RateQuota("consumer_byte_rate", windows, window_ms, clock, THROTTLE_MS_MAX)
+        # In percent of one thread. A request that took long costs a window at most, as in Kafka.
+        self.request = RateQuota("request_percentage", windows, window_ms, clock, throttle_ms_max=window_ms)
+        self.mutations = MutationQuota(
+            "controller_mutation_rate",
+            config.integer("controller.quota.window.num"),
+            config.integer("controller.quota.window.size.seconds") * 1000,
+            clock,
+        )
+        self.addresses = AddressLimits()
+        self.is_limiting = False
+        """Whether anybody is limited in anything."""
+        self.throttles = 0
+        self.throttled_ms = 0
+
+    def set_limits(self, users: Configs, clients: Configs) -> None:
+        """What is set for users (by their names below /config/users) and for client ids."""
+        kinds: tuple[Quota[SampledRate] | Quota[TokenBucket], ...]
+        kinds = (self.produce, self.fetch, self.request, self.mutations)
+        for quota in kinds:
+            quota.set_limits(users, clients)
+        self.is_limiting = any(quota.table for quota in kinds)
+
+    def samples(self) -> Iterable[Sample]:
+        for name, quota in (("produce_byte_rate", self.produce), ("fetch_byte_rate", self.fetch)):
+            yield from _samples(name, quota.rates())
+        yield from _samples("request_request_time", self.request.rates())
+        yield from _samples("controllermutation_tokens", self.mutations.tokens())
+        yield Sample("odradek_quotas_throttles_total", "counter", self.throttles, {})
+        yield Sample("odradek_quotas_throttled_ms_total", "counter", self.throttled_ms, {})
+
+
+def _samples(name: str, values: Iterable[tuple[Payer, float]]) -> Iterable[Sample]:
+    for payer, value in values:
+        yield Sample(f"kafka_server_{name}", "gauge", value, {"user": payer.user, "client_id": payer.client_id})

@@ -1,0 +1,25 @@
+"""The arithmetic of commitment. Pure."""
+
+from collections.abc import Callable, Container, Iterable
+
+from odradek.broker.replication.core.replica import RemoteReplica
+
+
+def high_watermark(
+    current: int,
+    leader_end: int,
+    followers: Iterable[RemoteReplica],
+    in_sync: Container[int],
+    *,
+    is_joining: Callable[[RemoteReplica], bool],
+) -> int:
+    """Everything that the whole ISR holds is committed; what is committed stays so.
+
+    A follower that has caught up and is about to join is waited for as well: if the watermark ran away from it, it
+    would never reach it.
+    """
+    reached = leader_end
+    for follower in followers:
+        if follower.log_end_offset < reached and (follower.broker_id in in_sync or is_joining(follower)):
+            reached = follower.log_end_offset
+    return max(current, reached)

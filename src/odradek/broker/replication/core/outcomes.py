@@ -1,0 +1,41 @@
+"""What a partition answers: what was read, what was written, and what follows for others."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from odradek.base.file_slice import FileSlice
+from odradek.broker.log.files.partition_log import AppendResult
+from odradek.broker.log.files.transaction_index import AbortedTransaction
+from odradek.broker.replication.core.isr import IsrChange
+
+COMMITTED = -1
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedPartition:
+    """What a fetch found: never beyond the high watermark, nor beyond the last stable offset if asked so."""
+
+    records: FileSlice | None
+    high_watermark: int
+    last_stable_offset: int
+    log_start_offset: int
+    aborted: Sequence[AbortedTransaction] = ()
+
+
+class Appended(NamedTuple):
+    """`awaited_in`: the leadership (its first epoch) in which the records may yet be committed, or COMMITTED."""
+
+    result: AppendResult
+    awaited_in: int
+
+
+class Advance(NamedTuple):
+    """What follows from a change: whether more is committed than before, and a change of the ISR to ask for."""
+
+    committed: bool = False
+    change: IsrChange | None = None
+
+
+NO_ADVANCE = Advance()
+MORE_COMMITTED = Advance(committed=True)

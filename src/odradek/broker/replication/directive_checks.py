@@ -1,0 +1,51 @@
+"""What a broker makes of the controller's orders about its replicas. Pure but for the log lines.
+
+Each order names a leader epoch. One that is older than what the partition knows comes from the past, one with the same
+epoch was obeyed already; a restart of the request changes nothing in either case.
+"""
+
+from odradek.base.errors import ErrorCode
+from odradek.base.logs import get_logger
+from odradek.broker.replication.partition import Partition
+from odradek.model.topology import NO_EPOCH, PartitionDirective
+
+log = get_logger(__name__)
+
+EPOCH_DURING_DELETE = -2
+"""Of a topic that is being deleted: over every epoch."""
+
+
+def refuse_directive(directive: PartitionDirective, partition: Partition | None, broker_id: int) -> ErrorCode | None:
+    """Why the order isn't obeyed; None: it is."""
+    epoch = directive.state.leader_epoch
+    if partition is not None:
+        known, named = partition.topic_id, directive.topic_id
+        if named.int and known.int and named != known:
+            _log_refusal(directive, f"its topic id is {known}")
+            return ErrorCode.INCONSISTENT_TOPIC_ID
+        if epoch <= partition.leader_epoch:
+            _log_refusal(directive, f"its leader epoch is {partition.leader_epoch}")
+            return ErrorCode.STALE_CONTROLLER_EPOCH
+    if broker_id not in directive.replicas:
+        _log_refusal(directive, f"broker {broker_id} is none of its replicas {list(directive.replicas)}")
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return None
+
+
+def refuse_stop(partition: Partition | None, leader_epoch: int) -> ErrorCode | None:
+    """Why a replica isn't stopped; None: it is. What isn't hosted is stopped already, but may lie on disk."""
+    if partition is None or leader_epoch in (NO_EPOCH, EPOCH_DURING_DELETE) or leader_epoch >= partition.leader_epoch:
+        return None
+    log.warning(
+        "stop refused, it is older than what is known",
+        partition=str(partition.topic_partition),
+        leader_epoch=leader_epoch,
+        known=partition.leader_epoch,
+    )
+    return ErrorCode.FENCED_LEADER_EPOCH
+
+
+def _log_refusal(directive: PartitionDirective, why: str) -> None:
+    log.info(
+        "directive refused", partition=str(directive.partition), leader_epoch=directive.state.leader_epoch, why=why
+    )

@@ -1,0 +1,56 @@
+"""How other threads reach a fetch loop, which sleeps most of the time: they post what it should do, and it wakes.
+
+The loop's thread takes, rests and looks at the flags; everybody else only summons.
+"""
+
+import select
+from collections.abc import Callable
+
+from odradek.broker.network.mailbox import Mailbox
+
+
+class FetcherMailbox:
+    def __init__(self) -> None:
+        self.is_stopping = False
+        self.is_urgent = False
+        """Something was posted that the fetch in flight should not hold up."""
+        self._mailbox = Mailbox()
+        self._poller = self.new_poller()
+
+    def post(self, action: Callable[..., None], *arguments: object, urgent: bool = False) -> None:
+        if urgent:
+            self.is_urgent = True
+        self._mailbox.post(action, *arguments)
+
+    def stop(self) -> None:
+        self.is_stopping = True
+        self._mailbox.post(lambda: None)
+
+    def take(self) -> None:
+        """Does what was posted."""
+        self.is_urgent = False
+        self._mailbox.run_posted()
+
+    def rest(self, timeout_ms: int) -> bool:
+        """Sleeps until the time is over or a summons comes; whether one came."""
+        self.about_to_sleep()
+        if self._mailbox or self.is_stopping:
+            return True
+        return bool(self.poll(self._poller, timeout_ms)) or bool(self._mailbox)
+
+    def new_poller(self) -> select.poll:
+        """One that a summons wakes; others may be registered beside it."""
+        poller = select.poll()
+        poller.register(self._mailbox.fd, select.POLLIN)
+        return poller
+
+    def about_to_sleep(self) -> None:
+        """To be called before the flags are looked at for the last time."""
+        self._mailbox.owner_sleeps = True
+
+    def poll(self, poller: select.poll, timeout_ms: int) -> list[int]:
+        """The file descriptors that are ready."""
+        ready = [fd for fd, _ in poller.poll(max(timeout_ms, 0))]
+        if self._mailbox.fd in ready:
+            self._mailbox.acknowledge()
+        return ready

@@ -1,0 +1,302 @@
+"""One fetch over many partitions: what was asked, what was found, and the wait until there is enough.
+
+Consumers read up to the high watermark, from the leader or from a follower; followers read up to the end of the
+leader's log, and by asking tell how far they are.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from odradek.base.clock import Clock
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.broker.log.files.partition_log import PartitionLog
+from odradek.broker.purgatory.purgatory import DelayedOperation
+from odradek.broker.replication.core.outcomes import Advance, FetchedPartition
+from odradek.broker.replication.partition import READ_COMMITTED, Partition
+from odradek.broker.replication.replication_quota import ReplicationQuotas
+from odradek.model.topology import TopicPartition
+
+CONSUMER = -1
+
+
+@dataclass(slots=True)
+class FetchTarget:
+    """One partition as a fetcher names it. `error` is set when the request already got it wrong.
+
+    A session keeps its targets, and with each what the fetcher was last told; otherwise it was told nothing.
+    """
+
+    partition: TopicPartition
+    topic_id: UUID
+    fetch_offset: int
+    max_bytes: int
+    current_leader_epoch: int = -1
+    last_fetched_epoch: int = -1
+    error: ErrorCode = ErrorCode.NONE
+    log_start_offset: int = -1  # the follower's own
+    told_high_watermark: int = -1
+    told_log_start: int = -1
+    seen_in: Partition | None = None  # where it was last looked for, and found to be in order
+
+
+@dataclass(frozen=True, slots=True)
+class FetchTerms:
+    max_wait_ms: int
+    min_bytes: int
+    max_bytes: int
+    isolation: int
+    strict_max_bytes: bool = False  # the oldest versions can't take more than they asked for
+    replica_id: int = CONSUMER  # the broker that follows
+    replica_epoch: int = -1  # the epoch of its registration
+    only_leader: bool = True  # whether a follower may not answer
+    rack: str = ""  # the consumer's, which would rather read near by
+    listener: str = ""  # by which it came
+
+
+@dataclass(frozen=True, slots=True)
+class EpochEnd:
+    """Where the leader's log leaves the fetcher's: the fetcher must truncate there."""
+
+    epoch: int
+    end_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class FetchOutcome:
+    target: FetchTarget
+    error: ErrorCode
+    found: FetchedPartition | None = None
+    diverging: EpochEnd | None = None
+    read_from: int = -1  # a better replica to read from; then nothing is found here
+
+    @property
+    def size(self) -> int:
+        found = self.found
+        return 0 if found is None or found.records is None else found.records.size
+
+
+FindPartition = Callable[[TopicPartition], Partition]
+PreferredReplica = Callable[[Partition, FetchTarget, FetchTerms], int | None]
+
+
+class FetchReader:
+    """Reads for fetches. `on_advance` is told what a follower's fetch has led to.
+
+    Most partitions of a session are quiet most of the time, and there may be thousands: they cost next to nothing.
+    """
+
+    def __init__(
+        self,
+        partitions: Mapping[TopicPartition, Partition],
+        find: FindPartition,
+        clock: Clock,
+        quotas: ReplicationQuotas,
+        on_advance: Callable[[TopicPartition, Advance], None],
+        preferred_replica: PreferredReplica | None,
+    ) -> None:
+        self._partitions = partitions
+        self._find = find
+        self._clock = clock
+        self._quotas = quotas
+        self._on_advance = on_advance
+        self._preferred_replica = preferred_replica
+
+    def read(self, targets: Sequence[FetchTarget], terms: FetchTerms, *, again: bool = False) -> list[FetchOutcome]:
+        """Read in the order asked until the bytes run out. The first record found is never cut for being too large.
+
+        Those of which there is nothing new to tell are left out. `again`: the fetch was looked at before, and what it
+        tells of the follower is known already.
+        """
+        outcomes = []
+        remaining = terms.max_bytes
+        min_one = not terms.strict_max_bytes
+        now_ms = self._clock.monotonic_ms()
+        for target in targets:
+            if target.told_high_watermark >= 0 and self._is_quiet(target, terms, now_ms):
+                continue
+            outcome = self._read_one(target, terms, min(remaining, target.max_bytes), min_one, again)
+            if size := outcome.size:
+                min_one = False
+                remaining = max(0, remaining - size)
+            outcomes.append(outcome)
+        return outcomes
+
+    def _read_one(
+        self, target: FetchTarget, terms: FetchTerms, max_bytes: int, min_one: bool, again: bool
+    ) -> FetchOutcome:
+        if target.error:
+            return FetchOutcome(target, target.error)
+        try:
+            partition = self._find(target.partition)
+            if target.topic_id.int and partition.topic_id.int and target.topic_id != partition.topic_id:
+                return FetchOutcome(target, ErrorCode.INCONSISTENT_TOPIC_ID)
+            target.seen_in = partition
+            if terms.replica_id >= 0:
+                return self._read_for_follower(partition, target, terms, max_bytes, min_one, again)
+            if self._preferred_replica is not None and terms.rack:
+                better = self._preferred_replica(partition, target, terms)
+                if better is not None:
+                    return FetchOutcome(target, ErrorCode.NONE, _nothing(partition), read_from=better)
+            if target.last_fetched_epoch >= 0:
+                partition.check_epoch(target.current_leader_epoch, only_leader=terms.only_leader)
+                if (diverging := _divergence(partition.log, target)) is not None:
+                    return FetchOutcome(target, ErrorCode.NONE, _nothing(partition), diverging)
+            found = partition.read(
+                target.fetch_offset,
+                max_bytes,
+                isolation=terms.isolation,
+                current_leader_epoch=target.current_leader_epoch,
+                min_one_batch=min_one,
+                only_leader=terms.only_leader,
+            )
+            return FetchOutcome(target, ErrorCode.NONE, found)
+        except KafkaError as error:
+            return FetchOutcome(target, error.code)
+
+    def _read_for_follower(
+        self,
+        partition: Partition,
+        target: FetchTarget,
+        terms: FetchTerms,
+        max_bytes: int,
+        min_one: bool,
+        again: bool,
+    ) -> FetchOutcome:
+        replica_id, offset = terms.replica_id, target.fetch_offset
+        leader_epoch = partition.leader_epoch  # before anything is read: what is recorded must be true in this epoch
+        log = partition.leader_log(target.current_leader_epoch)
+        partition.follower(replica_id, target.current_leader_epoch)
+        if target.last_fetched_epoch >= 0 and (diverging := _divergence(log, target)) is not None:
+            return FetchOutcome(target, ErrorCode.NONE, _nothing(partition), diverging)
+        if not log.log_start_offset <= offset <= log.log_end_offset:
+            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
+        if not again:
+            advance = partition.record_follower_fetch(
+                replica_id,
+                offset,
+                log_start_offset=target.log_start_offset,
+                leader_epoch=leader_epoch,
+                broker_epoch=terms.replica_epoch,
+            )
+            self._on_advance(target.partition, advance)
+        end = log.log_end_offset
+        if offset >= end or self._quotas.leader_throttled(target.partition, in_sync=replica_id in partition.isr):
+            return FetchOutcome(target, ErrorCode.NONE, _nothing(partition))
+        records = log.read(offset, max_bytes, upper_bound=end, min_one_batch=min_one).records
+        watermark = partition.high_watermark
+        found = FetchedPartition(records, watermark, partition.last_stable_offset(watermark), log.log_start_offset)
+        return FetchOutcome(target, ErrorCode.NONE, found)
+
+    def _is_quiet(self, target: FetchTarget, terms: FetchTerms, now_ms: int) -> bool:
+        """Whether all is as the fetcher knows it. A follower that has everything has caught up once more."""
+        partition = self._partitions.get(target.partition)
+        if (
+            partition is None
+            or partition is not target.seen_in
+            or partition.leader_epoch != target.current_leader_epoch
+            or partition.high_watermark != target.told_high_watermark
+            or partition.log.log_start_offset != target.told_log_start
+        ):
+            return False
+        if terms.replica_id < 0:
+            return partition.high_watermark <= target.fetch_offset <= partition.log.log_end_offset
+        followers, offset = partition.followers, target.fetch_offset
+        follower = followers.by_id.get(terms.replica_id)
+        if partition.log.log_end_offset != offset or follower is None or follower.log_end_offset != offset:
+            return False
+        if follower.log_start_offset != target.log_start_offset:
+            return False
+        follower.last_caught_up_ms = follower.last_fetch_ms = now_ms
+        return terms.replica_id in followers.isr
+
+    def has_moved(self, targets: Iterable[FetchTarget], terms: FetchTerms) -> bool:
+        """Whether a second look at one of them would find more than nothing: records, or an error."""
+        is_follower = terms.replica_id >= 0
+        for target in targets:
+            partition = self._partitions.get(target.partition)
+            if partition is None or partition is not target.seen_in:
+                return True
+            if target.current_leader_epoch >= 0 and partition.leader_epoch != target.current_leader_epoch:
+                return True
+            if not partition.is_leader and (is_follower or terms.only_leader):
+                return True
+            if is_follower:
+                if partition.log.log_end_offset > target.fetch_offset and not self._quotas.leader_throttled(
+                    target.partition, in_sync=terms.replica_id in partition.followers.isr
+                ):
+                    return True
+                continue
+            end = partition.high_watermark
+            if terms.isolation == READ_COMMITTED:
+                end = partition.last_stable_offset(end)
+            if end > target.fetch_offset:
+                return True
+        return False
+
+
+def _nothing(partition: Partition) -> FetchedPartition:
+    watermark = partition.high_watermark
+    return FetchedPartition(None, watermark, partition.last_stable_offset(watermark), partition.log.log_start_offset)
+
+
+def _divergence(log: PartitionLog, target: FetchTarget) -> EpochEnd | None:
+    epoch, end_offset = log.epochs.end_offset_for(target.last_fetched_epoch, log.log_end_offset)
+    if epoch < 0 or end_offset < 0 or target.fetch_offset < log.log_start_offset:
+        raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
+    if epoch < target.last_fetched_epoch or end_offset < target.fetch_offset:
+        return EpochEnd(epoch, end_offset)
+    return None
+
+
+def is_enough(outcomes: Sequence[FetchOutcome], min_bytes: int) -> bool:
+    """Errors, divergence and a better replica are answered at once: waiting would not help the fetcher."""
+    size = 0
+    for outcome in outcomes:
+        if outcome.error or outcome.diverging is not None or outcome.read_from >= 0:
+            return True
+        size += outcome.size
+    return size >= min_bytes
+
+
+class DelayedFetch(DelayedOperation):
+    """A fetch that waits for records: looked at again whenever one of its partitions moves."""
+
+    __slots__ = ("_answer", "_outcomes", "_reader", "_targets", "_terms")
+
+    def __init__(
+        self,
+        reader: FetchReader,
+        targets: Sequence[FetchTarget],
+        terms: FetchTerms,
+        answer: Callable[[list[FetchOutcome]], None],
+    ) -> None:
+        super().__init__(terms.max_wait_ms)
+        self._reader = reader
+        self._targets = {target.partition: target for target in targets}
+        self._terms = terms
+        self._answer = answer
+        self._outcomes: list[FetchOutcome] | None = None
+
+    def try_complete_for(self, key: Hashable) -> bool:
+        """Most events bring nothing to most who wait: whether this one does is seen from its partition alone."""
+        assert isinstance(key, TopicPartition)
+        return self._reader.has_moved((self._targets[key],), self._terms) and self._read_enough()
+
+    def try_complete(self) -> bool:
+        return self._reader.has_moved(self._targets.values(), self._terms) and self._read_enough()
+
+    def _read_enough(self) -> bool:
+        outcomes = self._read()
+        if not is_enough(outcomes, self._terms.min_bytes):
+            return False
+        self._outcomes = outcomes
+        return self.force_complete()
+
+    def on_complete(self) -> None:
+        """What was found is answered; a fetch whose time is up takes what there is now."""
+        outcomes = self._outcomes
+        self._answer(outcomes if outcomes is not None else self._read())
+
+    def _read(self) -> list[FetchOutcome]:
+        return self._reader.read([*self._targets.values()], self._terms, again=True)

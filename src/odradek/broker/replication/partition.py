@@ -1,0 +1,402 @@
+"""One replica of a partition on this broker: its log, its role, and its high watermark.
+
+Writers hold `lock`: appends, role changes, truncation and whatever moves the watermark or the ISR are serialised by
+it. Readers take no lock: the log publishes what it has written only once it is whole, and the high watermark is a
+single integer. Nothing is called back under the lock; what others must do next is returned.
+
+    log start ≤ high_watermark ≤ log end
+
+While it leads, everything below `high_watermark` is on the whole ISR. Consumers never see more. A follower's watermark
+is what its leader told it.
+"""
+
+import threading
+from struct import Struct
+from uuid import UUID
+
+from odradek.base.clock import Clock
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.base.logs import get_logger
+from odradek.broker.log.core.config import LogConfig
+from odradek.broker.log.core.validation import CheckedRecords, check_produce_records
+from odradek.broker.log.files.partition_log import AppendResult, PartitionLog
+from odradek.broker.replication.core.append_rules import batch_rules, own_rules
+from odradek.broker.replication.core.followers import Followers, LagRules
+from odradek.broker.replication.core.isr import REFUSED, TAKEN_BACK, IsrChange
+from odradek.broker.replication.core.outcomes import (
+    COMMITTED,
+    MORE_COMMITTED,
+    NO_ADVANCE,
+    Advance,
+    Appended,
+    FetchedPartition,
+)
+from odradek.broker.replication.core.replica import RemoteReplica
+from odradek.model.topology import NO_LEADER, LeaderAndIsr, PartitionDirective, TopicPartition
+
+log = get_logger(__name__)
+
+READ_UNCOMMITTED = 0
+READ_COMMITTED = 1
+
+NOT_LEADING = -1
+
+_BASE_OFFSET = Struct(">q")
+
+
+class Partition:
+    def __init__(
+        self,
+        partition: TopicPartition,
+        topic_id: UUID,
+        log: PartitionLog,
+        broker_id: int,
+        *,
+        clock: Clock,
+        lag_rules: LagRules,
+        checkpointed_high_watermark: int = 0,
+    ) -> None:
+        self.topic_partition = partition
+        self.topic_id = topic_id
+        self.log = log
+        self.lock = threading.Lock()
+        self.leader_id: int = NO_LEADER
+        self.leader_epoch = -1
+        self.partition_epoch = -1
+        self.controller_epoch = -1
+        self.led_since = NOT_LEADING  # the leader epoch in which this broker began to lead, and leads since
+        self.epoch_start_offset: int | None = None  # where its own log ended when the present epoch began
+        self.replicas: tuple[int, ...] = ()
+        self.followers = Followers(broker_id, lag_rules)
+        self.gone: ErrorCode | None = None  # why it is not served any more
+        self.high_watermark = min(max(checkpointed_high_watermark, log.log_start_offset), log.log_end_offset)
+        log.producers.advance_high_watermark(self.high_watermark)
+        self.messages_in = self.bytes_in = self.bytes_out = 0  # since the broker began to host it
+        self._broker_id = broker_id
+        self._clock = clock
+        self._rules = batch_rules(log.config)
+        self._own_rules = own_rules(self._rules)
+
+    @property
+    def is_leader(self) -> bool:
+        return self.leader_id == self._broker_id
+
+    @property
+    def isr(self) -> tuple[int, ...]:
+        return self.followers.isr
+
+    @property
+    def is_under_replicated(self) -> bool:
+        return self.is_leader and len(self.isr) < len(self.replicas)
+
+    @property
+    def is_under_min_isr(self) -> bool:
+        return self.is_leader and len(self.isr) < self._min_isr()
+
+    # ---- roles
+
+    def become_leader(self, directive: PartitionDirective) -> bool:
+        """Lead from the end of the own log in a new epoch. Answers whether it didn't lead before."""
+        state = directive.state
+        with self.lock:
+            now_ms = self._clock.monotonic_ms()
+            start = self.log.log_end_offset
+            self.log.begin_epoch(state.leader_epoch)
+            is_new = not self.is_leader
+            self.followers.lead(directive, new_leader=is_new, leader_end=start, now_ms=now_ms)
+            self._take(directive)
+            self.epoch_start_offset = start
+            if is_new:
+                self.led_since = state.leader_epoch
+            self._advance_high_watermark()  # before it leads: readers take no lock
+            self.leader_id = state.leader
+            return is_new
+
+    def become_follower(self, directive: PartitionDirective) -> bool:
+        """Follow in a new epoch, whoever leads, or nobody. Answers whether it led before."""
+        with self.lock:
+            led = self.is_leader
+            self.leader_id = directive.state.leader
+            self.led_since = NOT_LEADING
+            self.epoch_start_offset = None
+            self.followers.leave()
+            self._take(directive)
+            return led
+
+    def resign(self, why: ErrorCode | None = None) -> bool:
+        """Lead no longer; answers whether it did. `why`: it isn't served either, and those who wait for it are told."""
+        with self.lock:
+            led = self.is_leader
+            self.gone = why
+            self.leader_id, self.led_since = NO_LEADER, NOT_LEADING
+            return led
+
+    def _take(self, directive: PartitionDirective) -> None:
+        state = directive.state
+        self.leader_epoch = state.leader_epoch
+        self.partition_epoch = state.zk_version
+        self.controller_epoch = state.controller_epoch
+        self.replicas = directive.replicas
+
+    # ---- the leader writes
+
+    def append(self, records: memoryview, *, acks: int, api_version: int) -> Appended:
+        """Write what a producer sent. KafkaError says why nothing was written."""
+        self._check_may_append(acks)
+        check_produce_records(records, api_version)
+        # Before the lock: what is long about a batch must not hold up those who write to the same partition.
+        checked = self.log.check(records, self._rules)
+        with self.lock:
+            self._check_may_append(acks)
+            return self._write(checked, len(records))
+
+    def append_own(self, records: memoryview, *, acks: int) -> Appended:
+        """Write what a coordinator of this broker has to remember."""
+        with self.lock:
+            self._check_may_append(acks)
+            checked = self.log.check(records, self._own_rules)
+            return self._write(checked, len(records))
+
+    def acknowledgement(self, end_offset: int, awaited_in: int) -> ErrorCode | None:
+        """Whether records up to the offset, written in that leadership, are on all replicas; None: not yet."""
+        with self.lock:
+            if self.gone is not None:
+                return self.gone
+            if self.led_since != awaited_in:
+                return ErrorCode.NOT_LEADER_OR_FOLLOWER
+            if self.high_watermark < end_offset:
+                return None
+            if len(self.followers.maximal) < self._min_isr():
+                return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+            return ErrorCode.NONE
+
+    def _check_may_append(self, acks: int) -> None:
+        if self.leader_id != self._broker_id:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        if acks == -1 and len(self.followers.isr) < self.log.config.min_insync_replicas:
+            self._check_in_sync()
+
+    def _check_in_sync(self) -> None:
+        if len(self.isr) < self._min_isr():
+            raise KafkaError(
+                ErrorCode.NOT_ENOUGH_REPLICAS,
+                f"The size of the current ISR {list(self.isr)} is insufficient to satisfy the min.isr requirement "
+                f"of {self._min_isr()} for partition {self.topic_partition}",
+            )
+
+    def _min_isr(self) -> int:
+        return self.followers.min_isr(self.log.config.min_insync_replicas)
+
+    def _write(self, checked: CheckedRecords, size: int) -> Appended:
+        result = self.log.append_checked(checked, leader_epoch=self.leader_epoch)
+        if len(self.followers.maximal) == 1:  # otherwise it moves when the others have fetched
+            self._advance_high_watermark()
+        self.messages_in += result.last_offset - result.first_offset + 1
+        self.bytes_in += size
+        return Appended(result, COMMITTED if self.high_watermark > result.last_offset else self.led_since)
+
+    # ---- the leader and its followers
+
+    def follower(self, broker_id: int, current_leader_epoch: int) -> RemoteReplica:
+        """What is known of a follower. One that isn't assigned here may know better: it is told to look again."""
+        try:
+            return self.followers.by_id[broker_id]
+        except KeyError:
+            known = current_leader_epoch >= 0
+            code = ErrorCode.UNKNOWN_LEADER_EPOCH if known else ErrorCode.NOT_LEADER_OR_FOLLOWER
+            raise KafkaError(code, f"Broker {broker_id} is no replica of {self.topic_partition}") from None
+
+    def record_follower_fetch(
+        self, broker_id: int, offset: int, *, log_start_offset: int, leader_epoch: int, broker_epoch: int
+    ) -> Advance:
+        """The follower has everything before the offset. It counts only in the epoch in which it was read for."""
+        with self.lock:
+            follower = self.followers.by_id.get(broker_id)
+            if follower is None or self.leader_epoch != leader_epoch or self.leader_id != self._broker_id:
+                raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            before = follower.log_end_offset
+            now_ms = self._clock.monotonic_ms()
+            leader_end = self.log.log_end_offset
+            follower.record_fetch(offset, log_start_offset, leader_end=leader_end, now_ms=now_ms)
+            follower.broker_epoch = broker_epoch
+            change = None if broker_id in self.followers.isr else self._maybe_expand(follower)
+            committed = offset != before and self._advance_high_watermark()
+        if change is not None:
+            return Advance(committed, change)
+        return MORE_COMMITTED if committed else NO_ADVANCE
+
+    def check_followers(self) -> Advance:
+        """Time has passed: propose to drop who has not kept up, and stop waiting for who does not join."""
+        with self.lock:
+            if not self.is_leader:
+                return NO_ADVANCE
+            isr = self.followers.shrunk(leader_end=self.log.log_end_offset, now_ms=self._clock.monotonic_ms())
+            return Advance(self._advance_high_watermark(), None if isr is None else self._propose(isr))
+
+    def isr_answered(self, change: IsrChange, answer: LeaderAndIsr | ErrorCode) -> Advance:
+        """What became of a change that was proposed. One that may succeed later is to be asked for again."""
+        with self.lock:
+            if self.followers.pending is not change:
+                return NO_ADVANCE
+            if isinstance(answer, ErrorCode):
+                log.info("ISR change refused", partition=str(self.topic_partition), isr=change.isr, error=answer.name)
+                if answer in TAKEN_BACK:
+                    self.followers.confirm(self.isr)
+                return NO_ADVANCE if answer in REFUSED else Advance(change=change)
+            if answer.leader_epoch != self.leader_epoch or answer.zk_version < self.partition_epoch:
+                return NO_ADVANCE
+            log.info("ISR changed", partition=str(self.topic_partition), isr=answer.isr, was=self.isr)
+            self.followers.confirm(answer.isr)
+            self.partition_epoch = answer.zk_version
+            return Advance(self._advance_high_watermark())
+
+    def low_watermark(self) -> int:
+        """The least log start of all live replicas."""
+        with self.lock:
+            if not self.is_leader:
+                raise KafkaError(self.gone or ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            return self.followers.low_watermark(self.log.log_start_offset)
+
+    def _maybe_expand(self, follower: RemoteReplica) -> IsrChange | None:
+        assert self.epoch_start_offset is not None
+        isr = self.followers.expanded(follower, high_watermark=self.high_watermark, epoch_start=self.epoch_start_offset)
+        return None if isr is None else self._propose(isr)
+
+    def _propose(self, isr: tuple[int, ...]) -> IsrChange:
+        log.info("ISR change proposed", partition=str(self.topic_partition), isr=isr, was=self.isr)
+        change = IsrChange(
+            self.topic_partition,
+            self.topic_id,
+            self._broker_id,
+            self.leader_epoch,
+            self.partition_epoch,
+            self.controller_epoch,
+            isr,
+            self.followers.broker_epochs(isr),
+        )
+        return self.followers.propose(change)
+
+    def _advance_high_watermark(self) -> bool:
+        """Under the minimal ISR nothing more is committed: a lone replica may lose its tail, which nobody has seen."""
+        followers = self.followers
+        end = self.log.log_end_offset
+        if followers.by_id:
+            if len(followers.isr) < self._min_isr():
+                return False
+            end = followers.high_watermark(self.high_watermark, end, self._clock.monotonic_ms())
+        if end <= self.high_watermark:
+            return False
+        self.high_watermark = end
+        self.log.producers.advance_high_watermark(end)
+        return True
+
+    # ---- the follower writes what it fetched
+
+    def append_fetched(
+        self, records: memoryview, *, leader_epoch: int, high_watermark: int, log_start_offset: int
+    ) -> AppendResult:
+        """Write what the leader of this epoch sent, and take over its watermark and log start as far as it has them."""
+        with self.lock:
+            self._check_follows(leader_epoch)
+            self._maybe_start_before(records)
+            result = self.log.append_as_follower(records)
+            known = min(high_watermark, self.log.log_end_offset)
+            if known > self.high_watermark:
+                self.high_watermark = known
+                self.log.producers.advance_high_watermark(known)
+            if self.log.log_start_offset < log_start_offset <= self.high_watermark:
+                self.log.maybe_advance_log_start(log_start_offset)
+            return result
+
+    def truncate_to(self, offset: int, *, leader_epoch: int) -> None:
+        """Drop what the leader of this epoch doesn't have."""
+        with self.lock:
+            self._check_follows(leader_epoch)
+            self.log.truncate_to(offset)
+            self.high_watermark = min(self.high_watermark, self.log.log_end_offset)
+
+    def start_over_at(self, offset: int, *, leader_epoch: int) -> None:
+        """Drop everything and go on from the offset: the leader's log begins later than this one ends."""
+        with self.lock:
+            self._check_follows(leader_epoch)
+            self.log.truncate_fully_and_start_at(offset)
+            self.high_watermark = offset
+
+    def _check_follows(self, leader_epoch: int) -> None:
+        if leader_epoch != self.leader_epoch or self.leader_id == self._broker_id or self.gone is not None:
+            raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH)
+
+    def _maybe_start_before(self, records: memoryview) -> None:
+        """An empty log that starts inside of the leader's first batch starts with that batch instead."""
+        partition_log = self.log
+        if partition_log.log_start_offset != partition_log.log_end_offset or len(records) < _BASE_OFFSET.size:
+            return
+        (base_offset,) = _BASE_OFFSET.unpack_from(records)
+        if 0 <= base_offset < partition_log.log_end_offset:
+            partition_log.truncate_fully_and_start_at(base_offset)
+            self.high_watermark = base_offset
+
+    # ---- reading
+
+    def read(
+        self,
+        offset: int,
+        max_bytes: int,
+        *,
+        isolation: int,
+        current_leader_epoch: int,
+        min_one_batch: bool,
+        only_leader: bool = True,
+    ) -> FetchedPartition:
+        """What a consumer may see from the offset on."""
+        self.check_epoch(current_leader_epoch, only_leader=only_leader)
+        # The watermark first: bytes below it are in the file already, so whatever is read after is there.
+        watermark = self.high_watermark
+        stable = self.last_stable_offset(watermark)
+        if isolation == READ_COMMITTED:
+            found, aborted = self.log.read_committed(offset, max_bytes, upper_bound=stable, min_one_batch=min_one_batch)
+            return FetchedPartition(found.records, watermark, stable, self.log.log_start_offset, aborted)
+        found = self.log.read(offset, max_bytes, upper_bound=watermark, min_one_batch=min_one_batch)
+        return FetchedPartition(found.records, watermark, stable, self.log.log_start_offset)
+
+    def last_stable_offset(self, watermark: int) -> int:
+        """The end of what a read_committed consumer may see: no transaction before it is still open."""
+        unstable = self.log.producers.first_unstable_offset
+        return watermark if unstable is None else min(watermark, unstable)
+
+    def leader_log(self, current_leader_epoch: int = -1) -> PartitionLog:
+        """The log, if this broker leads in the epoch that the caller believes in (-1: it doesn't say)."""
+        self.check_epoch(current_leader_epoch, only_leader=True)
+        return self.log
+
+    def check_epoch(self, current_leader_epoch: int, *, only_leader: bool) -> None:
+        if current_leader_epoch >= 0 and current_leader_epoch != self.leader_epoch:
+            older = current_leader_epoch < self.leader_epoch
+            raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH)
+        if only_leader and self.leader_id != self._broker_id:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+    # ---- configuration and deletion
+
+    def update_config(self, config: LogConfig) -> bool:
+        """Answers whether more is committed now: fewer replicas may have to be in sync."""
+        with self.lock:
+            self.log.update_config(config)
+            self._rules = batch_rules(config)
+            self._own_rules = own_rules(self._rules)
+            return self.is_leader and self._advance_high_watermark()
+
+    def delete_records_before(self, offset: int) -> int:
+        """Advance the log start to the offset, -1: to the high watermark. Answers where it starts now."""
+        with self.lock:
+            self.check_epoch(-1, only_leader=True)
+            if "delete" not in self.log.config.cleanup_policy:
+                raise KafkaError(
+                    ErrorCode.POLICY_VIOLATION,
+                    f"Records of partition {self.topic_partition} can not be deleted due to the configured policy",
+                )
+            target = self.high_watermark if offset == -1 else offset
+            if not 0 <= target <= self.high_watermark:
+                raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
+            self.log.maybe_advance_log_start(target)
+            return target

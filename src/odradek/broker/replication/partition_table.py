@@ -1,0 +1,200 @@
+"""The partitions that this broker hosts, as handlers see them: append, fetch, delete records, and wait.
+
+What one request changes may be what others wait for: the thread that made the change completes them, under no lock.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeAlias
+from uuid import UUID
+
+from odradek.base.clock import Clock
+from odradek.base.config.broker_config import BrokerConfig
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.broker.log.files.partition_log import AppendResult
+from odradek.broker.purgatory.purgatory import Purgatory
+from odradek.broker.purgatory.reaper import ExpirationReaper
+from odradek.broker.replication.core.isr import IsrChange
+from odradek.broker.replication.core.outcomes import COMMITTED, Advance
+from odradek.broker.replication.core.refused_batches import RefusedBatches
+from odradek.broker.replication.leader.delayed_delete import DelayedDelete, DeleteOutcomes
+from odradek.broker.replication.leader.delayed_produce import AppendOutcome, Awaited, DelayedProduce
+from odradek.broker.replication.leader.fetch_reader import (
+    DelayedFetch,
+    FetchOutcome,
+    FetchReader,
+    FetchTarget,
+    FetchTerms,
+    is_enough,
+)
+from odradek.broker.replication.leader.preferred_replica import preferred_replica_chooser
+from odradek.broker.replication.partition import Partition
+from odradek.broker.replication.replication_quota import ReplicationQuotas
+from odradek.model.metadata_image import MetadataCache
+from odradek.model.topology import TopicPartition
+
+Batch: TypeAlias = tuple[TopicPartition, memoryview | KafkaError]
+"""What to append where; what its handler refused already stays refused, in its place."""
+
+Done: TypeAlias = Callable[[ErrorCode, AppendResult | None], None]
+
+
+class PartitionTable:
+    def __init__(
+        self, broker_id: int, config: BrokerConfig, metadata: MetadataCache, reaper: ExpirationReaper, clock: Clock
+    ) -> None:
+        self.partitions: dict[TopicPartition, Partition] = {}
+        self.offline: set[TopicPartition] = set()
+        self.quotas = ReplicationQuotas(broker_id, config, clock)
+        self.on_isr_change: Callable[[IsrChange], None] = lambda change: None
+        """Takes a change of an ISR to the controller."""
+        self._metadata = metadata
+        self._produces: Purgatory[TopicPartition] = Purgatory("produce", reaper)
+        self._fetches: Purgatory[TopicPartition] = Purgatory("fetch", reaper)
+        self._deletes: Purgatory[TopicPartition] = Purgatory("delete records", reaper)
+        chooser = preferred_replica_chooser(config, metadata)
+        self._reader = FetchReader(self.partitions, self.find, clock, self.quotas, self.follow_up, chooser)
+
+    def find(self, tp: TopicPartition) -> Partition:
+        try:
+            return self.partitions[tp]
+        except KeyError:
+            if tp in self.offline:
+                code = ErrorCode.KAFKA_STORAGE_ERROR
+            elif self._metadata.image.partition(tp) is not None:
+                code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+            else:
+                code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            raise KafkaError(code) from None
+
+    def topic_name(self, topic_id: UUID) -> str | None:
+        """Of a topic that is hosted here, whether the metadata has heard of it or not."""
+        hosted = self.partitions.copy().items()
+        return next((tp.topic for tp, partition in hosted if partition.topic_id == topic_id), None)
+
+    # ---- requests
+
+    def append(
+        self,
+        batches: Iterable[Batch],
+        *,
+        acks: int,
+        timeout_ms: int,
+        api_version: int,
+        refused: RefusedBatches,
+        done: Callable[[list[AppendOutcome]], None],
+    ) -> list[AppendOutcome] | None:
+        """Write what a producer sent. An outcome for each batch in order; or None, if acks is -1 and the ISR doesn't
+        have all of it: then `done` gets them, exactly once, when it has or the time is up.
+
+        `refused` is the connection's memory: a batch behind a refused one is refused too."""
+        outcomes: list[AppendOutcome] = []
+        awaited: list[Awaited] = []
+        for tp, records in batches:
+            if isinstance(records, KafkaError):
+                outcomes.append(records)
+                continue
+            partition = self.partitions.get(tp)
+            try:
+                partition = partition or self.find(tp)
+                if refused:
+                    refused.check(tp, records, partition.log.producers)
+                result, awaited_in = partition.append(records, acks=acks, api_version=api_version)
+            except KafkaError as error:
+                states = partition.log.producers if partition and partition.led_since > 0 else None
+                outcomes.append(refused.explain(tp, records, error, states))
+                continue
+            if refused:
+                refused.forget(tp, records)
+            if acks == -1 and awaited_in != COMMITTED:
+                slot = len(outcomes)
+                awaited.append(Awaited(slot, partition, result.last_offset + 1, awaited_in, records))
+            outcomes.append(result)
+            self._fetches.check_and_complete(tp)
+        if not awaited:
+            return outcomes
+        delayed = DelayedProduce(timeout_ms, outcomes, awaited, done, refused)
+        self._produces.watch(delayed, delayed.keys)
+        return None
+
+    def append_own(
+        self, tp: TopicPartition, records: memoryview, *, timeout_ms: int, done: Done, acks: int = -1
+    ) -> None:
+        """What coordinators write: the state that they are rebuilt from. `done` is called exactly once, under no lock
+        of ours: now, or when the ISR has it or the time is up."""
+        try:
+            partition = self.find(tp)
+            result, awaited_in = partition.append_own(records, acks=acks)
+        except KafkaError as error:
+            done(error.code, None)
+            return
+        self._fetches.check_and_complete(tp)
+        if acks != -1 or awaited_in == COMMITTED:
+            done(ErrorCode.NONE, result)
+            return
+
+        def settled(outcomes: list[AppendOutcome]) -> None:
+            (outcome,) = outcomes
+            if isinstance(outcome, KafkaError):
+                done(outcome.code, None)
+            else:
+                done(ErrorCode.NONE, outcome)
+
+        awaited = Awaited(0, partition, result.last_offset + 1, awaited_in, records)
+        self._produces.watch(DelayedProduce(timeout_ms, [result], [awaited], settled, RefusedBatches()), (tp,))
+
+    def fetch(
+        self, targets: Sequence[FetchTarget], terms: FetchTerms, answer: Callable[[list[FetchOutcome]], None]
+    ) -> None:
+        """`answer` is called exactly once: now, when enough has arrived, or when the wait is over."""
+        outcomes = self._reader.read(targets, terms)
+
+        def counted_answer(outcomes: list[FetchOutcome]) -> None:
+            self._count_bytes_out(outcomes, is_follower=terms.replica_id >= 0)
+            answer(outcomes)
+
+        if terms.max_wait_ms <= 0 or not targets or is_enough(outcomes, terms.min_bytes):
+            counted_answer(outcomes)
+            return
+        delayed = DelayedFetch(self._reader, targets, terms, counted_answer)
+        self._fetches.watch(delayed, [target.partition for target in targets])
+
+    def _count_bytes_out(self, outcomes: Iterable[FetchOutcome], *, is_follower: bool) -> None:
+        for outcome in outcomes:
+            if size := outcome.size:
+                tp = outcome.target.partition
+                if is_follower:
+                    self.quotas.record_leader(tp, size)
+                elif (partition := self.partitions.get(tp)) is not None:
+                    partition.bytes_out += size
+
+    def delete_records(
+        self, offsets: Mapping[TopicPartition, int], *, timeout_ms: int, done: Callable[[DeleteOutcomes], None]
+    ) -> None:
+        """Let logs start later. `done` is called exactly once: when all live replicas do, or when the time is up."""
+        outcomes: DeleteOutcomes = {}
+        awaited: dict[TopicPartition, tuple[Partition, int]] = {}
+        for tp, offset in offsets.items():
+            try:
+                partition = self.find(tp)
+                awaited[tp] = partition, partition.delete_records_before(offset)
+            except KafkaError as error:
+                outcomes[tp] = error
+        self._deletes.try_complete_else_watch(DelayedDelete(timeout_ms, outcomes, awaited, done), list(awaited))
+
+    # ---- those who wait
+
+    def wake(self, tp: TopicPartition) -> None:
+        """Something about the partition has changed: whoever waits for it looks again."""
+        self._produces.check_and_complete(tp)
+        self._fetches.check_and_complete(tp)
+        self._deletes.check_and_complete(tp)
+
+    def follow_up(self, tp: TopicPartition, advance: Advance) -> None:
+        """Do what follows from what a partition has just learnt."""
+        if advance.committed:
+            self._produces.check_and_complete(tp)
+            self._fetches.check_and_complete(tp)
+        if len(self._deletes):
+            self._deletes.check_and_complete(tp)
+        if advance.change is not None:
+            self.on_isr_change(advance.change)

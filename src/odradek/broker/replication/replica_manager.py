@@ -1,0 +1,303 @@
+"""The replicas of this broker and their roles: lead, follow, stop. What handlers ask of them is in `serving`.
+
+Role changes come from the controller alone, through `become` and `stop`, one request at a time under `_roles`.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from typing import Protocol
+
+from odradek.base.clock import Clock
+from odradek.base.config.broker_config import BrokerConfig
+from odradek.base.config.topic_config import TopicConfig
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.base.logs import get_logger
+from odradek.broker.log.directories.log_dirs import LogDirs
+from odradek.broker.purgatory.reaper import ExpirationReaper, Timer
+from odradek.broker.replication.core.followers import LagRules
+from odradek.broker.replication.core.isr import IsrChange
+from odradek.broker.replication.directive_checks import refuse_directive, refuse_stop
+from odradek.broker.replication.follower.fetch_assignment import FetchAssignment
+from odradek.broker.replication.partition import Partition
+from odradek.broker.replication.partition_table import PartitionTable
+from odradek.model.metadata_image import MetadataCache
+from odradek.model.topology import NO_EPOCH, LeaderAndIsr, PartitionDirective, TopicPartition
+
+log = get_logger(__name__)
+
+
+class Copying(Protocol):
+    """The follower side."""
+
+    def follow(self, orders: Mapping[TopicPartition, FetchAssignment]) -> None: ...
+
+    def unfollow(self, tps: Iterable[TopicPartition]) -> None: ...
+
+
+class ReplicaManager(PartitionTable):
+    def __init__(
+        self,
+        broker_id: int,
+        config: BrokerConfig,
+        logs: LogDirs,
+        metadata: MetadataCache,
+        reaper: ExpirationReaper,
+        clock: Clock,
+    ) -> None:
+        super().__init__(broker_id, config, metadata, reaper, clock)
+        self.controller_epoch = -1
+        self.fetchers: Copying | None = None
+        """Who copies what is followed. Set once, before the first directive that makes a follower."""
+        self.on_lead: Callable[[TopicPartition, int], None] = lambda tp, leader_epoch: None
+        """Told of each partition that this broker leads, in each new leader epoch."""
+        self.on_resign: Callable[[TopicPartition, int], None] = lambda tp, leader_epoch: None
+        """Told of each partition that it leads no longer, and the leader epoch that ended it."""
+        self.on_host: Callable[[Partition], None] = lambda partition: None
+        """Told of each replica that is taken up, before it has a role."""
+        self._broker_id = broker_id
+        self._lag_rules = LagRules(config.replica_lag_time_max_ms, self._is_alive)
+        self._listener = config.inter_broker_listener_name
+        self._logs = logs
+        self._reaper = reaper
+        self._clock = clock
+        self._roles = threading.Lock()
+        self._unreachable: dict[TopicPartition, PartitionDirective] = {}  # followed as soon as the leader is known
+
+    # ---- what the controller asks
+
+    def become(
+        self,
+        directives: Iterable[PartitionDirective],
+        config_of: Callable[[str], TopicConfig],
+        *,
+        controller_id: int,
+        controller_epoch: int,
+    ) -> dict[TopicPartition, ErrorCode]:
+        """Lead and follow what the controller says. KafkaError when it is the controller no longer."""
+        with self._roles:
+            self._check_controller(controller_id, controller_epoch)
+            errors: dict[TopicPartition, ErrorCode] = {}
+            leaders: list[tuple[Partition, PartitionDirective]] = []
+            followers: list[tuple[Partition, PartitionDirective]] = []
+            for directive in directives:
+                errors[directive.partition], partition = self._accept(directive, config_of)
+                if partition is not None:
+                    leads = directive.state.leader == self._broker_id
+                    (leaders if leads else followers).append((partition, directive))
+            self._make_leaders(leaders, errors)
+            self._make_followers(followers)
+            return errors
+
+    def stop(
+        self,
+        tps: Iterable[TopicPartition],
+        *,
+        delete: bool,
+        leader_epochs: Mapping[TopicPartition, int] | None = None,
+        controller_id: int = -1,
+        controller_epoch: int | None = None,
+    ) -> dict[TopicPartition, ErrorCode]:
+        """Copy and lead these no more; with `delete`, their files go too. KafkaError as for `become`."""
+        with self._roles:
+            if controller_epoch is not None:
+                self._check_controller(controller_id, controller_epoch)
+            epochs = leader_epochs or {}
+            errors: dict[TopicPartition, ErrorCode] = {}
+            for tp in tps:
+                refused = ErrorCode.KAFKA_STORAGE_ERROR if tp in self.offline else None
+                refused = refused or refuse_stop(self.partitions.get(tp), epochs.get(tp, NO_EPOCH))
+                errors[tp] = refused or ErrorCode.NONE
+            stopped = [tp for tp, error in errors.items() if not error]
+            self._unfollow(stopped)
+            for tp in stopped:
+                self._stop(tp, delete=delete)
+            return errors
+
+    def _check_controller(self, controller_id: int, controller_epoch: int) -> None:
+        if controller_epoch < self.controller_epoch:
+            why = f"controller {controller_id} is of epoch {controller_epoch}, the latest is {self.controller_epoch}"
+            log.warning("request of a former controller refused", why=why)
+            raise KafkaError(ErrorCode.STALE_CONTROLLER_EPOCH, why)
+        self.controller_epoch = controller_epoch
+
+    def _accept(
+        self, directive: PartitionDirective, config_of: Callable[[str], TopicConfig]
+    ) -> tuple[ErrorCode, Partition | None]:
+        tp = directive.partition
+        if tp in self.offline:
+            return ErrorCode.KAFKA_STORAGE_ERROR, None
+        partition = self.partitions.get(tp)
+        refused = refuse_directive(directive, partition, self._broker_id)
+        if refused is not None:
+            return refused, None
+        try:
+            if partition is None or partition.topic_id != directive.topic_id:
+                partition = self._host(directive, config_of(tp.topic))
+        except KafkaError as error:
+            log.error("partition can't be hosted", partition=str(tp), error=str(error))
+            if error.code is ErrorCode.KAFKA_STORAGE_ERROR:
+                self.offline.add(tp)
+            return error.code, None
+        return ErrorCode.NONE, partition
+
+    def _host(self, directive: PartitionDirective, config: TopicConfig) -> Partition:
+        """Open or make the log. One that isn't new may lie in a directory that failed: an empty one in its place
+        would look like lost records."""
+        tp, topic_id = directive.partition, directive.topic_id
+        if not directive.is_new and self._logs.get(tp) is None and not self._logs.all_online:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"A log directory is offline, {tp} may be in it")
+        partition_log = self._logs.get_or_create(tp, topic_id, config)
+        self._throttle(tp.topic, config)
+        known = self.partitions.get(tp)
+        if known is not None:  # it had no topic id before
+            known.topic_id = topic_id if topic_id.int else known.topic_id
+            return known
+        partition = Partition(
+            tp,
+            topic_id,
+            partition_log,
+            self._broker_id,
+            clock=self._clock,
+            lag_rules=self._lag_rules,
+            checkpointed_high_watermark=self._logs.high_watermark(tp),
+        )
+        self.on_host(partition)
+        self.partitions[tp] = partition
+        return partition
+
+    def _make_leaders(
+        self, orders: Sequence[tuple[Partition, PartitionDirective]], errors: dict[TopicPartition, ErrorCode]
+    ) -> None:
+        self._unfollow([partition.topic_partition for partition, _ in orders])
+        for partition, directive in orders:
+            tp = partition.topic_partition
+            try:
+                partition.become_leader(directive)
+            except KafkaError as error:
+                log.error("partition can't be led", partition=str(tp), error=str(error))
+                errors[tp] = error.code
+                continue
+            self.on_lead(tp, directive.state.leader_epoch)
+            self.wake(tp)
+
+    def _make_followers(self, orders: Sequence[tuple[Partition, PartitionDirective]]) -> None:
+        for partition, directive in orders:
+            if partition.become_follower(directive):
+                self.on_resign(partition.topic_partition, directive.state.leader_epoch)
+        self._unfollow([partition.topic_partition for partition, _ in orders])
+        for partition, _ in orders:
+            self.wake(partition.topic_partition)
+        self._follow([directive for _, directive in orders])
+
+    def _follow(self, directives: Iterable[PartitionDirective]) -> None:
+        """Those whose leader can't be found yet are tried again by `check_replicas`."""
+        orders: dict[TopicPartition, FetchAssignment] = {}
+        for directive in directives:
+            state = directive.state
+            leader = self._metadata.image.brokers.get(state.leader)
+            endpoint = directive.leader_endpoint or (leader.endpoint(self._listener) if leader else None)
+            if endpoint is not None:
+                following = FetchAssignment(endpoint, state.leader, state.leader_epoch, directive.topic_id)
+                orders[directive.partition] = following
+                self._unreachable.pop(directive.partition, None)
+            elif state.leader >= 0:
+                log.warning("leader not known", partition=str(directive.partition), leader=state.leader)
+                self._unreachable[directive.partition] = directive
+        if orders and self.fetchers is not None:
+            self.fetchers.follow(orders)
+
+    def _unfollow(self, tps: Sequence[TopicPartition]) -> None:
+        for tp in tps:
+            self._unreachable.pop(tp, None)
+        if tps and self.fetchers is not None:
+            self.fetchers.unfollow(tps)
+
+    def _stop(self, tp: TopicPartition, *, delete: bool) -> None:
+        partition = self.partitions.pop(tp, None) if delete else self.partitions.get(tp)
+        if partition is not None:
+            led = partition.resign(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if delete else None)
+            if led:
+                self.on_resign(tp, partition.leader_epoch)
+        if delete:
+            with partition.lock if partition else nullcontext():
+                self._logs.delete(tp)
+        self.wake(tp)
+
+    def _is_alive(self, broker_id: int) -> bool:
+        return broker_id in self._metadata.image.brokers
+
+    # ---- what changes by itself
+
+    def update_config(self, tps: Iterable[TopicPartition], config: TopicConfig) -> None:
+        for tp in tps:
+            self._throttle(tp.topic, config)
+            partition = self.partitions.get(tp)
+            if partition is not None and partition.update_config(self._logs.log_config(config)):
+                self.wake(tp)
+
+    def _throttle(self, topic: str, config: TopicConfig) -> None:
+        self.quotas.set_topic(
+            topic, config.leader_replication_throttled_replicas, config.follower_replication_throttled_replicas
+        )
+
+    def take_offline(self, tps: Iterable[TopicPartition]) -> None:
+        """Their directory failed: they answer with KAFKA_STORAGE_ERROR until the broker starts again.
+
+        Whoever found out may hold a partition's lock: the rest is left to another thread.
+        """
+        lost = []
+        for tp in tps:
+            self.offline.add(tp)
+            if (partition := self.partitions.pop(tp, None)) is not None:
+                partition.gone = ErrorCode.KAFKA_STORAGE_ERROR
+                lost.append(partition)
+        if not self._reaper.add(goodbye := _Soon(lambda: self._say_goodbye(lost))):
+            goodbye.expire()
+
+    def _say_goodbye(self, lost: Sequence[Partition]) -> None:
+        self._unfollow([partition.topic_partition for partition in lost])
+        for partition in lost:
+            self.wake(partition.topic_partition)
+            self.on_resign(partition.topic_partition, partition.leader_epoch)
+
+    def check_replicas(self) -> None:
+        """To be called every half of `replica.lag.time.max.ms`: who lags leaves the ISR."""
+        for tp, partition in self.partitions.copy().items():
+            if partition.followers.by_id:
+                self.follow_up(tp, partition.check_followers())
+        with self._roles:
+            self._follow(list(self._unreachable.values()))
+
+    def isr_answered(self, change: IsrChange, answer: LeaderAndIsr | ErrorCode) -> None:
+        """What became of a change that was passed to `on_isr_change`."""
+        partition = self.partitions.get(change.partition)
+        if partition is not None:
+            self.follow_up(change.partition, partition.isr_answered(change, answer))
+
+    # ---- what the scheduler asks
+
+    def high_watermarks(self) -> dict[TopicPartition, int]:
+        return {tp: partition.high_watermark for tp, partition in self.partitions.copy().items()}
+
+    def delete_expired(self) -> None:
+        """Retention: whole segments that are too old or too many, never beyond the high watermark."""
+        for tp, partition in self.partitions.copy().items():
+            try:
+                with partition.lock:
+                    partition.log.delete_expired(self._clock.now_ms(), partition.high_watermark)
+            except KafkaError as error:
+                log.error("retention failed", partition=str(tp), error=str(error))
+
+
+class _Soon(Timer):
+    """Something to do on another thread, right away."""
+
+    __slots__ = ("_action",)
+
+    def __init__(self, action: Callable[[], None]) -> None:
+        super().__init__(1)
+        self._action = action
+
+    def expire(self) -> None:
+        self._action()

@@ -1,0 +1,397 @@
+"""The composition root: every part of a broker, made and started in one visible order, stopped in the reverse.
+
+    start   directories → ZooKeeper → cluster id, broker id → logs → replication, control → sockets bound →
+            registration → controllers are obeyed → this broker may be one → clients are served
+    stop    leaders are moved away → control → serving → replication → ZooKeeper → logs (flushed, checkpointed, marked
+            clean)
+
+Whatever fails on the way up stops what was started before it.
+"""
+
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TypeVar
+
+from odradek.base.clock import SYSTEM_CLOCK
+from odradek.base.config.broker_config import BrokerConfig
+from odradek.base.config.live_config import LiveConfig
+from odradek.base.errors import ConfigError, FatalError
+from odradek.base.logs import get_logger
+from odradek.base.metrics import Registry
+from odradek.base.metrics_endpoint import MetricsEndpoint
+from odradek.base.scheduler import Scheduler
+from odradek.broker.admin.entity_configs import EntityConfigs
+from odradek.broker.admin.producer_ids import ProducerIds
+from odradek.broker.admin.topic_admin import TopicAdmin
+from odradek.broker.api.context import BrokerServices
+from odradek.broker.api.control_gate import ControlGate
+from odradek.broker.api.dispatcher import Dispatcher
+from odradek.broker.broker_metrics import register_broker_metrics, register_cleaner_metrics
+from odradek.broker.config_application import ConfigApplication
+from odradek.broker.controller.controller import Controller
+from odradek.broker.controller_link import ControllerLink
+from odradek.broker.coordinator.groups.group_coordinator import GroupCoordinator
+from odradek.broker.coordinator.groups.group_log import GroupLog
+from odradek.broker.directory_failures import DirectoryFailures
+from odradek.broker.log.compaction.log_cleaner import LogCleaner
+from odradek.broker.log.directories.log_dirs import LogDirs
+from odradek.broker.membership import Membership, asks_controller, take_leave
+from odradek.broker.network.server import SocketServer
+from odradek.broker.purgatory.reaper import ExpirationReaper
+from odradek.broker.quotas.client_quotas import ClientQuotas
+from odradek.broker.recorder.recorder import NOTHING_RECORDED, Records
+from odradek.broker.recording import (
+    recording_directory_failures,
+    recording_isr_changes,
+    recording_rebalances,
+    recording_session,
+    start_recorder,
+)
+from odradek.broker.replication.directory_moves import DirectoryMoves
+from odradek.broker.replication.follower.fetcher_manager import Fetchers
+from odradek.broker.replication.leader.fetch_sessions import FetchSessions
+from odradek.broker.replication.leader.isr_changes import (
+    AlterPartitionUpdater,
+    IsrChanges,
+    IsrUpdater,
+    ZooKeeperIsrUpdater,
+)
+from odradek.broker.replication.replica_manager import ReplicaManager
+from odradek.broker.server_settings import server_settings
+from odradek.broker.zk.known_configs import KnownConfigs
+from odradek.broker.zk.registration import BrokerRegistrar, ensure_roots, generate_broker_id, get_or_create_cluster_id
+from odradek.broker.zk.session import SessionEvent, ZkSession
+from odradek.broker.zk.store import ZkStore
+from odradek.broker.zk.znodes import DEFAULT_ENTITY, ConfigChanges
+from odradek.model.metadata_image import MetadataCache, MetadataImage
+from odradek.model.topology import Broker, Endpoint
+
+log = get_logger(__name__)
+
+FETCH_SESSION_EVICTION_MS = 120_000
+NEVER_MS = 2**62
+CLUSTER_POLL_S = 0.5
+
+
+class BrokerServer:
+    """One broker. `start` returns when it serves; `wait` until it is told to stop, or can't go on."""
+
+    def __init__(self, config: BrokerConfig) -> None:
+        self._live = LiveConfig(config)
+        self.id = -1
+        self.port = 0
+        self._clock = SYSTEM_CLOCK
+        self._running = ExitStack()
+        self._stop_asked = threading.Event()
+        self._failure: str | None = None
+        self._on_session_event: list[Callable[[SessionEvent], None]] = []
+        self._on_znode: list[Callable[[str], None]] = []
+        self._records: Records = NOTHING_RECORDED
+
+    @property
+    def config(self) -> BrokerConfig:
+        """As it is now."""
+        return self._live.current
+
+    # ---- life
+
+    def start(self) -> None:
+        with ExitStack() as started:
+            self._start(started)
+            self._running = started.pop_all()
+
+    def wait(self) -> None:
+        """Until `ask_to_stop` or a fatal failure, which is raised."""
+        self._stop_asked.wait()
+        if self._failure is not None:
+            raise FatalError(self._failure)
+
+    def ask_to_stop(self) -> None:
+        self._stop_asked.set()
+
+    def stop(self) -> None:
+        self._running.close()
+        log.info("stopped", broker=self.id)
+
+    def fail(self, why: str) -> None:
+        """The broker can't go on: whoever waits for it learns why."""
+        log.error("broker must stop", why=why)
+        self._failure = why
+        self._stop_asked.set()
+
+    # ---- the order of things
+
+    def _start(self, started: ExitStack) -> None:
+        config = self.config
+        scheduler = Scheduler(self._clock)
+        logs = LogDirs([Path(directory) for directory in config.log_dirs], config, scheduler, self._clock, self.fail)
+        started.callback(logs.unlock)
+        logs.lock()
+
+        session = ZkSession(
+            config.zookeeper_connect,
+            session_timeout_ms=config.zookeeper_session_timeout_ms,
+            connection_timeout_ms=config.zookeeper_connection_timeout_ms,
+            in_flight_max=config.zookeeper_max_in_flight_requests,
+            listener=lambda event: _tell(self._on_session_event, event),
+            on_znode=lambda path: _tell(self._on_znode, path),
+        )
+        session.start()
+        goodbye = ExitStack()
+        goodbye.callback(session.close)
+        started.callback(goodbye.close)
+        ensure_roots(session)
+        cluster_id = get_or_create_cluster_id(session)
+        self.id = self._settle_id(logs, session, cluster_id)
+        self._records = start_recorder(self.id, config, logs, self._clock, started)
+        logs.on_offline.append(recording_directory_failures(self._records))
+        self._on_session_event.append(recording_session(self._records))
+        store = ZkStore(session)
+        self._live.on_change.append(lambda before, after: logs.reconfigure(after))
+        self._live.adopt(store.load_config("brokers", str(self.id)), store.load_config("brokers", DEFAULT_ENTITY))
+        config = self.config
+
+        logs.load()
+        started.callback(logs.close)
+        started.callback(goodbye.close)  # others may take over while the logs are being closed
+        scheduler.start()
+        started.callback(scheduler.stop)
+        reaper = ExpirationReaper(self._clock)
+        reaper.start()
+        started.callback(reaper.stop)
+
+        metadata = MetadataCache(MetadataImage(cluster_id))
+        gate = ControlGate()
+        replicas = self._start_replication(logs, metadata, store, reaper, gate, started)
+        services = self._services(session, store, logs, metadata, reaper, gate, replicas, started)
+        dispatcher = Dispatcher(services)
+        server = SocketServer(server_settings(config), dispatcher, services.quotas.addresses)
+        started.callback(gate.stop)
+        started.callback(server.stop)
+        server.bind()
+
+        membership = self._enter(session, server, services, started)
+        register_broker_metrics(services, server)
+        self._serve_metrics(services, started)
+        self._schedule(scheduler, logs, services)
+        cleaner = LogCleaner(config, replicas.partitions, logs.cleaned, self._clock)
+        started.callback(cleaner.stop)
+        cleaner.start()
+        self._live.on_change.append(lambda before, after: cleaner.reconfigure(after))
+        self._live.on_change.append(lambda before, after: server.reconfigure(server_settings(after)))
+        register_cleaner_metrics(services.metrics, cleaner, self._clock)
+        server.start()
+        services.controller.start()
+        started.callback(services.controller.stop)
+        self._await_cluster(metadata)
+        dispatcher.open()
+        started.callback(take_leave, self.id, gate, config, metadata)
+        self.port = membership.endpoints[0].port
+
+    def _start_replication(
+        self,
+        logs: LogDirs,
+        metadata: MetadataCache,
+        store: ZkStore,
+        reaper: ExpirationReaper,
+        gate: ControlGate,
+        started: ExitStack,
+    ) -> ReplicaManager:
+        config, clock = self.config, self._clock
+        replicas = ReplicaManager(self.id, config, logs, metadata, reaper, clock)
+        started.callback(lambda: logs.checkpoint_high_watermarks(replicas.high_watermarks()))
+        fetchers = Fetchers(
+            self.id,
+            config,
+            replicas.partitions.get,
+            clock,
+            replicas.wake,
+            broker_epoch=lambda: gate.broker_epoch,
+            quotas=replicas.quotas,
+        )
+        started.callback(fetchers.stop)
+        replicas.fetchers = fetchers
+        self._live.on_change.append(lambda before, after: fetchers.reconfigure(after))
+        link = ControllerLink(self.id, config, metadata)
+        way: IsrUpdater = AlterPartitionUpdater(self.id, lambda: gate.broker_epoch, link.send)
+        if not asks_controller(str(config.get("inter.broker.protocol.version"))):
+            way = ZooKeeperIsrUpdater(store.update_partition_state_as_leader, store.notify_isr_change)
+        isr_changes = IsrChanges(way, replicas.isr_answered)
+        isr_changes.start()
+        started.callback(isr_changes.stop)
+        started.callback(link.close)
+        replicas.on_isr_change = recording_isr_changes(self._records, isr_changes.submit)
+        return replicas
+
+    def _services(
+        self,
+        session: ZkSession,
+        store: ZkStore,
+        logs: LogDirs,
+        metadata: MetadataCache,
+        reaper: ExpirationReaper,
+        gate: ControlGate,
+        replicas: ReplicaManager,
+        started: ExitStack,
+    ) -> BrokerServices:
+        config, clock = self.config, self._clock
+        controller = Controller(self.id, config, store, session, clock, self._records)
+        self._on_znode.append(controller.znode_changed)
+        self._on_session_event.append(controller.session_changed)
+        link = ControllerLink(self.id, config, metadata)
+        topics = TopicAdmin(controller, config, store, metadata, reaper, link.send)
+        started.callback(topics.stop)
+        self._live.on_change.append(lambda before, after: controller.reconfigure(after))
+        self._live.on_change.append(lambda before, after: topics.reconfigure(after))
+        started.callback(link.close)
+        groups = GroupCoordinator(config, GroupLog(config, replicas, metadata, clock), reaper, clock)
+        groups.on_rebalance = recording_rebalances(self._records)
+        started.callback(groups.stop)
+        replicas.on_lead, replicas.on_resign = groups.lead, groups.resign
+        known_configs = KnownConfigs(session, clock)
+        configs = EntityConfigs(self._live, store, known_configs, metadata)
+        moves = DirectoryMoves(replicas, logs, config, clock)
+        started.callback(moves.stop)
+        replicas.on_host = moves.resume
+        quotas = ClientQuotas(config, clock)
+        application = ConfigApplication(
+            self.id, self._live, known_configs, configs, replicas, moves, controller, quotas
+        )
+        self._follow_configs(application, known_configs)
+        started.callback(known_configs.stop)
+        failures = DirectoryFailures(self.id, replicas, store)
+        started.callback(failures.stop)
+        logs.on_offline.append(failures.failed)
+        return BrokerServices(
+            id=self.id,
+            live=self._live,
+            clock=clock,
+            metadata=metadata,
+            replicas=replicas,
+            logs=logs,
+            moves=moves,
+            control=gate,
+            controller=controller,
+            topics=topics,
+            configs=configs,
+            producer_ids=ProducerIds(self.id, store),
+            fetch_sessions=FetchSessions(
+                config.max_incremental_fetch_session_cache_slots, FETCH_SESSION_EVICTION_MS, clock
+            ),
+            groups=groups,
+            quotas=quotas,
+            metrics=Registry(),
+        )
+
+    def _follow_configs(self, application: ConfigApplication, known: KnownConfigs) -> None:
+        def znode_changed(path: str) -> None:
+            if path == ConfigChanges.path:
+                known.refresh()
+
+        def session_changed(event: SessionEvent) -> None:
+            if event is SessionEvent.SESSION_RENEWED:
+                known.refresh(everything=True)
+
+        known.on_change = application.apply
+        self._on_znode.append(znode_changed)
+        self._on_session_event.append(session_changed)
+        known.start()
+        application.apply_to_broker()
+        application.apply_quotas()
+        application.apply_address_rates()
+
+    def _enter(self, session: ZkSession, server: SocketServer, services: BrokerServices, started: ExitStack) -> Broker:
+        membership = Membership(
+            self._describe(server),
+            BrokerRegistrar(session, self._clock),
+            services.control,
+            services.controller.broker_registered,
+            self.fail,
+        )
+        self._on_session_event.append(membership.session_changed)
+        broker = membership.enter()
+        started.callback(membership.stop)
+        return broker
+
+    def _await_cluster(self, metadata: MetadataCache) -> None:
+        """Until a controller has told this broker of its cluster, or nobody wants it to serve any more."""
+        told = threading.Event()
+        metadata.on_publish.append(lambda image: told.set())
+        while metadata.image.controller_id < 0 and not self._stop_asked.is_set():
+            told.wait(CLUSTER_POLL_S)
+
+    def _settle_id(self, logs: LogDirs, session: ZkSession, cluster_id: str) -> int:
+        """The configured id, the one that the directories remember, or a new one; then the directories remember it."""
+        configured = self.config.broker_id
+        remembered = logs.remembered_id(cluster_id)
+        if configured >= 0 and remembered is not None and configured != remembered:
+            raise FatalError(
+                f"broker.id={configured}, but meta.properties in log.dirs says {remembered}: correct the one, or give "
+                "the broker empty log.dirs"
+            )
+        broker_id = configured if configured >= 0 else remembered
+        if broker_id is None:
+            if not self.config.broker_id_generation_enable:
+                raise ConfigError("broker.id must be set when broker.id.generation.enable is false")
+            broker_id = generate_broker_id(session, self.config.reserved_broker_max_id)
+        logs.remember_id(broker_id, cluster_id)
+        return broker_id
+
+    def _describe(self, server: SocketServer) -> Broker:
+        endpoints = tuple(
+            Endpoint(
+                listener.name,
+                listener.security_protocol.name,
+                listener.host or _own_host_name(),
+                listener.port or server.port(listener.name),
+            )
+            for listener in self.config.advertised_listeners
+        )
+        return Broker(self.id, endpoints, self.config.broker_rack)
+
+    def _schedule(self, scheduler: Scheduler, logs: LogDirs, services: BrokerServices) -> None:
+        config, replicas = self.config, services.replicas
+        log_tasks: list[tuple[str, int, Callable[[], object]]] = [
+            ("retention", config.log_retention_check_interval_ms, replicas.delete_expired),
+            ("recovery points", config.log_flush_offset_checkpoint_interval_ms, logs.checkpoint_recovery_points),
+            ("log starts", config.log_flush_start_offset_checkpoint_interval_ms, logs.checkpoint_log_start_offsets),
+        ]
+        if config.log_flush_scheduler_interval_ms < NEVER_MS:
+            log_tasks.append(("flush", config.log_flush_scheduler_interval_ms, logs.flush_overdue))
+        for name, interval_ms, task in log_tasks:
+            scheduler.every(name, interval_ms, task, delay_ms=config.log_initial_task_delay_ms)
+        scheduler.every("producers", config.producer_id_expiration_check_interval_ms, logs.expire_producers)
+        scheduler.every(
+            "high watermarks",
+            config.replica_high_watermark_checkpoint_interval_ms,
+            lambda: logs.checkpoint_high_watermarks(replicas.high_watermarks()),
+        )
+        scheduler.every("replica lag", max(1, config.replica_lag_time_max_ms // 2), replicas.check_replicas)
+        scheduler.every(
+            "offsets", config.integer("offsets.retention.check.interval.ms"), services.groups.expire_offsets, delay_ms=0
+        )
+
+    def _serve_metrics(self, services: BrokerServices, started: ExitStack) -> None:
+        port = self.config.odradek_metrics_port
+        if port < 0:
+            return
+        endpoint = MetricsEndpoint(self.config.odradek_metrics_host, port, services.metrics)
+        endpoint.start()
+        started.callback(endpoint.stop)
+        log.info("metrics", url=f"http://{self.config.odradek_metrics_host}:{endpoint.port}/metrics")
+
+
+T = TypeVar("T")
+
+
+def _tell(listeners: list[Callable[[T], None]], news: T) -> None:
+    for listener in listeners:
+        listener(news)
+
+
+def _own_host_name() -> str:
+    import socket
+
+    return socket.getfqdn()

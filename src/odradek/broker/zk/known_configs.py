@@ -1,0 +1,160 @@
+"""What is set for topics, brokers and clients, current on every broker without restart.
+
+Whoever changes a configuration leaves a notice under /config/changes. Every broker watches that node, reads what the
+new notices name, and tells `on_change`, on a thread of its own that waits for ZooKeeper as long as it takes. A topic's
+creation leaves no notice: before a log is made, `look_up` reads.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+
+from odradek.base.clock import Clock
+from odradek.base.logs import get_logger
+from odradek.broker.zk.session import ZkSession, ZkUnavailable
+from odradek.broker.zk.store import ZkStore
+from odradek.broker.zk.znodes import ConfigChanges
+
+log = get_logger(__name__)
+
+_RETRY_SECONDS = 1.0
+_PURGE_INTERVAL_MS = 60_000
+_KEPT_TYPES = ("topics", "brokers", "users", "clients", "ips")
+OnChange = Callable[[str, str], None]
+"""Told the entity's type (as in /config) and its name, after `of`, `of_broker` and `all` answer with the change."""
+
+
+class KnownConfigs:
+    def __init__(self, session: ZkSession, clock: Clock, on_change: OnChange = lambda entity_type, name: None) -> None:
+        self.on_change = on_change
+        self._session = session
+        self._clock = clock
+        self._store = ZkStore(session)
+        self._patient_store = ZkStore(session, patient=True)
+        self._lock = threading.Lock()
+        self._generation = 0
+        self._configs: dict[str, dict[str, dict[str, str]]] = {entity_type: {} for entity_type in _KEPT_TYPES}
+        self._seen: str | None = None
+        self._purged_ms: int | None = None
+        self._wake = threading.Condition()
+        self._due = self._all_due = self._stopped = False
+        self._thread = threading.Thread(target=self._run, name="config-changes", daemon=True)
+
+    def start(self) -> None:
+        """Reads everything, and listens from then on."""
+        self._catch_up(everything=True, tell=False)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Before the session is closed or after, either is fine."""
+        with self._wake:
+            self._stopped = True
+            self._wake.notify()
+
+    def refresh(self, *, everything: bool = False) -> None:
+        """To be called when /config/changes fired; with `everything` when the session was renewed. Never blocks."""
+        with self._wake:
+            self._due = True
+            self._all_due |= everything
+            self._wake.notify()
+
+    def of(self, topic: str) -> Mapping[str, str]:
+        """What was set for the topic over the broker's defaults."""
+        return self._configs["topics"].get(topic, {})
+
+    def of_broker(self, name: str) -> Mapping[str, str]:
+        """What was set for the broker of that id, or for all (`DEFAULT_ENTITY`)."""
+        return self._configs["brokers"].get(name, {})
+
+    def all(self, entity_type: str) -> Mapping[str, Mapping[str, str]]:
+        """What was set for each entity of the type, by its name, which may be a path: USER/clients/CLIENT."""
+        return self._configs[entity_type]
+
+    def read_now(self, entity_type: str, name: str) -> None:
+        """This broker itself has made a change: it obeys before others hear of it."""
+        try:
+            self._read(entity_type, [name], self._store)
+        except ZkUnavailable as error:
+            log.warning("a change is obeyed later", entity_type=entity_type, name=name, reason=str(error))
+            return
+        self._tell(entity_type, name)
+
+    def look_up(self, topics: Iterable[str]) -> dict[str, Mapping[str, str]]:
+        """What is set for these topics now; when ZooKeeper doesn't answer, what was last known."""
+        wanted = list(topics)
+        try:
+            self._read("topics", wanted, self._store)
+        except ZkUnavailable as error:
+            log.warning("topic configurations can't be read, the last known are used", reason=str(error))
+        return {topic: self.of(topic) for topic in wanted}
+
+    # --- the thread ----------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while True:
+            with self._wake:
+                self._wake.wait_for(lambda: self._due or self._stopped)
+                if self._stopped:
+                    return
+                everything, self._due, self._all_due = self._all_due, False, False
+            try:
+                self._catch_up(everything=everything, tell=True)
+            except ZkUnavailable:
+                return  # a patient reader hears this only when the session was closed
+            except Exception as error:
+                log.error("changes of configuration can't be read, trying again", error=repr(error))
+                with self._wake:
+                    self._wake.wait_for(lambda: self._stopped, timeout=_RETRY_SECONDS)
+                    self._due = self._all_due = True
+
+    def _catch_up(self, *, everything: bool, tell: bool) -> None:
+        # watched first, then read: what comes in between is read twice, and nothing is missed
+        notices = self._session.watch_children([ConfigChanges.path])[ConfigChanges.path]
+        changed: list[tuple[str, str]] = []
+        if everything:
+            for entity_type in _KEPT_TYPES:
+                changed += [(entity_type, name) for name in self._read(entity_type, None, self._patient_store)]
+        else:
+            news = self._patient_store.load_config_changes(self._seen)
+            notices += [notice for notice, _, _ in news]
+            changed = list(dict.fromkeys((entity_type, name) for _, entity_type, name in news))
+            for entity_type in _KEPT_TYPES:
+                if names := [name for named, name in changed if named == entity_type]:
+                    self._read(entity_type, names, self._patient_store)
+        self._seen = max(notices, default=self._seen)
+        if tell:
+            for entity_type, name in changed:
+                self._tell(entity_type, name)
+        self._maybe_purge()
+
+    def _maybe_purge(self) -> None:
+        """Not at each change: it looks at every notice that there is."""
+        if self._purged_ms is None or self._clock.monotonic_ms() - self._purged_ms >= _PURGE_INTERVAL_MS:
+            self._purged_ms = self._clock.monotonic_ms()
+            self._patient_store.purge_config_changes(self._clock.now_ms())
+
+    def _tell(self, entity_type: str, name: str) -> None:
+        log.info("configuration changed", entity_type=entity_type, name=name)
+        try:
+            self.on_change(entity_type, name)
+        except Exception as error:
+            log.error(
+                "a change of configuration can't be applied", entity_type=entity_type, name=name, error=str(error)
+            )
+
+    def _read(self, entity_type: str, names: list[str] | None, store: ZkStore) -> list[str]:
+        """Reads the entities, or all, and keeps what is set. Returns those whose configuration is another now.
+
+        What was read is kept only if nobody else kept something since, else it is read again: an older answer never
+        replaces a newer one.
+        """
+        while True:
+            generation = self._generation
+            found = store.load_configs(entity_type, names)
+            with self._lock:
+                if generation != self._generation:
+                    continue
+                self._generation += 1
+                before = self._configs[entity_type]
+                kept = {} if names is None else {name: held for name, held in before.items() if name not in names}
+                self._configs[entity_type] = after = kept | found
+                return [name for name in before | after if before.get(name) != after.get(name)]

@@ -1,0 +1,1 @@
+"""The parts of `ZkStore`, by subject. Nobody but `odradek.broker.zk.store` imports them."""

@@ -1,0 +1,189 @@
+"""How operations on znodes are combined: pipelined reads, and writes that are fenced by the controller's term.
+
+What only the controller may write is one transaction with a check of /controller_epoch's version, so that a controller
+that has been replaced without noticing changes nothing and learns of it by `ControllerMoved`.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+from kazoo.client import KazooClient, TransactionRequest
+from kazoo.exceptions import BadVersionError, NodeExistsError, NoNodeError, RolledBackError, RuntimeInconsistency
+
+from odradek.base.logs import get_logger
+from odradek.broker.zk.session import Request, ZkSession
+from odradek.broker.zk.znodes import ControllerEpoch, CorruptZnode
+from odradek.model.topology import ControllerTerm
+
+log = get_logger(__name__)
+
+# A message of ZooKeeper may have a megabyte; a thousand operations as large as a topic's node would not fit.
+_GROUP_MAX = 50
+
+T = TypeVar("T")
+Node: TypeAlias = tuple[bytes | None, Any]
+"""A node's content and its stat."""
+Fill: TypeAlias = Callable[[TransactionRequest], None]
+"""Puts operations into a transaction."""
+
+
+class ControllerMoved(Exception):
+    """Another broker has become controller since: this one has to stop acting."""
+
+
+class ZnodeAccess:
+    """A patient one waits as long as ZooKeeper is away; else `ZkUnavailable` is raised after the connection timeout."""
+
+    def __init__(self, session: ZkSession, *, patient: bool = False) -> None:
+        self._session = session
+        self._patient = patient
+
+    def _call(self, request: Request) -> Any:
+        return self._session.call(request, patient=self._patient)
+
+    def _children(self, path: str) -> list[str]:
+        (names,) = self._children_of_all([path])
+        return names
+
+    def _children_of_all(self, paths: Sequence[str]) -> list[list[str]]:
+        """Per path the names of its children, sorted; none where there is no node."""
+        outcomes = self._session.pipeline([_list(path) for path in paths], patient=self._patient)
+        raise_unless(NoNodeError, outcomes)
+        return [[] if isinstance(outcome, NoNodeError) else sorted(outcome) for outcome in outcomes]
+
+    def _read_all(self, paths: Sequence[str]) -> list[Node | None]:
+        """Per path the node, or None where there is none."""
+        outcomes = self._session.pipeline([_get(path) for path in paths], patient=self._patient)
+        raise_unless(NoNodeError, outcomes)
+        return [None if isinstance(outcome, NoNodeError) else outcome for outcome in outcomes]
+
+    def _read(self, path: str) -> Node | None:
+        (node,) = self._read_all([path])
+        return node
+
+    def _holds(self, path: str, content: bytes) -> bool:
+        node = self._read(path)
+        return node is not None and node[0] == content
+
+    def _create_if_missing(self, path: str, content: bytes | None) -> None:
+        try:
+            self._call(lambda zk: zk.create_async(path, content))
+        except NodeExistsError:
+            return
+
+    def _put(self, path: str, content: bytes) -> None:
+        """Writes the node, whether it exists or not, and those above it where they are missing."""
+        while True:
+            try:
+                self._call(lambda zk: zk.set_async(path, content))
+                return
+            except NoNodeError:
+                pass
+            try:
+                self._call(lambda zk: zk.create_async(path, content, makepath=True))
+                return
+            except NodeExistsError:
+                continue  # somebody else's, or our own whose answer was lost
+
+    def _create_sequential(self, path: str, content: bytes) -> None:
+        """One that is sent twice, because its answer was lost, makes two nodes that tell the same."""
+        self._call(lambda zk: zk.create_async(path, content, sequence=True))
+
+    def _fenced(self, operations: Sequence[Fill], term: ControllerTerm) -> list[Exception | None]:
+        """Each entry all or nothing, and checked against the term; per entry its error.
+
+        Many share a transaction, for ZooKeeper's work is per transaction. When one of them is refused so are the
+        others, and these are then tried one by one.
+        """
+        groups = [operations[start : start + _GROUP_MAX] for start in range(0, len(operations), _GROUP_MAX)]
+        if len(operations) == 1:
+            return self._commit(groups, term)
+        errors: list[Exception | None] = []
+        for group, error in zip(groups, self._commit(groups, term), strict=True):
+            errors += [None] * len(group) if error is None else self._commit([[fill] for fill in group], term)
+        return errors
+
+    def _commit(self, groups: Sequence[Sequence[Fill]], term: ControllerTerm) -> list[Exception | None]:
+        """One transaction per group, pipelined; per group its error."""
+
+        def checked(group: Sequence[Fill]) -> Fill:
+            def fill_all(transaction: TransactionRequest) -> None:
+                transaction.check(ControllerEpoch.path, term.zk_version)
+                for fill in group:
+                    fill(transaction)
+
+            return fill_all
+
+        outcomes = self._session.pipeline([commit(checked(group)) for group in groups], patient=self._patient)
+        for results in outcomes:
+            if isinstance(results, list) and isinstance(results[0], BadVersionError | NoNodeError):
+                raise ControllerMoved(f"this broker was controller with epoch {term.epoch}, another one is now")
+        return [outcome if isinstance(outcome, Exception) else failure(outcome) for outcome in outcomes]
+
+    def _drop_all(self, paths: Iterable[str], term: ControllerTerm) -> None:
+        """Deletes the nodes; those that are gone already are fine."""
+        raise_unless(NoNodeError, self._fenced([deletion(path) for path in paths], term))
+
+
+def readable(decode: Callable[..., T], *content: Any) -> T | None:
+    """What the node says; None, and a word in the log, when it can't be understood."""
+    try:
+        return decode(*content)
+    except CorruptZnode as error:
+        log.warning("znode is left out", path=error.path, reason=str(error))
+        return None
+
+
+def raise_unless(expected: type[Exception] | tuple[type[Exception], ...], outcomes: Iterable[Any]) -> None:
+    for outcome in outcomes:
+        if isinstance(outcome, Exception) and not isinstance(outcome, expected):
+            raise outcome
+
+
+def failure(results: Iterable[Any]) -> Exception | None:
+    """Why a transaction was refused: the one error that isn't a consequence of another."""
+    consequences = (RolledBackError, RuntimeInconsistency)
+    return next((r for r in results if isinstance(r, Exception) and not isinstance(r, consequences)), None)
+
+
+def conditional_set(path: str, content: bytes, version: int) -> Request:
+    return lambda zk: zk.set_async(path, content, version)
+
+
+def commit(fill: Fill) -> Request:
+    def start(zk: KazooClient) -> Any:
+        transaction = zk.transaction()
+        fill(transaction)
+        return transaction.commit_async()
+
+    return start
+
+
+def creation(*nodes: tuple[str, bytes]) -> Fill:
+    def fill(transaction: TransactionRequest) -> None:
+        for path, content in nodes:
+            transaction.create(path, content)
+
+    return fill
+
+
+def writing(path: str, content: bytes, version: int = -1) -> Fill:
+    def fill(transaction: TransactionRequest) -> None:
+        transaction.set_data(path, content, version)
+
+    return fill
+
+
+def deletion(path: str) -> Fill:
+    def fill(transaction: TransactionRequest) -> None:
+        transaction.delete(path)
+
+    return fill
+
+
+def _list(path: str) -> Request:
+    return lambda zk: zk.get_children_async(path)
+
+
+def _get(path: str) -> Request:
+    return lambda zk: zk.get_async(path)

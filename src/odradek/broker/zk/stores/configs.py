@@ -1,0 +1,63 @@
+"""What was set for topics, brokers, users and clients, and the notices by which every broker learns of a change."""
+
+from collections.abc import Iterable, Mapping
+
+from kazoo.exceptions import NoNodeError
+
+from odradek.broker.zk.session import Request
+from odradek.broker.zk.stores.access import ZnodeAccess, raise_unless, readable
+from odradek.broker.zk.znodes import ConfigChanges, EntityConfig
+
+
+class ConfigNodes(ZnodeAccess):
+    def load_configs(self, entity_type: str, names: Iterable[str] | None = None) -> dict[str, dict[str, str]]:
+        """Of these entities, or of all, that have a node. One that can't be understood is reported and left out."""
+        wanted = self._config_names(entity_type) if names is None else list(names)
+        found = self._read_all([EntityConfig.path(entity_type, name) for name in wanted])
+        nodes = ((name, node) for name, node in zip(wanted, found, strict=True) if node is not None)
+        configs = ((name, readable(EntityConfig.decode, entity_type, name, node[0])) for name, node in nodes)
+        return {name: config for name, config in configs if config is not None}
+
+    def _config_names(self, entity_type: str) -> list[str]:
+        names = self._children(EntityConfig.parent(entity_type))
+        if entity_type != "users":
+            return names
+        clients = self._children_of_all([EntityConfig.clients_of(name) for name in names])
+        pairs = ((name, client) for name, theirs in zip(names, clients, strict=True) for client in theirs)
+        return names + [EntityConfig.user_and_client(name, client) for name, client in pairs]
+
+    def load_config(self, entity_type: str, name: str) -> dict[str, str]:
+        """Empty where nothing was set."""
+        return self.load_configs(entity_type, [name]).get(name, {})
+
+    def set_config(self, entity_type: str, name: str, config: Mapping[str, str]) -> None:
+        """Replaces all that is set for the entity, and tells every broker."""
+        self._put(EntityConfig.path(entity_type, name), EntityConfig.encode(config))
+        self._create_sequential(ConfigChanges.sequence_path, ConfigChanges.encode(entity_type, name))
+
+    def load_config_changes(self, after: str | None = None) -> list[tuple[str, str, str]]:
+        """The notices that came after the one of that name, in order: its name, the entity's type, the entity's name.
+
+        A notice that can't be understood is reported and left out.
+        """
+        names = [name for name in self._children(ConfigChanges.path) if after is None or name > after]
+        found = self._read_all([ConfigChanges.child(name) for name in names])
+        nodes = ((name, node) for name, node in zip(names, found, strict=True) if node is not None)
+        changes = ((name, readable(ConfigChanges.decode, name, node[0])) for name, node in nodes)
+        return [(name, *change) for name, change in changes if change is not None]
+
+    def purge_config_changes(self, now_ms: int) -> None:
+        """Removes the notices that every broker has had the time to see."""
+        names = self._children(ConfigChanges.path)
+        found = self._read_all([ConfigChanges.child(name) for name in names])
+        old = [
+            ConfigChanges.child(name)
+            for name, node in zip(names, found, strict=True)
+            if node is not None and now_ms - node[1].ctime > ConfigChanges.kept_ms
+        ]
+        outcomes = self._session.pipeline([_deletion(path) for path in old], patient=self._patient)
+        raise_unless(NoNodeError, outcomes)
+
+
+def _deletion(path: str) -> Request:
+    return lambda zk: zk.delete_async(path)

@@ -1,0 +1,92 @@
+"""The controller's seat: who holds it, and the epoch that fences whoever held it before."""
+
+from kazoo.client import TransactionRequest
+
+from odradek.base.logs import get_logger
+from odradek.broker.zk.stores.access import ControllerMoved, commit, failure, readable
+from odradek.broker.zk.stores.partition_states import PartitionStateNodes
+from odradek.broker.zk.znodes import Controller, ControllerEpoch, Partitions, Topics
+from odradek.model.topology import ControllerTerm, TopicPartition
+
+log = get_logger(__name__)
+
+
+class ControllerElectionStore(PartitionStateNodes):
+    def elect_controller(self, broker_id: int, now_ms: int) -> ControllerTerm | None:
+        """Creates /controller and raises the epoch in one transaction; None when somebody else was first.
+
+        When this broker has the seat already, from an earlier session or a tenure that it forgot, it takes it anew.
+        """
+        while True:
+            epoch, version = self._next_epoch()
+            if self._take_seat(broker_id, now_ms, epoch, version):
+                return ControllerTerm(epoch, version + 1)
+            if not self._clear_own_seat():
+                return None
+
+    def current_controller(self) -> int | None:
+        node = self._read(Controller.path)
+        return None if node is None else readable(Controller.decode, node[0])
+
+    def resign_controller(self, term: ControllerTerm) -> None:
+        """Leaves the seat to the others, unless another one has it already."""
+        try:
+            self._drop_all([Controller.path], term)
+        except ControllerMoved:
+            log.debug("the seat was another's already", epoch=term.epoch)
+
+    def _next_epoch(self) -> tuple[int, int]:
+        """The epoch that the next controller gets, and the version of the node that holds the last one's."""
+        while (node := self._read(ControllerEpoch.path)) is None:
+            self._create_if_missing(ControllerEpoch.path, ControllerEpoch.encode(self._epoch_in_states()))
+        content, stat = node
+        epoch = readable(ControllerEpoch.decode, content)
+        if epoch is None:
+            # each election raises epoch and version by one, so the version is at least the epoch that was lost
+            epoch = max(self._epoch_in_states(), int(stat.version))
+            log.error("the controller's epoch was lost and is set anew", found=content, epoch=epoch + 1)
+        return epoch + 1, int(stat.version)
+
+    def _epoch_in_states(self) -> int:
+        """The highest epoch of a controller that ever gave a partition its leader."""
+        topics = self._children(Topics.path)
+        numbers = self._children_of_all([Partitions.path(topic) for topic in topics])
+        partitions = [
+            TopicPartition(topic, int(number))
+            for topic, listed in zip(topics, numbers, strict=True)
+            for number in listed
+            if number.isdigit()
+        ]
+        return max((state.controller_epoch for state in self.load_partition_states(partitions).values()), default=0)
+
+    def _take_seat(self, broker_id: int, now_ms: int, epoch: int, version: int) -> bool:
+        def election(transaction: TransactionRequest) -> None:
+            transaction.create(Controller.path, Controller.encode(broker_id, now_ms), ephemeral=True)
+            transaction.set_data(ControllerEpoch.path, ControllerEpoch.encode(epoch), version)
+
+        return failure(self._call(commit(election))) is None or self._won_unheard(epoch)
+
+    def _won_unheard(self, epoch: int) -> bool:
+        """Whether an election that looks lost was ours after all: its answer went with the connection."""
+        seat, counter = self._read_all([Controller.path, ControllerEpoch.path])
+        if seat is None or counter is None or seat[1].ephemeralOwner != self._session.session_id:
+            return False
+        return counter[0] == ControllerEpoch.encode(epoch)
+
+    def _clear_own_seat(self) -> bool:
+        """Whether the seat may be tried again: it is free by now, or it was this broker's own and is free now.
+
+        The epoch's version is read before the seat: who has been elected since has changed it, and is left alone.
+        """
+        counter, seat = self._read_all([ControllerEpoch.path, Controller.path])
+        if seat is None or counter is None:
+            return True
+        owner = seat[1].ephemeralOwner
+        if not self._session.is_own(owner):
+            return False
+        try:
+            self._drop_all([Controller.path], ControllerTerm(-1, counter[1].version))
+        except ControllerMoved:
+            return False
+        log.info("left a seat that was taken earlier, to take it anew", session=f"{owner:#x}")
+        return True

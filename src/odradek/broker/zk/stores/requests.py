@@ -1,0 +1,69 @@
+"""What tools ask by writing under /admin, and what brokers tell the controller by sequential nodes."""
+
+from collections.abc import Iterable, Mapping
+
+from kazoo.exceptions import NodeExistsError, NoNodeError
+
+from odradek.broker.zk.stores.access import ZnodeAccess, creation, raise_unless, readable, writing
+from odradek.broker.zk.znodes import IsrChanges, LogDirFailures, PreferredElection, Reassignments
+from odradek.model.topology import ControllerTerm, TopicPartition
+
+
+class RequestNodes(ZnodeAccess):
+    # --- /admin ------------------------------------------------------------------------------------------------
+
+    def read_reassignments(self) -> dict[TopicPartition, tuple[int, ...]]:
+        """What /admin/reassign_partitions asks for; nothing without the node, or when it can't be understood."""
+        node = self._read(Reassignments.path)
+        return {} if node is None else readable(Reassignments.decode, node[0]) or {}
+
+    def write_reassignments(self, remaining: Mapping[TopicPartition, tuple[int, ...]], term: ControllerTerm) -> None:
+        """What is still to be done; when nothing is, the node goes."""
+        path = Reassignments.path
+        if not remaining:
+            self._drop_all([path], term)
+            return
+        content = Reassignments.encode(remaining)
+        (error,) = self._fenced([writing(path, content)], term)
+        if isinstance(error, NoNodeError):
+            (error,) = self._fenced([creation((path, content))], term)
+        raise_unless(NodeExistsError, [error])
+
+    def read_preferred_elections(self) -> set[TopicPartition]:
+        node = self._read(PreferredElection.path)
+        return set() if node is None else readable(PreferredElection.decode, node[0]) or set()
+
+    def drop_preferred_elections(self, term: ControllerTerm) -> None:
+        self._drop_all([PreferredElection.path], term)
+
+    # --- ISR changes -------------------------------------------------------------------------------------------
+
+    def notify_isr_change(self, tps: Iterable[TopicPartition]) -> None:
+        self._create_sequential(IsrChanges.sequence_path, IsrChanges.encode(tps))
+
+    def read_isr_notifications(self) -> tuple[list[str], set[TopicPartition]]:
+        """The names of all notices, readable or not, and what they tell of."""
+        names = self._children(IsrChanges.path)
+        found = self._read_all([IsrChanges.child(name) for name in names])
+        nodes = ((name, node) for name, node in zip(names, found, strict=True) if node is not None)
+        told = (readable(IsrChanges.decode, name, node[0]) for name, node in nodes)
+        return names, set().union(*(tps for tps in told if tps is not None))
+
+    def drop_isr_notifications(self, names: Iterable[str], term: ControllerTerm) -> None:
+        self._drop_all([IsrChanges.child(name) for name in names], term)
+
+    # --- failed log directories --------------------------------------------------------------------------------
+
+    def notify_log_dir_failure(self, broker_id: int) -> None:
+        self._create_sequential(LogDirFailures.sequence_path, LogDirFailures.encode(broker_id))
+
+    def read_log_dir_notifications(self) -> tuple[list[str], set[int]]:
+        """The names of all notices, readable or not, and the brokers that lost a directory."""
+        names = self._children(LogDirFailures.path)
+        found = self._read_all([LogDirFailures.child(name) for name in names])
+        nodes = ((name, node) for name, node in zip(names, found, strict=True) if node is not None)
+        brokers = (readable(LogDirFailures.decode, name, node[0]) for name, node in nodes)
+        return names, {broker for broker in brokers if broker is not None}
+
+    def drop_log_dir_notifications(self, names: Iterable[str], term: ControllerTerm) -> None:
+        self._drop_all([LogDirFailures.child(name) for name in names], term)

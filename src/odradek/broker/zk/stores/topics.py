@@ -1,0 +1,127 @@
+"""Topics: who holds their partitions, their creation, their growth and their end."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from kazoo.exceptions import BadVersionError, NoNodeError
+
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.broker.zk.stores.access import Fill, ZnodeAccess, commit, creation, failure, readable, writing
+from odradek.broker.zk.znodes import DeletedTopic, EntityConfig, Partitions, Topic, Topics
+from odradek.model.topology import ZERO_UUID, ControllerTerm, ReplicaAssignment, TopicAssignment
+
+
+class TopicNodes(ZnodeAccess):
+    def load_topic_names(self) -> list[str]:
+        return self._children(Topics.path)
+
+    def load_topics(self, names: Iterable[str] | None = None) -> dict[str, TopicAssignment]:
+        """Of these topics, or of all. One whose node can't be understood is reported and left out."""
+        wanted = self._children(Topics.path) if names is None else list(names)
+        found = self._read_all([Topic.path(name) for name in wanted])
+        nodes = ((name, node) for name, node in zip(wanted, found, strict=True) if node is not None)
+        topics = (readable(Topic.decode, name, node[0]) for name, node in nodes)
+        return {topic.topic: topic for topic in topics if topic is not None}
+
+    def load_topics_to_delete(self) -> list[str]:
+        return self._children(DeletedTopic.parent)
+
+    def create_topic(self, assignment: TopicAssignment, config: Mapping[str, str]) -> None:
+        """KafkaError TOPIC_ALREADY_EXISTS when there is one of that name."""
+        (refusal,) = self.create_topics([(assignment, config)])
+        if refusal is not None:
+            raise refusal
+
+    def create_topics(self, topics: Sequence[tuple[TopicAssignment, Mapping[str, str]]]) -> list[KafkaError | None]:
+        """Each with its configuration, at once, so that whoever sees it sees it configured; per topic its refusal."""
+        outcomes = self._session.pipeline([commit(_with_config(*topic)) for topic in topics], patient=self._patient)
+        return [
+            self._settle_creation(*topic) if isinstance(outcome, Exception) or failure(outcome) is not None else None
+            for topic, outcome in zip(topics, outcomes, strict=True)
+        ]
+
+    def _settle_creation(self, assignment: TopicAssignment, config: Mapping[str, str]) -> KafkaError | None:
+        topic, content = assignment.topic, Topic.encode(assignment)
+        path = Topic.path(topic)
+        if self._read(path) is None:
+            # a topic of that name left its configuration behind
+            self._put(EntityConfig.path("topics", topic), EntityConfig.encode(config))
+            self._create_if_missing(path, content)
+        # the id is in the content: a creation whose answer was lost is told from another's
+        if self._holds(path, content):
+            return None
+        return KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{topic}' already exists.")
+
+    def set_assignment(self, assignment: TopicAssignment, term: ControllerTerm) -> None:
+        """Replaces who holds these partitions. Those that were added to the node meanwhile stay.
+
+        KafkaError UNKNOWN_TOPIC_OR_PARTITION when the topic is gone, or another one of that name is there.
+        """
+
+        def change(held: TopicAssignment | None) -> TopicAssignment:
+            if held is None:
+                return assignment
+            if held.topic_id not in (assignment.topic_id, ZERO_UUID):
+                raise _unknown(assignment.topic)
+            return replace(assignment, partitions=_ordered({**held.partitions, **assignment.partitions}))
+
+        self._change(assignment.topic, change, term)
+
+    def add_partitions(
+        self, topic: str, added: Mapping[int, ReplicaAssignment], term: ControllerTerm
+    ) -> TopicAssignment:
+        """Gives the topic more partitions; those that it has, and how they are moving, stay. Returns what it has now.
+
+        KafkaError UNKNOWN_TOPIC_OR_PARTITION when the topic is gone or its node can't be understood.
+        """
+
+        def change(held: TopicAssignment | None) -> TopicAssignment:
+            if held is None:
+                raise _unknown(topic)
+            return replace(held, partitions=_ordered({**added, **held.partitions}))
+
+        return self._change(topic, change, term)
+
+    def _change(
+        self, topic: str, change: Callable[[TopicAssignment | None], TopicAssignment], term: ControllerTerm
+    ) -> TopicAssignment:
+        """Reads, changes and writes if nobody else wrote in between; else begins anew."""
+        path = Topic.path(topic)
+        while (node := self._read(path)) is not None:
+            changed = change(readable(Topic.decode, topic, node[0]))
+            content = Topic.encode(changed)
+            (error,) = self._fenced([writing(path, content, node[1].version)], term)
+            if error is None or (isinstance(error, BadVersionError) and self._holds(path, content)):
+                return changed
+            if not isinstance(error, BadVersionError | NoNodeError):
+                raise error
+        raise _unknown(topic)
+
+    def mark_for_deletion(self, topic: str) -> None:
+        self._create_if_missing(DeletedTopic.path(topic), None)
+
+    def drop_deletion_marks(self, topics: Iterable[str], term: ControllerTerm) -> None:
+        self._drop_all([DeletedTopic.path(topic) for topic in topics], term)
+
+    def delete_topic(self, topic: str, term: ControllerTerm) -> None:
+        """Removes every node of the topic, the mark for deletion last: a crash on the way is found and finished."""
+        partitions = [f"{Partitions.path(topic)}/{name}" for name in self._children(Partitions.path(topic))]
+        paths = [f"{partition}/state" for partition in partitions]
+        paths += [*partitions, Partitions.path(topic), Topic.path(topic), EntityConfig.path("topics", topic)]
+        self._drop_all(paths, term)
+        self.drop_deletion_marks([topic], term)
+
+
+def _with_config(assignment: TopicAssignment, config: Mapping[str, str]) -> Fill:
+    topic = assignment.topic
+    return creation(
+        (EntityConfig.path("topics", topic), EntityConfig.encode(config)), (Topic.path(topic), Topic.encode(assignment))
+    )
+
+
+def _ordered(partitions: Mapping[int, ReplicaAssignment]) -> dict[int, ReplicaAssignment]:
+    return dict(sorted(partitions.items()))
+
+
+def _unknown(topic: str) -> KafkaError:
+    return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Topic '{topic}' does not exist.")

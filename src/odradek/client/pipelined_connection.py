@@ -1,0 +1,95 @@
+"""A non-blocking connection with several requests in flight, for the tools that measure.
+
+A broker answers a connection's requests in order, so the answers are matched by counting. Frames go in and come out
+whole; what is in them is the caller's business.
+"""
+
+import socket
+from collections import deque
+from struct import Struct
+from typing import Generic, TypeVar
+
+from odradek.client.broker_client import ConnectionFailed
+
+_LENGTH = Struct(">i")
+_RECEIVE_BYTES = 256 * 1024
+
+Tag = TypeVar("Tag")
+
+
+class PipelinedConnection(Generic[Tag]):
+    """`Tag` is what the caller wants to know again when a request's answer comes."""
+
+    def __init__(self, address: tuple[str, int], timeout_ms: int) -> None:
+        self.address = f"{address[0]}:{address[1]}"
+        try:
+            self.socket = socket.create_connection(address, timeout_ms / 1000)
+        except OSError as error:
+            raise ConnectionFailed(f"no broker answers at {self.address}: {error.strerror or error}") from error
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.socket.setblocking(False)
+        self._unsent: deque[memoryview] = deque()
+        self._in_flight: deque[Tag] = deque()
+        self._received = bytearray()
+
+    @property
+    def in_flight(self) -> int:
+        return len(self._in_flight)
+
+    @property
+    def wants_to_write(self) -> bool:
+        return bool(self._unsent)
+
+    def close(self) -> None:
+        self.socket.close()
+
+    def submit(self, frame: bytes, tag: Tag) -> None:
+        """A request that will be answered. `frame` must not be changed afterwards."""
+        self._in_flight.append(tag)
+        self.submit_unanswered(frame)
+
+    def submit_unanswered(self, frame: bytes) -> None:
+        self._unsent.append(memoryview(frame))
+        if len(self._unsent) == 1:
+            self.write()
+
+    def write(self) -> None:
+        """As much of what is unsent as the socket takes."""
+        try:
+            while self._unsent:
+                sent = self.socket.send(self._unsent[0])
+                if sent < len(self._unsent[0]):
+                    self._unsent[0] = self._unsent[0][sent:]
+                    return
+                self._unsent.popleft()
+        except BlockingIOError:
+            return
+        except OSError as error:
+            raise ConnectionFailed(f"lost the broker at {self.address}: {error.strerror or error}") from error
+
+    def read(self) -> list[tuple[Tag, memoryview]]:
+        """The answers that are complete by now, each with the tag of its request, without their length fields."""
+        try:
+            chunk = self.socket.recv(_RECEIVE_BYTES)
+        except BlockingIOError:
+            return []
+        except OSError as error:
+            raise ConnectionFailed(f"lost the broker at {self.address}: {error.strerror or error}") from error
+        if not chunk:
+            raise ConnectionFailed(f"the broker at {self.address} closed the connection")
+        self._received += chunk
+        return self._cut_answers()
+
+    def _cut_answers(self) -> list[tuple[Tag, memoryview]]:
+        answers: list[tuple[Tag, memoryview]] = []
+        at = 0
+        while len(self._received) - at >= 4:
+            (length,) = _LENGTH.unpack_from(self._received, at)
+            if length < 4 or not self._in_flight:
+                raise ConnectionFailed(f"{self.address} sends what was not asked for")
+            if len(self._received) - at - 4 < length:
+                break
+            answers.append((self._in_flight.popleft(), memoryview(bytes(self._received[at + 4 : at + 4 + length]))))
+            at += 4 + length
+        del self._received[:at]
+        return answers

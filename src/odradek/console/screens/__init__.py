@@ -1,7 +1,0 @@
-"""One module for each screen: what it follows, what it shows, what can be changed there."""
-
-from odradek.console.screens import cluster, groups, history, lab, messages, pipelines, reassign, topic, topics
-
-SCREENS = tuple(
-    screen.register for screen in (cluster, topics, topic, messages, groups, reassign, history, pipelines, lab)
-)

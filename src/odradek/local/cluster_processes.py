@@ -1,0 +1,188 @@
+"""A cluster on one machine: the processes that `odradek up` starts, and the directory that keeps them.
+
+    DIR/zookeeper/                     the embedded ZooKeeper, unless another one is used
+    DIR/broker-N/server.properties     what the broker was started with; edits survive the next `up`
+    DIR/broker-N/logs/                 its data
+    DIR/broker-N/broker.log, .pid      its output and its process
+    DIR/console.log, .pid              the web console
+    DIR/links/                         with --lab: the relay between the brokers, and between them and ZooKeeper
+
+Everything is found again through the directory, so any later command may stop, crash or restart a part of it. Used by
+the lifecycle commands and by the pytest plugin.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from odradek.base.errors import FatalError
+from odradek.local.console_process import LocalConsole
+from odradek.local.links.cuts import CutFrom
+from odradek.local.links.local_links import LocalLinks
+from odradek.local.local_broker import DEFAULT_PORT, LocalBroker
+from odradek.local.local_settings import SettingChanges, checked, remarks
+from odradek.local.zookeeper_server import EmbeddedZooKeeper, port_is_taken
+
+_INTERNAL_REPLICAS_MAX = 3
+_UNKNOWN_ZOOKEEPER = "127.0.0.1:2181"  # stands for the embedded one before it has a port
+_METRICS_PORTS_AFTER = 100
+_PORT_MAX = 65_535
+
+
+def _local_settings(brokers: int) -> dict[str, str]:
+    """A local cluster notices a crash within seconds, and its internal topics have as many replicas as it has brokers
+    for."""
+    replicas = min(_INTERNAL_REPLICAS_MAX, brokers)
+    return {
+        "zookeeper.session.timeout.ms": "6000",
+        "offsets.topic.replication.factor": str(replicas),
+        "transaction.state.log.replication.factor": str(replicas),
+        "transaction.state.log.min.isr": str(min(2, replicas)),
+    }
+
+
+def _metrics_settings(port: int) -> dict[str, str]:
+    return {} if port > _PORT_MAX or port_is_taken(port) else {"odradek.metrics.port": str(port)}
+
+
+def _remarks(planned: Mapping[LocalBroker, Mapping[str, str]], changes: SettingChanges) -> list[str]:
+    """Check what brokers shall start with; sentences about settings that are ignored, each once."""
+    found: dict[str, None] = {}
+    for broker, properties in planned.items():
+        before = broker.kept_properties()
+        config = checked(before, properties, broker.properties_file)
+        found |= dict.fromkeys(remarks(config, changes.given))
+        found |= dict.fromkeys(f"{key} was not set" for key in sorted(changes.removed - before.keys()))
+    return list(found)
+
+
+class LocalCluster:
+    def __init__(self, data: Path) -> None:
+        self.data = data.absolute()
+        self.zookeeper = EmbeddedZooKeeper(self.data / "zookeeper")
+        self.console = LocalConsole(self.data)
+        self.links = LocalLinks(self.data)
+
+    @property
+    def brokers(self) -> list[LocalBroker]:
+        """Those that were ever started here, by id."""
+        ids = sorted(int(path.parent.name.removeprefix("broker-")) for path in self.data.glob("broker-*/*.properties"))
+        return [self._broker(broker_id) for broker_id in ids]
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return ",".join("{}:{}".format(*broker.address) for broker in self.brokers)
+
+    @property
+    def running(self) -> bool:
+        return self.zookeeper.pid is not None or any(broker.pid is not None for broker in self.brokers)
+
+    def broker(self, broker_id: int) -> LocalBroker:
+        known = [broker.id for broker in self.brokers]
+        if broker_id not in known:
+            there = f"there are: {', '.join(map(str, known))}" if known else "start one with: odradek up"
+            raise FatalError(f"there is no broker {broker_id} in {self.data}; {there}")
+        return self._broker(broker_id)
+
+    def start(
+        self,
+        zookeeper: str | None,
+        port: int | None,
+        settings: Mapping[str, str],
+        brokers: int | None = None,
+        *,
+        unset: Collection[str] = (),
+        metrics: bool = False,
+        lab: bool = False,
+        remark: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        """ZooKeeper, unless one is given, then the brokers, on consecutive ports; returns when all of them serve.
+
+        Without a number: as many as there were. Those that run already stay as they are. `unset`: earlier settings that
+        are taken back. `metrics`: new ones serve them, at their port + 100. `lab`: brokers can be cut off, unless some
+        run that can't. Settings that can't be raise ConfigError before anything is written; after a start that fails,
+        server.properties is as it was. `remark` hears of settings that are ignored.
+        """
+        known = {broker.id for broker in self.brokers}
+        wanted = [self._broker(broker_id) for broker_id in range(max(brokers or 1, len(known)))]
+        changes = SettingChanges(settings, frozenset(unset))
+        changes.check_for(len(wanted))
+        first = self._first_port() if port is None else port
+        ports = {b.id: first + b.id for b in wanted if first is not None and (port is not None or b.id not in known)}
+        running = [broker for broker in wanted if broker.pid is not None]
+        if changed := [b.id for b in running if not b.is_configured(zookeeper, ports.get(b.id), changes)]:
+            raise FatalError(
+                f"broker {changed[0]} of {self.data} runs already and keeps its configuration: to change it, stop it "
+                f"first with: odradek down --data {self.data}"
+            )
+        resting = [broker for broker in wanted if broker not in running]
+        planned: dict[LocalBroker, dict[str, str]] = {}
+        for broker in resting:
+            defaults = _local_settings(len(wanted))
+            if metrics and broker.id not in known:
+                defaults |= _metrics_settings(ports.get(broker.id, DEFAULT_PORT + broker.id) + _METRICS_PORTS_AFTER)
+            ensemble = zookeeper or _UNKNOWN_ZOOKEEPER
+            planned[broker] = broker.wanted_properties(ensemble, ports.get(broker.id), defaults, changes)
+        for text in _remarks(planned, changes):
+            remark(text)
+        if resting and zookeeper is None:
+            self.zookeeper.start()
+            zookeeper = self.zookeeper.connect
+        # Either all can be cut off or none: those who can talk to each other at another listener than those who can't.
+        linked = running[0].is_linked if running else lab
+        if resting and linked:
+            self.links.plan(zookeeper or "", [broker.id for broker in resting])
+            self.links.start()
+        for broker, properties in planned.items():
+            broker.configure({**properties, "zookeeper.connect": zookeeper or ""}, linked=linked)
+        self._start_all(wanted, resting)
+
+    def _start_all(self, wanted: Sequence[LocalBroker], resting: Sequence[LocalBroker]) -> None:
+        try:
+            for broker in resting:
+                broker.start()
+            for broker in wanted:
+                broker.await_serving()
+        except FatalError:
+            for broker in resting:
+                broker.stop()
+                broker.restore()
+            raise
+
+    def _first_port(self) -> int | None:
+        known = self.brokers
+        return known[0].address[1] - known[0].id if known else None
+
+    def start_broker(self, broker_id: int) -> LocalBroker:
+        """One broker again, with the configuration that it has."""
+        broker = self.broker(broker_id)
+        if self.zookeeper.exists:
+            self.zookeeper.start()
+        if broker.is_linked:
+            self.links.start()
+        broker.start()
+        broker.await_serving()
+        return broker
+
+    def cut(self, broker_id: int, whom: Iterable[CutFrom]) -> None:
+        if not self.broker(broker_id).is_linked:
+            raise FatalError(
+                f"broker {broker_id} reaches the others directly, so nothing can be cut: stop the cluster and start it "
+                "with: odradek up --lab"
+            )
+        self.links.cut(broker_id, whom)
+
+    def heal(self, broker_id: int) -> None:
+        if broker_id not in self.links.cuts:
+            raise FatalError(f"broker {broker_id} is not cut off")
+        self.links.heal(broker_id)
+
+    def stop(self) -> bool:
+        """Brokers before ZooKeeper, one after the other: each hands its partitions to those that are left. Whether
+        anything had been running."""
+        self.console.stop()
+        stopped = [broker.stop() for broker in self.brokers]
+        self.links.stop()
+        return self.zookeeper.stop() or any(stopped)
+
+    def _broker(self, broker_id: int) -> LocalBroker:
+        return LocalBroker(self.data / f"broker-{broker_id}", broker_id, self.links)

@@ -1,0 +1,54 @@
+"""The web console that `odradek up` starts beside the brokers, and finds again through their directory.
+
+DIR/console.log, .pid     its output and its process
+"""
+
+import sys
+import time
+from collections.abc import Iterable
+from importlib.util import find_spec
+from pathlib import Path
+
+from odradek.local.owned_process import OwnedProcess
+from odradek.local.zookeeper_server import port_is_taken
+
+DEFAULT_PORT = 8080
+_START_SECONDS_MAX = 15.0
+_STOP_SECONDS_MAX = 5.0
+_LOOK_SECONDS = 0.05
+
+
+class LocalConsole:
+    def __init__(self, data: Path) -> None:
+        self._data = data
+        self._process = OwnedProcess(data / "console.pid", data)
+
+    def start(self, bootstrap: str, port: int | None, *, lab: bool, pipelines: Iterable[Path] = ()) -> str:
+        """Starts it, or says why not; one line for the person who started the cluster. It never fails a cluster."""
+        if self._process.pid() is not None:
+            return "the web console runs already"
+        if find_spec("nicegui") is None:
+            return "no web console: it needs NiceGUI, pip install 'odradek[console]'"
+        wanted = DEFAULT_PORT if port is None else port
+        if port_is_taken(wanted):
+            return f"no web console: port {wanted} is taken; choose another with --console PORT"
+        command = [sys.executable, "-m", "odradek", "console", "--bootstrap-server", bootstrap, "--port", str(wanted)]
+        command += ["--data", str(self._data), *(["--lab"] if lab else [])]
+        for project in pipelines:
+            command += ["--pipeline", str(project.absolute())]
+        self._process.spawn(command, self._data / "console.log")
+        return self._begun(wanted)
+
+    def _begun(self, port: int) -> str:
+        """Waits until a browser finds it, so that the address that is told is one to click on."""
+        deadline = time.monotonic() + _START_SECONDS_MAX
+        while not port_is_taken(port):
+            if self._process.pid() is None:
+                return f"no web console: it ended at once, {self._data / 'console.log'} says why"
+            if time.monotonic() > deadline:
+                return f"console: http://127.0.0.1:{port}/ (still starting)"
+            time.sleep(_LOOK_SECONDS)
+        return f"console: http://127.0.0.1:{port}/"
+
+    def stop(self) -> bool:
+        return self._process.stop(_STOP_SECONDS_MAX)

@@ -1,0 +1,153 @@
+"""One broker process of a local cluster: its directory, its settings, its start and stop."""
+
+import socket
+import struct
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from odradek.base.config.properties import format_properties, parse_properties
+from odradek.base.errors import FatalError
+from odradek.local.links.local_links import LocalLinks
+from odradek.local.links.plan import is_linked
+from odradek.local.local_settings import SettingChanges
+from odradek.local.owned_process import OwnedProcess
+from odradek.local.zookeeper_server import port_is_taken
+
+DEFAULT_PORT = 9092
+_START_SECONDS_MAX = 60.0
+_STOP_SECONDS_MAX = 60.0
+_PORT_SECONDS_MAX = 1.0
+
+
+def _freed(port: int) -> bool:
+    """Whether nobody listens there; a process that was just killed gets a moment to let go."""
+    deadline = time.monotonic() + _PORT_SECONDS_MAX
+    while port_is_taken(port):
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+class LocalBroker:
+    def __init__(self, directory: Path, broker_id: int, links: LocalLinks) -> None:
+        self.id = broker_id
+        self._links = links
+        self.log_file = directory / "broker.log"
+        self._directory = directory
+        self.properties_file = directory / "server.properties"
+        self._process = OwnedProcess(directory / "broker.pid", self.properties_file)
+        self._kept: str | None = None
+        self._log_position = 0
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid()
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port of the first listener."""
+        listener = self._properties()["listeners"].split(",")[0]
+        host, _, port = listener.partition("://")[2].rpartition(":")
+        return host.strip("[]") or "127.0.0.1", int(port)
+
+    @property
+    def is_linked(self) -> bool:
+        """Whether it can be cut off."""
+        return is_linked(self._properties())
+
+    def wanted_properties(
+        self, zookeeper: str, port: int | None, defaults: Mapping[str, str], changes: SettingChanges
+    ) -> dict[str, str]:
+        """Of an earlier server.properties everything that isn't given anew or removed, without links."""
+        kept = {key: text for key, text in self.kept_properties().items() if key not in changes.removed}
+        properties = {
+            "broker.id": str(self.id),
+            "listeners": f"PLAINTEXT://127.0.0.1:{DEFAULT_PORT + self.id}",
+            "log.dirs": str(self._directory / "logs"),
+            **defaults,
+            **kept,
+            "zookeeper.connect": zookeeper,
+        }
+        if port is not None:
+            properties["listeners"] = f"PLAINTEXT://127.0.0.1:{port}"
+        return {**properties, **changes.given}
+
+    def kept_properties(self) -> dict[str, str]:
+        """Of the earlier start, without links; empty before the first one."""
+        return self._links.unlinked(self._properties()) if self.properties_file.exists() else {}
+
+    def is_configured(self, zookeeper: str | None, port: int | None, changes: SettingChanges) -> bool:
+        """Whether it has all that is given already."""
+        known = self.kept_properties()
+        return self.wanted_properties(zookeeper or known["zookeeper.connect"], port, {}, changes) == known
+
+    def configure(self, properties: Mapping[str, str], *, linked: bool = False) -> None:
+        """Writes server.properties; `restore` brings the earlier one back."""
+        self._kept = self.properties_file.read_text() if self.properties_file.exists() else None
+        self._directory.mkdir(parents=True, exist_ok=True)
+        self.properties_file.write_text(
+            format_properties(self._links.linked(self.id, properties) if linked else properties)
+        )
+
+    def restore(self) -> None:
+        if self._kept is None:
+            self.properties_file.unlink(missing_ok=True)
+        else:
+            self.properties_file.write_text(self._kept)
+
+    def start(self) -> None:
+        """Starts the process unless it runs already; `await_serving` says when it is ready."""
+        if self.pid is not None:
+            return
+        _, port = self.address
+        if not _freed(port):
+            raise FatalError(
+                f"port {port} of broker {self.id} is taken by another process: stop that process, "
+                "or choose another port with: odradek up --port PORT"
+            )
+        self._log_position = self.log_file.stat().st_size if self.log_file.exists() else 0
+        command = [sys.executable, "-m", "odradek", "broker", str(self.properties_file)]
+        self._process.spawn(command, self.log_file)
+
+    def await_serving(self) -> None:
+        deadline = time.monotonic() + _START_SECONDS_MAX
+        while not serves(self.address):
+            if self.pid is None:
+                raise FatalError(f"broker {self.id} did not start: {self._last_words()} (see {self.log_file})")
+            if time.monotonic() >= deadline:
+                raise FatalError(f"broker {self.id} does not answer after {_START_SECONDS_MAX:.0f} s: {self.log_file}")
+            time.sleep(0.02)
+
+    def stop(self) -> bool:
+        return self._process.stop(_STOP_SECONDS_MAX)
+
+    def kill(self) -> bool:
+        return self._process.kill()
+
+    def _properties(self) -> dict[str, str]:
+        return parse_properties(self.properties_file.read_text())
+
+    def _last_words(self) -> str:
+        """The line in which the broker says why it stopped, else its last one; of this start, not of earlier ones."""
+        written = self.log_file.read_bytes()[self._log_position :] if self.log_file.exists() else b""
+        lines = written.decode(errors="replace").strip().splitlines()
+        reasons = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
+        return (reasons or lines or ["it left no message"])[-1]
+
+
+def serves(address: tuple[str, int]) -> bool:
+    """Whether a Metadata request is answered with at least one broker: then the broker knows its cluster."""
+    correlation_id = 7
+    request = struct.pack(">hhihi", 3, 1, correlation_id, -1, 0)
+    try:
+        with socket.create_connection(address, timeout=2) as connection:
+            connection.sendall(struct.pack(">i", len(request)) + request)
+            size, answered_id, brokers = struct.unpack(">iii", connection.recv(12, socket.MSG_WAITALL))
+            # to the end, since closing on unread bytes would look like a broken connection in the broker's log
+            connection.recv(min(max(size - 8, 0), 1 << 16), socket.MSG_WAITALL)
+    except (OSError, struct.error):
+        return False
+    return bool(answered_id == correlation_id and brokers > 0)

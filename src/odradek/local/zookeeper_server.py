@@ -1,0 +1,158 @@
+"""The embedded ZooKeeper: Apache ZooKeeper on one machine, for development, demonstrations and tests.
+
+Owns one directory: the data, `zoo.cfg`, the chosen `port`, the pid file and the server's log. Production points
+`zookeeper.connect` at an ensemble instead.
+"""
+
+import random
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from odradek.base.errors import FatalError
+from odradek.local.java import find_java
+from odradek.local.owned_process import OwnedProcess
+from odradek.local.zookeeper_jars import zookeeper_classpath
+
+_MAIN_CLASS = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+_JVM_OPTIONS = (
+    "-Xms16m",
+    "-Xmx64m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-XX:-UsePerfData",
+    "-Dzookeeper.preAllocSize=1024",
+    "-Dslf4j.internal.verbosity=ERROR",
+)
+# A tick of half a second lets sessions of one second live and die quickly; the cap follows the tick unless told.
+_SETTINGS = """\
+tickTime=500
+minSessionTimeout=1000
+maxSessionTimeout=120000
+maxClientCnxns=0
+admin.enableServer=false
+4lw.commands.whitelist=srvr
+autopurge.snapRetainCount=3
+autopurge.purgeInterval=1
+"""
+_START_SECONDS_MAX = 30.0
+_STOP_SECONDS_MAX = 10.0
+
+
+# Below the range from which the system takes the local ports of outgoing connections: a client that tries to reconnect
+# to a stopped server could otherwise be given the server's port, be connected to itself and keep the server out.
+_SERVER_PORTS = range(15_000, 32_000)
+_drawing = threading.Lock()
+
+
+def _draws() -> Iterator[int]:
+    while True:
+        yield from random.sample(_SERVER_PORTS, len(_SERVER_PORTS))
+
+
+_drawn = _draws()
+
+
+def free_port() -> int:
+    """A port that nobody listens on now, and that this process was not given before: who was may listen later."""
+    with _drawing:
+        return next(port for port in _drawn if not port_is_taken(port))
+
+
+def port_is_taken(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return True
+        return False
+
+
+class EmbeddedZooKeeper:
+    """One server; with `settings` of its own, such as the members of an ensemble, it may be one of several."""
+
+    def __init__(self, directory: Path, host: str = "127.0.0.1", settings: str = "") -> None:
+        self._directory = directory.absolute()
+        self._host = host
+        self._settings = settings
+        self._config = self._directory / "zoo.cfg"
+        self._port_file = self._directory / "port"
+        self._log = self._directory / "zookeeper.log"
+        self._process = OwnedProcess(self._directory / "zookeeper.pid", self._config)
+
+    @property
+    def connect(self) -> str:
+        """What brokers put into `zookeeper.connect`."""
+        return f"{self._host}:{self._port_file.read_text().strip()}"
+
+    @property
+    def exists(self) -> bool:
+        """Whether it was ever started in this directory."""
+        return self._config.exists()
+
+    @property
+    def data_dir(self) -> Path:
+        """Snapshots and logs of transactions."""
+        return self._directory / "data"
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid()
+
+    def start(self) -> None:
+        """Starts the server, unless it runs already, and waits until it serves. Its port stays the same for ever."""
+        self.spawn()
+        self._await_serving()
+
+    def spawn(self) -> None:
+        """Starts the server without waiting: one of an ensemble serves only when enough others are there."""
+        if self.pid is None:
+            java, classpath = find_java(), zookeeper_classpath()
+            self._directory.mkdir(parents=True, exist_ok=True)
+            port = self._choose_port()
+            own = f"clientPortAddress={self._host}\nclientPort={port}\ndataDir={self.data_dir}\n"
+            self._config.write_text(_SETTINGS + own + self._settings)
+            self._process.spawn([str(java), *_JVM_OPTIONS, "-cp", classpath, _MAIN_CLASS, str(self._config)], self._log)
+
+    def stop(self) -> bool:
+        return self._process.stop(_STOP_SECONDS_MAX)
+
+    def kill(self) -> bool:
+        return self._process.kill()
+
+    def _choose_port(self) -> int:
+        if not self._port_file.exists():
+            self._port_file.write_text(f"{free_port()}\n")
+        port = int(self._port_file.read_text())
+        if port_is_taken(port):
+            raise FatalError(
+                f"port {port}, on which the ZooKeeper of {self._directory} listens, is taken by another process: "
+                f"stop that process, or delete {self._port_file} to have another port chosen"
+            )
+        return port
+
+    def _await_serving(self) -> None:
+        deadline = time.monotonic() + _START_SECONDS_MAX
+        while self.mode() is None:
+            if self.pid is None or time.monotonic() >= deadline:
+                self._process.kill()
+                raise FatalError(f"ZooKeeper did not start; its last words: {self._last_words()} (see {self._log})")
+            time.sleep(0.02)
+
+    def mode(self) -> str | None:
+        """standalone, leader or follower; None while it doesn't serve. (`ruok` would say imok before that.)"""
+        host, _, port = self.connect.partition(":")
+        try:
+            with socket.create_connection((host, int(port)), timeout=1) as connection:
+                connection.sendall(b"srvr")
+                answer = b"".join(iter(lambda: connection.recv(4096), b"")).decode(errors="replace")
+        except OSError:
+            return None
+        return next((line.partition(": ")[2] for line in answer.splitlines() if line.startswith("Mode: ")), None)
+
+    def _last_words(self) -> str:
+        lines = self._log.read_text(errors="replace").strip().splitlines() if self._log.exists() else []
+        return lines[-1] if lines else "none"

@@ -1,1 +1,0 @@
-"""The parts of `ZkStore`, by subject. Nobody but `odradek.zk.store` imports them."""

@@ -1,0 +1,116 @@
+"""The settings of local brokers, with the laboratory's links and without."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from odradek.base.config.properties import parse_properties
+from odradek.base.errors import ConfigError, FatalError
+from odradek.local.cluster_processes import LocalCluster
+from odradek.local.links.cuts import CutFrom
+from odradek.local.local_broker import LocalBroker
+from odradek.local.local_settings import SettingChanges
+
+NO_CHANGES = SettingChanges({})
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> LocalCluster:
+    return LocalCluster(tmp_path)
+
+
+def _configured(cluster: LocalCluster, *, linked: bool) -> dict[str, str]:
+    broker = LocalBroker(cluster.data / "broker-0", 0, cluster.links)
+    changes = SettingChanges({"log.retention.hours": "1"})
+    broker.configure(broker.wanted_properties("127.0.0.1:2181", None, {}, changes), linked=linked)
+    return parse_properties((cluster.data / "broker-0" / "server.properties").read_text())
+
+
+def test_links_come_with_the_laboratory_and_go_with_it(cluster: LocalCluster) -> None:
+    plain = _configured(cluster, linked=False)
+    cluster.links.plan("127.0.0.1:2181", [0, 1, 2])
+    linked = _configured(cluster, linked=True)
+    assert linked["zookeeper.connect"] != "127.0.0.1:2181"
+    assert cluster.broker(0).is_linked
+    assert cluster.broker(0).is_configured(None, 9092, NO_CHANGES), "its settings, but for the links, are the same"
+    assert cluster.broker(0).address == ("127.0.0.1", 9092), "clients find it where it was"
+    assert _configured(cluster, linked=True) == linked
+    assert _configured(cluster, linked=False) == plain
+
+
+def test_who_joins_later_gets_ports_and_the_others_keep_theirs(cluster: LocalCluster) -> None:
+    cluster.links.plan("127.0.0.1:2181", [0])
+    first = _configured(cluster, linked=True)
+    cluster.links.plan("127.0.0.1:2181", [0, 1])
+    assert _configured(cluster, linked=True) == first
+
+
+def test_what_is_not_linked_is_not_cut(cluster: LocalCluster) -> None:
+    _configured(cluster, linked=False)
+    with pytest.raises(FatalError, match="odradek up --lab"):
+        cluster.cut(0, list(CutFrom))
+    with pytest.raises(FatalError, match="is not cut off"):
+        cluster.heal(0)
+    cluster.links.plan("127.0.0.1:2181", [0])
+    _configured(cluster, linked=True)
+    cluster.cut(0, [CutFrom.BROKERS])
+    assert cluster.links.cuts == {0: {CutFrom.BROKERS}}
+    cluster.heal(0)
+    assert cluster.links.cuts == {}
+
+
+# ---- settings that are given, kept and taken back
+
+
+def test_a_setting_is_kept_until_it_is_taken_back(cluster: LocalCluster) -> None:
+    broker = LocalBroker(cluster.data / "broker-0", 0, cluster.links)
+    for changes, kept in (
+        (SettingChanges({"log.retention.hours": "1"}), "1"),
+        (NO_CHANGES, "1"),
+        (SettingChanges({}, frozenset({"log.retention.hours"})), "24"),
+    ):
+        broker.configure(broker.wanted_properties("zk:2181", None, {"log.retention.hours": "24"}, changes))
+        assert broker.kept_properties()["log.retention.hours"] == kept
+    assert not broker.is_configured(None, None, SettingChanges({}, frozenset({"log.retention.hours"})))
+
+
+@pytest.mark.parametrize("before", [None, "broker.id=0\n# by hand\nlog.retention.hours=2\n"])
+def test_a_start_that_fails_leaves_the_file_as_it_was(cluster: LocalCluster, before: str | None) -> None:
+    broker = LocalBroker(cluster.data / "broker-0", 0, cluster.links)
+    if before is not None:
+        broker.properties_file.parent.mkdir()
+        broker.properties_file.write_text(before)
+    broker.configure(broker.wanted_properties("zk:2181", None, {}, SettingChanges({"log.dirs": "/nowhere"})))
+    broker.restore()
+    assert (broker.properties_file.read_text() if broker.properties_file.exists() else None) == before
+
+
+@pytest.mark.parametrize(
+    ("settings", "brokers", "words"),
+    [
+        ({"num.io.threads": "none"}, 1, "Invalid value none for configuration num.io.threads"),
+        ({"authorizer.class.name": "kafka.security.authorizer.AclAuthorizer"}, 1, "there is no authorizer"),
+        ({"broker.id": "7"}, 1, "broker.id can't be set for a local cluster"),
+        ({"zookeeper.connect": "zk:2181"}, 1, "give the ensemble with --zookeeper"),
+        ({"listeners": "PLAINTEXT://127.0.0.1:9999"}, 3, "can't hold for 3 brokers at once"),
+        ({"odradek.metrics.port": "9192"}, 2, "can't hold for 2 brokers at once"),
+    ],
+)
+def test_settings_that_cannot_be_reach_no_file(
+    cluster: LocalCluster, settings: dict[str, str], brokers: int, words: str
+) -> None:
+    with pytest.raises(ConfigError, match=re.escape(words)):
+        cluster.start(None, None, settings, brokers)
+    assert list(cluster.data.iterdir()) == []
+
+
+def test_a_fault_that_was_in_the_file_before_is_told_as_such(cluster: LocalCluster) -> None:
+    """An earlier version kept such values."""
+    file = cluster.data / "broker-0" / "server.properties"
+    file.parent.mkdir()
+    file.write_text(
+        "broker.id=0\nlisteners=PLAINTEXT://127.0.0.1:9092\nzookeeper.connect=zk:2181\nnum.io.threads=none\n"
+    )
+    with pytest.raises(ConfigError, match=r"server\.properties: Invalid value none .* odradek up --unset KEY"):
+        cluster.start(None, None, {})

@@ -1,0 +1,109 @@
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from odradek import __version__
+from odradek.apps.cli import main
+from odradek.base.errors import ConfigError, ErrorCode, FatalError, KafkaError
+from odradek.client.broker_client import ConnectionFailed
+
+
+def _imported_by(code: str) -> set[str]:
+    outcome = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sys; print(*sys.modules)"], capture_output=True, text=True, check=True
+    )
+    return {name.partition(".")[0] for name in outcome.stdout.splitlines()[-1].split()}
+
+
+def test_help_lists_every_command_without_loading_any(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["--help"]) == 0
+    printed = capsys.readouterr().out
+    assert all(f"  {name} " in printed for name in [*main.COMMANDS, "broker"])
+    assert not _imported_by("from odradek.apps.cli.main import run; run(['--help'])") & {"rich", "kazoo", "inspect"}
+
+
+def test_a_command_loads_only_what_it_runs() -> None:
+    loaded = _imported_by("from odradek.apps.cli.main import run; run(['topics', 'list', '-b', '127.0.0.1:1'])")
+    assert not loaded & {"rich", "kazoo", "asyncio", "pyspark"}
+
+
+def test_the_broker_loads_no_command_line_library() -> None:
+    loaded = _imported_by("import odradek.apps.cli.main, odradek.broker.main")
+    assert not loaded & {"rich", "prometheus_client", "pyspark"}
+
+
+def test_every_command_has_its_module() -> None:
+    assert [c.module for c in main.COMMANDS.values() if find_spec(c.module) is None] == []
+
+
+def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["--version"]) == 0
+    assert capsys.readouterr().out == f"odradek {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["nosuch"], "there is no command 'nosuch'; there are up, down"),
+        (["broker"], "Give its properties file"),
+        (["broker", "a", "b"], "unexpected argument 'b'"),
+        (["broker", "a", "--override", "x"], "--override takes KEY=VALUE, not 'x'"),
+        (["broker", "a", "--override"], "--override takes KEY=VALUE"),
+        (["up", "--console", "8080", "--no-console"], "--console and --no-console exclude each other"),
+        (["up", "--set", "x"], "'x' is not KEY=VALUE"),
+        (["up", "--nosuch"], "there is no option --nosuch"),
+    ],
+)
+def test_wrong_usage_is_exit_code_2(arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(arguments) == 2
+    printed = capsys.readouterr()
+    assert told in " ".join(printed.err.replace("│", " ").split())
+    assert printed.out == ""
+
+
+def test_overrides_may_hold_any_character() -> None:
+    arguments = ["--override", "a=b=c", "server.properties", "--override=d="]
+    assert main.parse_broker_arguments(arguments) == (Path("server.properties"), {"a": "b=c", "d": ""})
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (FatalError("the disk is full: make room"), "error: the disk is full: make room\n"),
+        (ConfigError("broker.id=x is not a number"), "error: broker.id=x is not a number\n"),
+        (ConnectionFailed("no broker answers at h:1"), "error: no broker answers at h:1\n"),
+        (KafkaError(ErrorCode.INVALID_PARTITIONS, "too many"), "error: too many (INVALID_PARTITIONS)\n"),
+        (KafkaError(ErrorCode.NOT_CONTROLLER), "error: NOT_CONTROLLER\n"),
+    ],
+)
+def test_an_error_is_one_line(
+    error: Exception, line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(arguments: object) -> int:
+        raise error
+
+    monkeypatch.setattr(main, "_dispatch", fail)
+    assert main.run([]) == 1
+    assert capsys.readouterr().err == line
+    monkeypatch.setenv("ODRADEK_DEBUG", "1")
+    assert main.run([]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_an_interrupt_is_quiet(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupt(arguments: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(main, "_dispatch", interrupt)
+    assert main.run([]) == 130
+    assert capsys.readouterr().err == ""
+
+
+def test_an_unknown_broker_and_nothing_to_stop(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["kill", "--data", str(tmp_path), "3"]) == 1
+    assert f"error: there is no broker 3 in {tmp_path}; start one with: odradek up\n" == capsys.readouterr().err
+    assert main.run(["down", "--data", str(tmp_path)]) == 0
+    assert "nothing was running" in capsys.readouterr().err

@@ -1,0 +1,80 @@
+"""Wrong command lines end with exit code 2 and a line that says what was meant; nothing is asked of a broker."""
+
+import re
+from importlib import import_module
+
+import pytest
+
+from odradek.apps.cli import main
+from odradek.apps.cli.grammar.noun import Command, Noun
+
+UNREACHABLE = ["--bootstrap-server", "127.0.0.1:1"]
+
+
+@pytest.mark.parametrize(
+    ("noun", "arguments", "complaint"),
+    [
+        ("topics", ["--create", "--delete", "--topic", "t"], "only one of"),
+        ("topics", ["--topic", "t"], "say what to do"),
+        ("topics", ["create"], "name the topic"),
+        ("topics", ["create", "a", "--topic", "b"], "two topics are given"),
+        ("topics", ["create", "t", "--partitions", "0"], "0 is less than 1"),
+        ("topics", ["create", "t", "--config", "x"], "'x' is not of the form NAME=VALUE"),
+        ("topics", ["create", "t", "--partitions", "1", "--replica-assignment", "0"], "can't go with"),
+        ("topics", ["--alter", "--topic", "t"], "how many partitions"),
+        ("topics", ["creat", "t"], "did you mean create?"),
+        ("produce", [], "--topic is required"),
+        ("produce", ["--topic", "t", "--idempotent", "--acks", "1"], "--idempotent needs --acks all"),
+        ("produce", ["--topic", "t", "--header", "x"], "NAME=VALUE"),
+        ("produce", ["--topic", "t", "--property", "a=b"], "'a' is not known"),
+        ("produce", ["--topic", "t", "--compression", "rar"], "is not one of"),
+        ("consume", ["--topic", "t", "--offset", "soon"], "'soon' is not a number"),
+        ("consume", ["--topic", "t", "--offset", "5", "--from-beginning"], "say different things"),
+        ("consume", ["--topic", "t", "--format-string", "%y"], "'%y' is not known"),
+        ("consume", ["--topic", "t", "--format", "json", "--format-string", "%s"], "leave --format out"),
+        ("offsets", ["--time", "noon"], "'noon' is not latest"),
+        ("offsets", ["--partitions", "one"], "not a list of numbers"),
+        ("perf", ["produce", "--topic", "t", "--num-records", "1", "--throughput", "0"], "neither positive nor -1"),
+        ("dump-log", ["-b"], "there is no option -b"),
+        ("pipeline", ["init", "shop", "-b", "h:x"], "--bootstrap-server: 'h:x' is not HOST:PORT"),
+        ("pipeline", ["init", "a b"], "NAME: 'a b' can't name a pipeline"),
+        ("pipeline", ["replay", "--from-time", "noon"], "--from-time: 'noon' is no time: 2026-"),
+        ("pipeline", ["replay", "--from-offset", "t:x:1"], "--from-offset: 't:x:1' is not earliest"),
+        ("topics", ["list", "--bootstrap-server=h:70000"], "--bootstrap-server: 'h:70000' is not HOST:PORT"),
+    ],
+)
+def test_wrong_usage(noun: str, arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run([noun, *arguments, *UNREACHABLE]) == 2
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err.count("\n")) == ("", 1)
+    assert complaint in printed.err
+
+
+@pytest.mark.parametrize(
+    ("noun", "arguments"),
+    [
+        ("topics", ["create"]),
+        ("topics", ["describe"]),
+        ("produce", []),
+        ("consume", []),
+        ("offsets", []),
+        ("dump-log", []),
+        ("perf", ["produce"]),
+        ("perf", ["consume"]),
+    ],
+)
+def test_help(noun: str, arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run([noun, *arguments, "--help"]) == 0
+    assert capsys.readouterr().out.startswith(f"usage: {' '.join(['odradek', noun, *arguments])} ")
+
+
+def test_every_command_is_well_declared() -> None:
+    """Names and letters once each; every option explained; defaults of the kind that is parsed."""
+    for name, entry in main.COMMANDS.items():
+        found = getattr(import_module(entry.module), entry.attribute)
+        commands = found.verbs.values() if isinstance(found, Noun) else [found] if isinstance(found, Command) else []
+        for command in commands:
+            spelled = [word for p in command.parameters if p.option for word in p.option.names]
+            assert len(set(spelled)) == len(spelled), name
+            assert all(re.fullmatch(r"-[a-zA-Z]|--[a-z][a-z0-9-]+", word) for word in spelled), (name, spelled)
+            assert command.purpose, name

@@ -1,0 +1,56 @@
+"""A feed reads while it is wanted and rests when it isn't."""
+
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+pytest.importorskip("nicegui", reason="the console needs odradek[console]")
+
+from odradek.apps.console import feeds as feeds_module
+from odradek.apps.console.feeds import Feeds
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.client.cluster_client import ClusterClient
+
+PATIENCE_S = 30
+
+
+def _until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_nobody_looks_nothing_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feeds_module, "LEASE_MS", 100)
+    reads: list[int | None] = []
+    closed = threading.Event()
+
+    def read(client: ClusterClient, before: int | None) -> int:
+        reads.append(before)
+        return (before or 0) + 1
+
+    feed = Feeds("127.0.0.1:1").feed("x", read, 10, closed.set)
+    assert reads == []
+    feed.want()
+    _until(lambda: feed.is_idle)
+    assert reads[:2] == [None, 1] or len(reads) == 1
+    assert closed.is_set()
+    count = len(reads)
+    time.sleep(0.1)
+    assert len(reads) == count, "it rests"
+    feed.want()
+    _until(lambda: len(reads) > count)
+
+
+def test_trouble_is_told_beside_what_was_seen_last() -> None:
+    def read(client: ClusterClient, before: str | None) -> str:
+        if before is None:
+            return "seen"
+        raise KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, "broker 2 is not in the cluster")
+
+    feed = Feeds("127.0.0.1:1").feed("x", read, 10)
+    _until(lambda: feed.want().problem is not None)
+    assert (feed.reading.value, feed.reading.problem) == ("seen", "broker 2 is not in the cluster")

@@ -1,0 +1,129 @@
+"""Who gets in, and who doesn't: the guard before a page that answers everything with "inside"."""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("nicegui", reason="the console needs odradek[console]")
+
+from starlette.responses import PlainTextResponse
+from starlette.testclient import TestClient
+from starlette.types import Receive, Scope, Send
+from starlette.websockets import WebSocketDisconnect
+
+from odradek.apps.console.guard import COOKIE, Guard
+from odradek.apps.console.options import ConsoleOptions
+from odradek.base.clock import SYSTEM_CLOCK
+from odradek.base.errors import FatalError
+
+PASSWORD = "correct horse"
+
+
+async def _inside(scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.accept"})
+        await send({"type": "websocket.send", "text": "inside"})
+        await send({"type": "websocket.close"})
+        return
+    await PlainTextResponse("inside", headers={"access-control-allow-origin": "*"})(scope, receive, send)
+
+
+def _client(host: str = "127.0.0.1", password: str | None = None, scheme: str = "http") -> TestClient:
+    options = ConsoleOptions("127.0.0.1:9092", host=host, password=password)
+    return TestClient(
+        Guard(options, SYSTEM_CLOCK).before(_inside), base_url=f"{scheme}://{host}:8080", follow_redirects=False
+    )
+
+
+def _log_in(client: TestClient, password: str = PASSWORD, origin: str | None = None) -> int:
+    origin = origin or str(client.base_url).rstrip("/")
+    return client.post("/login", data={"name": "Ottla", "password": password}, headers={"origin": origin}).status_code
+
+
+def test_on_loopback_the_own_machine_gets_in() -> None:
+    answer = _client().get("/")
+    assert answer.text == "inside"
+    assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+    assert "connect-src 'self'" in answer.headers["content-security-policy"]
+    assert "access-control-allow-origin" not in answer.headers
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example:8080", ""])
+def test_a_name_that_was_bent_to_loopback_is_refused(host: str) -> None:
+    assert _client().get("/", headers={"host": host}).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "null", "http://127.0.0.1:9999", "http://127.0.0.1:8080.evil.example"]
+)
+def test_other_sites_pages_are_refused_also_on_the_websocket(origin: str) -> None:
+    client = _client()
+    assert client.get("/", headers={"origin": origin}).status_code == 403
+    assert client.post("/", headers={"origin": origin}).status_code == 403
+    with pytest.raises(WebSocketDisconnect), client.websocket_connect("/ws", headers={"origin": origin}):
+        pass
+
+
+def test_the_own_page_may_use_the_websocket() -> None:
+    with _client().websocket_connect("ws://127.0.0.1:8080/ws", headers={"origin": "http://127.0.0.1:8080"}) as socket:
+        assert socket.receive_text() == "inside"
+
+
+def test_with_a_password_nothing_is_there_without_a_session() -> None:
+    client = _client("10.0.0.7", PASSWORD, "https")
+    page = client.get("/", headers={"accept": "text/html"})
+    assert (page.status_code, page.headers["location"]) == (303, "/login")
+    assert client.get("/_nicegui/x.js").status_code == 401
+    with (
+        pytest.raises(WebSocketDisconnect),
+        client.websocket_connect("/ws", headers={"origin": "https://10.0.0.7:8080"}),
+    ):
+        pass
+    assert "Password" in client.get("/login").text
+
+
+def test_the_right_password_opens_a_session_in_a_safe_cookie() -> None:
+    client = _client("10.0.0.7", PASSWORD, "https")
+    answer = client.post(
+        "/login", data={"name": "Ottla", "password": PASSWORD}, headers={"origin": "https://10.0.0.7:8080"}
+    )
+    assert answer.status_code == 303
+    cookie = answer.headers["set-cookie"]
+    assert all(word in cookie for word in (COOKIE, "HttpOnly", "SameSite=strict", "Secure"))
+    assert client.get("/").text == "inside"
+    client.post("/logout", headers={"origin": "https://10.0.0.7:8080"})
+    assert client.get("/").status_code == 401
+
+
+def test_wrong_passwords_foreign_forms_and_forged_cookies_stay_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("odradek.apps.console.guard._PAUSE_AFTER_WRONG_PASSWORD_S", 0)
+    client = _client("10.0.0.7", PASSWORD, "https")
+    assert _log_in(client, "wrong") == 401
+    assert _log_in(client, origin="https://evil.example") == 403
+    assert client.post("/login", data={"name": "x", "password": PASSWORD}).status_code == 400, "no origin, no login"
+    assert client.get("/", headers={"cookie": f"{COOKIE}=forged"}).status_code == 401
+
+
+def test_the_login_page_shows_names_as_text() -> None:
+    client = _client("10.0.0.7", PASSWORD, "https")
+    answer = client.post(
+        "/login",
+        data={"name": '"><script>alert(1)</script>', "password": "wrong"},
+        headers={"origin": "https://10.0.0.7:8080"},
+    )
+    assert "<script>alert" not in answer.text
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "10.0.0.7", "::", "console.example"])
+def test_an_address_for_others_demands_a_password(host: str) -> None:
+    with pytest.raises(FatalError, match="a password is needed"):
+        ConsoleOptions("b:1", host=host).check()
+    with pytest.raises(FatalError, match="8 characters"):
+        ConsoleOptions("b:1", host=host, password="short").check()
+    ConsoleOptions("b:1", host=host, password=PASSWORD).check()
+
+
+def test_a_certificate_needs_its_key() -> None:
+    with pytest.raises(FatalError, match="go together"):
+        ConsoleOptions("b:1", certificate=Path("cert.pem")).check()

@@ -1,0 +1,103 @@
+import pytest
+
+pytest.importorskip("markupsafe", reason="the console needs odradek[console]")
+
+from odradek.apps.console.readings.records import Filter, Found, FoundRecord, Part
+from odradek.apps.console.views.records import (
+    LINE_LENGTH,
+    SHOWN_BYTES_MAX,
+    in_a_line,
+    parse_headers,
+    parse_value,
+    parse_when,
+    records_html,
+    whole,
+)
+from odradek.protocol.records import Record
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "shown"),
+    [
+        (None, "null", "tombstone"),
+        (b'{"b":1,"a":[2]}', "JSON", '{\n  "b": 1,\n  "a": [\n    2\n  ]\n}'),
+        (b"{broken", "text", "{broken"),
+        ("Přeměna".encode(), "text", "Přeměna"),
+        (b"\xff\xfe", "bytes", "00000000  ff fe"),
+        (b"\x00\x01", "bytes", "00000000  00 01"),
+        (b"\x1b[31mred", "bytes", "1b 5b 33"),
+    ],
+)
+def test_a_value_is_shown_for_what_it_is(data: bytes | None, kind: str, shown: str) -> None:
+    told = whole(data)
+    assert told[0] == kind
+    assert shown in told[1]
+
+
+def test_what_is_long_is_cut_and_says_so() -> None:
+    _, text = whole("ž".encode() * (10 << 20))
+    assert len(text) < SHOWN_BYTES_MAX + 100
+    assert text.endswith("more")
+    _, dump = whole(b"\xff" * (10 << 20))
+    assert len(dump) < SHOWN_BYTES_MAX * 2
+    assert dump.endswith("more")
+    assert len(in_a_line("ž".encode() * (1 << 20))) <= LINE_LENGTH + 1
+
+
+def test_deep_json_is_not_climbed_into() -> None:
+    assert whole(b"[" * 100_000 + b"]" * 100_000)[0] == "text"
+
+
+def test_a_record_cannot_become_part_of_the_page() -> None:
+    hostile = b"</pre><script>alert(1)</script>"
+    record = Record(0, 0, hostile, hostile, (("<i>", hostile),))
+    html = records_html(Found((FoundRecord(0, record),), 1, is_complete=True))
+    assert "<script" not in html
+    assert "<i>" not in html
+
+
+RECORD = Record(3, 0, b"Karl", b'{"to": {"city": "Wien"}, "list": [1, 2]}', (("trace", b"abc"),))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "fits"),
+    [
+        (Filter(), True),
+        (Filter(Part.ANY, text="wien"), True),
+        (Filter(Part.ANY, text="trace"), True),
+        (Filter(Part.KEY, equals=True, text="Karl"), True),
+        (Filter(Part.KEY, equals=True, text="karl"), False),
+        (Filter(Part.FIELD, "to.city", equals=True, text="Wien"), True),
+        (Filter(Part.FIELD, "list.1", equals=True, text="2"), True),
+        (Filter(Part.FIELD, "list.9", text="2"), False),
+        (Filter(Part.FIELD, "to.__class__", text=""), False),
+        (Filter(Part.HEADER, "trace", text="b"), True),
+        (Filter(Part.HEADER, "other", text="b"), False),
+        (Filter(Part.VALUE, text="Praha"), False),
+    ],
+)
+def test_a_filter_is_data(wanted: Filter, fits: bool) -> None:
+    assert wanted.fits(RECORD) is fits
+
+
+def test_times_are_read_as_people_write_them() -> None:
+    now = 1_700_000_000_000
+    assert parse_when("15m", now) == now - 900_000
+    assert parse_when("2d", now) == now - 2 * 86_400_000
+    assert parse_when("1700000000000", 0) == now
+    assert parse_when("2026-01-31 14:00", 0) < parse_when("2026-01-31 14:01", 0)
+    for wrong in ("", "soon", "-5m", "12", "99999-01-01", "9" * 30, f"{'9' * 20}d"):
+        with pytest.raises(ValueError, match="is not a time like"):
+            parse_when(wrong, now)
+
+
+def test_what_is_typed_becomes_bytes_or_a_sentence() -> None:
+    assert parse_value("00 ff", "hex") == b"\x00\xff"
+    assert parse_value("x", "null") is None
+    assert parse_value("ž", "text") == "ž".encode()
+    for text, kind, said in (("0", "hex", "not hex"), ("{", "json", "not JSON")):
+        with pytest.raises(ValueError, match=said):
+            parse_value(text, kind)
+    assert parse_headers("a: 1\n\n b:\n") == (("a", b"1"), ("b", b""))
+    with pytest.raises(ValueError, match="is not a header"):
+        parse_headers("no colon")

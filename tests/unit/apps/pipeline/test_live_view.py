@@ -1,0 +1,61 @@
+"""A run on the terminal, and where there is none."""
+
+import io
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from odradek.apps.pipeline.live_view import LiveView, QueriesTable
+
+
+def query(name: str, **told: Any) -> dict[str, Any]:
+    return {
+        "name": name,
+        "target": "parquet table /home/somebody/shop/data/orders",
+        "delivery": "exactly once",
+        "batch": 12,
+        "input_rows_total": 1_234_567,
+        "processed_rows_per_second": 823.4,
+        "batch_ms": 1340,
+        "state_rows": 12_000,
+        "late_rows_total": 0,
+        "duplicates_total": 134,
+        "lag": None,
+        "error": None,
+        **told,
+    }
+
+
+@pytest.mark.parametrize(
+    ("width", "first", "left_out"),
+    [(160, "query to promise batch", ()), (80, "query batch rows in", ("to", "state")), (40, "query batch lag", ())],
+)
+def test_a_query_is_one_line_on_every_terminal(width: int, first: str, left_out: tuple[str, ...]) -> None:
+    out = io.StringIO()
+    Console(file=out, width=width).print(QueriesTable([query("dead_letters_categories"), query("orders_table")]))
+    lines = [line for line in out.getvalue().splitlines() if line.strip()]
+    assert len(lines) == 4
+    assert max(map(len, lines)) <= width
+    assert " ".join(lines[0].split()).startswith(first)
+    assert not set(left_out) & set(lines[0].split())
+
+
+def test_what_failed_is_told_below() -> None:
+    out = io.StringIO()
+    Console(file=out, width=60).print(QueriesTable([query("orders_table", error="the disk is full")]))
+    assert "orders_table failed: the disk is full" in out.getvalue()
+
+
+def test_without_a_terminal_there_is_a_line_for_what_is_new() -> None:
+    out = io.StringIO()
+    with LiveView(Console(file=out, width=200)) as view:
+        view.show({"queries": [query("t", batch=-1)]}, 0.0)
+        view.show({"queries": [query("t", error="the disk is full")]}, 10.0)
+        view.show({"queries": [query("t", error="the disk is full")]}, 20.0)
+        view.show({"queries": [query("t", batch=13, lag=0)]}, 30.0)
+    assert out.getvalue().splitlines() == [
+        "t: batch 12, 1,234,567 rows in, 823 rows/s, 1,340 ms, lag ?",
+        "t failed: the disk is full",
+        "t: batch 13, 1,234,567 rows in, 823 rows/s, 1,340 ms, lag 0",
+    ]

@@ -1,0 +1,180 @@
+"""Operations wait, are asked, and are completed exactly once."""
+
+import random
+import sys
+import threading
+
+import pytest
+
+from odradek.base.clock import ManualClock
+from odradek.broker.purgatory.purgatory import DelayedOperation, Purgatory
+from odradek.broker.purgatory.reaper import ExpirationReaper
+from waiting import PATIENCE_S
+
+
+class Wish(DelayedOperation):
+    def __init__(self, delay_ms: int = 1000, granted: bool = False) -> None:
+        super().__init__(delay_ms)
+        self.granted = granted
+        self.asked = 0
+        self.story: list[str] = []
+
+    def try_complete(self) -> bool:
+        self.asked += 1
+        return self.granted and self.force_complete()
+
+    def on_complete(self) -> None:
+        self.story.append("complete")
+
+    def on_expiration(self) -> None:
+        self.story.append("expired")
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock(10_000)
+
+
+@pytest.fixture
+def reaper(clock) -> ExpirationReaper:
+    return ExpirationReaper(clock)
+
+
+@pytest.fixture
+def purgatory(reaper) -> Purgatory[str]:
+    return Purgatory("test", reaper)
+
+
+def test_what_can_be_done_at_once_never_waits(purgatory, reaper):
+    wish = Wish(granted=True)
+    assert purgatory.try_complete_else_watch(wish, ["a"])
+    assert wish.story == ["complete"]
+    assert (len(purgatory), purgatory.watched_keys, len(reaper)) == (0, 0, 0)
+
+
+def test_an_event_on_any_key_completes_and_nothing_is_left_on_the_others(purgatory, reaper):
+    wish, other = Wish(), Wish()
+    assert not purgatory.try_complete_else_watch(wish, ["a", "b", "c", "a"])
+    assert not purgatory.try_complete_else_watch(other, ["c"])
+    assert purgatory.check_and_complete("b") == 0
+    wish.granted = True
+    assert purgatory.check_and_complete("z") == 0
+    assert purgatory.check_and_complete("b") == 1
+    assert wish.story == ["complete"]
+    assert purgatory.check_and_complete("a") == 0
+    assert (len(purgatory), purgatory.watched_keys, len(reaper)) == (1, 1, 1)
+
+
+def test_the_time_completes_what_no_event_did(purgatory, reaper, clock):
+    wish = Wish(delay_ms=500)
+    purgatory.try_complete_else_watch(wish, ["a"])
+    clock.advance(499)
+    assert reaper.expire_due() == 0
+    clock.advance(1)
+    assert reaper.expire_due() == 1
+    assert wish.story == ["complete", "expired"]
+    assert (len(purgatory), purgatory.watched_keys) == (0, 0)
+
+
+def test_no_time_at_all_expires_at_once(purgatory):
+    wish = Wish(delay_ms=0)
+    assert purgatory.try_complete_else_watch(wish, ["a"])
+    assert wish.story == ["complete", "expired"]
+    assert (len(purgatory), purgatory.watched_keys) == (0, 0)
+
+
+def test_an_event_between_the_first_question_and_the_watching_is_not_missed(purgatory):
+    class Late(Wish):
+        def try_complete(self) -> bool:
+            self.granted = self.asked == 1
+            return super().try_complete()
+
+    late = Late()
+    assert purgatory.try_complete_else_watch(late, ["a"])
+    assert (late.asked, late.story) == (2, ["complete"])
+    assert (len(purgatory), purgatory.watched_keys) == (0, 0)
+
+
+def test_a_keyless_operation_waits_for_its_time(purgatory, reaper, clock):
+    wish = Wish(delay_ms=10)
+    assert not purgatory.try_complete_else_watch(wish, [])
+    clock.advance(10)
+    reaper.expire_due()
+    assert (wish.story, len(purgatory)) == (["complete", "expired"], 0)
+
+
+def test_a_failing_operation_keeps_nobody_else_from_being_asked(purgatory, reaper, clock):
+    class Failing(Wish):
+        def on_complete(self) -> None:
+            raise RuntimeError("can't")
+
+    failing, fine = Failing(), Wish()
+    for wish in (failing, fine):
+        purgatory.try_complete_else_watch(wish, ["a"])
+        wish.granted = True
+    assert purgatory.check_and_complete("a") == 1
+    assert fine.story == ["complete"]
+    late, later = Failing(), Wish()
+    for wish in (late, later):
+        purgatory.try_complete_else_watch(wish, ["a"])
+    clock.advance(1000)
+    assert reaper.expire_due() == 2
+    assert later.story == ["complete", "expired"]
+
+
+def test_no_lock_is_held_while_an_operation_completes(purgatory):
+    class Nested(Wish):
+        def on_complete(self) -> None:
+            super().on_complete()
+            thread = threading.Thread(target=lambda: purgatory.try_complete_else_watch(Wish(), ["a"]))
+            thread.start()
+            thread.join(PATIENCE_S)
+            assert not thread.is_alive()
+            purgatory.check_and_complete("a")
+
+    nested = Nested()
+    purgatory.try_complete_else_watch(nested, ["a"])
+    nested.granted = True
+    assert purgatory.check_and_complete("a") == 1
+    assert len(purgatory) == 1
+
+
+def test_completion_happens_once_however_many_race_for_it():
+    """Events, the clock and the one who adds, all at the same time, thousands of times."""
+    reaper = ExpirationReaper()
+    reaper.start()
+    purgatory: Purgatory[int] = Purgatory("race", reaper)
+    wishes: list[Wish] = []
+    done = threading.Event()
+
+    def ask() -> None:
+        while not done.is_set():
+            for key in range(4):
+                purgatory.check_and_complete(key)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    askers = [threading.Thread(target=ask) for _ in range(3)]
+    try:
+        for asker in askers:
+            asker.start()
+        chance = random.Random(3)
+        for _ in range(4000):
+            wish = Wish(delay_ms=chance.choice([0, 1, 2, 3]))
+            wishes.append(wish)
+            purgatory.try_complete_else_watch(wish, {chance.randrange(4), chance.randrange(4)})
+            wish.granted = chance.random() < 0.7
+            if chance.random() < 0.2:
+                wish.force_complete()
+        deadline = threading.Event()
+        while any(not wish.completed for wish in wishes) and not deadline.wait(0.01):
+            pass
+    finally:
+        done.set()
+        for asker in askers:
+            asker.join()
+        sys.setswitchinterval(interval)
+        reaper.stop()
+    assert all(wish.story in (["complete"], ["complete", "expired"]) for wish in wishes)
+    assert {len(wish.story) for wish in wishes} == {1, 2}
+    assert (len(purgatory), purgatory.watched_keys, len(reaper)) == (0, 0, 0)

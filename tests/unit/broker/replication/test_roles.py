@@ -1,0 +1,198 @@
+"""What a broker makes of the controller's orders, and what the doors of a follower let through."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from replica_stage import ORDERS, ReplicaStage, batch
+
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.broker.log.files.partition_log import AppendResult
+from odradek.broker.replication.leader.fetch_reader import EpochEnd
+from odradek.broker.replication.partition import Partition
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[ReplicaStage]:
+    stage = ReplicaStage(tmp_path / "0")
+    yield stage
+    stage.close()
+
+
+def refusal(door: object, *arguments: object, **named: object) -> ErrorCode:
+    assert callable(door)
+    with pytest.raises(KafkaError) as refused:
+        door(*arguments, **named)
+    return refused.value.code
+
+
+def records_of(leader: ReplicaStage, offset: int, epoch: int, *, replica: int = 1) -> memoryview:
+    (outcome,) = leader.fetch(offset, replica=replica, epoch=epoch)
+    assert outcome.found is not None
+    assert outcome.found.records is not None
+    return memoryview(outcome.found.records.read())
+
+
+def copy(leader: ReplicaStage, follower: Partition, epoch: int) -> None:
+    """One fetch of everything that is missing."""
+    records = records_of(leader, follower.log.log_end_offset, epoch)
+    watermark = leader.partition.high_watermark
+    follower.append_fetched(records, leader_epoch=epoch, high_watermark=watermark, log_start_offset=0)
+
+
+# ---- orders
+
+
+def test_only_a_newer_leader_epoch_changes_anything(stage: ReplicaStage) -> None:
+    """KAFKA-13790: the same order again must not reset what the leader knows of its followers."""
+    stage.become(0, epoch=5)
+    stage.fetch(0, replica=1, epoch=5)
+    follower = stage.partition.followers.by_id[1]
+    assert stage.become(0, epoch=5) is ErrorCode.STALE_CONTROLLER_EPOCH
+    assert stage.become(1, epoch=4) is ErrorCode.STALE_CONTROLLER_EPOCH
+    assert stage.partition.is_leader
+    assert stage.partition.followers.by_id[1] is follower
+    assert follower.log_end_offset == 0
+
+
+def test_orders_of_a_former_controller_and_of_another_topic_are_refused(stage: ReplicaStage) -> None:
+    stage.controller_epoch = 3
+    stage.become(0, epoch=1)
+    stage.controller_epoch = 2
+    assert refusal(stage.become, 1, epoch=2) is ErrorCode.STALE_CONTROLLER_EPOCH
+    assert refusal(stage.replicas.stop, [ORDERS], delete=True, controller_epoch=2) is ErrorCode.STALE_CONTROLLER_EPOCH
+    stage.controller_epoch = 3
+    other = replace(stage.directive(1, 2, (1,)), topic_id=UUID(int=8))
+    assert stage.obey(other) is ErrorCode.INCONSISTENT_TOPIC_ID
+    assert stage.become(1, 2, (1,), replicas=(1, 2)) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert stage.partition.is_leader
+
+
+def test_a_delayed_stop_is_fenced_by_the_leader_epoch(stage: ReplicaStage) -> None:
+    """KIP-570."""
+    stage.become(0, epoch=5)
+    old, new = {ORDERS: 4}, {ORDERS: 5}
+    assert stage.replicas.stop(old, delete=True, leader_epochs=old) == {ORDERS: ErrorCode.FENCED_LEADER_EPOCH}
+    assert stage.partition.is_leader
+    assert stage.replicas.stop(new, delete=True, leader_epochs=new) == {ORDERS: ErrorCode.NONE}
+    assert refusal(stage.replicas.find, ORDERS) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_followers_are_followed_and_leaders_are_not(stage: ReplicaStage) -> None:
+    told: list[tuple[str, int]] = []
+    stage.replicas.on_lead = lambda tp, epoch: told.append(("lead", epoch))
+    stage.replicas.on_resign = lambda tp, epoch: told.append(("resign", epoch))
+    stage.become(1, epoch=1)
+    assert stage.copies.following[ORDERS].leader_epoch == 1
+    stage.become(0, epoch=2)
+    assert ORDERS not in stage.copies.following
+    stage.become(2, epoch=3)
+    assert stage.copies.following[ORDERS].leader_id == 2
+    stage.replicas.stop([ORDERS], delete=False)
+    assert ORDERS not in stage.copies.following
+    assert told == [("lead", 2), ("resign", 3)]
+
+
+def test_a_leader_that_nobody_knows_yet_is_followed_when_it_is_known(stage: ReplicaStage) -> None:
+    stage.become(0, epoch=1)
+    stage.live(0, 2)
+    assert stage.become(1, epoch=2) is ErrorCode.NONE
+    assert not stage.partition.is_leader
+    assert ORDERS not in stage.copies.following
+    stage.live(0, 1, 2)
+    stage.replicas.check_replicas()
+    assert stage.copies.following[ORDERS].leader_id == 1
+
+
+# ---- the doors of a follower
+
+
+def test_the_doors_are_open_in_one_epoch_only(stage: ReplicaStage) -> None:
+    stage.become(1, epoch=1)
+    doors = stage.partition
+    fetched = {"high_watermark": 0, "log_start_offset": 0}
+    assert refusal(doors.append_fetched, batch("a"), leader_epoch=0, **fetched) is ErrorCode.FENCED_LEADER_EPOCH
+    assert refusal(doors.truncate_to, 0, leader_epoch=2) is ErrorCode.FENCED_LEADER_EPOCH
+    doors.append_fetched(batch("a"), leader_epoch=1, **fetched)
+    stage.become(0, epoch=2)
+    assert refusal(doors.append_fetched, batch("b"), leader_epoch=2, **fetched) is ErrorCode.FENCED_LEADER_EPOCH
+    assert refusal(doors.start_over_at, 9, leader_epoch=1) is ErrorCode.FENCED_LEADER_EPOCH
+    stage.replicas.stop([ORDERS], delete=True)
+    assert refusal(doors.truncate_to, 0, leader_epoch=2) is ErrorCode.FENCED_LEADER_EPOCH
+    assert doors.log.log_end_offset == 1
+
+
+def test_a_followers_watermark_follows_the_leaders_and_never_its_own_log(stage: ReplicaStage) -> None:
+    stage.become(1, epoch=1)
+    follower = stage.partition
+    follower.append_fetched(batch("a", "b"), leader_epoch=1, high_watermark=9, log_start_offset=0)
+    assert follower.high_watermark == 2, "not more than it has"
+    follower.append_fetched(memoryview(b""), leader_epoch=1, high_watermark=1, log_start_offset=1)
+    assert follower.high_watermark == 2, "what was committed stays so"
+    assert follower.log.log_start_offset == 1
+    follower.truncate_to(1, leader_epoch=1)
+    assert follower.high_watermark == follower.log.log_end_offset == 1
+
+
+def test_an_empty_log_starts_with_the_batch_that_its_start_lies_in(stage: ReplicaStage) -> None:
+    stage.become(1, epoch=1)
+    follower = stage.partition
+    follower.start_over_at(1, leader_epoch=1)
+    follower.append_fetched(batch("a", "b", "c"), leader_epoch=1, high_watermark=3, log_start_offset=1)
+    assert (follower.log.log_start_offset, follower.log.log_end_offset, follower.high_watermark) == (1, 3, 3)
+
+
+# ---- stories of two replicas
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Iterator[ReplicaStage]:
+    other = ReplicaStage(tmp_path / "1", broker_id=1)
+    yield other
+    other.close()
+
+
+def both(stages: tuple[ReplicaStage, ReplicaStage], leader: int, epoch: int, isr: tuple[int, ...] = (0, 1)) -> None:
+    for stage in stages:
+        stage.become(leader, epoch, isr, replicas=(0, 1))
+
+
+def test_a_follower_behind_in_watermark_loses_nothing_when_it_becomes_leader(
+    stage: ReplicaStage, other: ReplicaStage
+) -> None:
+    """KIP-101: it has the record, but has not heard that it is committed; nobody may truncate to its watermark."""
+    both((stage, other), leader=0, epoch=1)
+    answered = stage.produce("a")
+    copy(stage, other.partition, epoch=1)
+    stage.fetch(1, replica=1, epoch=1)
+    assert isinstance(answered[0], AppendResult)
+    assert other.partition.high_watermark == 0
+    both((stage, other), leader=1, epoch=2)
+    assert other.partition.log.log_end_offset == 1
+    (outcome,) = other.fetch(1, replica=0, epoch=2, last_epoch=1)
+    assert outcome.diverging is None
+    assert outcome.error is ErrorCode.NONE
+    assert other.partition.high_watermark == 1
+    assert stage.partition.high_watermark == 1, "the watermark of the former leader stays"
+
+
+def test_what_only_the_old_leader_has_diverges_at_the_epochs_end(stage: ReplicaStage, other: ReplicaStage) -> None:
+    both((stage, other), leader=0, epoch=1)
+    stage.produce("a", acks=1)
+    copy(stage, other.partition, epoch=1)
+    stage.produce("only here", acks=1)
+    both((stage, other), leader=1, epoch=2, isr=(1,))
+    other.produce("b", acks=1)
+    (outcome,) = other.fetch(2, replica=0, epoch=2, last_epoch=1)
+    assert outcome.diverging == EpochEnd(1, 1)
+    assert other.partition.followers.by_id[0].log_end_offset == -1, "a fetch that diverges says nothing of the log"
+    stage.partition.truncate_to(1, leader_epoch=2)
+    stage.partition.append_fetched(
+        records_of(other, 1, 2, replica=0), leader_epoch=2, high_watermark=2, log_start_offset=0
+    )
+    logs = [s.partition.log for s in (stage, other)]
+    assert logs[0].epochs.entries == logs[1].epochs.entries
+    contents = [log.read(0, 1_000, upper_bound=2).records.read() for log in logs]
+    assert contents[0] == contents[1]

@@ -1,0 +1,17 @@
+"""Ports that are chosen before anybody listens on them."""
+
+import socket
+
+from odradek.local.zookeeper_server import free_port, port_is_taken
+
+
+def test_a_port_is_given_once() -> None:
+    given = [free_port() for _ in range(100)]
+    assert len(set(given)) == len(given)
+
+
+def test_a_port_that_somebody_listens_on_is_passed_over() -> None:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", free_port()))
+        assert port_is_taken(listening.getsockname()[1])
+    assert not port_is_taken(free_port())
