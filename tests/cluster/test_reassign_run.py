@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from odradek.network.broker_client import BrokerClient
 
 from kafka_tools import KafkaTools
 from odradek.base.errors import ErrorCode
 from odradek.model.topology import ReplicaAssignment, TopicPartition
-from odradek.network.broker_client import BrokerClient
 from waiting import eventually
 
 from .own_broker import batch_of, produce_request
