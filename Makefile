@@ -11,7 +11,7 @@ export ODRADEK_KAFKAJS   := $(abspath $(KAFKAJS))
 # Hundreds of brokers and tools are started: none of them is to compile its modules anew, whatever the machine says.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup demo test lint settings-page bench soak clean kcat chromium kafka-jars kafkajs
+.PHONY: setup demo test check lint map settings-page bench soak clean kcat chromium kafka-jars kafkajs
 
 setup: $(ENV) kcat chromium kafka-jars kafkajs
 
@@ -49,6 +49,15 @@ lint: $(ENV)
 # docs/settings.md is made from the definitions of the keys; a test compares them.
 settings-page: $(ENV)
 	$(BIN)/python -m odradek.base.config.settings_page > docs/settings.md
+
+# The table of rooms in ARCHITECTURE.md is made from the packages; a test compares them.
+map: $(ENV)
+	$(BIN)/python tools/map.py
+
+# The inner loop: what needs no process of ours and no clock.
+check: lint
+	$(BIN)/python -m pytest --numprocesses=2 -q tests/tidy tests/scenarios tests/unit/protocol tests/unit/model \
+		tests/unit/broker/controller tests/unit/broker/coordinator tests/unit/broker/replication tests/unit/broker/quotas
 
 test: setup lint
 	$(BIN)/python -m pytest --numprocesses=3 --dist=loadfile --no-loadscope-reorder

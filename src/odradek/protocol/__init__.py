@@ -1,0 +1,3 @@
+"""The wire: message declarations, one line per field; the codec that compiles them; record batches, compression.
+Pure.
+"""

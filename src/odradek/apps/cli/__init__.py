@@ -1,0 +1,3 @@
+"""The command line: thin commands over the client; `grammar` parses, `kafka` has the command lines of Kafka's own
+tools.
+"""

@@ -1,6 +1,6 @@
 """The reassignments that this console runs: one at a time, on a thread, journalled as the command line's are.
 
-The console only starts, watches and stops them; what is moved when, and what is cleared up, is `odradek.apps.reassign`'s.
+The console only starts, watches and stops them; `odradek.apps.reassign` decides what is moved when, and clears up.
 """
 
 import threading

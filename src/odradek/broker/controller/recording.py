@@ -1,7 +1,7 @@
 """The controller's events and effects as entries of the flight recorder.
 
-`ControllerLifecycle` hands each event, and each effect with what it brought, to `record`; the describing happens on the recorder's
-thread. What an effect brought is kept too: it is what the controller's picture of the cluster is made of.
+`ControllerLifecycle` hands each event, and each effect with its result, to `record`; the description is made on the
+recorder's thread. What an effect brought is kept too: it is what the controller's picture of the cluster is made of.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,0 +1,1 @@
+"""Coordinators, whose state is rebuilt from an internal topic."""

@@ -1,0 +1,1 @@
+"""Values that the screens show, computed from readings. Pure."""

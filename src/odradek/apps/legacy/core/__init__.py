@@ -1,0 +1,1 @@
+"""Assignment and znodes of the two older designs. Pure."""

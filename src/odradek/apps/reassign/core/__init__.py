@@ -1,0 +1,1 @@
+"""Planning of reassignments: balancing, forecast, checks, throttles. Pure."""

@@ -1,0 +1,1 @@
+"""The group coordinator: membership, rebalances and offsets in `__consumer_offsets`."""

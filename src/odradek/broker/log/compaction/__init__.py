@@ -1,0 +1,1 @@
+"""The log cleaner: threads that rewrite the dirty part of compacted logs."""

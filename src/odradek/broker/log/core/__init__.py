@@ -1,0 +1,1 @@
+"""Rules of the log: batch validation, producer sequences, retention, what compaction keeps. Pure."""

@@ -1,0 +1,1 @@
+"""Rules of replication: ISR, high watermark, truncation, refused batches. Pure."""

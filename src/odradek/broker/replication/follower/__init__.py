@@ -1,0 +1,1 @@
+"""The follower's side: replica fetcher threads, their assignments, connections to leaders."""

@@ -1,0 +1,1 @@
+"""Decisions of the group coordinator: joins, syncs, generations, offsets. Pure."""

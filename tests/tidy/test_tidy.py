@@ -1,0 +1,125 @@
+"""Rules of the source that a reader relies on, kept by a machine."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "odradek"
+FILE_LINES_MAX = 400
+FUNCTION_LINES_MAX = 60
+
+# Larger than the rule wants, and allowed to shrink only.
+LARGER_FILES = {
+    "broker/log/directories/log_dirs.py": 413,
+    "broker/log/files/segment.py": 408,
+    "broker/network/processor.py": 453,
+    "broker/replication/partition.py": 402,
+}
+LARGER_FUNCTIONS = {
+    "apps/cli/console.py:console": 64,
+    "apps/cli/consume.py:consume": 72,
+    "broker/server.py:_start": 66,
+    "protocol/record_walk.py:walk_records": 62,
+}
+# `import` name → distribution name where they differ.
+DISTRIBUTIONS = {"confluent_kafka": "confluent-kafka", "google": "protobuf", "delta": "deltalake"}
+EXTERNAL_OF_SPARK = frozenset({"py4j", "numpy", "delta"})
+"""Come with pyspark and pyarrow, which say which versions of them work."""
+
+
+@cache
+def sources() -> list[Path]:
+    return [path for path in sorted(SOURCE.rglob("*.py")) if "template" not in path.parts]
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(SOURCE))
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def imported(path: Path) -> Iterator[str]:
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module
+
+
+def test_files_have_one_purpose() -> None:
+    sizes = {name_of(path): len(path.read_text().splitlines()) for path in sources()}
+    too_large = {name: size for name, size in sizes.items() if size > LARGER_FILES.get(name, FILE_LINES_MAX)}
+    assert too_large == {}
+    assert {name for name in LARGER_FILES if sizes.get(name, 0) <= FILE_LINES_MAX} == set(), "no longer larger"
+
+
+def test_functions_fit_on_a_screen() -> None:
+    sizes = {
+        f"{name_of(path)}:{function.name}": (function.end_lineno or 0) - function.lineno + 1
+        for path in sources()
+        for function in functions(path)
+    }
+    too_large = {name: size for name, size in sizes.items() if size > LARGER_FUNCTIONS.get(name, FUNCTION_LINES_MAX)}
+    assert too_large == {}
+    assert {name for name in LARGER_FUNCTIONS if sizes.get(name, 0) <= FUNCTION_LINES_MAX} == set(), "no longer larger"
+
+
+def test_every_module_says_what_it_is() -> None:
+    assert [name_of(path) for path in sources() if path.stat().st_size and not ast.get_docstring(tree(path))] == []
+
+
+def test_every_room_says_what_it_owns() -> None:
+    rooms = {path.parent for path in sources()}
+    assert [str(room) for room in sorted(rooms) if not ast.get_docstring(tree(room / "__init__.py"))] == []
+
+
+def test_kazoo_enters_by_its_room() -> None:
+    allowed = (
+        "broker/zk/",
+        "apps/legacy/",
+        "apps/lab/",
+        "apps/console/readings/coordination.py",
+        "apps/cli/audit_assignment.py",
+    )
+    users = {name_of(path) for path in sources() if any(name.split(".")[0] == "kazoo" for name in imported(path))}
+    assert {name for name in users if not name.startswith(allowed)} == set()
+
+
+def test_dependencies_are_declared() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    lists = [project["dependencies"], *project["optional-dependencies"].values()]
+    declared = {re.split(r"[\[<>=~! ;]", line)[0].lower() for lines in lists for line in lines}
+    used = {name.split(".")[0] for path in sources() for name in imported(path)}
+    foreign = used - sys.stdlib_module_names - {"odradek"} - EXTERNAL_OF_SPARK
+    undeclared = {name for name in foreign if DISTRIBUTIONS.get(name, name).lower() not in declared}
+    assert undeclared == set()
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="the tool needs 3.11")
+def test_the_map_is_what_the_code_says() -> None:
+    done = subprocess.run([sys.executable, str(ROOT / "tools" / "map.py"), "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_index_of_the_architecture_names_files_that_exist() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text()
+    named = set(re.findall(r"`((?:base|model|protocol|broker|client|local|apps)/[\w/]+\.py)`", page))
+    assert named
+    assert {name for name in named if not (SOURCE / name).is_file()} == set()
