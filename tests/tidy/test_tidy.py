@@ -21,13 +21,13 @@ LARGER_FILES = {
     "broker/log/directories/log_dirs.py": 413,
     "broker/log/files/segment.py": 408,
     "broker/network/processor.py": 453,
-    "broker/replication/partition.py": 402,
+    "broker/replication/partition.py": 406,
 }
 LARGER_FUNCTIONS = {
     "apps/cli/console.py:console": 64,
     "apps/cli/consume.py:consume": 72,
     "broker/server.py:_start": 66,
-    "protocol/record_walk.py:walk_records": 62,
+    "protocol/record_walk.py:walk_records": 71,
 }
 # `import` name → distribution name where they differ.
 DISTRIBUTIONS = {"confluent_kafka": "confluent-kafka", "google": "protobuf", "delta": "deltalake"}
