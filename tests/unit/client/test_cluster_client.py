@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import pytest
 
 from odradek.base.errors import ErrorCode
+from odradek.broker.network.request import InboundRequest
+from odradek.broker.network.server import SocketServer
+from odradek.broker.network.settings import ListenerSettings, ServerSettings
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.topic_admin import delete_topic
-from odradek.network.request import InboundRequest
-from odradek.network.server import SocketServer
-from odradek.network.settings import ListenerSettings, ServerSettings
 from odradek.protocol.framing import decode_request, encode_response
 from odradek.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from odradek.protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicsRequest, DeleteTopicsResponse
