@@ -1,5 +1,6 @@
 """What several kinds of test share: real ZooKeeper, and real Apache Kafka where it can be had."""
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -48,6 +49,10 @@ class SharedScheduling(LoadFileScheduling):
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What can't be divided begins first, and what is short fills the gaps at the end."""
     items.sort(key=lambda item: next((n for n, kind in enumerate(_LONGEST_FIRST) if item.nodeid.startswith(kind)), -1))
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # all that was imported stays, and need not be looked through at every collection of garbage
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> SharedScheduling:

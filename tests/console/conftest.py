@@ -71,7 +71,7 @@ def start_console(
             time.sleep(0.1)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def three_brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OdradekCluster]:
     pytest.importorskip("nicegui", reason="the console needs odradek[console]")
     cluster = OdradekCluster(tmp_path_factory.mktemp("console-cluster"), brokers=3, lab=True)
@@ -82,7 +82,7 @@ def three_brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OdradekC
         cluster.stop_all()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def console(three_brokers: OdradekCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsoleProcess]:
     arguments = ["--bootstrap-server", three_brokers.bootstrap_servers, "--data", str(three_brokers.data_dir), "--lab"]
     process = start_console(tmp_path_factory.mktemp("console"), *arguments)
@@ -130,13 +130,14 @@ class Seen:
     faults: list[str] = field(default_factory=list)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def chromium():  # type: ignore[no-untyped-def]
     playwright = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright")
     if CHROMIUM is None:
         pytest.skip("there is no Chromium on this machine (apt-get install chromium)")
     with playwright.sync_playwright() as engine:
-        browser = engine.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        options = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
+        browser = engine.chromium.launch(executable_path=CHROMIUM, args=options)
         yield browser
         browser.close()
 

@@ -38,9 +38,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(600))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package", autouse=True)
+def short_lived_jvms() -> Iterator[None]:
+    """Whoever starts Spark: these tests, and the commands that they run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JAVA_TOOL_OPTIONS", " ".join(SHORT_LIVED))
+        yield
+
+
+@pytest.fixture(scope="package")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """The one session of a test run; a start costs ten seconds. The data sources register themselves."""
+    """The one session of these tests; a start costs ten seconds. The data sources register themselves."""
     os.environ["PYSPARK_PYTHON"] = sys.executable  # workers run what the tests run
     directory = tmp_path_factory.mktemp("spark")
     os.environ.setdefault("SPARK_HOME", str(unzipped_spark_home(directory)))  # workers that start in half the time
@@ -49,7 +57,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .appName("tests")
         .config("spark.ui.enabled", "false")
         .config("spark.driver.memory", "700m")
-        .config("spark.driver.extraJavaOptions", " ".join(SHORT_LIVED))
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.sql.shuffle.partitions", "2")
@@ -63,12 +70,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def bootstrap(odradek_cluster: OdradekCluster) -> str:
     return odradek_cluster.bootstrap_servers
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def new_topic(bootstrap: str) -> TopicMaker:
     """Creates a topic; the dots of a configuration key are written as underscores."""
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
@@ -82,7 +89,7 @@ def new_topic(bootstrap: str) -> TopicMaker:
     return create
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def fill(bootstrap: str) -> TopicFiller:
     """Writes keys and values to one partition of a topic, with a client that isn't ours."""
     large = {"message.max.bytes": 100_000_000}  # what is too large is the broker's to say
@@ -96,7 +103,7 @@ def fill(bootstrap: str) -> TopicFiller:
     return write
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def read_topic(spark: SparkSession, bootstrap: str) -> TopicReader:
     """A batch read of a topic through `format("odradek")`."""
 

@@ -121,7 +121,9 @@ class ZkSession:
 
     def start(self) -> None:
         """Connects, and creates the path of the connect string where it is missing."""
-        if not self._client.start_async().wait(self._connection_timeout_ms / 1000):
+        # kazoo says that it is connected a moment before it tells its listeners, and with them the session's number
+        seconds = self._connection_timeout_ms / 1000
+        if not (self._client.start_async().wait(seconds) and self._connected.wait(seconds)):
             self.close()
             raise FatalError(
                 f"ZooKeeper at {self.connect_string} did not answer within {self._connection_timeout_ms} ms: start it, "

@@ -1,4 +1,5 @@
 import queue
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,23 @@ def test_the_path_of_the_connect_string_is_created(open_session: OpenSession, zo
         assert outside.call(lambda zk: zk.get_children_async(f"/{chroot}/a")) == ["b"]
     finally:
         outside.close()
+
+
+class SlowToHear(ZkSession):
+    """What kazoo tells its listeners comes late, as on a busy machine."""
+
+    def _on_state(self, state: str) -> None:
+        time.sleep(0.2)
+        super()._on_state(state)
+
+
+def test_a_session_that_has_started_has_a_number(zookeeper: str) -> None:
+    session = SlowToHear(zookeeper, session_timeout_ms=30_000, connection_timeout_ms=30_000)
+    try:
+        session.start()
+        assert session.is_own(session.session_id)
+    finally:
+        session.close()
 
 
 def test_a_pipeline_answers_in_order_with_results_and_errors(open_session: OpenSession) -> None:
