@@ -113,7 +113,6 @@ def answers(broker: ChaosBroker) -> list[str]:
     return [line for line in trace.read_text().splitlines() if "->" in line] if trace.exists() else []
 
 
-@pytest.mark.xfail(strict=True, reason="a batch whose predecessor never came is out of order")
 @pytest.mark.parametrize("known", [0, 7], ids=["a new producer", "a known producer"])
 def test_a_batch_overtakes_another(known: int, cluster: ChaosCluster, producer: HeldProducer) -> None:
     old, new = cluster.brokers

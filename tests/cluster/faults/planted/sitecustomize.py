@@ -56,7 +56,7 @@ def kafkas_sequences() -> None:
 
     ProducerStates._may_have_lost_entry = lambda self, batch: True  # type: ignore[method-assign, assignment]
     RefusedBatches.check = lambda self, *args: None  # type: ignore[method-assign, assignment]
-    RefusedBatches.explain = lambda self, tp, records, error: error  # type: ignore[method-assign]
+    RefusedBatches.explain = lambda self, tp, records, error, *others: error  # type: ignore[method-assign, assignment]
 
 
 def kafkas_snapshots() -> None:
