@@ -31,6 +31,9 @@ FULL = Plan(0, SECONDS, rate=RATE, librdkafka=3, java=1, faults=ALL_FAULTS, birt
 VARIANTS = {
     "outside": Plan(0, SECONDS, rate=RATE),
     "newborn": Plan(0, SECONDS, rate=RATE, faults=("birth",)),
+    "young": Plan(
+        0, SECONDS, rate=RATE, faults=("birth",), born_partitions=(36,), born_lose_by=("freeze", "freeze", "stop")
+    ),
     "frozen": Plan(0, SECONDS, rate=RATE, faults=("freeze",), partitions=36),
     "full": FULL,
     "hasty": replace(FULL, hasty=True),

@@ -5,9 +5,11 @@
 Standard input says where to write, a line each, and its end is the order to finish:
 
     TOPIC PARTITIONS [BURST]     write to partitions 0 … of the topic too; BURST records of it are queued at once
+    TOPIC ?                      learn who leads its partitions
 
 Standard output is the history, a line each: `A NUMBER TOPIC PARTITION OFFSET` for an acknowledged record (offset -1:
-the client was not told), `F NUMBER TOPIC PARTITION DEFINITE ERROR` for a failed one, `S COUNT` for records sent so far.
+the client was not told), `F NUMBER TOPIC PARTITION DEFINITE ERROR` for a failed one, `S COUNT` for records sent so far,
+`M 0` for leaders learnt.
 """
 
 import json
@@ -17,7 +19,7 @@ import sys
 import time
 from typing import Any
 
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 FLUSH_S_MAX = 240.0
 TURN_S = 0.005
@@ -53,6 +55,9 @@ class Sender:
 
     def obey(self, line: str) -> None:
         topic, partitions, *burst = line.split()
+        if partitions == "?":
+            self._learn_leaders(topic)
+            return
         self.targets[topic] = int(partitions)
         self._places = [(name, n) for name, count in self.targets.items() for n in range(count)]
         for number in range(int(burst[0]) if burst else 0):
@@ -75,6 +80,16 @@ class Sender:
 
         self._producer.produce(topic, f"{self.name}-{number}", partition=partition, on_delivery=delivered)
         self.count += 1
+
+    def _learn_leaders(self, topic: str) -> None:
+        """From whichever broker answers; the client may ask a frozen one first."""
+        while True:
+            try:
+                self._producer.list_topics(topic, timeout=1.0)
+            except KafkaException:
+                continue
+            self._lines.append("M 0\n")
+            return
 
     def listen(self) -> None:
         self._producer.poll(0)

@@ -91,10 +91,11 @@ class ForeignNemesis:
         """A topic loses a leader in the first second of its life. Its records are queued before it exists, when it
         does, or when the leader is lost: then the next leader meets them all at once, in an empty log."""
         chance = self._chance
-        topic, partitions = self._new_topic_name(), chance.choice((1, 6, 18))
+        topic, partitions = self._new_topic_name(), chance.choice(self._plan.born_partitions)
         queued, burst = chance.choice(("before", "after", "late", "late")), chance.choice(_BURST)
         victim, patience = chance.randrange(partitions), chance.uniform(0.0, 1.0)
-        how = chance.choice((self._lose_by_kill, self._lose_by_kill, self._lose_by_freeze, self._lose_by_stop))
+        ways = {"kill": self._lose_by_kill, "freeze": self._lose_by_freeze, "stop": self._lose_by_stop}
+        how = ways[chance.choice(self._plan.born_lose_by)]
         self._tell(f"topic {topic} with {partitions} partitions, {burst} records queued {queued}")
         if queued == "before":
             self._run.write_to(topic, partitions, burst)

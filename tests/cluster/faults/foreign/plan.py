@@ -34,6 +34,10 @@ class Plan:
     """Records per second and producer."""
     faults: tuple[str, ...] = ("kill", "kill", "freeze", "stop")
     """What is drawn from, see the nemesis; twice makes it twice as likely."""
+    born_partitions: tuple[int, ...] = (1, 6, 18)
+    """How many partitions a topic that is born may have."""
+    born_lose_by: tuple[str, ...] = ("kill", "kill", "freeze", "stop")
+    """How it loses its first leader."""
     births: bool = False
     """Topics, partitions and producers are born while a broker is frozen."""
     operations: bool = False

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from odradek.apps.lab.chaos.clients import await_condition
 from odradek.apps.lab.chaos.history import Acknowledged, Failed, History, Sent
 from odradek.local.java import find_java
 from odradek.model.topology import TopicPartition
@@ -105,6 +106,15 @@ class LibrdkafkaProducer(ForeignProducer):
         self._process.stdin.write(f"{topic} {partitions} {burst}\n".encode())
         self._process.stdin.flush()
 
+    def learn_leaders(self, topic: str) -> None:
+        """Ask the cluster, and wait for the answer."""
+        assert self._process is not None
+        assert self._process.stdin is not None
+        before = self.printed.read_bytes().count(b"M 0\n")
+        self._process.stdin.write(f"{topic} ?\n".encode())
+        self._process.stdin.flush()
+        assert await_condition(lambda: self.printed.read_bytes().count(b"M 0\n") > before, 60)
+
     def begin_stop(self) -> None:
         assert self._process is not None
         if self._process.stdin is not None and not self._process.stdin.closed:
@@ -116,7 +126,7 @@ class LibrdkafkaProducer(ForeignProducer):
         with self.printed.open() as lines:
             for line in lines:
                 kind, number, *rest = line.split(maxsplit=5)
-                if kind == "S":
+                if kind in "SM":
                     count = max(count, int(number))
                     continue
                 tp = known.setdefault((rest[0], rest[1]), TopicPartition(rest[0], int(rest[1])))

@@ -56,7 +56,7 @@ def kafkas_sequences() -> None:
 
     ProducerStates._may_have_lost_entry = lambda self, batch: True  # type: ignore[method-assign, assignment]
     RefusedBatches.check = lambda self, *args: None  # type: ignore[method-assign, assignment]
-    RefusedBatches.explain = lambda self, tp, records, error: error  # type: ignore[method-assign]
+    RefusedBatches.explain = lambda self, tp, records, error, *others: error  # type: ignore[method-assign, assignment]
 
 
 def kafkas_snapshots() -> None:
@@ -146,8 +146,11 @@ def on_demand() -> None:
 
     refuse-TOPIC    the next batch of the topic meets a broker that doesn't know yet that it leads; the file goes
     mute            what is appended is not answered, as by a broker that dies at the right moment
+    stall-TOPIC     batches of the topic wait until the file is gone; stalled-TOPIC is there when one does
     """
     import sys
+    import threading
+    import time
     from pathlib import Path
 
     from odradek.base.errors import ErrorCode, KafkaError
@@ -166,14 +169,34 @@ def on_demand() -> None:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         return append_one(self, records, **others)
 
-    def muted(self: Any, batches: Any, *, done: Callable[[Any], None], **others: Any) -> Any:
-        if not wish("mute").exists():
-            return append_all(self, batches, done=done, **others)
-        append_all(self, batches, done=lambda outcomes: None, **others)
-        return None
+    def delayed(self: Any, batches: Any, *, done: Callable[[Any], None], **others: Any) -> Any:
+        batches = list(batches)
+        stalls = [asked for tp, _ in batches if (asked := wish(f"stall-{tp.topic}")).exists()]
+        if stalls:
+            for asked in stalls:
+                asked.with_name(asked.name.replace("stall-", "stalled-")).touch()
+            threading.Thread(target=late, args=(self, batches, stalls, done, others)).start()
+            return None
+        if wish("mute").exists():
+            append_all(self, batches, done=lambda outcomes: None, **others)
+            return None
+        return append_all(self, batches, done=done, **others)
+
+    def late(self: Any, batches: Any, stalls: list[Path], done: Callable[[Any], None], others: Any) -> None:
+        while any(asked.exists() for asked in stalls):
+            time.sleep(0.01)
+        if (outcomes := append_all(self, batches, done=done, **others)) is not None:
+            done(outcomes)
 
     Partition.append = refusing  # type: ignore[method-assign]
-    PartitionTable.append = muted  # type: ignore[method-assign]
+    PartitionTable.append = delayed  # type: ignore[method-assign]
+
+
+def no_hints() -> None:
+    """No fault, but an old broker: a refused batch is not answered with the leader's name (KIP-951)."""
+    from odradek.broker.api.handlers import produce
+
+    produce._tell_leaders = lambda *args: None  # type: ignore[assignment]
 
 
 FAULTS = {
@@ -186,6 +209,7 @@ FAULTS = {
     "slow-to-refuse": slow_to_refuse,
     "late-answers": late_answers,
     "on-demand": on_demand,
+    "no-hints": no_hints,
 }
 
 for name in filter(None, os.environ.get("ODRADEK_PLANTED", "").split(",")):

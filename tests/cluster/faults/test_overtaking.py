@@ -1,0 +1,152 @@
+"""A batch of librdkafka overtakes the one before it, and meets the new leader first.
+
+When a batch fails, librdkafka first counts it as no longer in flight and puts its records back into their queue later.
+If their partition has a new leader by then, the new leader's thread sees that nothing is in flight and sends the next
+records. The new leader has never heard of the batch before them: another broker refused it, on another connection. It
+must neither take them, for then librdkafka reports the earlier ones as delivered, nor answer with
+OUT_OF_ORDER_SEQUENCE_NUMBER, for then librdkafka numbers the records of all its partitions anew, and those whose answer
+got lost are stored twice.
+
+Between the two moments the old leader's thread logs a line. Here it logs into a pipe that nobody reads: when the pipe
+is full, the thread stops there, and the race is no race any more.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+
+from odradek.apps.lab.chaos.clients import await_condition
+from odradek.apps.lab.chaos.cluster import ChaosBroker, ChaosCluster
+from odradek.apps.lab.chaos.history import History
+from odradek.apps.lab.chaos.judge import judge
+from odradek.apps.lab.chaos.operations import elect_preferred, reassign
+from odradek.apps.lab.chaos.replica_files import stored_batches
+from odradek.model.topology import TopicPartition
+from odradek.protocol.record_batch import read_header
+
+from .foreign.producers import LibrdkafkaProducer
+from .foreign.reader import read_everything
+
+pytestmark = pytest.mark.timeout(200)
+PLANTED = Path(__file__).parent / "planted"
+SETTINGS = {"min.insync.replicas": "1", "auto.create.topics.enable": "false"}
+TP = TopicPartition("orders", 0)
+IDLE_S = 2.0
+"""librdkafka asks the broker for metadata that was idle for fewer seconds; the one that stalls would not answer."""
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, zookeeper: str) -> Iterator[ChaosCluster]:
+    """Two brokers, of which 0 leads and 1 follows."""
+    paths = [str(PLANTED), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {
+        "ODRADEK_PLANTED": "on-demand,no-hints",
+        "ODRADEK_PRODUCE_TRACE": "1",
+        "PYTHONPATH": os.pathsep.join(paths),
+    }
+    with ChaosCluster(tmp_path / "cluster", zookeeper, brokers=2, settings=SETTINGS, environment=environment) as made:
+        admin = AdminClient({"bootstrap.servers": made.bootstrap, "log_level": 0})
+        homes = {TP.topic: [0, 1], "on-0": [0, 1], "on-1": [1, 0]}
+        topics = [NewTopic(name, 1, replica_assignment=[replicas]) for name, replicas in homes.items()]
+        for future in admin.create_topics(topics).values():
+            future.result(30)
+        assert await_condition(lambda: made.views(TP) == {(0, 0, frozenset({0, 1}))}, 30)
+        yield made
+
+
+class HeldProducer(LibrdkafkaProducer):
+    """Its threads stop at the next line that they log, from `hold` to `let_go`."""
+
+    def __init__(self, directory: Path, bootstrap: str) -> None:
+        os.mkfifo(directory / "p.err")
+        self._pipe = os.open(directory / "p.err", os.O_RDWR | os.O_NONBLOCK)
+        self._turn = threading.Lock()
+        self._is_held = False
+        self._ended = threading.Event()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        settings = {"debug": "topic", "log_level": 7, "topic.metadata.refresh.interval.ms": -1}
+        super().__init__("p", directory, bootstrap, rate=0.0, settings=settings)
+
+    def _read(self) -> None:
+        while not self._ended.wait(0.01):
+            with self._turn, suppress(BlockingIOError):
+                while not self._is_held:
+                    os.read(self._pipe, 65_536)
+
+    def acknowledged(self) -> list[str]:
+        return [line for line in self.printed.read_text().splitlines() if line.startswith("A ")]
+
+    def hold(self) -> None:
+        with self._turn, suppress(BlockingIOError):
+            self._is_held = True
+            while True:
+                os.write(self._pipe, b"\n" * 4096)
+
+    def let_go(self) -> None:
+        with self._turn:
+            self._is_held = False
+
+    def close(self) -> None:
+        self.let_go()
+        self.kill()
+        self._ended.set()
+        self._reader.join()
+        os.close(self._pipe)
+
+
+@pytest.fixture
+def producer(cluster: ChaosCluster, tmp_path: Path) -> Iterator[HeldProducer]:
+    made = HeldProducer(tmp_path, cluster.bootstrap)
+    yield made
+    made.close()
+
+
+def answers(broker: ChaosBroker) -> list[str]:
+    trace = broker.properties.with_name("produce-trace.log")
+    return [line for line in trace.read_text().splitlines() if "->" in line] if trace.exists() else []
+
+
+@pytest.mark.parametrize("known", [0, 7], ids=["a new producer", "a known producer"])
+def test_a_batch_overtakes_another(known: int, cluster: ChaosCluster, producer: HeldProducer) -> None:
+    old, new = cluster.brokers
+    producer.write_to("on-0", 1, 1)
+    producer.write_to("on-1", 1, 1)
+    producer.write_to(TP.topic, 1, known)
+    assert await_condition(lambda: len(producer.acknowledged()) == known + 2, 60)  # it is connected to both
+
+    stall = old.properties.with_name(f"stall-{TP.topic}")
+    stall.touch()
+    producer.write_to(TP.topic, 1, 10)
+    assert await_condition(lambda: old.properties.with_name(f"stalled-{TP.topic}").exists(), 30)
+    producer.write_to(TP.topic, 1, 10)  # in the client's queue: so many in flight are enough
+    reassign(cluster, {TP: (1, 0)})
+    elect_preferred(cluster)
+    assert await_condition(lambda: {leader for leader, _, _ in cluster.views(TP)} == {1}, 60)
+    time.sleep(IDLE_S)
+    producer.write_to("on-1", 1, 1)
+    assert await_condition(lambda: len(producer.acknowledged()) == known + 3, 60)
+    producer.learn_leaders(TP.topic)
+
+    producer.hold()
+    stall.unlink()
+    assert await_condition(lambda: len(answers(new)) > 2, 60)
+    overtaking = answers(new)[2]
+    assert f"sequence={known + 10}-{known + 19}" in overtaking
+    producer.let_go()
+
+    producer.stop()
+    history = History()
+    producer.tell(history)
+    assert len(history.acknowledged) == known + 23
+    topics = [TP, TopicPartition("on-0", 0), TopicPartition("on-1", 0)]
+    assert read_everything(cluster.bootstrap, topics, history) == []
+    assert judge(history) == []
+    epochs = {read_header(batch.content).producer_epoch for batch in stored_batches(new.log_dir / str(TP))}
+    assert epochs == {0}, "its records were numbered anew"
