@@ -162,12 +162,12 @@ def on_demand() -> None:
     def wish(name: str) -> Path:
         return Path(sys.argv[-1]).with_name(name)
 
-    def refusing(self: Any, records: Any, **others: Any) -> Any:
+    def refusing(self: Any, *args: Any, **others: Any) -> Any:
         asked = wish(f"refuse-{self.topic_partition.topic}")
         if asked.exists():
             asked.unlink()
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        return append_one(self, records, **others)
+        return append_one(self, *args, **others)
 
     def delayed(self: Any, batches: Any, *, done: Callable[[Any], None], **others: Any) -> Any:
         batches = list(batches)

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import pytest
 
+from odradek.base.config import broker_config
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.definition import ConfigSource
 from odradek.base.config.keys import TOPIC_KEYS
@@ -20,7 +21,18 @@ from odradek.protocol.messages import describe_configs as describe
 from odradek.protocol.messages import incremental_alter_configs as incremental
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS = 2, 4, 8, 16
-CONFIG = BrokerConfig.from_properties({"zookeeper.connect": "zk", "broker.id": "3", "ssl.key.password": "hunter2"})
+
+
+def _with_a_secret() -> BrokerConfig:
+    """A configuration that a broker without TLS would not start with: that it has no secrets yet is no reason to tell
+    one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(broker_config, "refuse_unsupported", lambda originals: None)
+        properties = {"zookeeper.connect": "zk", "broker.id": "3", "ssl.key.password": "hunter2"}
+        return BrokerConfig.from_properties(properties)
+
+
+CONFIG = BrokerConfig.from_properties({"zookeeper.connect": "zk", "broker.id": "3"})
 
 
 @dataclass
@@ -188,7 +200,8 @@ def test_documentation_and_synonyms_come_when_asked_for() -> None:
     assert [(s.name, s.value, s.source) for s in told.synonyms] == [("num.io.threads", "8", ConfigSource.DEFAULT)]
 
 
-def test_secrets_are_not_told() -> None:
+def test_secrets_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "CONFIG", _with_a_secret())
     entry = described(include_synonyms=True)["ssl.key.password"]
     assert (entry.value, entry.is_sensitive, entry.synonyms[0].value) == (None, True, None)
 
@@ -235,7 +248,7 @@ def test_a_limit_that_is_no_number_is_refused() -> None:
 
 def test_loggers_have_levels() -> None:
     ctx, _ = context()
-    name = "api.logger_levels"
+    name = "broker.admin.logger_levels"
 
     def set_level(level: str | None, operation: Operation = Operation.SET, *, validate_only: bool = False) -> int:
         resource = changed(BROKER_LOGGER, "3", change(name, level, operation))
