@@ -10,7 +10,7 @@ import pytest
 from odradek.broker.controller.core import partition_state_machine as partition_machine
 from odradek.broker.controller.core import replica_state_machine as replica_machine
 
-PAGE = Path(__file__).parents[3] / "docs" / "internals" / "controller.md"
+PAGE = Path(__file__).parents[4] / "docs" / "internals" / "controller.md"
 
 
 def table_of(machine: str) -> dict[str, set[str]]:
