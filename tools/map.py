@@ -1,4 +1,4 @@
-"""Draw the map of the source into ARCHITECTURE.md: the rooms, what each owns, its size, and which rooms it imports.
+"""Draw the map of the source into ARCHITECTURE.md: the rooms, what each owns, and which rooms it imports.
 
     python tools/map.py            write the map
     python tools/map.py --check    exit 1 if the page is not what the code says
@@ -61,16 +61,15 @@ def short(room: Path) -> str:
 
 def draw() -> str:
     all_rooms = list(rooms())
-    lines = ["| room | owns | modules | lines | imports |", "|---|---|---|---|---|"]
+    lines = ["| room | owns | modules | imports |", "|---|---|---|---|"]
     for room in all_rooms:
         own = modules(room, all_rooms)
         used = {room_of(name, all_rooms) for path in own for name in imported(path) if name.startswith("odradek.")}
         others = sorted(short(other) for other in used - {None, room})  # type: ignore[arg-type]
         quiet = {"base", "base/config", "model", "protocol"}
         told = ", ".join(f"`{other}`" for other in others if other not in quiet) or "–"
-        count = sum(len(path.read_text().splitlines()) for path in own)
         number = sum(path.name != "__init__.py" for path in own)
-        lines.append(f"| `{short(room)}/` | {purpose(room)} | {number} | {count:,} | {told} |")
+        lines.append(f"| `{short(room)}/` | {purpose(room)} | {number} | {told} |")
     return "\n".join(lines)
 
 

@@ -70,7 +70,8 @@ def write_duplicates(patch: pytest.MonkeyPatch) -> None:
 @mutant("a producer without state may begin at any sequence")
 def any_first_sequence(patch: pytest.MonkeyPatch) -> None:
     """As Apache Kafka has it. Both guards are gone: either one alone still holds."""
-    patch.setattr(ProducerStates, "_may_have_lost_entry", lambda self, batch: True)
+    patch.setattr(ProducerStates, "may_begin_at", lambda self, pid, *_: pid not in self.entries)
+    patch.setattr(RefusedBatches, "doubt", lambda self, *_: None)
     no_memory_of_refused_batches(patch)
 
 

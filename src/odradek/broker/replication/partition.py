@@ -148,11 +148,11 @@ class Partition:
         check_produce_records(records, api_version)
         return self.log.check(records, self._rules, budget)
 
-    def append(self, checked: CheckedRecords, size: int, *, acks: int) -> Appended:
+    def append(self, checked: CheckedRecords, size: int, *, acks: int, may_begin_anywhere: bool = True) -> Appended:
         """Write what `check` answered for so many bytes. KafkaError says why nothing was written."""
         with self.lock:
             self._check_may_append(acks)
-            return self._write(checked, size)
+            return self._write(checked, size, may_begin_anywhere)
 
     def append_own(self, records: memoryview, *, acks: int) -> Appended:
         """Write what a coordinator of this broker has to remember."""
@@ -191,8 +191,8 @@ class Partition:
     def _min_isr(self) -> int:
         return self.followers.min_isr(self.log.config.min_insync_replicas)
 
-    def _write(self, checked: CheckedRecords, size: int) -> Appended:
-        result = self.log.append_checked(checked, leader_epoch=self.leader_epoch)
+    def _write(self, checked: CheckedRecords, size: int, may_begin_anywhere: bool = True) -> Appended:
+        result = self.log.append_checked(checked, leader_epoch=self.leader_epoch, may_begin_anywhere=may_begin_anywhere)
         if len(self.followers.maximal) == 1:  # otherwise it moves when the others have fetched
             self._advance_high_watermark()
         self.messages_in += result.last_offset - result.first_offset + 1

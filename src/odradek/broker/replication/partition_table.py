@@ -11,13 +11,14 @@ from odradek.base.clock import Clock
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.log.core.check_budget import UNBOUNDED, CheckBudget
+from odradek.broker.log.core.producer_state import ProducerStates
 from odradek.broker.log.core.validation import CheckedRecords
 from odradek.broker.log.files.partition_log import AppendResult
 from odradek.broker.purgatory.purgatory import Purgatory
 from odradek.broker.purgatory.reaper import ExpirationReaper
 from odradek.broker.replication.core.isr import IsrChange
-from odradek.broker.replication.core.outcomes import COMMITTED, Advance
-from odradek.broker.replication.core.refused_batches import RefusedBatches
+from odradek.broker.replication.core.outcomes import COMMITTED, Advance, Appended
+from odradek.broker.replication.core.refused_batches import RefusedBatches, idempotent_producer
 from odradek.broker.replication.leader.delayed_delete import DelayedDelete, DeleteOutcomes
 from odradek.broker.replication.leader.delayed_produce import AppendOutcome, Awaited, DelayedProduce
 from odradek.broker.replication.leader.fetch_reader import (
@@ -107,12 +108,9 @@ class PartitionTable:
                 continue
             partition, batch = found
             try:
-                if refused:
-                    refused.check(tp, records, partition.log.producers)
-                result, awaited_in = partition.append(batch, len(records), acks=acks)
+                result, awaited_in = self._append_one(tp, records, partition, batch, acks, refused)
             except KafkaError as error:
-                states = partition.log.producers if partition.led_since > 0 else None
-                outcomes.append(refused.explain(tp, records, error, states))
+                outcomes.append(error)
                 continue
             if refused:
                 refused.forget(tp, records)
@@ -126,6 +124,30 @@ class PartitionTable:
         delayed = DelayedProduce(timeout_ms, outcomes, awaited, done, refused)
         self._produces.watch(delayed, delayed.keys)
         return None
+
+    def _append_one(
+        self,
+        tp: TopicPartition,
+        records: memoryview,
+        partition: Partition,
+        batch: CheckedRecords,
+        acks: int,
+        refused: RefusedBatches,
+    ) -> Appended:
+        """Write one batch. Where leadership has moved, a gap gets the benefit of the doubt, and so does a producer
+        that is not known and may have been: what it sent before may still be on its way."""
+        size, has_moved = len(records), partition.led_since > 0
+        try:
+            if refused:
+                refused.check(tp, records, partition.log.producers)
+            return partition.append(batch, size, acks=acks, may_begin_anywhere=not has_moved)
+        except KafkaError as error:
+            states = partition.log.producers if has_moved else None
+            if states is None or not _may_continue(records, error, states):
+                raise refused.explain(tp, records, error, states) from None
+        if (in_doubt := refused.doubt(tp, records)) is not None:
+            raise in_doubt
+        return partition.append(batch, size, acks=acks)
 
     def _check(
         self, tp: TopicPartition, records: memoryview | KafkaError, acks: int, api_version: int, budget: CheckBudget
@@ -223,3 +245,13 @@ class PartitionTable:
             self._deletes.check_and_complete(tp)
         if advance.change is not None:
             self.on_isr_change(advance.change)
+
+
+def _may_continue(records: memoryview, error: KafkaError, states: ProducerStates) -> bool:
+    """Whether the batch is out of order only because its producer's state may have been lost."""
+    producer = idempotent_producer(records)
+    return (
+        error.code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+        and producer is not None
+        and states.may_begin_at(producer.id, producer.epoch, producer.sequence)
+    )

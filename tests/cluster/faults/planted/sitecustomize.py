@@ -54,7 +54,8 @@ def kafkas_sequences() -> None:
     from odradek.broker.log.core.producer_state import ProducerStates
     from odradek.broker.replication.core.refused_batches import RefusedBatches
 
-    ProducerStates._may_have_lost_entry = lambda self, batch: True  # type: ignore[method-assign, assignment]
+    ProducerStates.may_begin_at = lambda self, producer_id, *args: producer_id not in self.entries  # type: ignore[method-assign]
+    RefusedBatches.doubt = lambda self, *args: None  # type: ignore[method-assign, assignment]
     RefusedBatches.check = lambda self, *args: None  # type: ignore[method-assign, assignment]
     RefusedBatches.explain = lambda self, tp, records, error, *others: error  # type: ignore[method-assign, assignment]
 

@@ -151,6 +151,30 @@ def test_a_gap_after_leadership_moved_gets_the_benefit_of_the_doubt(stage: Repli
     assert [wire.send(4) for _ in range(DOUBTS_MAX + 2)] == [NOT_LEADER] * DOUBTS_MAX + [OUT_OF_ORDER] * 2
 
 
+def test_a_producer_that_may_have_been_known_is_believed_after_some_doubt(stage: ReplicaStage, wire: Wire) -> None:
+    """It expired, or its first batch is on its way: half a second tells."""
+    stage.become(0, epoch=3)
+    stage.partition.log.producers.forgotten_up_to = EVERY_PRODUCER
+    assert [wire.send(7) for _ in range(DOUBTS_MAX + 1)] == [NOT_LEADER] * DOUBTS_MAX + [0]
+    assert wire.send(8) == 1
+    pipelined = Wire(stage)
+    answers = [pipelined.send(sequence, pid=9) for _ in range(DOUBTS_MAX) for sequence in (7, 8)]
+    assert answers == [NOT_LEADER] * 2 * DOUBTS_MAX
+    assert pipelined.send(8, pid=9) is NOT_LEADER, "never the second one before the first"
+    assert [pipelined.send(7, pid=9), pipelined.send(8, pid=9)] == [2, 3]
+    overtaken = Wire(stage)
+    assert overtaken.send(1, pid=8) is NOT_LEADER
+    assert [overtaken.send(0, pid=8), overtaken.send(1, pid=8)] == [4, 5]
+
+
+def test_a_producer_that_may_have_been_known_is_believed_at_once_by_the_first_leader(
+    stage: ReplicaStage, wire: Wire
+) -> None:
+    stage.become(0, epoch=0)
+    stage.partition.log.producers.forgotten_up_to = EVERY_PRODUCER
+    assert wire.send(7) == 0
+
+
 def test_a_sequence_that_was_there_before_gets_no_benefit(stage: ReplicaStage, wire: Wire) -> None:
     stage.become(0, epoch=3)
     for sequence in range(9):

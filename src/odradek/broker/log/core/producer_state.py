@@ -120,10 +120,13 @@ class ProducerStates:
         entry = self.entries.get(batch.producer_id)
         return entry.duplicate_of(batch) if entry else None
 
-    def stage(self, batches: Sequence[BatchInfo], data: Buffer, origin: Origin | None) -> Staged:
+    def stage(
+        self, batches: Sequence[BatchInfo], data: Buffer, origin: Origin | None, *, may_begin_anywhere: bool = True
+    ) -> Staged:
         """Checks the batches, which lie in `data`, in order, and tells what they change.
 
         `origin` None is for what is replicated or recovered: that was checked when it was first written.
+        `may_begin_anywhere`: a producer whose entry can have been lost may.
         """
         entries: dict[int, ProducerEntry] = {}
         completed = []
@@ -140,7 +143,7 @@ class ProducerStates:
                     completed.append(done)
             else:
                 if origin is Origin.CLIENT:
-                    self._check_sequence(entry, batch)
+                    self._check_sequence(entry, batch, may_begin_anywhere=may_begin_anywhere)
                 entry = _appended(entry, batch, origin)
             entries[producer_id] = entry
         return Staged(entries, tuple(completed)) if entries else NOTHING_STAGED
@@ -149,10 +152,10 @@ class ProducerStates:
         entry = self.entries.get(producer_id)
         return entry.next_sequence(epoch) if entry is not None else 0
 
-    def _check_sequence(self, entry: ProducerEntry, batch: BatchInfo) -> None:
+    def _check_sequence(self, entry: ProducerEntry, batch: BatchInfo, *, may_begin_anywhere: bool) -> None:
         expected = entry.next_sequence(batch.producer_epoch)
         if batch.base_sequence != expected:
-            if entry.epoch == NO_PRODUCER_EPOCH and self._may_have_lost_entry(batch):
+            if may_begin_anywhere and self.may_begin_at(batch.producer_id, batch.producer_epoch, batch.base_sequence):
                 return
             raise KafkaError(
                 ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
@@ -160,11 +163,14 @@ class ProducerStates:
                 f"{expected} is next",
             )
 
-    def _may_have_lost_entry(self, batch: BatchInfo) -> bool:
-        if batch.producer_id <= self.forgotten_up_to:
+    def may_begin_at(self, producer_id: int, epoch: int, sequence: int) -> bool:
+        """Whether the producer has no entry, and may have had one that this sequence continues."""
+        if producer_id in self.entries:
+            return False
+        if producer_id <= self.forgotten_up_to:
             return True
-        former = self.inherited.get(batch.producer_id)
-        return former is not None and former.epoch == batch.producer_epoch and former.reaches(batch.base_sequence)
+        former = self.inherited.get(producer_id)
+        return former is not None and former.epoch == epoch and former.reaches(sequence)
 
     def commit(self, staged: Staged, end_offset: int) -> None:
         self.map_end_offset = end_offset

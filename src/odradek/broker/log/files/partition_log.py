@@ -106,7 +106,9 @@ class PartitionLog(ReadableLog):
         self._check_writable()
         return check_records(records, rules=rules, now_ms=self._clock.now_ms(), budget=budget)
 
-    def append_checked(self, checked: CheckedRecords, *, leader_epoch: int) -> AppendResult:
+    def append_checked(
+        self, checked: CheckedRecords, *, leader_epoch: int, may_begin_anywhere: bool = True
+    ) -> AppendResult:
         """A batch that its producer sent before is not written again: the answer is where it is."""
         self._check_writable()
         first_offset = self.log_end_offset
@@ -115,7 +117,8 @@ class PartitionLog(ReadableLog):
         )
         if infos[0].producer_id >= 0 and (duplicate := self.producers.find_duplicate(infos[0])):
             return self._duplicate(duplicate, log_append_time)
-        staged = self.producers.stage(infos, data, checked.rules.origin)
+        origin = checked.rules.origin
+        staged = self.producers.stage(infos, data, origin, may_begin_anywhere=may_begin_anywhere)
         if leader_epoch > self.epochs.latest_epoch:
             self.begin_epoch(leader_epoch)
         self._write(data, infos, max_timestamp, staged)

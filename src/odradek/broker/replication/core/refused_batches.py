@@ -13,7 +13,8 @@ reconnects sends its unacknowledged batches from the first one on.
 
 When leadership has moved, the batch before the gap may have been refused by the former leader, or lost with it, and be
 on its way here: librdkafka may send the batch behind it first. Where this broker has not led from the first epoch on, a
-gap gets the benefit of the doubt a few times, as NOT_LEADER_OR_FOLLOWER, before it is out of order.
+gap gets the benefit of the doubt a few times, as NOT_LEADER_OR_FOLLOWER, before it is out of order. So does the first
+batch of a producer that is not known and may have been, before it is believed.
 """
 
 from struct import Struct
@@ -51,6 +52,8 @@ class Refusal(NamedTuple):
     code: ErrorCode
     message: str
     repeats_left: int
+    doubts_left: int = 0
+    """How often the batch itself is refused once more: where its producer is not known, and may have been."""
 
 
 class IdempotentProducer(NamedTuple):
@@ -99,6 +102,25 @@ class RefusedBatches(dict[Key, Refusal]):
             if refusal is not None:
                 return self._repeated(tp, producer, refusal)
         return error
+
+    def doubt(self, tp: TopicPartition, records: memoryview) -> KafkaError | None:
+        """The error for a first batch whose producer is not known and may have been; None: it is to be believed.
+
+        The batch before it may be on its way. One that keeps coming alone is the first one that its producer has.
+        """
+        producer = idempotent_producer(records)
+        if producer is None:
+            return None
+        key = tp, producer.id, producer.epoch
+        refusal = self.get(key)
+        if refusal is not None and _is_behind(producer.sequence, refusal.sequence):
+            return self._repeated(tp, producer, refusal)
+        if refusal is None or refusal.sequence != producer.sequence:
+            refusal = Refusal(producer.sequence, ErrorCode.NOT_LEADER_OR_FOLLOWER, "", REPEATS_MAX, DOUBTS_MAX)
+        if not refusal.doubts_left:
+            return None
+        self[key] = refusal._replace(doubts_left=refusal.doubts_left - 1)
+        return KafkaError(refusal.code, refusal.message)
 
     def note(self, tp: TopicPartition, records: memoryview, error: KafkaError) -> None:
         """Remember the refused batch, unless one before it is remembered."""
