@@ -79,13 +79,13 @@ def any_first_sequence(patch: pytest.MonkeyPatch) -> None:
 def no_memory_of_refused_batches(patch: pytest.MonkeyPatch) -> None:
     """Its producer renumbers what it has not seen acknowledged, stored or not."""
     patch.setattr(RefusedBatches, "check", lambda *_: None)
-    patch.setattr(RefusedBatches, "explain", lambda self, tp, records, error, states: error)
+    patch.setattr(RefusedBatches, "explain", lambda self, tp, records, error, *_: error)
 
 
 @mutant("a gap gets no benefit of the doubt after leadership moved")
 def no_benefit_of_the_doubt(patch: pytest.MonkeyPatch) -> None:
     explain = RefusedBatches.explain
-    patch.setattr(RefusedBatches, "explain", lambda self, tp, records, error, states: explain(self, tp, records, error))
+    patch.setattr(RefusedBatches, "explain", lambda self, tp, records, error, *_: explain(self, tp, records, error))
 
 
 @mutant("the ISR is joined by whoever fetches, with an empty log too")
