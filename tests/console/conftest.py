@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from ssl import create_default_context
+from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import urlopen
@@ -136,10 +137,15 @@ def chromium():  # type: ignore[no-untyped-def]
     if CHROMIUM is None:
         pytest.skip("there is no Chromium on this machine (apt-get install chromium)")
     with playwright.sync_playwright() as engine:
-        options = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
-        browser = engine.chromium.launch(executable_path=CHROMIUM, args=options)
+        browser = engine.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"])
         yield browser
         browser.close()
+
+
+def await_handshake(page: Any) -> None:
+    """Until the page talks with its server: what is clicked before is lost. Asked by the clock, not at every frame: a
+    busy machine may draw none for long."""
+    page.wait_for_function("window.did_handshake === true", polling=100)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 
 from apache_kafka import KafkaPeer
 
-from .conftest import ConsoleProcess, browser_on, commit, start_console
+from .conftest import ConsoleProcess, await_handshake, browser_on, commit, start_console
 
 PATIENCE_S = 60
 
@@ -80,7 +80,7 @@ def test_what_kafka_cant_tell_is_said(page: Any) -> None:
 
 def test_it_is_changed_too(page: Any, kafka_peer: KafkaPeer) -> None:
     page.goto("/topics")
-    page.wait_for_function("window.did_handshake === true")
+    await_handshake(page)
     page.get_by_role("button", name="Create topic", exact=True).click()
     page.get_by_label("Name").fill("made-here")
     page.get_by_role("dialog").get_by_role("button", name="Create", exact=True).click()

@@ -18,7 +18,7 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 from odradek.testing import OdradekCluster
 from waiting import eventually
 
-from .conftest import ConsoleProcess, browser_on, commit, start_console
+from .conftest import ConsoleProcess, await_handshake, browser_on, commit, start_console
 
 pytestmark = pytest.mark.soak
 
@@ -116,7 +116,7 @@ def test_changes_are_seen_soon(chromium: Any, console: ConsoleProcess, big: Odra
         _say(f"a topic that was created, s: {created}, deleted: {deleted}")
         page.goto("/topics")
         page.wait_for_selector(".main a.name")
-        page.wait_for_function("window.did_handshake === true")
+        await_handshake(page)
         first = "document.querySelector('.main a.name').innerText"
         turned = [_seen_after(page, lambda: page.get_by_label("Next page").click(), first) for _ in range(3)]
         searched = _seen_after(page, lambda: page.get_by_label("Search topics").fill("0777"), rows)

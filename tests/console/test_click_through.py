@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]
 from odradek.base.errors import FatalError
 from odradek.testing import OdradekCluster
 
-from .conftest import commit, create_topic
+from .conftest import await_handshake, commit, create_topic
 
 PATIENCE_S = 60
 
@@ -23,9 +23,8 @@ expect.set_options(timeout=PATIENCE_S * 1000)
 
 
 def _open(page: Any, path: str) -> None:
-    """Until the page talks with its server: what is clicked before is lost."""
     page.goto(path)
-    page.wait_for_function("window.did_handshake === true")
+    await_handshake(page)
 
 
 def _button(page: Any, name: str) -> Any:
@@ -85,7 +84,7 @@ def test_all_of_it_can_be_done_with_keys(page: Any, three_brokers: OdradekCluste
     _open(page, "/")
     page.keyboard.press("2")
     page.wait_for_url("**/topics")
-    page.wait_for_function("window.did_handshake === true")
+    await_handshake(page)
     page.keyboard.press("/")
     page.keyboard.type("typ")
     expect(page.locator(".main a.name")).to_have_text(["typed"])

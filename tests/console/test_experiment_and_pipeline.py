@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 
 from odradek.testing import OdradekCluster
 
-from .conftest import start_console
+from .conftest import await_handshake, start_console
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
 PATIENCE_MS = 1_500_000
@@ -21,7 +21,7 @@ expect = pytest.importorskip("playwright.sync_api", reason="the browser tests ne
 
 def test_three_designs_are_drawn_side_by_side(page: Any) -> None:
     page.goto("/lab")
-    page.wait_for_function("window.did_handshake === true")
+    await_handshake(page)
     page.get_by_role("button", name="Run the experiment").click()
     members = page.get_by_label("Members of the group: 3, or 3, 10, 30")
     members.fill("two")

@@ -19,7 +19,7 @@ from odradek.apps.console.feeds import LEASE_MS
 from odradek.local.zookeeper_server import free_port, port_is_taken
 from waiting import eventually
 
-from .conftest import browser_on
+from .conftest import await_handshake, browser_on
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(600)]
 PATIENCE_S = 120
@@ -105,7 +105,7 @@ class Lab:
     def __init__(self, page: Any) -> None:
         self.page = page
         page.goto(f"/lab?topic={TOPIC}")
-        page.wait_for_function("window.did_handshake === true")
+        await_handshake(page)
         expect(page.locator(".strip")).to_have_count(3)
         self.all_in_sync()
 
@@ -138,7 +138,7 @@ class Lab:
         while not leads():
             assert time.monotonic() < deadline
             self.page.goto("/")
-            self.page.wait_for_function("window.did_handshake === true")
+            await_handshake(self.page)
             elect = self.page.get_by_role("button", name="Elect preferred leaders")
             if elect.is_enabled():
                 elect.click()

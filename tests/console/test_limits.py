@@ -18,7 +18,7 @@ from odradek.client.config_admin import Resource, ResourceType, alter_configs
 from odradek.client.group_admin import describe_group
 from odradek.testing import OdradekCluster
 
-from .conftest import create_topic
+from .conftest import await_handshake, create_topic
 
 PATIENCE_S = 60
 MANY = 60_000  # more than one look goes through
@@ -148,7 +148,7 @@ def test_a_group_of_a_thousand_members_is_paged(
     with _gathered(client, 1_000) as crowd:
         page.goto("/groups/crowd")
         expect(page.get_by_text("1,000 in 20 pages")).to_be_visible()
-        page.wait_for_function("window.did_handshake === true")
+        await_handshake(page)
         page.get_by_label("Next page").click()
         expect(page.locator(".pager").get_by_text("2", exact=True)).to_be_visible()
         crowd.leave()
@@ -179,7 +179,7 @@ def _gathered(client: ClusterClient, size: int) -> Iterator[Crowd]:
 
 def test_wrong_input_is_told_at_its_field(page: Any, many: str) -> None:
     page.goto(f"/messages?topic={many}&partition=first&offset=soon")
-    page.wait_for_function("window.did_handshake === true")
+    await_handshake(page)
     expect(_field(page, "Partition")).to_contain_text("'first' is not a partition's number")
     page.get_by_label("Partition").fill("0")
     page.get_by_role("button", name="Read", exact=True).click()
@@ -190,7 +190,7 @@ def test_wrong_input_is_told_at_its_field(page: Any, many: str) -> None:
     expect(page.locator(".q-field--error")).to_have_count(0)
 
     page.goto("/reassign")
-    page.wait_for_function("window.did_handshake === true")
+    await_handshake(page)
     page.get_by_label("Brokers: 0, 2").fill("the second")
     page.get_by_role("button", name="Plan", exact=True).click()
     expect(_field(page, "Brokers: 0, 2")).to_contain_text("name brokers by their numbers")

@@ -17,7 +17,7 @@ import pytest
 
 from odradek.testing import OdradekCluster
 
-from .conftest import PATIENCE_S, ConsoleProcess, start_console
+from .conftest import PATIENCE_S, ConsoleProcess, await_handshake, start_console
 
 PASSWORD = "a cage went in search"
 CHANGES = ("Create topic", "Produce", "Elect preferred", "Run", "Kill", "Cut off", "Stop", "Run the experiment")
@@ -91,7 +91,7 @@ def test_nobody_gets_in_without_the_password_and_nobody_stays_after_logging_out(
     assert visitor.context.cookies() == []
 
     _log_in(visitor)
-    visitor.wait_for_function("window.did_handshake === true")
+    await_handshake(visitor)
     expect(visitor.get_by_text("read-only")).to_be_visible()
     (cookie,) = [item for item in visitor.context.cookies() if item["name"] == "odradek_session"]
     assert (cookie["secure"], cookie["httpOnly"], cookie["sameSite"]) == (True, True, "Strict")
@@ -99,7 +99,7 @@ def test_nobody_gets_in_without_the_password_and_nobody_stays_after_logging_out(
 
     other_tab = visitor.context.new_page()
     other_tab.goto("/groups")
-    other_tab.wait_for_function("window.did_handshake === true")
+    await_handshake(other_tab)
     visitor.get_by_role("button", name="Log out").click()
     visitor.wait_for_url("**/login")
     other_tab.wait_for_url("**/login")
@@ -109,10 +109,10 @@ def test_nobody_gets_in_without_the_password_and_nobody_stays_after_logging_out(
 
 def test_a_read_only_console_offers_no_change_anywhere(visitor: Any) -> None:
     _log_in(visitor)
-    visitor.wait_for_function("window.did_handshake === true")
+    await_handshake(visitor)
     for place in ("/", "/topics", "/messages", "/groups", "/reassign", "/history", "/pipelines", "/lab"):
         visitor.goto(place)
-        visitor.wait_for_function("window.did_handshake === true")
+        await_handshake(visitor)
         expect(visitor.locator(".main h1, .main h2").first).to_be_visible()
         for name in CHANGES:
             assert visitor.get_by_role("button", name=name, exact=True).count() == 0, (place, name)
@@ -120,7 +120,7 @@ def test_a_read_only_console_offers_no_change_anywhere(visitor: Any) -> None:
 
 def test_the_page_of_another_site_can_do_nothing(visitor: Any, tmp_path: Path, guarded: ConsoleProcess) -> None:
     _log_in(visitor)
-    visitor.wait_for_function("window.did_handshake === true")
+    await_handshake(visitor)
     (tmp_path / "index.html").write_text(
         f"<form method=post action='{guarded.url}/logout'><button>A kitten</button></form>"
     )

@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]
 from odradek.local.zookeeper_server import free_port
 from odradek.testing import OdradekCluster
 
-from .conftest import ConsoleProcess, browser_on, create_topic, start_console
+from .conftest import ConsoleProcess, await_handshake, browser_on, create_topic, start_console
 
 PATIENCE_S = 90
 KEPT = {
@@ -88,7 +88,7 @@ def test_a_console_that_starts_again_is_found_again(
         with browser_on(chromium, console) as page:
             page.goto("/")
             expect(page.locator(".health")).to_be_visible()
-            page.wait_for_function("window.did_handshake === true")
+            await_handshake(page)
             console.stop()
             expect(page.get_by_text("Connection lost.")).to_be_visible()
             expect(page.locator(".health")).to_be_visible()
