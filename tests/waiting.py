@@ -2,10 +2,25 @@
 
 import time
 from collections.abc import Callable
+from typing import TypeVar
 
 PATIENCE_S = 60
 """How long anything may take before it counts as not happening; a loaded machine is slow, not wrong."""
 _LOOK_S = 0.01
+
+
+T = TypeVar("T")
+
+
+def promptly(attempt: Callable[[], T], within_s: float) -> T:
+    """What came of it when it took no longer; made again while the machine is too slow for it to mean anything."""
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        began = time.monotonic()
+        result = attempt()
+        if time.monotonic() - began < within_s:
+            return result
+        assert time.monotonic() < deadline, "it always takes longer"
 
 
 def eventually(condition: Callable[[], bool], within_s: float = PATIENCE_S) -> None:
