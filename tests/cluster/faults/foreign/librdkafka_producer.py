@@ -85,7 +85,7 @@ class Sender:
         """From whichever broker answers; the client may ask a frozen one first."""
         while True:
             try:
-                self._producer.list_topics(topic, timeout=1.0)
+                self._producer.list_topics(topic, timeout=5.0)
             except KafkaException:
                 continue
             self._lines.append("M 0\n")
