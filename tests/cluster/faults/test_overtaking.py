@@ -19,6 +19,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
+from confluent_kafka import TopicPartition as Position
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from odradek.apps.lab.chaos.clients import await_condition
@@ -109,12 +111,43 @@ def producer(cluster: ChaosCluster, tmp_path: Path) -> Iterator[HeldProducer]:
 
 
 def answers(broker: ChaosBroker) -> list[str]:
+    """To batches of the partition."""
     trace = broker.properties.with_name("produce-trace.log")
-    return [line for line in trace.read_text().splitlines() if "->" in line] if trace.exists() else []
+    lines = trace.read_text().splitlines() if trace.exists() else []
+    return [line for line in lines if f" {TP} " in line and "->" in line]
+
+
+@pytest.fixture
+def old_log(cluster: ChaosCluster) -> None:
+    """Records were deleted, and both brokers have started since: there may have been producers that nobody knows."""
+    first = Producer({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
+    first.produce(TP.topic, b"long ago", partition=0)
+    assert first.flush(60) == 0
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
+    for future in admin.delete_records([Position(TP.topic, 0, 1)]).values():
+        future.result(60)
+    for broker in cluster.brokers:
+        broker.stop()
+        cluster.start(broker.id)
+    everybody = frozenset({0, 1})
+    assert await_condition(lambda: {isr for _, _, isr in cluster.views(TP)} == {everybody}, 60)
+    elect_preferred(cluster)
+    assert await_condition(lambda: {leader for leader, _, _ in cluster.views(TP)} == {0}, 60)
+
+
+@pytest.mark.xfail(strict=True, reason="where state can have been lost, the second batch is taken for the first")
+def test_a_batch_of_a_new_producer_overtakes_another_in_an_old_log(
+    cluster: ChaosCluster, old_log: None, producer: HeldProducer
+) -> None:
+    overtake(0, cluster, producer)
 
 
 @pytest.mark.parametrize("known", [0, 7], ids=["a new producer", "a known producer"])
 def test_a_batch_overtakes_another(known: int, cluster: ChaosCluster, producer: HeldProducer) -> None:
+    overtake(known, cluster, producer)
+
+
+def overtake(known: int, cluster: ChaosCluster, producer: HeldProducer) -> None:
     old, new = cluster.brokers
     producer.write_to("on-0", 1, 1)
     producer.write_to("on-1", 1, 1)
@@ -136,9 +169,8 @@ def test_a_batch_overtakes_another(known: int, cluster: ChaosCluster, producer: 
 
     producer.hold()
     stall.unlink()
-    assert await_condition(lambda: len(answers(new)) > 2, 60)
-    overtaking = answers(new)[2]
-    assert f"sequence={known + 10}-{known + 19}" in overtaking
+    assert await_condition(lambda: bool(answers(new)), 60)
+    assert f"sequence={known + 10}-{known + 19}" in answers(new)[0]
     producer.let_go()
 
     producer.stop()
@@ -148,5 +180,6 @@ def test_a_batch_overtakes_another(known: int, cluster: ChaosCluster, producer: 
     topics = [TP, TopicPartition("on-0", 0), TopicPartition("on-1", 0)]
     assert read_everything(cluster.bootstrap, topics, history) == []
     assert judge(history) == []
-    epochs = {read_header(batch.content).producer_epoch for batch in stored_batches(new.log_dir / str(TP))}
+    headers = [read_header(batch.content) for batch in stored_batches(new.log_dir / str(TP))]
+    epochs = {header.producer_epoch for header in headers if header.producer_id >= 0}
     assert epochs == {0}, "its records were numbered anew"

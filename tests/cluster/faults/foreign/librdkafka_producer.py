@@ -35,6 +35,7 @@ class Sender:
         self.name = name
         self.count = 0
         self.targets: dict[str, int] = {}
+        self._turn = 0
         self._places: list[tuple[str, int]] = []
         self._lines: list[str] = []
         self._producer = Producer(
@@ -65,7 +66,8 @@ class Sender:
 
     def send(self, records: int) -> None:
         for _ in range(records if self._places else 0):
-            self._send(*self._places[self.count % len(self._places)])
+            self._turn += 1
+            self._send(*self._places[self._turn % len(self._places)])
         self._lines.append(f"S {self.count}\n")
 
     def _send(self, topic: str, partition: int) -> None:
@@ -78,14 +80,17 @@ class Sender:
             else:
                 self._lines.append(f"F {number} {topic} {partition} {int(error.code() in DEFINITE)} {error}\n")
 
-        self._producer.produce(topic, f"{self.name}-{number}", partition=partition, on_delivery=delivered)
+        try:
+            self._producer.produce(topic, f"{self.name}-{number}", partition=partition, on_delivery=delivered)
+        except KafkaException:  # a topic or a partition so young that the client hasn't heard of it: not taken at all
+            return
         self.count += 1
 
     def _learn_leaders(self, topic: str) -> None:
         """From whichever broker answers; the client may ask a frozen one first."""
         while True:
             try:
-                self._producer.list_topics(topic, timeout=1.0)
+                self._producer.list_topics(topic, timeout=5.0)
             except KafkaException:
                 continue
             self._lines.append("M 0\n")

@@ -10,6 +10,7 @@ producers are born. The next fault waits until all replicas are in sync, unless 
 """
 
 import random
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 HEAL_S_MAX: Final = 240.0
 _BIRTH_S_MAX: Final = 60.0
+_ASK_S_MAX: Final = 20.0
 _RETRY_S: Final = 0.5
 _MOVE_S_MAX: Final = 120.0
 _BURST: Final = (0, 200, 1000, 3000)
@@ -80,12 +82,14 @@ class ForeignNemesis:
         seconds = self._chance.choice((self._within_session(), self._after_session()))
         self._tell(f"freeze {broker} for {seconds:.1f} s")
         self._cluster.brokers[broker].pause()
-        end = time.monotonic() + seconds
-        if self._plan.births and self._chance.random() < 0.5:
-            self._born_while_frozen()
-        time.sleep(max(0.0, end - time.monotonic()))
+        birth = threading.Thread(target=self._bear()) if self._plan.births and self._chance.random() < 0.5 else None
+        if birth is not None:
+            birth.start()
+        time.sleep(seconds)
         self._cluster.brokers[broker].resume()
         self._tell(f"thaw {broker}")
+        if birth is not None:
+            birth.join()
 
     def _birth(self, _: int) -> None:
         """A topic loses a leader in the first second of its life. Its records are queued before it exists, when it
@@ -152,22 +156,28 @@ class ForeignNemesis:
 
     # ---- births
 
-    def _born_while_frozen(self) -> None:
-        chance = self._chance
-        kind = chance.choice(("topic", "partitions", "producer"))
+    def _bear(self) -> Callable[[], None]:
+        """What is to be born while a broker is frozen. The cluster may take it only when the broker is thawed."""
+        kind = self._chance.choice(("topic", "partitions", "producer"))
         if kind == "producer":
-            self._new_producer()
-        elif kind == "partitions":
-            count = self._run.topics[TOPIC] + 1
+            return self._new_producer
+        if kind == "topic":
+            topic, burst = self._new_topic_name(), self._chance.choice(_BURST)
+
+            def new_topic() -> None:
+                self._tell(f"topic {topic} is born, {burst} records queued")
+                self._run.write_to(topic, 3, burst)
+                self._create(topic, 3)
+
+            return new_topic
+        count = self._run.topics[TOPIC] + 1
+
+        def new_partition() -> None:
             self._tell(f"topic {TOPIC} gets partition {count - 1}")
-            self._carry_out(lambda admin: admin.create_partitions([NewPartitions(TOPIC, count)])[TOPIC])
             self._run.write_to(TOPIC, count)
-        else:
-            topic = self._new_topic_name()
-            burst = chance.choice(_BURST)
-            self._tell(f"topic {topic} is born, {burst} records queued")
-            self._run.write_to(topic, 3, burst)
-            self._create(topic, 3)
+            self._carry_out(lambda admin: admin.create_partitions([NewPartitions(TOPIC, count)])[TOPIC])
+
+        return new_partition
 
     def _new_producer(self) -> None:
         if self._plan.java and self._java_born < _JAVA_BORN_MAX and self._chance.random() < 0.3:
@@ -193,10 +203,11 @@ class ForeignNemesis:
         while time.monotonic() < end:
             admin = AdminClient({"bootstrap.servers": self._cluster.bootstrap, "log_level": 0})
             try:
-                ask(admin).result(_BIRTH_S_MAX)
+                ask(admin).result(_ASK_S_MAX)
+            except TimeoutError:
+                self._tell("not taken in time")
             except KafkaException as error:
-                code = error.args[0].code()
-                if code in (KafkaError.TOPIC_ALREADY_EXISTS, KafkaError.INVALID_PARTITIONS):
+                if error.args[0].code() in (KafkaError.TOPIC_ALREADY_EXISTS, KafkaError.INVALID_PARTITIONS):
                     return
                 self._tell(f"not taken: {error.args[0].str()}")
                 time.sleep(_RETRY_S)

@@ -1,10 +1,10 @@
-"""Everything that is in the partitions, read once from offset 0 to the end by a librdkafka consumer."""
+"""Everything that is in the partitions, read once from beginning to end by a librdkafka consumer."""
 
 import time
 from collections.abc import Sequence
 from typing import Final
 
-from confluent_kafka import Consumer, KafkaError
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError
 from confluent_kafka import TopicPartition as Position
 
 from odradek.apps.lab.chaos.history import History, Polled
@@ -32,7 +32,7 @@ def read_everything(bootstrap: str, partitions: Sequence[TopicPartition], histor
     names = dict(left)
     deadline = time.monotonic() + READ_S_MAX
     try:
-        consumer.assign([Position(tp.topic, tp.partition, 0) for tp in partitions])
+        consumer.assign([Position(tp.topic, tp.partition, OFFSET_BEGINNING) for tp in partitions])
         while left and time.monotonic() < deadline:
             for message in consumer.consume(_AT_ONCE, 1.0):
                 place = message.topic() or "", message.partition() or 0

@@ -76,6 +76,7 @@ class ForeignRun:
         """How many partitions each topic has, or was asked to have."""
         self.producers: list[ForeignProducer] = []
         self.faults: list[str] = []
+        self.troubles: list[str] = []
         self._kafka_lib = kafka_lib
         self._debug = debug
         self._began = time.time()
@@ -185,7 +186,10 @@ class ForeignRun:
     # ---- the end
 
     def rage(self) -> None:
-        ForeignNemesis(self).rage()
+        try:
+            ForeignNemesis(self).rage()
+        except TimeoutError as error:  # what was acknowledged until then is judged all the same
+            self.troubles.append(f"NOT_HEALED {error}")
 
     def judge(self) -> Verdict:
         """Heal, stop the producers, read everything, compare."""
@@ -195,7 +199,8 @@ class ForeignRun:
         try:
             self._heal()
         except TimeoutError as error:
-            verdict.anomalies.append(f"NOT_HEALED {error}")
+            self.troubles.append(f"NOT_HEALED {error}")
+        verdict.anomalies += self.troubles
         for producer in self.producers:
             producer.begin_stop()
         for producer in self.producers:
