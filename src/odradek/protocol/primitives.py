@@ -23,7 +23,7 @@ Splices: TypeAlias = list[tuple[int, FileSlice]]
 
 _BUFFERS = (bytes, bytearray, memoryview)
 STRING_LENGTH_MAX = 0x7FFF
-UNKNOWN_TAG_STEPS = 45
+UNKNOWN_TAG_STEPS = 60
 TAGGED_SECTION_STEPS = 15
 """What a tagged field, and a section of them, take of the steps that a message may take (`decoding_steps`)."""
 

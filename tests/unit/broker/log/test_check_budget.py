@@ -131,7 +131,7 @@ def test_the_batches_of_a_request_share_what_it_may_cost() -> None:
 
 def test_a_batch_that_is_too_much_alone_is_refused_for_good() -> None:
     """Producers split such a batch; sent again as it is, it would be refused for ever."""
-    count = CHECK_STEPS_MAX // 25 + 1
+    count = CHECK_STEPS_MAX // 30 + 1
     batch = batch_with(bytes(7 * count), count)
     assert code_of(lambda: check(batch, CheckBudget(is_quick=False), COMPACTED)) is ErrorCode.MESSAGE_TOO_LARGE
 

@@ -81,7 +81,7 @@ def produce(request: ProduceRequest, ctx: RequestContext) -> ProduceResponse | O
         acks=request.acks,
         timeout_ms=request.timeout_ms,
         api_version=ctx.version,
-        budget=CheckBudget(is_quick=not ctx.may_block),
+        budget=CheckBudget(is_quick=not ctx.may_block, topics=len(request.topic_data)),
         refused=_refused_batches(ctx.connection),
         done=partial(_answer_later, request, ctx),
     )

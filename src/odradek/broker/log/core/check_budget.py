@@ -11,37 +11,39 @@ from typing import Final
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.protocol.compression import Codec
+from odradek.protocol.decoding_steps import STEPS_MAX
 from odradek.protocol.record_batch import BatchHeader
 from odradek.protocol.records import plain_payload
 
-CHECK_STEPS_MAX: Final = 20_000_000
-"""Five million records with nothing in them, or a hundred megabytes that were compressed by gzip."""
-QUICK_CHECK_STEPS_MAX: Final = 400_000
+CHECK_STEPS_MAX: Final = STEPS_MAX
+"""Four million records with nothing in them, or a hundred megabytes that were compressed by gzip."""
+QUICK_CHECK_STEPS_MAX: Final = 600_000
 
+TOPIC_STEPS: Final = 55
 BATCH_STEPS: Final = 500
-LENGTH_STEPS: Final = 4
+LENGTH_STEPS: Final = 5
 """Of a record of which the length is looked at."""
-FIELDS_STEPS: Final = 25
+FIELDS_STEPS: Final = 30
 """Of a record of which every field is looked at."""
 DECODING_STEPS: Final = 80
 """Of a record of which an object is made."""
 
-_BYTES_PER_STEP: Final[dict[Codec, tuple[int, int]]] = {
-    Codec.NONE: (64, 64),
-    Codec.GZIP: (4, 6),
-    Codec.SNAPPY: (4, 16),
-    Codec.LZ4: (8, 16),
-    Codec.ZSTD: (2, 16),
+_DECOMPRESSION_STEPS: Final[dict[Codec, tuple[int, int]]] = {
+    Codec.NONE: (1, 1),
+    Codec.GZIP: (4, 3),
+    Codec.SNAPPY: (4, 1),
+    Codec.LZ4: (2, 2),
+    Codec.ZSTD: (12, 2),
 }
-"""Of decompression: compressed bytes, and plain ones. The first matter where blocks are small."""
-_STEPS_PER_8_BYTES: Final[dict[Codec, int]] = {
+"""For 16 compressed bytes, and for 16 plain ones. The first matter where frames and blocks are small."""
+_COMPRESSION_STEPS: Final[dict[Codec, int]] = {
     Codec.NONE: 0,
-    Codec.GZIP: 40,
-    Codec.SNAPPY: 1,
-    Codec.LZ4: 1,
-    Codec.ZSTD: 2,
+    Codec.GZIP: 80,
+    Codec.SNAPPY: 2,
+    Codec.LZ4: 2,
+    Codec.ZSTD: 5,
 }
-"""Of compression, by the data that each codec likes least."""
+"""For 16 bytes of what each codec likes least."""
 
 
 class TakesLong(Exception):
@@ -53,8 +55,9 @@ class CheckBudget:
 
     __slots__ = ("_batches", "_is_quick", "left")
 
-    def __init__(self, *, is_quick: bool) -> None:
-        self.left = QUICK_CHECK_STEPS_MAX if is_quick else CHECK_STEPS_MAX
+    def __init__(self, *, is_quick: bool, topics: int = 0) -> None:
+        """`topics` are those of the request: decoding them has cost something already."""
+        self.left = (QUICK_CHECK_STEPS_MAX if is_quick else CHECK_STEPS_MAX) - topics * TOPIC_STEPS
         self._is_quick = is_quick
         self._batches = 0
 
@@ -70,9 +73,9 @@ class CheckBudget:
 
     def plain_payload(self, batch: memoryview, header: BatchHeader, *, max_decompressed: int) -> bytes:
         """The batch's records, decompressed and paid for."""
-        per_in, per_out = _BYTES_PER_STEP[header.compression]
-        self.pay(len(batch) // per_in)
-        affordable = self.left * per_out
+        of_compressed, of_plain = _DECOMPRESSION_STEPS[header.compression]
+        self.pay(len(batch) * of_compressed // 16)
+        affordable = self.left * 16 // of_plain
         limit = min(affordable, max_decompressed)
         try:
             data = plain_payload(batch, 0, header, max_decompressed=limit, pay=self.pay)
@@ -80,13 +83,13 @@ class CheckBudget:
             if error.code is ErrorCode.MESSAGE_TOO_LARGE and affordable < max_decompressed:
                 self.left = 0
                 raise self._spent() from None
-            self.pay(limit // per_out)  # what went wrong may have been the last byte
+            self.pay(limit * of_plain // 16)  # what went wrong may have been the last byte
             raise
-        self.pay(len(data) // per_out)
+        self.pay(len(data) * of_plain // 16)
         return data
 
     def pay_compression(self, codec: Codec, size: int) -> None:
-        self.pay(size * _STEPS_PER_8_BYTES[codec] // 8)
+        self.pay(size * _COMPRESSION_STEPS[codec] // 16)
 
     def _spent(self) -> Exception:
         if self._is_quick:
