@@ -12,7 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from odradek.protocol.decoder_writer import SHORT_ARRAY_MAX, DecoderWriter
-from odradek.protocol.decoding_steps import LONG_ARRAY_STEPS, SHORT_ARRAY_STEPS, element_steps, tag_steps
+from odradek.protocol.decoding_steps import (
+    LONG_ARRAY_STEPS,
+    LONG_ARRAY_VALUE_STEPS,
+    SHORT_ARRAY_STEPS,
+    SHORT_ARRAY_VALUE_STEPS,
+    element_steps,
+    tag_steps,
+)
 from odradek.protocol.fields import FIXED_FORMATS, Field
 from odradek.protocol.primitives import TAGGED_SECTION_STEPS, put_uvarint
 from odradek.protocol.schema import Message
@@ -77,10 +84,11 @@ class BodyWriter:
                 if deep:
                     yield self._shape(path, counts)
                 if self._layout.flexible and self._ends_in_struct(path):
-                    yield self._shape(path, counts, (UNKNOWN_TAG,) * 3)
-                    yield self._shape(path, counts, (LONG_UNKNOWN_TAG,))
+                    each = 1 if deep else count
+                    yield self._shape(path, counts, (UNKNOWN_TAG,) * 3 * each)
+                    yield self._shape(path, counts, (LONG_UNKNOWN_TAG,) * each)
                     if known := self.known_tags(path):
-                        yield self._shape(path, counts, known * 2)
+                        yield self._shape(path, counts, known * 2 * each)
 
     def _shape(self, path: tuple[str, ...], counts: tuple[int, ...], tags: tuple[bytes, ...] = ()) -> Shape:
         return Shape(self._message, self._layout.version, path, counts, tags)
@@ -162,10 +170,16 @@ class BodyWriter:
         own = tag_steps(self._layout, owner) + TAGGED_SECTION_STEPS if field.tag is not None else 0
         if field.kind == "struct":
             return own + self._steps(field.struct, path[1:], counts, tags)
+        if field.element in FIXED_FORMATS:
+            return own + _fixed_array_steps(counts[0])
         each = element_steps(self._layout, field)
-        if field.element in FIXED_FORMATS and counts[0]:
-            own += SHORT_ARRAY_STEPS if counts[0] <= SHORT_ARRAY_MAX else LONG_ARRAY_STEPS
         return own + counts[0] * (each + self._steps(field.struct, path[1:], counts[1:], tags))
+
+
+def _fixed_array_steps(count: int) -> int:
+    if count > SHORT_ARRAY_MAX:
+        return LONG_ARRAY_STEPS + count * LONG_ARRAY_VALUE_STEPS
+    return SHORT_ARRAY_STEPS + count * SHORT_ARRAY_VALUE_STEPS if count else 0
 
 
 def _repeated(element: bytes, count: int) -> bytes:

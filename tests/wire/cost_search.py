@@ -9,6 +9,7 @@ makes everything slower.
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import prod
 from statistics import median
 from time import process_time_ns
 
@@ -36,12 +37,12 @@ class Cost:
     @property
     def per_step(self) -> float:
         """In steps of the plain request."""
-        return self.plain_ratio * steps_of(PLAIN) / max(self.steps, 1)
+        return self.plain_ratio * steps_of(PLAIN) / self.steps
 
     @property
     def worst(self) -> float:
         """In plain requests: of so many of the same that a frame, or its steps, are used up."""
-        return self.plain_ratio * min(FRAME_BYTES_MAX / self.size, STEPS_MAX / max(self.steps, 1))
+        return self.plain_ratio * min(FRAME_BYTES_MAX / self.size, STEPS_MAX / self.steps)
 
 
 def decode_ns(shape: Shape, body: memoryview, steps: int = ENDLESS) -> int:
@@ -127,23 +128,25 @@ class CostSearch:
         kind = chance.randrange(3)
         if kind == 0:
             version = chance.choice(shape.message.VERSIONS)
-            if shape.path in ((), *BodyWriter(shape.message, version).array_paths()):
-                tags = shape.tags if version in shape.message.FLEXIBLE else ()
+            tags = shape.tags if version in shape.message.FLEXIBLE else ()
+            if (shape.path in BodyWriter(shape.message, version).array_paths()) or (not shape.path and tags):
                 return replace(shape, version=version, tags=tags)
         if kind == 1 and shape.counts:
-            return replace(shape, counts=tuple(chance.choice((1, 2, 5, 17, 18, 60)) for _ in shape.counts))
+            few = tuple(chance.choice((1, 2, 5, 17, 18, 60)) for _ in shape.counts[1:])
+            return replace(shape, counts=(max(1, SAMPLE_COUNT // prod(few)), *few))
         if shape.version in shape.message.FLEXIBLE and shape.tags:
             known = BodyWriter(shape.message, shape.version).known_tags(shape.path)
             choices = (UNKNOWN_TAG, LONG_UNKNOWN_TAG, *known)
-            return replace(shape, tags=tuple(chance.choice(choices) for _ in range(chance.randrange(1, 9))))
+            count = len(shape.tags) if not shape.counts else chance.randrange(1, 9)
+            return replace(shape, tags=tuple(chance.choice(choices) for _ in range(count)))
         return shape
 
 
 def scaled(cost: Cost) -> Shape:
     """The same with as many elements as the size of a frame and the steps of a request allow."""
     shape = cost.shape
-    if not shape.counts:
-        return replace(shape, tags=shape.tags * int(0.99 * min(FRAME_BYTES_MAX / cost.size, STEPS_MAX / cost.steps)))
     factor = 0.98 * min(FRAME_BYTES_MAX / cost.size, STEPS_MAX / cost.steps)
+    if not shape.counts:
+        return replace(shape, tags=shape.tags * int(factor))
     first, *rest = shape.counts
     return replace(shape, counts=(int(first * factor), *rest))

@@ -11,9 +11,10 @@ from struct import Struct as Format
 from typing import Any
 
 from odradek.protocol.decoding_steps import (
-    FIXED_ELEMENT_STEPS,
     LONG_ARRAY_STEPS,
+    LONG_ARRAY_VALUE_STEPS,
     SHORT_ARRAY_STEPS,
+    SHORT_ARRAY_VALUE_STEPS,
     STEPS_MAX,
     element_steps,
     tag_steps,
@@ -203,7 +204,7 @@ class DecoderWriter(SourceWriter):
                 with self.block("if n == 0:"):
                     self.add(f"{target} = []")
                 with self.block(f"elif n <= {SHORT_ARRAY_MAX}:"):
-                    self.pay(f"n * {FIXED_ELEMENT_STEPS} + {SHORT_ARRAY_STEPS}", path)
+                    self.pay(f"n * {SHORT_ARRAY_VALUE_STEPS} + {SHORT_ARRAY_STEPS}", path)
                     self.add(f"{target} = list({short}[n](buf, pos))")
                 with self.block("else:"):
                     self.read_long_array(target, fmt, path)
@@ -215,7 +216,7 @@ class DecoderWriter(SourceWriter):
             self.add("pos += 1")
             self.add(f"{target} = []")
         with self.block(f"elif 0 < n <= {SHORT_ARRAY_MAX}:"):
-            self.pay(f"n * {FIXED_ELEMENT_STEPS} + {SHORT_ARRAY_STEPS}", path)
+            self.pay(f"n * {SHORT_ARRAY_VALUE_STEPS} + {SHORT_ARRAY_STEPS}", path)
             self.add(f"{target} = list({short}[n](buf, pos + 1))")
             self.add(f"pos += n * {size} + 1")
         with self.block("else:"):
@@ -225,7 +226,7 @@ class DecoderWriter(SourceWriter):
                 self.add(f"pos += n * {size}")
 
     def read_long_array(self, target: str, fmt: str, path: str) -> None:
-        self.pay(f"n * {FIXED_ELEMENT_STEPS} + {LONG_ARRAY_STEPS}", path)
+        self.pay(f"n * {LONG_ARRAY_VALUE_STEPS} + {LONG_ARRAY_STEPS}", path)
         self.add(f'{target} = list(unpack_from(f">{{n}}{fmt}", buf, pos))')
 
     def short_unpackers(self, fmt: str) -> str:

@@ -56,7 +56,7 @@ _MIN_SIZE: Final = 14
 # A batch of a megabyte has a tenth of that, unless somebody wants the broker's memory to be full of records.
 _CONVERTED_RECORDS_MAX: Final = 500_000
 # Of decoding_steps: what it takes to read a message and to write it again, and to decompress.
-_MESSAGE_STEPS: Final = 350
+_MESSAGE_STEPS: Final = 400
 _UNWRAPPED_BYTES_PER_STEP: Final = 6
 
 

@@ -23,16 +23,18 @@ MIN_RECORD_SIZE: Final = 7
 # A column is taken over this many records first, and over more and more while they go on being alike: so a batch made
 # to have rows that break at once costs no more than one without.
 _FIRST_ROW: Final = 64
-# A column costs as much as some records. After one that was in vain, twice as many alike are awaited before the next.
+# A column costs as much as some records: after one that was in vain, the next is taken later and later.
 _WORTH_A_COLUMN: Final = 8
-_MOST_AWAITED: Final = 64
+_LONGEST_PAUSE: Final = 64
 _MAX_VARINT_BYTES: Final = 10
-_MAX_INT_BYTES: Final = 5
 _LONG_VARINT_STEPS: Final = 50
 _HEADER_STEPS: Final = 14
 _UNPAID_MAX: Final = 10_000
-# By the first byte of a length, if it is the only one: of the whole record, or 0 where that can't be.
-_SIZES: Final = tuple(0 if byte & 1 or byte >> 1 < MIN_RECORD_SIZE - 1 else 1 + (byte >> 1) for byte in range(0x80))
+_NEGATIVE: Final = -(1 << 20)
+# By the first byte of a length, zigzag: the size of the whole record, as far as that byte tells.
+_SIZES: Final = tuple(
+    _NEGATIVE if byte & 1 else 1 + (byte >> 1) if byte < 0x80 else 2 + (byte >> 1 & 0x3F) for byte in range(256)
+)
 # Single bytes of `bytes` are read twice as fast as those of a view; below this record size a copy pays.
 _WORTH_A_COPY: Final = 512
 _MAX_INT64: Final = 2**63 - 1
@@ -53,39 +55,32 @@ def count_records(data: Buffer, expected: int, pay: Pay = nothing_to_pay) -> Non
         data = bytes(data)
     at, end, count = 0, len(data), 0
     last_size, row = end // max(expected, 1), _FIRST_ROW  # a guess, and right where all are alike
-    repeats, awaited = 0, 1
+    next_row, pause = 0, 1
     try:
         # No more than it says: what a batch hides beyond that costs nothing.
         while count < expected:
             first = data[at]
-            if first < 0x80:
-                size = _SIZES[first]
-                if not size:
-                    raise invalid(f"a record of {first >> 1 ^ -(first & 1)} bytes")
-            elif first & 1:
-                raise invalid("a record of negative length")
-            else:
+            size = _SIZES[first]
+            if first >= 0x80:
                 second = data[at + 1]
                 if second < 0x80:
-                    size = (first >> 1) + (second << 6) - 62  # two bytes, zigzag, less the continuation bit
+                    size += second << 6
                 else:
                     pay(_LONG_VARINT_STEPS)
                     length, body = _read_int(data, at)
                     size = body - at + length
-                if size <= MIN_RECORD_SIZE:
-                    raise invalid("a record without room for its fields")
+            if size < MIN_RECORD_SIZE:
+                raise invalid("a record without room for its fields")
             at += size
             count += 1
-            if size != last_size:
-                last_size, repeats = size, 0
-                continue
-            repeats += 1
-            if repeats >= awaited and count < expected:
+            if size == last_size and next_row <= count < expected:
                 alike = _row_length(data, at, size, row)
                 at += alike * size
                 count += alike
                 row = row * 4 if alike == row else _FIRST_ROW
-                repeats, awaited = 0, 1 if alike >= _WORTH_A_COLUMN else min(2 * awaited, _MOST_AWAITED)
+                pause = 1 if alike >= _WORTH_A_COLUMN else min(2 * pause, _LONGEST_PAUSE)
+                next_row = count + pause
+            last_size = size
     except IndexError:
         if at == end:
             raise invalid(f"{count} records and says that it has {expected}") from None
@@ -183,7 +178,8 @@ def walk_records(data: bytes, expected: int, pay: Pay = nothing_to_pay) -> Recor
 
 
 def _skip_headers(data: bytes, at: int, stop: int, pay: Pay) -> int:
-    count, at = _read_int(data, at)
+    byte = data[at]
+    count, at = (byte >> 1 ^ -(byte & 1), at + 1) if byte < 0x80 else _read_int(data, at)
     if not 0 <= count <= stop - at:
         raise invalid(f"{count} record headers in {stop - at} bytes")
     pay(count * _HEADER_STEPS)
@@ -209,11 +205,17 @@ def _skip_headers(data: bytes, at: int, stop: int, pay: Pay) -> int:
 
 
 def _read_int(data: Buffer, at: int) -> tuple[int, int]:
-    """A number of 32 bits, in no more bytes than these can need: Kafka's clients take no longer ones."""
-    value, stop = read_varint(data, at)
-    if stop - at > _MAX_INT_BYTES:
-        raise invalid(f"a varint of more than {_MAX_INT_BYTES} bytes")
-    return value, stop
+    """A number of 32 bits that has more than one byte, and no more than five: Kafka's clients take no longer ones."""
+    byte, second = data[at], data[at + 1]
+    value = byte & 0x7F | (second & 0x7F) << 7
+    if second < 0x80:
+        return (value >> 1) ^ -(value & 1), at + 2
+    for place in (2, 3, 4):
+        byte = data[at + place]
+        value |= (byte & 0x7F) << 7 * place
+        if byte < 0x80:
+            return (value >> 1) ^ -(value & 1), at + place + 1
+    raise invalid("a varint of more than 5 bytes")
 
 
 def read_varint(data: Buffer, at: int) -> tuple[int, int]:

@@ -12,7 +12,7 @@ from typing import Final
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.protocol.compression import Codec
 from odradek.protocol.decoding_steps import STEPS_MAX
-from odradek.protocol.record_batch import BatchHeader
+from odradek.protocol.record_batch import CODEC_MASK, BatchHeader
 from odradek.protocol.records import plain_payload
 
 CHECK_STEPS_MAX: Final = STEPS_MAX
@@ -28,7 +28,7 @@ FIELDS_STEPS: Final = 30
 DECODING_STEPS: Final = 80
 """Of a record of which an object is made."""
 
-_DECOMPRESSION_STEPS: Final[dict[Codec, tuple[int, int]]] = {
+_DECOMPRESSION_STEPS: Final[dict[int, tuple[int, int]]] = {
     Codec.NONE: (1, 1),
     Codec.GZIP: (4, 3),
     Codec.SNAPPY: (4, 1),
@@ -36,6 +36,7 @@ _DECOMPRESSION_STEPS: Final[dict[Codec, tuple[int, int]]] = {
     Codec.ZSTD: (12, 2),
 }
 """For 16 compressed bytes, and for 16 plain ones. The first matter where frames and blocks are small."""
+_UNKNOWN_CODEC: Final = (0, 1)
 _COMPRESSION_STEPS: Final[dict[Codec, int]] = {
     Codec.NONE: 0,
     Codec.GZIP: 80,
@@ -63,7 +64,9 @@ class CheckBudget:
 
     def begin_batch(self) -> None:
         self._batches += 1
-        self.pay(BATCH_STEPS)
+        self.left -= BATCH_STEPS
+        if self.left < 0:
+            raise self._spent()
 
     def pay(self, steps: int) -> None:
         """Raises TakesLong, or KafkaError, when so many aren't left."""
@@ -73,7 +76,7 @@ class CheckBudget:
 
     def plain_payload(self, batch: memoryview, header: BatchHeader, *, max_decompressed: int) -> bytes:
         """The batch's records, decompressed and paid for."""
-        of_compressed, of_plain = _DECOMPRESSION_STEPS[header.compression]
+        of_compressed, of_plain = _DECOMPRESSION_STEPS.get(header.attributes & CODEC_MASK, _UNKNOWN_CODEC)
         self.pay(len(batch) * of_compressed // 16)
         affordable = self.left * 16 // of_plain
         limit = min(affordable, max_decompressed)
