@@ -59,6 +59,7 @@ class Field:
     element: Kind | None = None  # what an array consists of
     struct: Any = None  # the class of a struct, or of an array's elements
     compact: bool = True  # False: keeps its two-byte length in flexible versions too
+    steps: int = 0  # what it costs a request beside being decoded, in `decoding_steps`
 
 
 def _field(
