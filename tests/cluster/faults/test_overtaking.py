@@ -135,7 +135,6 @@ def old_log(cluster: ChaosCluster) -> None:
     assert await_condition(lambda: {leader for leader, _, _ in cluster.views(TP)} == {0}, 60)
 
 
-@pytest.mark.xfail(strict=True, reason="where state can have been lost, the second batch is taken for the first")
 def test_a_batch_of_a_new_producer_overtakes_another_in_an_old_log(
     cluster: ChaosCluster, old_log: None, producer: HeldProducer
 ) -> None:
