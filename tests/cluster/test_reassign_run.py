@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from odradek.network.broker_client import BrokerClient
 
 from kafka_tools import KafkaTools
 from odradek.base.errors import ErrorCode
+from odradek.client.broker_client import BrokerClient
 from odradek.model.topology import ReplicaAssignment, TopicPartition
 from waiting import eventually
 

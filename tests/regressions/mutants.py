@@ -64,7 +64,7 @@ def watermark_of_one(patch: pytest.MonkeyPatch) -> None:
 @mutant("a batch that is sent again is written again")
 def write_duplicates(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ProducerStates, "find_duplicate", lambda self, info: None)
-    patch.setattr(ProducerStates, "stage", lambda self, *args: Staged({}, []))
+    patch.setattr(ProducerStates, "stage", lambda self, *args, **options: Staged({}, []))
 
 
 @mutant("a producer without state may begin at any sequence")

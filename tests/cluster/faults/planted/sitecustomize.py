@@ -45,7 +45,7 @@ def write_duplicates() -> None:
     from odradek.broker.log.core.producer_state import ProducerStates, Staged
 
     ProducerStates.find_duplicate = lambda self, info: None  # type: ignore[method-assign, assignment]
-    ProducerStates.stage = lambda self, *args: Staged({}, [])  # type: ignore[method-assign, assignment]
+    ProducerStates.stage = lambda self, *args, **options: Staged({}, [])  # type: ignore[method-assign, assignment]
 
 
 def kafkas_sequences() -> None:
