@@ -32,9 +32,15 @@ VARIANTS = {
     "outside": Plan(0, SECONDS, rate=RATE),
     "newborn": Plan(0, SECONDS, rate=RATE, faults=("birth",)),
     "young": Plan(
-        0, SECONDS, rate=RATE, faults=("birth",), born_partitions=(36,), born_lose_by=("freeze", "freeze", "stop")
+        0,
+        SECONDS,
+        rate=RATE,
+        faults=("birth",),
+        born_partitions=(36,),
+        born_lose_by=("freeze", "freeze", "stop"),
+        niceness=15,
     ),
-    "frozen": Plan(0, SECONDS, rate=RATE, faults=("freeze",), partitions=36),
+    "frozen": Plan(0, SECONDS, rate=RATE, faults=("freeze",), partitions=36, niceness=15),
     "full": FULL,
     "hasty": replace(FULL, hasty=True),
     "default": replace(FULL, timeouts="default"),

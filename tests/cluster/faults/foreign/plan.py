@@ -42,6 +42,8 @@ class Plan:
     """Topics, partitions and producers are born while a broker is frozen."""
     operations: bool = False
     """Preferred elections and reassignments between faults."""
+    niceness: int = 0
+    """Of the producers: threads that wait long for a core meet each other at odd moments."""
     hasty: bool = False
     """The next fault needn't wait until all replicas are in sync."""
     timeouts: str = "short"

@@ -43,15 +43,17 @@ _JAVA_SETTINGS: Final = {
 class ForeignProducer:
     """A process that writes records; `name` is the part of each value that is its own."""
 
-    def __init__(self, name: str, directory: Path) -> None:
+    def __init__(self, name: str, directory: Path, niceness: int = 0) -> None:
         self.name = name
+        self._niceness = niceness
         self.printed = directory / f"{name}.out"
         self.complaints = directory / f"{name}.err"
         self._process: subprocess.Popen[bytes] | None = None
 
     def _spawn(self, command: Sequence[str]) -> None:
         with self.printed.open("wb") as output, self.complaints.open("wb") as errors:
-            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=output, stderr=errors)
+            nice = ["nice", "-n", str(self._niceness)]
+            self._process = subprocess.Popen([*nice, *command], stdin=subprocess.PIPE, stdout=output, stderr=errors)
 
     def write_to(self, topic: str, partitions: int, burst: int = 0) -> None:
         """Write to this topic too."""
@@ -95,8 +97,9 @@ class LibrdkafkaProducer(ForeignProducer):
         *,
         rate: float = 1000.0,
         settings: dict[str, Any] | None = None,
+        niceness: int = 0,
     ) -> None:
-        super().__init__(name, directory)
+        super().__init__(name, directory, niceness)
         options = {"name": name, "bootstrap": bootstrap, "rate": rate, "settings": settings or {}}
         self._spawn([sys.executable, str(_SCRIPT), json.dumps(options)])
 

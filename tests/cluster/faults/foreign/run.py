@@ -123,7 +123,12 @@ class ForeignRun:
         if len(self.producers) % 2:
             settings["batch.num.messages"] = _SMALL_BATCH
         producer = LibrdkafkaProducer(
-            name, self.directory, self.cluster.bootstrap, rate=self.plan.rate, settings=settings
+            name,
+            self.directory,
+            self.cluster.bootstrap,
+            rate=self.plan.rate,
+            settings=settings,
+            niceness=self.plan.niceness,
         )
         self.producers.append(producer)
         for topic, partitions in self.topics.items():
