@@ -12,6 +12,7 @@ first. Two things must not follow:
 Brokers that follow Kafka's rules instead do lose and double records here, and the judge finds it.
 """
 
+import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -62,6 +63,7 @@ class Desk:
     def __init__(self, bootstrap: str) -> None:
         self.history = History()
         self._bootstrap = bootstrap
+        self._requests = 0
         self.producer = Producer(
             {
                 "bootstrap.servers": bootstrap,
@@ -69,15 +71,32 @@ class Desk:
                 "acks": "all",
                 "batch.num.messages": 1,
                 "linger.ms": 50,
+                "statistics.interval.ms": 20,
+                "stats_cb": self._count,
                 "log_level": 0,
             }
         )
+
+    def _count(self, statistics: str) -> None:
+        brokers = json.loads(statistics)["brokers"].values()
+        self._requests = sum(broker["req"].get("Produce", 0) for broker in brokers)
 
     def send(self, topic: str, count: int) -> None:
         for _ in range(count):
             sent = Sent("p", len(self.history.sent), PARTITIONS[topic])
             self.history.record_sent(sent)
             self.producer.produce(topic, sent.value, partition=0, on_delivery=self._noting(sent))
+
+    def send_before(self, refusing: ChaosBroker, count: int) -> None:
+        """To topic a of a broker that refuses the first batch, when it has all of them."""
+        self.producer.poll(0)
+        expected = self._requests + count
+        hold = wish(refusing, "hold")
+        hold.touch()
+        wish(refusing, "refuse-a").touch()
+        self.send("a", count)
+        assert await_condition(lambda: self.producer.poll(0) >= 0 and self._requests == expected, 30)
+        hold.unlink()
 
     def _noting(self, sent: Sent) -> Callable[[KafkaError | None, Message], None]:
         def delivered(error: KafkaError | None, message: Message) -> None:
@@ -117,8 +136,7 @@ def kinds(history: History) -> set[Kind]:
 
 
 def refuse_the_first_batch(cluster: ChaosCluster, desk: Desk) -> History:
-    wish(cluster.brokers[0], "refuse-a").touch()
-    desk.send("a", 3)
+    desk.send_before(cluster.brokers[0], 3)
     desk.flush()
     return desk.read()
 
@@ -147,8 +165,7 @@ def refuse_a_batch_while_another_waits(cluster: ChaosCluster, desk: Desk) -> His
     cluster.brokers[1].kill()
     wish(cluster.brokers[1], "mute").unlink()
 
-    wish(cluster.brokers[0], "refuse-a").touch()
-    desk.send("a", 3)
+    desk.send_before(cluster.brokers[0], 3)
     assert await_condition(lambda: desk.producer.poll(0.0) >= 0 and len(desk.producer) == 1, FLUSH_S_MAX)
 
     cluster.start(1)

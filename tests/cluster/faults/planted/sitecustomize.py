@@ -146,6 +146,7 @@ def on_demand() -> None:
     """No fault, but moments that a test wants to be sure of. A file beside server.properties asks for each:
 
     refuse-TOPIC    the next batch of the topic meets a broker that doesn't know yet that it leads; the file goes
+    hold            the batch that is refused is held until the file is gone, and with it what comes behind it
     mute            what is appended is not answered, as by a broker that dies at the right moment
     stall-TOPIC     batches of the topic wait until the file is gone; stalled-TOPIC is there when one does
     """
@@ -167,6 +168,8 @@ def on_demand() -> None:
         asked = wish(f"refuse-{self.topic_partition.topic}")
         if asked.exists():
             asked.unlink()
+            while wish("hold").exists():
+                time.sleep(0.01)
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         return append_one(self, *args, **others)
 
