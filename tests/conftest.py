@@ -12,6 +12,7 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
 from apache_kafka import KafkaPeer, Unobtainable, kafka_jars
+from odradek.base import logs
 from odradek.local import zookeeper_server as server
 from odradek.local.zookeeper_server import EmbeddedZooKeeper
 
@@ -53,6 +54,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     gc.freeze()  # all that was imported stays, and need not be looked through at every collection of garbage
+
+
+@pytest.fixture(autouse=True)
+def _logs_as_they_were() -> Iterator[None]:
+    """A test may run a command that decides where this process logs, or change a level: not for the tests after it."""
+    output, levels = dict(vars(logs._output)), {part: logger.threshold for part, logger in logs._loggers.items()}
+    yield
+    vars(logs._output).update(output)
+    for part, logger in logs._loggers.items():
+        logger.threshold = levels.get(part)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> SharedScheduling:

@@ -1,6 +1,7 @@
 """The command line against a running cluster, as a person or a script uses it."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -117,7 +118,10 @@ def test_where_to_begin(odradek: Run, topic: str) -> None:
 def test_following_until_interrupted(odradek: Run, odradek_cluster: OdradekCluster, topic: str) -> None:
     command = [*ODRADEK, "consume", "--topic", topic, "--from-beginning"]
     command += ["--bootstrap-server", odradek_cluster.bootstrap_servers]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as follower:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    # An unbuffered line is seen here before it is counted there: the interrupt would come between the two.
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    with subprocess.Popen(command, **pipes, text=True, env=buffered) as follower:
         assert follower.stdout is not None
         assert follower.stderr is not None
         try:
