@@ -8,7 +8,8 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
-from odradek.broker.log.files.checkpoint import CLEANER_FILE, read_offsets
+from odradek.broker.log.files.checkpoint import read_offsets
+from odradek.format.checkpoints import CLEANER_FILE
 from odradek.model import topology
 from waiting import eventually
 

@@ -25,8 +25,9 @@ from odradek.broker.log.compaction.cleaner import Cleaner
 from odradek.broker.log.core.config import DAY_MS, LogConfig
 from odradek.broker.log.core.dirtiness import assess
 from odradek.broker.log.core.key_map import KeyMap
-from odradek.broker.log.files.checkpoint import CLEANER_FILE, read_offsets
+from odradek.broker.log.files.checkpoint import read_offsets
 from odradek.broker.log.files.partition_log import PartitionLog
+from odradek.format.checkpoints import CLEANER_FILE
 from odradek.model import topology
 from odradek.protocol.compression import Codec
 from odradek.protocol.record_batch import BatchHeader, batches

@@ -13,8 +13,9 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 
 from odradek.apps.lab.chaos.cluster import ChaosCluster
 from odradek.apps.lab.chaos.operations import elect_preferred, reassign, reassigning
-from odradek.apps.pipeline.segment_source.log_directories import HIGH_WATERMARKS, read_checkpoint
+from odradek.apps.pipeline.segment_source.log_directories import read_checkpoint
 from odradek.client.broker_client import BrokerClient
+from odradek.format.checkpoints import HIGH_WATERMARK_FILE
 from odradek.model.topology import TopicPartition
 from odradek.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from odradek.protocol.record_batch import NO_TIMESTAMP, build_batch
@@ -58,7 +59,7 @@ def leave_files(cluster: ChaosCluster) -> int:
     eventually(lambda: reassigning(cluster) == 0, PATIENCE_S)
     with_end = _end(cluster)
     for broker in (KAFKA, ODRADEK):
-        path = cluster.brokers[broker].log_dir / HIGH_WATERMARKS
+        path = cluster.brokers[broker].log_dir / HIGH_WATERMARK_FILE
         eventually(lambda path=path: read_checkpoint(path).get(ORDERS, 0) == with_end, PATIENCE_S)  # type: ignore[misc]
     return with_end
 

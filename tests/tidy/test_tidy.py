@@ -120,6 +120,6 @@ def test_the_map_is_what_the_code_says() -> None:
 
 def test_the_index_of_the_architecture_names_files_that_exist() -> None:
     page = (ROOT / "ARCHITECTURE.md").read_text()
-    named = set(re.findall(r"`((?:base|model|protocol|broker|client|local|apps)/[\w/]+\.py)`", page))
+    named = set(re.findall(r"`((?:base|model|protocol|format|broker|client|local|apps)/[\w/]+\.py)`", page))
     assert named
     assert {name for name in named if not (SOURCE / name).is_file()} == set()

@@ -13,6 +13,7 @@ from odradek.apps.cli.log_files import Entry, Problem, ReadOptions, reader_for
 from odradek.apps.cli.output import Format, bytes_as_text, note, print_rows
 from odradek.apps.cli.usage import WrongUsage
 from odradek.base.errors import FatalError
+from odradek.format.segment_files import INDEX_SUFFIX, LOG_SUFFIX
 
 _BATCH_COLUMNS = (
     "position",
@@ -116,9 +117,9 @@ def _dump(path: Path, options: ReadOptions, output: DumpFormat | None, *, hidden
     healthy = True
     if output is DumpFormat.TEXT:
         print(f"Dumping {path}")
-        if path.suffix == ".log" and path.stem.isdecimal():
+        if path.suffix == LOG_SUFFIX and path.stem.isdecimal():
             print(f"Log starting offset: {int(path.stem)}")
-        if path.suffix == ".index" and not path.stat().st_size:
+        if path.suffix == INDEX_SUFFIX and not path.stat().st_size:
             print(f"{path} is empty.")
     for item in reader(path, options):
         match item:
@@ -190,7 +191,7 @@ def _json_value(value: object) -> object:
 def _print_rows(path: Path, entries: list[Entry], output: Format) -> None:
     rows = [_with_time(entry.fields) for entry in entries]
     everything = list(dict.fromkeys(name for row in rows for name in row))
-    columns = list(_BATCH_COLUMNS) if output is Format.TABLE and path.suffix == ".log" else everything
+    columns = list(_BATCH_COLUMNS) if output is Format.TABLE and path.suffix == LOG_SUFFIX else everything
     print_rows(rows, columns, output, title=str(path), empty=f"{path} is empty")
 
 

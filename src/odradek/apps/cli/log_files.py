@@ -15,6 +15,18 @@ from struct import Struct
 from crc32c import crc32c
 
 from odradek.base.errors import FatalError, KafkaError
+from odradek.format import producer_snapshot, transaction_index
+from odradek.format.checkpoints import LEADER_EPOCH_FILE, VERSION
+from odradek.format.producer_snapshot import SnapshotRow
+from odradek.format.segment_files import (
+    INDEX_SUFFIX,
+    LOG_SUFFIX,
+    OFFSET_INDEX_ENTRY,
+    SNAPSHOT_SUFFIX,
+    TIME_INDEX_ENTRY,
+    TIME_INDEX_SUFFIX,
+    TXN_INDEX_SUFFIX,
+)
 from odradek.protocol.record_batch import (
     LOG_OVERHEAD,
     MAGIC,
@@ -27,12 +39,6 @@ from odradek.protocol.record_batch import (
 )
 from odradek.protocol.records import Record, read_control_type, read_records
 
-_INDEX_ENTRY = Struct(">ii")  # relative offset, position in the log file
-_TIME_INDEX_ENTRY = Struct(">qi")  # timestamp, relative offset
-_TXN_INDEX_ENTRY = Struct(">hqqqq")  # version, producer id, first offset, last offset, last stable offset
-_SNAPSHOT_HEADER = Struct(">hIi")  # version, CRC-32C of what follows it, number of entries
-_SNAPSHOT_CRC_FROM = 6
-_SNAPSHOT_ENTRY = Struct(">qhiqiqiq")
 _OFFSET_AND_LENGTH = Struct(">qi")
 _LEGACY_MIN_LENGTH = 14
 _TIMESTAMP_NAMES = {TimestampType.CREATE_TIME: "CreateTime", TimestampType.LOG_APPEND_TIME: "LogAppendTime"}
@@ -64,11 +70,11 @@ Reader = Callable[[Path, ReadOptions], Iterator[Entry | Problem]]
 
 def reader_for(path: Path) -> Reader:
     """By the file's name, as it stands in a partition's directory."""
-    if path.name == "leader-epoch-checkpoint":
+    if path.name == LEADER_EPOCH_FILE:
         return read_epoch_checkpoint
     reader = _READERS.get(path.suffix)
     if reader is None:
-        known = ", ".join([*_READERS, "leader-epoch-checkpoint"])
+        known = ", ".join([*_READERS, LEADER_EPOCH_FILE])
         raise FatalError(f"{path} is not a file that dump-log can read; it reads {known}")
     return reader
 
@@ -197,10 +203,10 @@ def _record_fields(header: BatchHeader, record: Record, with_data: bool) -> dict
 def read_index(path: Path, _options: ReadOptions) -> Iterator[Entry | Problem]:
     """The sparse offset index, each entry against the batch that it points to, when the log file lies beside."""
     base_offset = _offset_in_name(path)
-    log_path = path.with_suffix(".log")
+    log_path = path.with_suffix(LOG_SUFFIX)
     with _mapped(path) as data, _mapped(log_path, missing_is_empty=True) as log:
         last_offset = -1
-        for at, (relative, position) in _entries(data, _INDEX_ENTRY):
+        for at, (relative, position) in _entries(data, OFFSET_INDEX_ENTRY):
             offset = base_offset + relative
             if relative == 0 and position == 0:
                 return  # the zeroes of a preallocated file
@@ -210,7 +216,7 @@ def read_index(path: Path, _options: ReadOptions) -> Iterator[Entry | Problem]:
             elif log_path.exists():
                 yield from _mismatch(log, at, offset, position)
             last_offset = offset
-        yield from _odd_tail(data, _INDEX_ENTRY)
+        yield from _odd_tail(data, OFFSET_INDEX_ENTRY)
 
 
 def _mismatch(log: memoryview, at: int, offset: int, position: int) -> Iterator[Problem]:
@@ -230,64 +236,59 @@ def read_time_index(path: Path, _options: ReadOptions) -> Iterator[Entry | Probl
     base_offset = _offset_in_name(path)
     with _mapped(path) as data:
         last_timestamp = -1
-        for at, (timestamp, relative) in _entries(data, _TIME_INDEX_ENTRY):
+        for at, (timestamp, relative) in _entries(data, TIME_INDEX_ENTRY):
             if timestamp == 0 and relative == 0:
                 return  # the zeroes of a preallocated file
             yield Entry({"timestamp": timestamp, "offset": base_offset + relative})
             if timestamp < last_timestamp:
                 yield Problem(at, f"timestamp {timestamp} is lower than the one before, {last_timestamp}")
             last_timestamp = timestamp
-        yield from _odd_tail(data, _TIME_INDEX_ENTRY)
+        yield from _odd_tail(data, TIME_INDEX_ENTRY)
 
 
 def read_txn_index(path: Path, _options: ReadOptions) -> Iterator[Entry | Problem]:
     names = ("version", "producerId", "firstOffset", "lastOffset", "lastStableOffset")
     with _mapped(path) as data:
-        for _, values in _entries(data, _TXN_INDEX_ENTRY):
+        for _, values in _entries(data, transaction_index.ENTRY):
             yield Entry(dict(zip(names, values, strict=True)))
-        yield from _odd_tail(data, _TXN_INDEX_ENTRY)
+        yield from _odd_tail(data, transaction_index.ENTRY)
 
 
 def read_producer_snapshot(path: Path, _options: ReadOptions) -> Iterator[Entry | Problem]:
     data = path.read_bytes()
-    if len(data) < _SNAPSHOT_HEADER.size:
-        yield Problem(0, f"{len(data)} bytes, a producer snapshot has at least {_SNAPSHOT_HEADER.size}")
+    prefix, row = producer_snapshot.PREFIX, producer_snapshot.ROW
+    if len(data) < producer_snapshot.SIZE_MIN:
+        yield Problem(0, f"{len(data)} bytes, a producer snapshot has at least {producer_snapshot.SIZE_MIN}")
         return
-    version, crc, count = _SNAPSHOT_HEADER.unpack_from(data)
-    if version != 1:
-        yield Problem(0, f"snapshot version {version}, only 1 is known")
+    version, crc = prefix.unpack_from(data)
+    if version != producer_snapshot.VERSION:
+        yield Problem(0, f"snapshot version {version}, only {producer_snapshot.VERSION} is known")
         return
-    if crc32c(data[_SNAPSHOT_CRC_FROM:]) != crc:
-        yield Problem(2, f"stored crc {crc}, computed {crc32c(data[_SNAPSHOT_CRC_FROM:])}")
-    entries = memoryview(data)[_SNAPSHOT_HEADER.size :]
+    computed = crc32c(data[prefix.size :])
+    if computed != crc:
+        yield Problem(2, f"stored crc {crc}, computed {computed}")
+    (count,) = producer_snapshot.COUNT.unpack_from(data, prefix.size)
+    entries = memoryview(data)[producer_snapshot.SIZE_MIN :]
     found = 0
-    for _, values in _entries(entries, _SNAPSHOT_ENTRY):
+    for _, values in _entries(entries, row):
         found += 1
-        yield Entry(_producer_fields(*values))
-    if found != count or len(entries) % _SNAPSHOT_ENTRY.size:
-        yield Problem(_SNAPSHOT_CRC_FROM, f"{count} producers announced, {len(entries) / _SNAPSHOT_ENTRY.size:g} found")
+        yield Entry(_producer_fields(SnapshotRow._make(values)))
+    if found != count or len(entries) % row.size:
+        yield Problem(prefix.size, f"{count} producers announced, {len(entries) / row.size:g} found")
 
 
-def _producer_fields(
-    producer_id: int,
-    epoch: int,
-    last_sequence: int,
-    last_offset: int,
-    offset_delta: int,
-    timestamp: int,
-    coordinator_epoch: int,
-    txn_first_offset: int,
-) -> dict[str, object]:
+def _producer_fields(row: SnapshotRow) -> dict[str, object]:
+    first_sequence = -1 if row.last_sequence < 0 else (row.last_sequence - row.offset_delta) & 0x7FFFFFFF
     return {
-        "producerId": producer_id,
-        "producerEpoch": epoch,
-        "coordinatorEpoch": coordinator_epoch,
-        "currentTxnFirstOffset": None if txn_first_offset < 0 else txn_first_offset,
-        "firstSequence": -1 if last_sequence < 0 else (last_sequence - offset_delta) & 0x7FFFFFFF,
-        "lastSequence": last_sequence,
-        "lastOffset": last_offset,
-        "offsetDelta": offset_delta,
-        "timestamp": timestamp,
+        "producerId": row.producer_id,
+        "producerEpoch": row.epoch,
+        "coordinatorEpoch": row.coordinator_epoch,
+        "currentTxnFirstOffset": None if row.txn_first_offset < 0 else row.txn_first_offset,
+        "firstSequence": first_sequence,
+        "lastSequence": row.last_sequence,
+        "lastOffset": row.last_offset,
+        "offsetDelta": row.offset_delta,
+        "timestamp": row.timestamp,
     }
 
 
@@ -299,8 +300,8 @@ def read_epoch_checkpoint(path: Path, _options: ReadOptions) -> Iterator[Entry |
             values = [int(word) for word in line.split()]
         except ValueError:
             values = []
-        if number == 0 and values != [0]:
-            yield Problem(position, f"version line {line.decode(errors='backslashreplace').strip()!r}, not 0")
+        if number == 0 and values != [VERSION]:
+            yield Problem(position, f"version line {line.decode(errors='backslashreplace').strip()!r}, not {VERSION}")
             return
         if number == 1 and len(values) == 1:
             announced = values[0]
@@ -315,11 +316,11 @@ def read_epoch_checkpoint(path: Path, _options: ReadOptions) -> Iterator[Entry |
 
 
 _READERS: dict[str, Reader] = {
-    ".log": read_log,
-    ".index": read_index,
-    ".timeindex": read_time_index,
-    ".txnindex": read_txn_index,
-    ".snapshot": read_producer_snapshot,
+    LOG_SUFFIX: read_log,
+    INDEX_SUFFIX: read_index,
+    TIME_INDEX_SUFFIX: read_time_index,
+    TXN_INDEX_SUFFIX: read_txn_index,
+    SNAPSHOT_SUFFIX: read_producer_snapshot,
 }
 
 

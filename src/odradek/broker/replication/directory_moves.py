@@ -14,13 +14,13 @@ from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
 from odradek.broker.log.directories.log_dirs import LogDirs
-from odradek.broker.log.directories.log_names import MAX_NAME, future_name
 from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.broker.replication.directory_move import DirectoryMove, MoveThrottle
 from odradek.broker.replication.partition import Partition
 from odradek.broker.replication.partition_table import PartitionTable
 from odradek.broker.replication.replication_quota import UNLIMITED, WindowedRate
-from odradek.model.topology import TopicPartition
+from odradek.format.log_names import MAX_NAME, future_name
+from odradek.model.topology import ZERO_UUID, TopicPartition
 
 _RETRY_MS_MIN, _RETRY_MS_MAX = 1_000, 60_000
 _STOP_S_MAX = 30.0
@@ -84,7 +84,7 @@ class DirectoryMoves:
             thread.join(_STOP_S_MAX)
 
     def _usable_directory(self, tp: TopicPartition, path: str) -> Path:
-        if len(future_name(tp)) > MAX_NAME:
+        if len(future_name(tp, ZERO_UUID)) > MAX_NAME:
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, "The topic name is too long.")
         directory = next((known for known in self._logs.directories if str(known) == path), None)
         if directory is None:

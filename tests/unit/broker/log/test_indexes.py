@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from odradek.broker.log.files.index import CorruptIndex, OffsetIndex, TimeIndex
-from odradek.broker.log.files.transaction_index import AbortedTransaction, TransactionIndex
+from odradek.broker.log.files.transaction_index import TransactionIndex
+from odradek.format.transaction_index import AbortedTransaction
 
 BASE = 5_000_000_000
 

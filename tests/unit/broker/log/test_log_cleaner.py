@@ -18,8 +18,9 @@ from odradek.broker.log.compaction.cleaned_offsets import CleanedOffsets
 from odradek.broker.log.compaction.io_throttle import IoThrottle
 from odradek.broker.log.compaction.log_cleaner import LogCleaner
 from odradek.broker.log.core.config import LogConfig
-from odradek.broker.log.files.checkpoint import CLEANER_FILE, read_offsets, write_offsets
+from odradek.broker.log.files.checkpoint import read_offsets, write_offsets
 from odradek.broker.log.files.partition_log import PartitionLog
+from odradek.format.checkpoints import CLEANER_FILE
 from odradek.model.topology import TopicPartition
 
 A, B = TopicPartition("a", 0), TopicPartition("b", 0)

@@ -16,7 +16,8 @@ from odradek.broker.log.core.producer_state import (
     ProducerStates,
 )
 from odradek.broker.log.core.validation import BatchInfo, Origin, batch_info
-from odradek.broker.log.files.producer_snapshot import CorruptSnapshot, ProducerSnapshots, read_snapshot, write_snapshot
+from odradek.broker.log.files.producer_snapshot import ProducerSnapshots, read_snapshot, write_snapshot
+from odradek.format.producer_snapshot import CorruptSnapshot
 from odradek.model.topology import TopicPartition
 from odradek.protocol.record_batch import build_batch, read_header
 from odradek.protocol.records import ControlType, Record, control_key

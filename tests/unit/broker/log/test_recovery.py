@@ -8,8 +8,8 @@ import pytest
 from log_building import NEVER, START_MS, append, contents, open_log, values_of
 
 from odradek.broker.log.core.config import LogConfig
-from odradek.broker.log.files.checkpoint import LEADER_EPOCH_FILE
 from odradek.broker.log.files.partition_log import PartitionLog
+from odradek.format.checkpoints import LEADER_EPOCH_FILE
 
 WIDE = LogConfig(index_interval_bytes=0)
 IDEMPOTENT = {"producer_id": 5, "producer_epoch": 0}

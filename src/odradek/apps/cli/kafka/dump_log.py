@@ -7,6 +7,7 @@ from odradek.apps.cli.kafka.options import EVERY_TOOL, Given, Option, OptionTabl
 from odradek.apps.cli.kafka.tool import ToolError
 from odradek.apps.cli.log_files import ReadOptions
 from odradek.base.errors import FatalError
+from odradek.format.segment_files import LOG_SUFFIX
 
 TABLE = OptionTable(
     "This tool helps to parse a log file and dump its contents to the console, useful for debugging a seemingly "
@@ -38,7 +39,7 @@ def run(given: Given) -> int:
     )
     is_quiet = bool(given.any_of("verify-index-only", "index-sanity-check"))
     try:
-        healthy = [dump_as_text(path, options, is_quiet=is_quiet and path.suffix != ".log") for path in paths]
+        healthy = [dump_as_text(path, options, is_quiet=is_quiet and path.suffix != LOG_SUFFIX) for path in paths]
     except FatalError as error:
         raise ToolError(str(error)) from None
     return 0 if all(healthy) else 1

@@ -3,24 +3,30 @@
 Read-only, and made for directories that a running broker writes to, that a dead one left, or that were copied.
 """
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 from uuid import UUID
 
 from odradek.apps.pipeline.source.errors import OptionError
+from odradek.base.config.properties import parse_properties
+from odradek.format.checkpoints import (
+    CLEANER_FILE,
+    HIGH_WATERMARK_FILE,
+    LOG_START_FILE,
+    RECOVERY_POINT_FILE,
+    parse_offsets,
+)
+from odradek.format.directory_identity import (
+    BROKER_ID_KEY,
+    CLUSTER_ID_KEY,
+    META_PROPERTIES,
+    PARTITION_METADATA,
+    parse_topic_id,
+)
+from odradek.format.log_names import LogKind, parse
+from odradek.format.segment_files import is_log_file
 from odradek.model.topology import ZERO_UUID, TopicPartition
-from odradek.model.uuid_text import uuid_from_text
-
-_SEGMENT: Final = re.compile(r"\d{20}\.log")
-_STRAY: Final = re.compile(r"(.+)\.[0-9a-z]+-stray")
-META_PROPERTIES: Final = "meta.properties"
-HIGH_WATERMARKS: Final = "replication-offset-checkpoint"
-RECOVERY_POINTS: Final = "recovery-point-offset-checkpoint"
-LOG_STARTS: Final = "log-start-offset-checkpoint"
-CLEANED: Final = "cleaner-offset-checkpoint"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -48,7 +54,7 @@ class ReplicaDirectory:
     """All zero when its partition.metadata doesn't say."""
 
     def segments(self) -> list[Path]:
-        return sorted(path for path in self.path.iterdir() if _SEGMENT.fullmatch(path.name))
+        return sorted(path for path in self.path.iterdir() if is_log_file(path.name))
 
     def size_bytes(self) -> int:
         """Of its segments; none when the broker has deleted it meanwhile."""
@@ -60,12 +66,12 @@ class ReplicaDirectory:
 
 def replicas(paths: Iterable[str], topics: frozenset[str] = frozenset()) -> list[ReplicaDirectory]:
     """All replicas under the paths, each a log directory or a directory of brokers', as `odradek up` makes them."""
-    return _wanted(log_directories(paths), topics, _partition_of)
+    return _wanted(log_directories(paths), topics, LogKind.CURRENT)
 
 
 def stray_replicas(directories: Iterable[LogDirectory], topics: frozenset[str]) -> list[ReplicaDirectory]:
     """Replicas that a broker has set aside because nobody told it to host them: `orders-0.UUID-stray`."""
-    return _wanted(directories, topics, _stray_partition_of)
+    return _wanted(directories, topics, LogKind.STRAY)
 
 
 def existing_replicas(paths: Sequence[str], topics: frozenset[str]) -> list[ReplicaDirectory]:
@@ -95,25 +101,25 @@ def log_directories(paths: Iterable[str]) -> list[LogDirectory]:
 def _wanted(
     directories: Iterable[LogDirectory],
     topics: frozenset[str],
-    partition_of: Callable[[str], TopicPartition | None],
+    kind: LogKind,
 ) -> list[ReplicaDirectory]:
     return [
         replica
         for directory in directories
-        for replica in _replicas_of(directory, partition_of)
+        for replica in _replicas_of(directory, kind)
         if not topics or replica.partition.topic in topics
     ]
 
 
-def _replicas_of(
-    directory: LogDirectory, partition_of: Callable[[str], TopicPartition | None]
-) -> Iterator[ReplicaDirectory]:
+def _replicas_of(directory: LogDirectory, kind: LogKind) -> Iterator[ReplicaDirectory]:
     high_watermarks, flushed, starts, cleaned = (
-        read_checkpoint(directory.path / name) for name in (HIGH_WATERMARKS, RECOVERY_POINTS, LOG_STARTS, CLEANED)
+        read_checkpoint(directory.path / name)
+        for name in (HIGH_WATERMARK_FILE, RECOVERY_POINT_FILE, LOG_START_FILE, CLEANER_FILE)
     )
     for path in sorted(directory.path.iterdir()):
-        partition = partition_of(path.name)
-        if partition is not None and path.is_dir():
+        name = parse(path.name)
+        if name.kind is kind and name.partition is not None and path.is_dir():
+            partition = name.partition
             yield ReplicaDirectory(
                 directory.broker,
                 path,
@@ -126,39 +132,25 @@ def _replicas_of(
             )
 
 
-def _partition_of(name: str) -> TopicPartition | None:
-    """None of a replica that moves between directories, is deleted, or is stray: their names end in a word."""
-    topic, dash, number = name.rpartition("-")
-    return TopicPartition(topic, int(number)) if dash and number.isdecimal() else None
-
-
-def _stray_partition_of(name: str) -> TopicPartition | None:
-    found = _STRAY.fullmatch(name)
-    return None if found is None else _partition_of(found[1])
-
-
 def read_checkpoint(path: Path) -> dict[TopicPartition, int]:
-    """`topic partition offset` per line, after the version and the count. A broken one says nothing."""
+    """Offsets of a checkpoint file, none where it is missing or broken."""
     try:
-        lines = path.read_text().splitlines()[2:]
-        found = [line.rsplit(" ", 2) for line in lines if line.strip()]
-        return {TopicPartition(topic, int(number)): int(offset) for topic, number, offset in found}
+        return parse_offsets(path.read_text())
     except (FileNotFoundError, ValueError):
         return {}
 
 
 def _log_directory(path: Path) -> LogDirectory:
-    text = (path / META_PROPERTIES).read_text()
-    broker, cluster_id = (
-        re.search(rf"^{key}\s*=\s*(\S+)\s*$", text, re.MULTILINE) for key in (r"broker\.id", r"cluster\.id")
-    )
-    known = broker is not None and broker[1].isdecimal()
-    return LogDirectory(path, int(broker[1]) if broker and known else -1, None if cluster_id is None else cluster_id[1])
+    try:
+        properties = parse_properties((path / META_PROPERTIES).read_text())
+    except ValueError:
+        properties = {}
+    broker = properties.get(BROKER_ID_KEY, "")
+    return LogDirectory(path, int(broker) if broker.isdecimal() else -1, properties.get(CLUSTER_ID_KEY))
 
 
 def _topic_id(path: Path) -> UUID:
     try:
-        found = re.search(r"^topic_id: (\S+)$", (path / "partition.metadata").read_text(), re.MULTILINE)
-        return ZERO_UUID if found is None else uuid_from_text(found[1])
+        return parse_topic_id((path / PARTITION_METADATA).read_text())
     except (FileNotFoundError, ValueError):
         return ZERO_UUID

@@ -9,9 +9,10 @@ import threading
 from collections.abc import Iterable
 from pathlib import Path
 
-from odradek.broker.log.files.checkpoint import CLEANER_FILE, read_offsets, write_offsets
+from odradek.broker.log.files.checkpoint import read_offsets, write_offsets
 from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.broker.log.files.segmented_log import SegmentedLog
+from odradek.format.checkpoints import CLEANER_FILE
 from odradek.model.topology import TopicPartition
 
 

@@ -22,9 +22,9 @@ from odradek.broker.log.core.dirtiness import Dirtiness, group_segments
 from odradek.broker.log.core.key_map import KeyMap
 from odradek.broker.log.core.validation import BatchInfo, batch_info
 from odradek.broker.log.files.partition_log import PartitionLog
-from odradek.broker.log.files.recovery import CLEANED_SUFFIX
 from odradek.broker.log.files.scan import header_at
 from odradek.broker.log.files.segment import Segment
+from odradek.format.segment_files import CLEANED_SUFFIX
 from odradek.protocol.record_batch import HEADER_SIZE, LENGTH_AT, LOG_OVERHEAD, MAGIC, BatchHeader, Buffer
 from odradek.protocol.records import DEFAULT_MAX_DECOMPRESSED, plain_payload
 

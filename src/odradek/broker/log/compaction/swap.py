@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from odradek.broker.log.files.checkpoint import sync_directory
-from odradek.broker.log.files.recovery import CLEANED_SUFFIX, SWAP_SUFFIX
-from odradek.broker.log.files.segment import SEGMENT_SUFFIXES, Segment, file_name
+from odradek.broker.log.files.segment import Segment
+from odradek.format.segment_files import CLEANED_SUFFIX, SEGMENT_SUFFIXES, SWAP_SUFFIX, file_name
 
 
 def put_in_place(directory: Path, old: Sequence[Segment], size: int) -> tuple[Segment, list[Path]]:

@@ -10,7 +10,7 @@ Pure: fed with headers, answers what may go.
 from collections.abc import Iterable
 from heapq import heapify, heappop
 
-from odradek.broker.log.files.transaction_index import AbortedTransaction
+from odradek.format.transaction_index import AbortedTransaction
 from odradek.protocol.record_batch import BatchHeader
 from odradek.protocol.records import ControlType
 

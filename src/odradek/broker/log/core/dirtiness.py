@@ -14,7 +14,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from odradek.broker.log.core.config import MAX_INT64, LogConfig
-from odradek.broker.log.files.segment import MAX_RELATIVE_OFFSET, Segment
+from odradek.broker.log.files.segment import Segment
+from odradek.format.segment_files import MAX_RELATIVE_OFFSET
 
 INDEX_ENTRY_BYTES = 8
 TIME_INDEX_ENTRY_BYTES = 12

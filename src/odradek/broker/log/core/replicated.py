@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.log.core.validation import BatchInfo, batch_info
-from odradek.broker.log.files.segment import MAX_RELATIVE_OFFSET
+from odradek.format.segment_files import MAX_RELATIVE_OFFSET
 from odradek.protocol.record_batch import LOG_OVERHEAD, batches, check_crc
 
 

@@ -10,14 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
-from odradek.broker.log.files.checkpoint import (
-    HIGH_WATERMARK_FILE,
-    LOG_START_FILE,
-    RECOVERY_POINT_FILE,
-    read_offsets,
-    write_offsets,
-)
+from odradek.broker.log.files.checkpoint import read_offsets, write_offsets
 from odradek.broker.log.files.partition_log import PartitionLog
+from odradek.format.checkpoints import HIGH_WATERMARK_FILE, LOG_START_FILE, RECOVERY_POINT_FILE
 from odradek.model.topology import TopicPartition
 
 Offsets: TypeAlias = Mapping[TopicPartition, int]

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from io import FileIO
 from pathlib import Path
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from odradek.base.clock import Clock
 from odradek.base.config.broker_config import BrokerConfig
@@ -37,10 +37,10 @@ from odradek.broker.log.directories.identity import (
     write_broker_id,
     write_topic_id,
 )
-from odradek.broker.log.directories.log_names import Kind, current_name, deletion_name, future_name, parse
 from odradek.broker.log.files.background import Background
 from odradek.broker.log.files.checkpoint import replace_file, sync_directory
 from odradek.broker.log.files.partition_log import PartitionLog
+from odradek.format.log_names import LogKind, current_name, deletion_name, future_name, parse
 from odradek.model.topology import ZERO_UUID, TopicPartition
 
 CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
@@ -114,11 +114,11 @@ class LogDirs(DirectoryTable):
             if not entry.is_dir():
                 continue
             path, kind = directory / entry.name, parse(entry.name).kind
-            if kind in (Kind.CURRENT, Kind.FUTURE):
+            if kind in (LogKind.CURRENT, LogKind.FUTURE):
                 yield path
-            elif kind is Kind.DELETED:
+            elif kind is LogKind.DELETED:
                 self._delete_later(path)
-            elif kind is Kind.STRAY:
+            elif kind is LogKind.STRAY:
                 log.warning("directory left alone", path=str(path))
             else:
                 log.warning("not a log, ignored", path=str(path))
@@ -138,7 +138,7 @@ class LogDirs(DirectoryTable):
             assert name.partition is not None
             tp = name.partition
             opened = self._open(path, tp, clean, points.get(tp, 0), starts.get(tp, 0))
-            if name.kind is Kind.FUTURE:
+            if name.kind is LogKind.FUTURE:
                 self._add_future(tp, opened)
             else:
                 self._add_loaded(tp, opened, read_topic_id(path), watermarks.get(tp, 0))
@@ -292,7 +292,7 @@ class LogDirs(DirectoryTable):
                 raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{tp} can't move while a log directory is offline")
             topic_id = self._topic_ids.get(tp, ZERO_UUID)
             try:
-                future = self._make(directory / future_name(tp), tp, topic_id, source.config)
+                future = self._make(directory / future_name(tp, uuid4()), tp, topic_id, source.config)
             except OSError as error:
                 self._fail(directory, error)
                 raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{tp} can't move to {directory}: {error}") from error
@@ -386,7 +386,7 @@ class LogDirs(DirectoryTable):
     def _delete_log(self, opened: PartitionLog) -> None:
         parent = opened.directory.parent
         with self._failing(parent):
-            opened.rename(parent / deletion_name(opened.partition))
+            opened.rename(parent / deletion_name(opened.partition, uuid4()))
             self.cleaned.forget(parent, opened.partition)
             log.info("log deleted", partition=str(opened.partition), directory=str(opened.directory))
             delay_ms = opened.config.file_delete_delay_ms
@@ -395,7 +395,7 @@ class LogDirs(DirectoryTable):
     def _retire(self, tp: TopicPartition, path: Path) -> bool:
         """Out with the log that one in another directory has taken the place of; it was not opened."""
         with self._failing(path.parent):
-            target = path.with_name(deletion_name(tp))
+            target = path.with_name(deletion_name(tp, uuid4()))
             path.rename(target)
             sync_directory(path.parent)
             self._delete_later(target)

@@ -22,9 +22,9 @@ from struct import Struct
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
-from odradek.broker.log.directories.log_names import Kind, parse
 from odradek.broker.log.files.checkpoint import replace_file, sync_directory
 from odradek.broker.log.files.partition_log import PartitionLog
+from odradek.format.log_names import LogKind, parse
 from odradek.model.topology import TopicPartition
 
 MOVED_FROM_FILE = "moved-from"
@@ -162,7 +162,7 @@ def finish_interrupted(found: dict[Path, list[Path]], retire: Callable[[TopicPar
     for paths in found.values():
         for path in paths:
             name = parse(path.name)
-            if name.kind is Kind.CURRENT and name.partition is not None:
+            if name.kind is LogKind.CURRENT and name.partition is not None:
                 by_partition[name.partition].append(path)
     for tp, twins in by_partition.items():
         if len(twins) < 2:

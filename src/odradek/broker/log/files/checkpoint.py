@@ -1,4 +1,4 @@
-"""Kafka's text checkpoint files: a version line, a count line, then one entry per line.
+"""Checkpoint files on disk; `odradek.format.checkpoints` has their names and their text.
 
 A checkpoint is replaced, never edited: temporary file, fsync, rename, fsync of the directory. So a reader sees the
 old one or the new one. One that is missing or makes no sense reads as empty, because everything in it can be found
@@ -10,65 +10,38 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from odradek.base.logs import get_logger
+from odradek.format.checkpoints import epochs_text, offsets_text, parse_epochs, parse_offsets
 from odradek.model.topology import TopicPartition
-
-RECOVERY_POINT_FILE = "recovery-point-offset-checkpoint"
-HIGH_WATERMARK_FILE = "replication-offset-checkpoint"
-LOG_START_FILE = "log-start-offset-checkpoint"
-CLEANER_FILE = "cleaner-offset-checkpoint"
-LEADER_EPOCH_FILE = "leader-epoch-checkpoint"
-
-_VERSION = 0
 
 log = get_logger(__name__)
 
 
 def write_offsets(path: Path, offsets: Mapping[TopicPartition, int]) -> None:
-    """Lines of `topic partition offset`."""
-    write_entries(path, (f"{tp.topic} {tp.partition} {offset}" for tp, offset in offsets.items()))
+    replace_file(path, offsets_text(offsets).encode())
 
 
 def read_offsets(path: Path) -> dict[TopicPartition, int]:
     try:
-        return {
-            TopicPartition(topic, int(partition)): int(offset)
-            for topic, partition, offset in (line.split() for line in _entries(path))
-        }
+        return parse_offsets(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
     except ValueError as error:
         log.warning("checkpoint ignored", path=str(path), reason=str(error))
         return {}
 
 
 def write_epochs(path: Path, entries: Iterable[tuple[int, int]]) -> None:
-    """Lines of `epoch start_offset`."""
-    write_entries(path, (f"{epoch} {start}" for epoch, start in entries))
+    replace_file(path, epochs_text(entries).encode())
 
 
 def read_epochs(path: Path) -> list[tuple[int, int]]:
     try:
-        return [(int(epoch), int(start)) for epoch, start in (line.split() for line in _entries(path))]
+        return parse_epochs(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return []
     except ValueError as error:
         log.warning("checkpoint ignored", path=str(path), reason=str(error))
         return []
-
-
-def write_entries(path: Path, entries: Iterable[str]) -> None:
-    lines = list(entries)
-    replace_file(path, "".join(f"{line}\n" for line in (str(_VERSION), str(len(lines)), *lines)).encode())
-
-
-def _entries(path: Path) -> list[str]:
-    """The entry lines; ValueError when the file isn't a whole checkpoint."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except FileNotFoundError:
-        return []
-    if len(lines) < 2 or int(lines[0]) != _VERSION:
-        raise ValueError("no version line that is known here")
-    entries = [line for line in lines[2:] if line.strip()]
-    if len(entries) != int(lines[1]):
-        raise ValueError(f"{lines[1]} entries announced, {len(entries)} found")
-    return entries
 
 
 def replace_file(path: Path, content: bytes) -> None:

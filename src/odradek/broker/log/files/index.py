@@ -1,7 +1,4 @@
-"""A segment's two sparse indexes, in Kafka's byte formats.
-
-    NNNNNNNNNNNNNNNNNNNN.index      8 bytes an entry: offset - base offset (int32), position in the segment (int32)
-    NNNNNNNNNNNNNNNNNNNN.timeindex 12 bytes an entry: timestamp (int64), offset - base offset (int32)
+"""A segment's two sparse indexes; `odradek.format.segment_files` has their entries.
 
 Both are ordered in both columns, so a lookup is a binary search for the last entry at or before a key, and the
 reader scans the segment from there. An offset entry names the *last* offset of the batch at its position; a time
@@ -18,6 +15,8 @@ from bisect import bisect_left, bisect_right
 from itertools import pairwise
 from pathlib import Path
 from struct import Struct
+
+from odradek.format.segment_files import OFFSET_INDEX_ENTRY, TIME_INDEX_ENTRY
 
 _ENTRIES_IN_MEMORY = 256
 _BLOCK_ENTRIES = 256
@@ -215,7 +214,7 @@ class OffsetIndex(_SparseIndex):
     """Last offset of a batch → its position in the segment."""
 
     __slots__ = ()
-    _row = Struct(">ii")
+    _row = OFFSET_INDEX_ENTRY
     _key_base, _value_base = 1, 0
 
     append = _SparseIndex._append
@@ -253,7 +252,7 @@ class TimeIndex(_SparseIndex):
     """Largest timestamp so far → last offset of the batch that has it."""
 
     __slots__ = ()
-    _row = Struct(">qi")
+    _row = TIME_INDEX_ENTRY
     _key_base, _value_base = 0, 1
 
     def maybe_append(self, timestamp: int, offset: int) -> None:

@@ -19,13 +19,13 @@ from odradek.broker.log.core.replicated import split_into_runs
 from odradek.broker.log.core.retention import expired_count
 from odradek.broker.log.core.validation import BatchInfo, BatchRules, CheckedRecords, assign_offsets, check_records
 from odradek.broker.log.files.background import IMMEDIATE, Background
-from odradek.broker.log.files.checkpoint import LEADER_EPOCH_FILE
 from odradek.broker.log.files.leader_epochs import LeaderEpochCache
 from odradek.broker.log.files.producer_snapshot import ProducerSnapshots
 from odradek.broker.log.files.readable_log import ReadableLog
 from odradek.broker.log.files.recovery import finish_transaction, load, rebuild_producers, remove_files
 from odradek.broker.log.files.segment import Segment
 from odradek.broker.log.files.segmented_log import FailureCallback
+from odradek.format.checkpoints import LEADER_EPOCH_FILE
 from odradek.model.topology import TopicPartition
 from odradek.protocol.record_batch import NO_TIMESTAMP, Buffer
 

@@ -1,36 +1,20 @@
-"""Kafka's producer snapshot files: what a partition knows of its producers, as of one offset.
+"""Producer snapshot files of a partition; `odradek.format.producer_snapshot` has their bytes.
 
-    NNNNNNNNNNNNNNNNNNNN.snapshot   version 1 (int16), CRC-32C of all that follows (uint32), count (int32), then per
-                                    producer: id (int64), epoch (int16), last sequence (int32), last offset (int64),
-                                    offset delta of the last batch (int32), timestamp (int64), coordinator epoch
-                                    (int32), first offset of the open transaction or -1 (int64)
-
-The name is the offset up to which the log was read into it. Apache Kafka writes one row per producer, with its last
-batch, so that after a restart it takes the retry of an earlier batch for an unexpected sequence. Here each of the last
-five batches has a row of its own, the newest one last: Kafka reads the rows in order and keeps the last one of each id.
+Apache Kafka writes one row per producer, with its last batch, so that after a restart it takes the retry of an earlier
+batch for an unexpected sequence. Here each of the last five batches has a row of its own, the newest one last: Kafka
+reads the rows in order and keeps the last one of each id.
 """
 
 import os
 from collections.abc import Callable, Collection
 from pathlib import Path
-from struct import Struct
-
-from crc32c import crc32c
 
 from odradek.base.logs import get_logger
 from odradek.broker.log.core.producer_state import BATCHES_KEPT, AppendedBatch, ProducerEntry, ProducerStates
-from odradek.broker.log.files.segment import SNAPSHOT_SUFFIX, file_name
-
-_HEADER = Struct(">hI")
-_COUNT = Struct(">i")
-_ENTRY = Struct(">qhiqiqiq")
-_VERSION = 1
+from odradek.format.producer_snapshot import CorruptSnapshot, SnapshotRow, read_rows, write_rows
+from odradek.format.segment_files import SNAPSHOT_SUFFIX, file_name
 
 log = get_logger(__name__)
-
-
-class CorruptSnapshot(Exception):
-    """The file can't be what was written; the log tells the same, more slowly."""
 
 
 def snapshot_path(directory: Path, offset: int) -> Path:
@@ -47,31 +31,17 @@ def snapshot_offsets(directory: Path) -> list[int]:
 
 
 def write_snapshot(path: Path, entries: Collection[ProducerEntry], *, sync: bool) -> None:
-    rows = [row for entry in entries for row in _pack(entry)]
-    body = b"".join((_COUNT.pack(len(rows)), *rows))
+    rows = [row for entry in entries for row in _rows(entry)]
     with open(path, "wb", buffering=0) as file:
-        file.write(_HEADER.pack(_VERSION, crc32c(body)) + body)
+        file.write(write_rows(rows))
         if sync:
             os.fsync(file.fileno())
 
 
 def read_snapshot(path: Path) -> list[ProducerEntry]:
-    data = path.read_bytes()
-    if len(data) < _HEADER.size + _COUNT.size:
-        raise CorruptSnapshot(f"{len(data)} bytes")
-    version, crc = _HEADER.unpack_from(data)
-    if version != _VERSION:
-        raise CorruptSnapshot(f"version {version}")
-    body = memoryview(data)[_HEADER.size :]
-    if crc32c(body) != crc:
-        raise CorruptSnapshot("wrong checksum")
-    (count,) = _COUNT.unpack_from(body)
-    rows = body[_COUNT.size :]
-    if count < 0 or len(rows) != count * _ENTRY.size:
-        raise CorruptSnapshot(f"{count} entries in {len(rows)} bytes")
     entries: dict[int, ProducerEntry] = {}
-    for row in _ENTRY.iter_unpack(rows):
-        entry = _unpack(*row)
+    for row in read_rows(path.read_bytes()):
+        entry = _entry(row)
         earlier = entries.get(entry.producer_id)
         if earlier is not None and earlier.epoch == entry.epoch:
             entry = entry._replace(batches=(*earlier.batches, *entry.batches)[-BATCHES_KEPT:])
@@ -79,12 +49,12 @@ def read_snapshot(path: Path) -> list[ProducerEntry]:
     return list(entries.values())
 
 
-def _pack(entry: ProducerEntry) -> list[bytes]:
+def _rows(entry: ProducerEntry) -> list[SnapshotRow]:
     """A row for each batch, or one without a batch. The time of the last one is that of the producer."""
     batches = entry.batches or (AppendedBatch(-1, -1, 0, -1),)
     times = [*(batch.timestamp for batch in batches[:-1]), entry.last_timestamp]
     return [
-        _ENTRY.pack(
+        SnapshotRow(
             entry.producer_id,
             entry.epoch,
             batch.last_sequence,
@@ -98,18 +68,12 @@ def _pack(entry: ProducerEntry) -> list[bytes]:
     ]
 
 
-def _unpack(
-    producer_id: int,
-    epoch: int,
-    last_sequence: int,
-    last_offset: int,
-    offset_delta: int,
-    timestamp: int,
-    coordinator_epoch: int,
-    txn_first_offset: int,
-) -> ProducerEntry:
-    batches = (AppendedBatch(last_sequence, last_offset, offset_delta, timestamp),) if last_offset >= 0 else ()
-    return ProducerEntry(producer_id, epoch, coordinator_epoch, timestamp, txn_first_offset, batches)
+def _entry(row: SnapshotRow) -> ProducerEntry:
+    last = AppendedBatch(row.last_sequence, row.last_offset, row.offset_delta, row.timestamp)
+    batches = (last,) if row.last_offset >= 0 else ()
+    return ProducerEntry(
+        row.producer_id, row.epoch, row.coordinator_epoch, row.timestamp, row.txn_first_offset, batches
+    )
 
 
 class ProducerSnapshots:

@@ -9,7 +9,7 @@ from odradek.base.file_slice import FileSlice
 from odradek.broker.log.files import timestamps
 from odradek.broker.log.files.segment import Segment, TimestampOffset
 from odradek.broker.log.files.segmented_log import SegmentedLog
-from odradek.broker.log.files.transaction_index import AbortedTransaction
+from odradek.format.transaction_index import AbortedTransaction
 
 
 class ReadResult(NamedTuple):

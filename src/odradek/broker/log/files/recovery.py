@@ -25,19 +25,17 @@ from odradek.broker.log.files.index import CorruptIndex
 from odradek.broker.log.files.leader_epochs import LeaderEpochCache
 from odradek.broker.log.files.producer_snapshot import ProducerSnapshots
 from odradek.broker.log.files.scan import checked_batches, headers
-from odradek.broker.log.files.segment import (
+from odradek.broker.log.files.segment import Segment, TimestampOffset
+from odradek.format.segment_files import (
+    CLEANED_SUFFIX,
     DELETED_SUFFIX,
     LOG_SUFFIX,
     MAX_RELATIVE_OFFSET,
     SEGMENT_SUFFIXES,
-    Segment,
-    TimestampOffset,
+    SWAP_SUFFIX,
 )
-from odradek.broker.log.files.transaction_index import AbortedTransaction
+from odradek.format.transaction_index import AbortedTransaction
 from odradek.protocol.record_batch import NO_TIMESTAMP, BatchHeader
-
-CLEANED_SUFFIX = ".cleaned"
-SWAP_SUFFIX = ".swap"
 
 log = get_logger(__name__)
 

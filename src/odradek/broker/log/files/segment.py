@@ -26,22 +26,17 @@ from odradek.broker.log.core.validation import BatchInfo
 from odradek.broker.log.files.index import OffsetIndex, TimeIndex
 from odradek.broker.log.files.scan import headers
 from odradek.broker.log.files.transaction_index import TransactionIndex
+from odradek.format.segment_files import (
+    DELETED_SUFFIX,
+    INDEX_SUFFIX,
+    LOG_SUFFIX,
+    TIME_INDEX_SUFFIX,
+    TXN_INDEX_SUFFIX,
+    file_name,
+)
 from odradek.protocol.record_batch import NO_TIMESTAMP, BatchHeader, Buffer
 
-LOG_SUFFIX = ".log"
-INDEX_SUFFIX = ".index"
-TIME_INDEX_SUFFIX = ".timeindex"
-TXN_INDEX_SUFFIX = ".txnindex"
-SNAPSHOT_SUFFIX = ".snapshot"
-DELETED_SUFFIX = ".deleted"
-SEGMENT_SUFFIXES = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX)
-
-MAX_RELATIVE_OFFSET = 2**31 - 1
 _MARKS_MIN, _MARKS_MAX = 256, 512
-
-
-def file_name(offset: int, suffix: str) -> str:
-    return f"{offset:020d}{suffix}"
 
 
 class TimestampOffset(NamedTuple):

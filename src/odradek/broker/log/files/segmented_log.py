@@ -18,11 +18,13 @@ from odradek.base.logs import get_logger
 from odradek.broker.log.core.config import LogConfig
 from odradek.broker.log.core.producer_state import ProducerStates
 from odradek.broker.log.files.background import Background
-from odradek.broker.log.files.checkpoint import LEADER_EPOCH_FILE, sync_directory
+from odradek.broker.log.files.checkpoint import sync_directory
 from odradek.broker.log.files.leader_epochs import LeaderEpochCache
 from odradek.broker.log.files.producer_snapshot import ProducerSnapshots
 from odradek.broker.log.files.recovery import LoadedLog, remove_files
-from odradek.broker.log.files.segment import MAX_RELATIVE_OFFSET, Segment
+from odradek.broker.log.files.segment import Segment
+from odradek.format.checkpoints import LEADER_EPOCH_FILE
+from odradek.format.segment_files import MAX_RELATIVE_OFFSET
 from odradek.model.topology import TopicPartition
 
 FailureCallback = Callable[[Path, OSError], None]

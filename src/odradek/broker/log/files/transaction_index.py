@@ -1,27 +1,13 @@
-"""A segment's list of aborted transactions, in Kafka's byte format.
-
-    NNNNNNNNNNNNNNNNNNNN.txnindex  34 bytes an entry: version 0 (int16), producer id, first offset, last offset (the
-                                   marker's), last stable offset when it was aborted (int64 each)
+"""The file of a segment's aborted transactions; `odradek.format.transaction_index` has its entries.
 
 The entry lies in the segment that holds the abort marker. Most segments have none, so the file appears with the first
 entry. One writer at a time; a reader sees whole entries.
 """
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
-from struct import Struct
 
-_ENTRY = Struct(">hqqqq")
-_VERSION = 0
-
-
-@dataclass(frozen=True, slots=True)
-class AbortedTransaction:
-    producer_id: int
-    first_offset: int
-    last_offset: int
-    last_stable_offset: int
+from odradek.format.transaction_index import ENTRY, AbortedTransaction, read_entries, write_entry
 
 
 class TransactionIndex:
@@ -33,26 +19,15 @@ class TransactionIndex:
     def append(self, aborted: AbortedTransaction) -> None:
         fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         try:
-            os.write(
-                fd,
-                _ENTRY.pack(
-                    _VERSION,
-                    aborted.producer_id,
-                    aborted.first_offset,
-                    aborted.last_offset,
-                    aborted.last_stable_offset,
-                ),
-            )
+            os.write(fd, write_entry(aborted))
         finally:
             os.close(fd)
 
     def entries(self) -> list[AbortedTransaction]:
         try:
-            data = self.path.read_bytes()
+            return list(read_entries(self.path.read_bytes()))
         except FileNotFoundError:
             return []
-        whole = len(data) - len(data) % _ENTRY.size
-        return [AbortedTransaction(*fields) for _, *fields in _ENTRY.iter_unpack(data[:whole])]
 
     def overlapping(self, offset: int, upper_bound: int) -> tuple[list[AbortedTransaction], bool]:
         """Those that touch [offset, upper_bound), and whether later segments can't have more of them."""
@@ -68,7 +43,7 @@ class TransactionIndex:
         entries = self.entries()
         keep = sum(1 for aborted in entries if aborted.last_offset < offset)
         if keep < len(entries):
-            os.truncate(self.path, keep * _ENTRY.size)
+            os.truncate(self.path, keep * ENTRY.size)
 
     def reset(self) -> None:
         self.path.unlink(missing_ok=True)
@@ -88,4 +63,4 @@ class TransactionIndex:
             size = os.stat(self.path).st_size
         except FileNotFoundError:
             return True
-        return size % _ENTRY.size == 0 and all(aborted.last_offset >= base_offset for aborted in self.entries())
+        return size % ENTRY.size == 0 and all(aborted.last_offset >= base_offset for aborted in self.entries())

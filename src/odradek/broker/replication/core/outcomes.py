@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from odradek.base.file_slice import FileSlice
 from odradek.broker.log.files.partition_log import AppendResult
-from odradek.broker.log.files.transaction_index import AbortedTransaction
 from odradek.broker.replication.core.isr import IsrChange
+from odradek.format.transaction_index import AbortedTransaction
 
 COMMITTED = -1
 
