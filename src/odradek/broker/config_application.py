@@ -13,6 +13,7 @@ from odradek.broker.quotas.client_quotas import ClientQuotas
 from odradek.broker.quotas.core.quota_table import desanitized, sanitized
 from odradek.broker.replication.directory_moves import DirectoryMoves
 from odradek.broker.replication.replica_manager import ReplicaManager
+from odradek.broker.security.credential_store import KnownCredentials
 from odradek.broker.zk.known_configs import KnownConfigs
 from odradek.broker.zk.znodes import DEFAULT_ENTITY
 
@@ -28,6 +29,7 @@ class ConfigApplication:
         moves: DirectoryMoves,
         controller: Controller,
         quotas: ClientQuotas,
+        credentials: KnownCredentials,
     ) -> None:
         self._broker_id = broker_id
         self._live = live
@@ -37,8 +39,16 @@ class ConfigApplication:
         self._moves = moves
         self._controller = controller
         self._quotas = quotas
+        self._credentials = credentials
         self._applying = threading.Lock()  # else an older state that was read first could be adopted last
         live.on_change.append(self._apply_defaults)
+
+    def apply_all(self) -> None:
+        """What is set when the broker starts."""
+        self.apply_to_broker()
+        self.apply_quotas()
+        self.apply_credentials()
+        self.apply_address_rates()
 
     def apply(self, entity_type: str, name: str) -> None:
         match entity_type:
@@ -49,6 +59,7 @@ class ConfigApplication:
                 self.apply_to_broker()
             case "users" | "clients":
                 self.apply_quotas()
+                self.apply_credentials()
             case "ips":
                 self.apply_address_rates()
 
@@ -68,6 +79,10 @@ class ConfigApplication:
     def apply_quotas(self) -> None:
         with self._applying:
             self._quotas.set_limits(self._known.all("users"), self._known.all("clients"))
+
+    def apply_credentials(self) -> None:
+        with self._applying:
+            self._credentials.set_users(self._known.all("users"))
 
     def apply_to_broker(self) -> None:
         """What is set for it and for all brokers, as it is known now."""

@@ -59,6 +59,8 @@ from odradek.broker.replication.leader.isr_changes import (
     ZooKeeperIsrUpdater,
 )
 from odradek.broker.replication.replica_manager import ReplicaManager
+from odradek.broker.scheduled_tasks import schedule_tasks
+from odradek.broker.security.credential_store import KnownCredentials
 from odradek.broker.server_settings import server_settings
 from odradek.broker.zk.known_configs import KnownConfigs
 from odradek.broker.zk.registration import BrokerRegistrar, ensure_roots, generate_broker_id, get_or_create_cluster_id
@@ -71,7 +73,6 @@ from odradek.model.topology import Broker, Endpoint
 log = get_logger(__name__)
 
 FETCH_SESSION_EVICTION_MS = 120_000
-NEVER_MS = 2**62
 CLUSTER_POLL_S = 0.5
 
 
@@ -175,7 +176,7 @@ class BrokerServer:
         membership = self._enter(session, server, services, started)
         register_broker_metrics(services, server)
         self._serve_metrics(services, started)
-        self._schedule(scheduler, logs, services)
+        schedule_tasks(scheduler, logs, services)
         cleaner = LogCleaner(config, replicas.partitions, logs.cleaned, self._clock)
         started.callback(cleaner.stop)
         cleaner.start()
@@ -246,18 +247,16 @@ class BrokerServer:
         self._live.on_change.append(lambda before, after: controller.reconfigure(after))
         self._live.on_change.append(lambda before, after: topics.reconfigure(after))
         started.callback(link.close)
-        groups = GroupCoordinator(config, GroupLog(config, replicas, metadata, clock), reaper, clock)
-        groups.on_rebalance = recording_rebalances(self._records)
-        started.callback(groups.stop)
-        replicas.on_lead, replicas.on_resign = groups.lead, groups.resign
+        groups = self._start_groups(replicas, metadata, reaper, started)
         known_configs = KnownConfigs(session, clock)
         configs = EntityConfigs(self._live, store, known_configs, metadata)
         moves = DirectoryMoves(replicas, logs, config, clock)
         started.callback(moves.stop)
         replicas.on_host = moves.resume
         quotas = ClientQuotas(config, clock)
+        credentials = KnownCredentials()
         application = ConfigApplication(
-            self.id, self._live, known_configs, configs, replicas, moves, controller, quotas
+            self.id, self._live, known_configs, configs, replicas, moves, controller, quotas, credentials
         )
         self._follow_configs(application, known_configs)
         started.callback(known_configs.stop)
@@ -282,8 +281,19 @@ class BrokerServer:
             ),
             groups=groups,
             quotas=quotas,
+            credentials=credentials,
             metrics=Registry(),
         )
+
+    def _start_groups(
+        self, replicas: ReplicaManager, metadata: MetadataCache, reaper: ExpirationReaper, started: ExitStack
+    ) -> GroupCoordinator:
+        group_log = GroupLog(self.config, replicas, metadata, self._clock)
+        groups = GroupCoordinator(self.config, group_log, reaper, self._clock)
+        groups.on_rebalance = recording_rebalances(self._records)
+        started.callback(groups.stop)
+        replicas.on_lead, replicas.on_resign = groups.lead, groups.resign
+        return groups
 
     def _follow_configs(self, application: ConfigApplication, known: KnownConfigs) -> None:
         def znode_changed(path: str) -> None:
@@ -298,9 +308,7 @@ class BrokerServer:
         self._on_znode.append(znode_changed)
         self._on_session_event.append(session_changed)
         known.start()
-        application.apply_to_broker()
-        application.apply_quotas()
-        application.apply_address_rates()
+        application.apply_all()
 
     def _enter(self, session: ZkSession, server: SocketServer, services: BrokerServices, started: ExitStack) -> Broker:
         membership = Membership(
@@ -350,28 +358,6 @@ class BrokerServer:
             for listener in self.config.advertised_listeners
         )
         return Broker(self.id, endpoints, self.config.broker_rack)
-
-    def _schedule(self, scheduler: Scheduler, logs: LogDirs, services: BrokerServices) -> None:
-        config, replicas = self.config, services.replicas
-        log_tasks: list[tuple[str, int, Callable[[], object]]] = [
-            ("retention", config.log_retention_check_interval_ms, replicas.delete_expired),
-            ("recovery points", config.log_flush_offset_checkpoint_interval_ms, logs.checkpoint_recovery_points),
-            ("log starts", config.log_flush_start_offset_checkpoint_interval_ms, logs.checkpoint_log_start_offsets),
-        ]
-        if config.log_flush_scheduler_interval_ms < NEVER_MS:
-            log_tasks.append(("flush", config.log_flush_scheduler_interval_ms, logs.flush_overdue))
-        for name, interval_ms, task in log_tasks:
-            scheduler.every(name, interval_ms, task, delay_ms=config.log_initial_task_delay_ms)
-        scheduler.every("producers", config.producer_id_expiration_check_interval_ms, logs.expire_producers)
-        scheduler.every(
-            "high watermarks",
-            config.replica_high_watermark_checkpoint_interval_ms,
-            lambda: logs.checkpoint_high_watermarks(replicas.high_watermarks()),
-        )
-        scheduler.every("replica lag", max(1, config.replica_lag_time_max_ms // 2), replicas.check_replicas)
-        scheduler.every(
-            "offsets", config.integer("offsets.retention.check.interval.ms"), services.groups.expire_offsets, delay_ms=0
-        )
 
     def _serve_metrics(self, services: BrokerServices, started: ExitStack) -> None:
         port = self.config.odradek_metrics_port

@@ -24,6 +24,8 @@ from odradek.broker.quotas.client_quotas import ClientQuotas
 from odradek.broker.replication.directory_moves import DirectoryMoves
 from odradek.broker.replication.leader.fetch_sessions import FetchSessions
 from odradek.broker.replication.replica_manager import ReplicaManager
+from odradek.broker.security.credential_store import KnownCredentials
+from odradek.broker.security.principal import KafkaPrincipal
 from odradek.model.metadata_image import MetadataCache
 from odradek.protocol.framing import FixedResponse, RequestHeader
 from odradek.protocol.schema import Response
@@ -31,9 +33,6 @@ from odradek.protocol.schema import Response
 log = get_logger(__name__)
 
 P = ParamSpec("P")
-
-ANONYMOUS = "ANONYMOUS"
-"""Who everybody is where nobody has to say who he is."""
 
 Answer: TypeAlias = Response | FixedResponse
 
@@ -57,6 +56,7 @@ class BrokerServices:
     fetch_sessions: FetchSessions
     groups: GroupCoordinator
     quotas: ClientQuotas
+    credentials: KnownCredentials
     metrics: Registry
 
     @property
@@ -114,8 +114,18 @@ class RequestContext:
         return self.header.api_version
 
     @property
+    def principal(self) -> KafkaPrincipal:
+        return self.request.connection.principal
+
+    @property
+    def client_host(self) -> str:
+        """The client's address, without its port."""
+        return self.request.connection.client_host
+
+    @property
     def user(self) -> str:
-        return ANONYMOUS
+        """The principal's name, to which quotas belong."""
+        return self.request.connection.principal.name
 
     @property
     def client_id(self) -> str:

@@ -13,6 +13,7 @@ from typing import Protocol
 from odradek.broker.network.frame_reader import FrameReader
 from odradek.broker.network.outbox import Outbox
 from odradek.broker.network.request import Chunk, InboundRequest
+from odradek.broker.security.principal import ANONYMOUS, KafkaPrincipal
 
 READABLE = EPOLLIN | EPOLLRDHUP
 """Events of a connection that is read: bytes, and the client closing its side behind bytes that are not read yet."""
@@ -80,7 +81,8 @@ class Connection:
         self.client_port = accepted.client_port
         self.software_name = ""
         self.software_version = ""
-        self.principal: object = None
+        self.principal: KafkaPrincipal = ANONYMOUS
+        """Set by authentication; requests are authorized by it."""
         self.producer_memory: object = None
         """What the API layer remembers of the producers that use this connection."""
         self.peer_closed = False

@@ -9,12 +9,16 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+SECRET_PATHS = ("/config/users", "/config/brokers", "/delegation_auth")
+"""Credentials, passwords and tokens: never in a log or an error."""
+
 
 class CorruptZnode(Exception):
-    """A znode whose content can't be understood. Names the path and shows the content."""
+    """A znode whose content can't be understood. Names the path, and shows the content unless it may be secret."""
 
     def __init__(self, path: str, content: bytes | None, reason: str) -> None:
-        super().__init__(f"znode {path} can't be read ({reason}): {content!r}")
+        shown = "content not shown" if path.startswith(SECRET_PATHS) else f"({reason}): {content!r}"
+        super().__init__(f"znode {path} can't be read {shown}")
         self.path = path
         self.content = content
 

@@ -1,0 +1,32 @@
+"""Background tasks of a broker: retention, checkpoints, expiration, lag."""
+
+from collections.abc import Callable
+
+from odradek.base.scheduler import Scheduler
+from odradek.broker.api.context import BrokerServices
+from odradek.broker.log.directories.log_dirs import LogDirs
+
+NEVER_MS = 2**62
+
+
+def schedule_tasks(scheduler: Scheduler, logs: LogDirs, services: BrokerServices) -> None:
+    config, replicas = services.config, services.replicas
+    log_tasks: list[tuple[str, int, Callable[[], object]]] = [
+        ("retention", config.log_retention_check_interval_ms, replicas.delete_expired),
+        ("recovery points", config.log_flush_offset_checkpoint_interval_ms, logs.checkpoint_recovery_points),
+        ("log starts", config.log_flush_start_offset_checkpoint_interval_ms, logs.checkpoint_log_start_offsets),
+    ]
+    if config.log_flush_scheduler_interval_ms < NEVER_MS:
+        log_tasks.append(("flush", config.log_flush_scheduler_interval_ms, logs.flush_overdue))
+    for name, interval_ms, task in log_tasks:
+        scheduler.every(name, interval_ms, task, delay_ms=config.log_initial_task_delay_ms)
+    scheduler.every("producers", config.producer_id_expiration_check_interval_ms, logs.expire_producers)
+    scheduler.every(
+        "high watermarks",
+        config.replica_high_watermark_checkpoint_interval_ms,
+        lambda: logs.checkpoint_high_watermarks(replicas.high_watermarks()),
+    )
+    scheduler.every("replica lag", max(1, config.replica_lag_time_max_ms // 2), replicas.check_replicas)
+    scheduler.every(
+        "offsets", config.integer("offsets.retention.check.interval.ms"), services.groups.expire_offsets, delay_ms=0
+    )

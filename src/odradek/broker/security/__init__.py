@@ -1,0 +1,1 @@
+"""Security: principals, SCRAM credentials, delegation tokens, and the authorizer of requests."""

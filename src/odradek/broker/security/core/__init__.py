@@ -1,0 +1,1 @@
+"""Formats and arithmetic of credentials and tokens. Pure."""
