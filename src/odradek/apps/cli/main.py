@@ -39,6 +39,7 @@ COMMANDS = {
     "produce": Entry("odradek.apps.cli.produce", "produce", "write records from standard input or a file"),
     "consume": Entry("odradek.apps.cli.consume", "consume", "read records"),
     "reassign": Entry("odradek.apps.cli.reassign", "app", "move replicas to other brokers"),
+    "migrate": Entry("odradek.apps.cli.migrate", "app", "move a cluster from Apache Kafka to Odradek, or back"),
     "elections": Entry("odradek.apps.cli.elections", "elections", "elect leaders"),
     "log-dirs": Entry("odradek.apps.cli.log_dirs", "log_dirs", "show the brokers' directories and what lies in them"),
     "offsets": Entry("odradek.apps.cli.offsets", "offsets", "show where partitions begin and end"),

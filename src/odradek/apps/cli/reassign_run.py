@@ -75,8 +75,8 @@ def run(
     """Carry out a plan: throttled, a few at a time, followed to the end. Ctrl-C cancels what is under way."""
     options = pace.options()
     wanted = None if plan is None else _read_plan(plan)
-    with _cluster(bootstrap_server) as (client, admin, journals):
-        left = _clear_and_tell(journals, admin)
+    with open_cluster(bootstrap_server) as (client, admin, journals):
+        left = clear_and_tell(journals, admin)
         interrupted = next((item for item in left if item.under_way), None)
         if wanted is None:
             if interrupted is None:
@@ -88,7 +88,7 @@ def run(
                     f"run {interrupted.record.id} was interrupted, {len(interrupted.under_way)} of its moves are under "
                     "way: finish it with `odradek reassign run`, or give it up with `odradek reassign cancel`"
                 )
-            outcome = _execute(client, admin, journals, wanted, options)
+            outcome = execute_plan(client, admin, journals, wanted, options)
     _report(outcome, output)
 
 
@@ -102,8 +102,8 @@ def undo(
 ) -> None:
     """Bring the partitions of a run back to where they were before it."""
     options = pace.options()
-    with _cluster(bootstrap_server) as (client, admin, journals):
-        if any(item.under_way for item in _clear_and_tell(journals, admin)):
+    with open_cluster(bootstrap_server) as (client, admin, journals):
+        if any(item.under_way for item in clear_and_tell(journals, admin)):
             raise FatalError("moves of an interrupted run are under way; give them up with: odradek reassign cancel")
         record = _record(journals, run_id)
         view = read_view(client)
@@ -115,7 +115,7 @@ def undo(
         if not back:
             note(f"everything is as it was before run {record.id}")
             return
-        outcome = _execute(client, admin, journals, Plan(back), options)
+        outcome = execute_plan(client, admin, journals, Plan(back), options)
     _report(outcome, output)
 
 
@@ -127,8 +127,8 @@ def status(
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Show the last run, the moves under way and the throttles; clear what a killed run has left."""
-    with _cluster(bootstrap_server) as (client, admin, journals):
-        _clear_and_tell(journals, admin)
+    with open_cluster(bootstrap_server) as (client, admin, journals):
+        clear_and_tell(journals, admin)
         ongoing = admin.ongoing()
         throttles = foreign_throttles(admin, client.topics())
         if throttles and clear_throttles and not ongoing:
@@ -147,7 +147,7 @@ def status(
 
 def cancel_last_run(bootstrap_server: str, output: Format) -> None:
     """What is under way of the last run goes back, and its throttles go; a run that is going on is asked to stop."""
-    with _cluster(bootstrap_server) as (_, admin, journals):
+    with open_cluster(bootstrap_server) as (_, admin, journals):
         record = _record(journals, None)
         if record.is_running():
             record.cancel_mark.touch()
@@ -155,7 +155,7 @@ def cancel_last_run(bootstrap_server: str, output: Format) -> None:
             return
         under_way = sorted(admin.ongoing().keys() & record.plan.targets.keys())
         refused = cancel_moves(admin, {tp: record.before.targets[tp] for tp in under_way})
-        _clear_and_tell(journals, admin, "cancelled")
+        clear_and_tell(journals, admin, "cancelled")
     rows = [{"topic": tp.topic, "partition": tp.partition, "outcome": refused.get(tp, "cancelled")} for tp in under_way]
     print_rows(rows, ("topic", "partition", "outcome"), output, empty="nothing of the last run is under way")
     if refused:
@@ -165,7 +165,7 @@ def cancel_last_run(bootstrap_server: str, output: Format) -> None:
 # --- carrying out ------------------------------------------------------------------------------------------------
 
 
-def _execute(
+def execute_plan(
     client: ClusterClient, admin: WireAdmin, journals: RunJournals, wanted: Plan, options: RunOptions
 ) -> Outcome:
     view = read_view(client)
@@ -200,7 +200,7 @@ def _go_on(
 
 
 @contextmanager
-def _cluster(bootstrap_server: str) -> Iterator[tuple[ClusterClient, WireAdmin, RunJournals]]:
+def open_cluster(bootstrap_server: str) -> Iterator[tuple[ClusterClient, WireAdmin, RunJournals]]:
     """With what can go wrong in one line, and SIGTERM as good as Ctrl-C."""
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -233,7 +233,7 @@ def _record(journals: RunJournals, run_id: str | None) -> RunRecord:
     return records[-1]
 
 
-def _clear_and_tell(journals: RunJournals, admin: WireAdmin, how: str = "killed") -> list[Leftover]:
+def clear_and_tell(journals: RunJournals, admin: WireAdmin, how: str = "killed") -> list[Leftover]:
     left = clear_leftovers(journals, admin, how)
     for item in left:
         if item.cleared:

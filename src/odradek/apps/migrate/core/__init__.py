@@ -1,0 +1,1 @@
+"""Decisions of a migration: pairs of brokers, steps and checks. Pure."""

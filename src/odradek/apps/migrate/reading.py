@@ -1,0 +1,41 @@
+"""Reads the survey of a cluster: settings and APIs of the brokers that leave and come, settings of the topics."""
+
+from collections.abc import Iterable
+
+from odradek.apps.migrate.core.survey import BrokerSettings, Survey
+from odradek.apps.reassign.reading import read_view
+from odradek.client.cluster_client import ClusterClient
+from odradek.client.config_admin import Resource, ResourceType, Source, describe_configs
+from odradek.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+
+_OURS = "odradek."
+_CHOSEN = (Source.STATIC_BROKER_CONFIG, Source.DYNAMIC_BROKER_CONFIG, Source.DYNAMIC_DEFAULT_BROKER_CONFIG)
+
+
+def read_survey(client: ClusterClient, brokers: Iterable[int]) -> Survey:
+    view = read_view(client)
+    return Survey(
+        view,
+        {broker: _broker(client, broker) for broker in brokers if broker in view.brokers},
+        {topic: _topic(client, topic) for topic in sorted({tp.topic for tp in view.partitions})},
+        read_controller(client),
+    )
+
+
+def read_controller(client: ClusterClient) -> int:
+    return client.ask_any(DescribeClusterRequest(), DescribeClusterResponse).controller_id
+
+
+def _broker(client: ClusterClient, broker: int) -> BrokerSettings:
+    settings = describe_configs(client, Resource(ResourceType.BROKER, str(broker)))
+    return BrokerSettings(
+        any(setting.name.startswith(_OURS) for setting in settings),
+        {setting.name: setting.value for setting in settings},
+        frozenset(setting.name for setting in settings if setting.source in _CHOSEN),
+        frozenset(client.versions_of(broker)),
+    )
+
+
+def _topic(client: ClusterClient, topic: str) -> dict[str, str]:
+    settings = describe_configs(client, Resource(ResourceType.TOPIC, topic))
+    return {s.name: s.value for s in settings if s.source is Source.DYNAMIC_TOPIC_CONFIG and s.value is not None}
