@@ -15,6 +15,7 @@ from odradek.client.broker_client import BrokerClient
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages import alter_client_quotas as alter
 from odradek.protocol.messages import alter_replica_log_dirs as move
+from odradek.protocol.messages import alter_user_scram_credentials as scram
 from odradek.protocol.messages import delete_records as delete
 from odradek.protocol.messages import describe_client_quotas as describe
 from odradek.protocol.messages import describe_log_dirs as log_dirs
@@ -33,7 +34,7 @@ from .kafka_pair import KafkaPair
 LEFT_OUT = {
     ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE, ApiKey.DESCRIBE_ACLS, ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS,
     ApiKey.CREATE_DELEGATION_TOKEN, ApiKey.RENEW_DELEGATION_TOKEN, ApiKey.EXPIRE_DELEGATION_TOKEN,
-    ApiKey.DESCRIBE_DELEGATION_TOKEN, ApiKey.ALTER_USER_SCRAM_CREDENTIALS, ApiKey.ADD_PARTITIONS_TO_TXN,
+    ApiKey.DESCRIBE_DELEGATION_TOKEN, ApiKey.ADD_PARTITIONS_TO_TXN,
     ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.END_TXN, ApiKey.WRITE_TXN_MARKERS, ApiKey.TXN_OFFSET_COMMIT,
     ApiKey.DESCRIBE_TRANSACTIONS, ApiKey.ENVELOPE,
 }  # fmt: skip
@@ -207,6 +208,35 @@ def test_credentials_of_nobody(pair: KafkaPair) -> None:
         for answer in pair.ask(DescribeUserScramCredentialsRequest(users=users))
     ]
     assert sorted(told[0]) == sorted(told[1])
+
+
+def test_credentials_are_set_and_removed(pair: KafkaPair) -> None:
+    def wanted(name: str, mechanism: int = 1, iterations: int = 4096) -> scram.ScramCredentialUpsertion:
+        return scram.ScramCredentialUpsertion(
+            name=name, mechanism=mechanism, iterations=iterations, salt=b"salt", salted_password=b"salted"
+        )
+
+    set_all = scram.AlterUserScramCredentialsRequest(
+        upsertions=[
+            *(wanted("alice"), wanted("alice", 2, 16384), wanted("a b/ü%*~"), wanted("")),
+            *(wanted("few", 1, 4095), wanted("many", 2, 16385), wanted("unknown", 3)),
+        ],
+        deletions=[scram.ScramCredentialDeletion(name="nobody", mechanism=1)],
+    )
+    remove = scram.AlterUserScramCredentialsRequest(
+        deletions=[
+            scram.ScramCredentialDeletion(name="alice", mechanism=1),
+            scram.ScramCredentialDeletion(name="a b/ü%*~", mechanism=1),
+        ]
+    )
+    described = DescribeUserScramCredentialsRequest(users=None)
+    for request in (set_all, remove):
+        ours, theirs = ({r.user: r.error_code for r in answer.results} for answer in pair.ask(request))
+        assert ours == theirs
+        ours, theirs = pair.ask(described)
+        assert ours.results == theirs.results
+    last = scram.AlterUserScramCredentialsRequest(deletions=[scram.ScramCredentialDeletion(name="alice", mechanism=2)])
+    assert [answer.results[0].error_code for answer in pair.ask(last)] == [0, 0]
 
 
 @pytest.mark.parametrize("version", range(5))

@@ -1,7 +1,7 @@
 """DescribeUserScramCredentials (key 50): which users could log in by SCRAM, as ZooKeeper has their credentials.
 
-Versions 0-0. Kafka's tool asks for this whenever it shows what is set for users. Never the secrets. Not done: logging
-in; the credentials are those that Kafka's brokers in the same cluster use.
+Versions 0-0. Kafka's tool asks for this whenever it shows what is set for users. Never the secrets. Not done:
+nothing.
 """
 
 import re
@@ -58,7 +58,7 @@ def _iterations(credential: str) -> int:
 
 
 def _result(user: str, times: int, known: Mapping[str, list[CredentialInfo]]) -> DescribeUserScramCredentialsResult:
-    result = DescribeUserScramCredentialsResult(user=user, error_message=None, credential_infos=known.get(user, []))
+    result = DescribeUserScramCredentialsResult(user=user, error_message="", credential_infos=known.get(user, []))
     if times > 1:
         result.error_code, result.error_message = ErrorCode.DUPLICATE_RESOURCE, f"{user} is named {times} times"
         result.credential_infos = []
