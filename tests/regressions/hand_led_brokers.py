@@ -12,9 +12,8 @@ from odradek.model.metadata_image import MetadataImage
 from odradek.model.topology import Broker, Endpoint, LeaderAndIsr, PartitionDirective
 from odradek.protocol.record_batch import build_batch
 from odradek.protocol.records import Record
-
-from .invariants import Entry, LogReading
-from .simulated_broker import ORDERS, ORDERS_ID, SimulatedBroker, wire_data
+from odradek.sim.broker import ORDERS, ORDERS_ID, SimulatedBroker, wire_data
+from odradek.sim.invariants import Entry, LogReading
 
 ENDPOINT = Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 9092)
 

@@ -25,12 +25,12 @@ from odradek.protocol.messages.leader_and_isr import (
     LeaderAndIsrTopicState,
 )
 from odradek.protocol.messages.stop_replica import StopReplicaPartitionState, StopReplicaRequest, StopReplicaTopicState
+from odradek.sim.broker import ORDERS, ORDERS_ID
+from odradek.sim.cluster import SimulatedCluster
 from scenarios.stage import play
 from scenarios.world import World
 
 from .hand_led_brokers import HandLedBrokers, batch
-from .simulated_broker import ORDERS, ORDERS_ID
-from .simulated_cluster import SimulatedCluster
 
 
 @pytest.fixture

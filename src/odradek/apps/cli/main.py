@@ -50,6 +50,7 @@ COMMANDS = {
     "console": Entry("odradek.apps.cli.console", "console", "see the cluster in the browser, and run it from there"),
     "pipeline": Entry("odradek.apps.cli.pipeline", "app", "data pipelines on Spark: from topics to tables and back"),
     "lab": Entry("odradek.apps.lab.command", "app", "experiments: rebalances, elections, and the benchmark"),
+    "sim": Entry("odradek.apps.cli.sim", "sim", "simulate clusters with faults and check what they promise"),
     "completion": Entry(
         "odradek.apps.cli.completion", "completion", "print the script that makes a shell complete our commands"
     ),

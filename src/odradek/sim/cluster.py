@@ -25,15 +25,15 @@ from odradek.model.topology import LeaderAndIsr, ReplicaAssignment, TopicAssignm
 from odradek.protocol.record_batch import batches, read_header
 from odradek.protocol.records import read_records
 from odradek.protocol.schema import Request, Response
-from scenarios.world import World
-
-from .invariants import Invariants, Violation
-from .pipelined_producer import PipelinedProducer
-from .simulated_broker import ORDERS, ORDERS_ID, SimulatedBroker, wire_data
-from .simulated_clients import Producer
-from .simulated_network import Network
+from odradek.sim.broker import ORDERS, ORDERS_ID, SimulatedBroker, wire_data
+from odradek.sim.invariants import Invariants, Violation
+from odradek.sim.network import Network
+from odradek.sim.pipelined_producer import PipelinedProducer
+from odradek.sim.producer import Producer
+from odradek.sim.world import World
 
 BROKERS = (0, 1, 2)
+START_MS = 1_700_000_000_000
 HEALING_ROUNDS = 400
 PRODUCE_TIMEOUT_MS = 2_000
 SENT_TWICE = 0.1
@@ -55,7 +55,7 @@ class SimulatedCluster:
     def __init__(self, seed: int, directory: Path) -> None:
         self.chance = Random(seed)
         self.trace: list[str] = []
-        self.clock = ManualClock(1_700_000_000_000)
+        self.clock = ManualClock(START_MS)
         self.world = SimulatedWorld(self._transmit)
         self.brokers: dict[int, SimulatedBroker] = {}
         self.invariants = Invariants()
@@ -75,6 +75,10 @@ class SimulatedCluster:
         self.world.write_topic(TopicAssignment(ORDERS.topic, ORDERS_ID, {0: ReplicaAssignment(BROKERS)}))
         self.world.run()
         self.world.write_topic(self.world.topics[ORDERS.topic])
+
+    @property
+    def broker_ids(self) -> tuple[int, ...]:
+        return BROKERS
 
     @property
     def state(self) -> LeaderAndIsr | None:
@@ -273,6 +277,16 @@ class SimulatedCluster:
     def stop(self) -> None:
         for broker in self.brokers.values():
             broker.stop()
+
+    def crash(self) -> None:
+        """The end of a story that failed: files are closed, nothing else."""
+        for broker in self.brokers.values():
+            broker.crash()
+
+    @property
+    def acknowledged_records(self) -> int:
+        pipelined = sum(producer.acknowledged for producer in self.pipelined)
+        return pipelined + sum(producer.sequence for producer in self.producers)
 
     # ---- what must be true
 

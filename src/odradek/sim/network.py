@@ -3,12 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+Action = Callable[[], object]
+
 
 @dataclass(eq=False)
 class Message:
     text: str
-    deliver: Callable[[], None]
-    lose: Callable[[], None] = lambda: None
+    deliver: Action
+    lose: Action = lambda: None
     channel: object = None  # those of one channel arrive in order, and are lost only with it
 
 
@@ -18,7 +20,11 @@ class Network:
         self._tell = tell
 
     def post(
-        self, text: str, deliver: Callable[[], None], lose: Callable[[], None] = lambda: None, channel: object = None
+        self,
+        text: str,
+        deliver: Action,
+        lose: Action = lambda: None,
+        channel: object = None,
     ) -> None:
         self.messages.append(Message(text, deliver, lose, channel))
 

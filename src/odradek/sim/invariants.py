@@ -10,8 +10,7 @@ from typing import NamedTuple
 from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.model.topology import LeaderAndIsr
 from odradek.protocol.record_batch import batches
-
-from .simulated_broker import SimulatedBroker
+from odradek.sim.broker import SimulatedBroker
 
 
 class Violation(AssertionError):

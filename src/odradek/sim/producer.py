@@ -5,8 +5,7 @@ from random import Random
 
 from odradek.protocol.record_batch import build_batch
 from odradek.protocol.records import Record
-
-from .simulated_broker import SimulatedBroker
+from odradek.sim.broker import SimulatedBroker
 
 
 @dataclass

@@ -20,9 +20,8 @@ from odradek.broker.replication.core.refused_batches import RefusedBatches
 from odradek.broker.replication.leader.delayed_produce import AppendOutcome
 from odradek.protocol.record_batch import build_batch
 from odradek.protocol.records import Record
-
-from .simulated_broker import ORDERS, SimulatedBroker
-from .simulated_network import Network
+from odradek.sim.broker import ORDERS, SimulatedBroker
+from odradek.sim.network import Network
 
 IN_FLIGHT_MAX = 5
 PRODUCE_TIMEOUT_MS = 2_000
@@ -63,6 +62,7 @@ class PipelinedProducer:
         self.connection: Connection | None = None
         self._network = network
         self._is_alive = is_alive
+        self._last_broker: int | None = None
         self._epoch = 0
         self._epoch_base = 0  # the record that has sequence 0 in this epoch
         self._sent = 0
@@ -85,7 +85,8 @@ class PipelinedProducer:
             return
         waiting = [batch for batch in self._unacknowledged if batch not in self._in_flight]
         if waiting:
-            is_race = len(waiting) > 1 and self.connection is None and chance.random() < RACE
+            has_moved = self.connection is None and self._last_broker not in (None, leader.id)
+            is_race = has_moved and len(waiting) > 1 and chance.random() < RACE
             batch = waiting[1] if is_race else waiting[0]
         elif only_retries:
             return
@@ -95,6 +96,7 @@ class PipelinedProducer:
             self._unacknowledged.append(batch)
         if self.connection is None:
             self.connection = Connection(leader)
+            self._last_broker = leader.id
         self._in_flight.append(batch)
         self._transmit(batch, self.connection)
 

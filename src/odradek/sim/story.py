@@ -7,16 +7,15 @@ restarted, cut off from ZooKeeper, and one at a time loses what it had not flush
 for that is what replication promises to survive.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable, Iterable
+from random import Random
+from typing import NamedTuple
 
 from odradek.broker.controller.core.events import ControlledShutdownAsked, ElectionAsked, ElectionType
 from odradek.broker.replication.leader.fetch_reader import FetchOutcome, FetchTarget, FetchTerms
-
-from .invariants import Violation, entries_in
-from .simulated_broker import MAX_LAG_MS, ORDERS, ORDERS_ID, SimulatedBroker
-from .simulated_cluster import BROKERS, SimulatedCluster
+from odradek.sim.broker import MAX_LAG_MS, ORDERS, ORDERS_ID, SimulatedBroker
+from odradek.sim.cluster import BROKERS, SimulatedCluster
+from odradek.sim.invariants import Violation, entries_in
 
 STEPS = 800
 
@@ -44,12 +43,29 @@ WEIGHTS = {
 }
 
 
+class Step(NamedTuple):
+    """One thing that happens, and the seed of its own choices: without it, the steps after it stay what they are."""
+
+    name: str
+    seed: int
+
+
+def steps_of(seed: int) -> list[Step]:
+    """The story of a seed."""
+    chance = Random(seed)
+    names = [name for name, weight in WEIGHTS.items() for _ in range(weight)]
+    return [Step(chance.choice(names), chance.getrandbits(48)) for _ in range(STEPS)]
+
+
 class Story(SimulatedCluster):
-    def run(self) -> None:
-        names = [name for name, weight in WEIGHTS.items() for _ in range(weight)]
-        for _ in range(STEPS):
-            getattr(self, self.chance.choice(names))()
+    """A cluster and the steps that happen to it; `on_step` is called after each of them."""
+
+    def run(self, steps: Iterable[Step], on_step: Callable[[Step], None] = lambda step: None) -> None:
+        for step in steps:
+            self.chance.seed(step.seed)
+            getattr(self, step.name)()
             self.check()
+            on_step(step)
         self.heal()
         self.stop()
 
@@ -209,21 +225,3 @@ class Story(SimulatedCluster):
             broker_id = self.chance.choice(gone)
             if broker_id not in self.invariants.lost_tail or (self.world.context and self.world.context.brokers):
                 self.bring_back(broker_id)
-
-
-@contextmanager
-def told_on_failure(story: Story, seed: int) -> Iterator[None]:
-    """A failure comes with its seed and the end of its story."""
-    try:
-        yield
-    except Exception as error:
-        error.add_note(f"seed {seed}, in the end:\n" + "\n".join(story.trace[-60:]))
-        raise
-
-
-def simulate(seed: int, directory: Path) -> list[str]:
-    """Runs the story of the seed; Violation if anything is wrong."""
-    story = Story(seed, directory)
-    with told_on_failure(story, seed):
-        story.run()
-    return story.trace

@@ -1,0 +1,167 @@
+"""`odradek sim`: simulated clusters with faults, one per seed, and the promises that each of them must keep."""
+
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from itertools import count, islice
+from pathlib import Path
+from typing import Annotated
+
+from odradek.apps.cli.grammar.declaration import Option
+from odradek.apps.cli.grammar.noun import command
+from odradek.apps.cli.output import note
+from odradek.apps.cli.sim_report import report_page
+from odradek.apps.cli.sim_screen import show_step
+from odradek.apps.cli.usage import Exit, WrongUsage
+from odradek.sim.shrinking import kind_of, numbers_as_text, numbers_of, shrink
+from odradek.sim.simulation import Outcome, simulate
+
+_SEEDS_UNLESS_TOLD = 100
+_TOLD_AT_THE_END = 40
+_NOTE_EVERY_S = 10.0
+
+
+@command(
+    examples=[
+        "odradek sim --seeds 1000",
+        "odradek sim --minutes 10 --workers 2 --report report.html",
+        "odradek sim --seed 17",
+        "odradek sim --seed 17 --shrink",
+    ]
+)
+def sim(
+    seeds: Annotated[int | None, Option("--seeds", min=1, help="How many seeds to run.", show_default=False)] = None,
+    first: Annotated[int, Option("--first", min=0, help="The first of them.")] = 0,
+    minutes: Annotated[
+        float | None, Option("--minutes", min=0, help="Run seeds for so long.", show_default=False)
+    ] = None,
+    workers: Annotated[int, Option("--workers", min=1, help="Processes that run seeds.")] = 1,
+    seed: Annotated[
+        int | None, Option("--seed", min=0, help="Run this seed alone and tell its story.", show_default=False)
+    ] = None,
+    steps: Annotated[
+        str, Option("--steps", metavar="0-3,7", help="With --seed: only these steps of its story.", show_default=False)
+    ] = "",
+    watch: Annotated[bool, Option("--watch", help="With --seed: show the cluster after each step.")] = False,
+    shrink_: Annotated[bool, Option("--shrink", help="With --seed: find the shortest story that fails.")] = False,
+    report: Annotated[
+        Path | None, Option("--report", help="Write the results as one HTML page.", show_default=False)
+    ] = None,
+) -> None:
+    """Simulate clusters with faults and check what they promise.
+
+    A seed decides everything: the same seed is the same story. Exits 0 if every story held.
+    """
+    _use_fixed_hashes()
+    if seed is None:
+        if steps or watch or shrink_:
+            raise WrongUsage("--steps, --watch and --shrink need --seed")
+        _run_seeds(seeds, first, minutes, workers, report)
+        return
+    if seeds is not None or minutes is not None or report is not None:
+        raise WrongUsage("--seed excludes --seeds, --minutes and --report")
+    kept = _numbers(steps) if steps else None
+    outcome = simulate(seed, kept, show_step if watch else None)
+    if shrink_ and outcome.fault is not None:
+        kept = _shrunk(outcome, kept)
+        outcome = simulate(seed, kept)
+    _tell_story(outcome, kept)
+    if outcome.fault is not None:
+        raise Exit(1)
+
+
+def _use_fixed_hashes() -> None:
+    """The order of sets depends on the hashes of strings, which Python draws anew for each process unless told."""
+    if os.environ.get("PYTHONHASHSEED") != "0":
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**os.environ, "PYTHONHASHSEED": "0"})
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        return numbers_of(text)
+    except ValueError:
+        raise WrongUsage(f"{text!r} is not a list of step numbers such as 0-3,7", "--steps") from None
+
+
+def _tell_story(outcome: Outcome, kept: list[int] | None) -> None:
+    for line in outcome.trace:
+        print(line)
+    print()
+    for name, value in outcome.options.items():
+        print(f"{name}={value}")
+    print(_verdict(outcome, kept))
+
+
+def _verdict(outcome: Outcome, kept: list[int] | None = None) -> str:
+    if outcome.fault is None:
+        return f"seed {outcome.seed}: held ({outcome.acknowledged} records acknowledged)"
+    chosen = "" if kept is None else f" --steps {numbers_as_text(kept)}"
+    return f"seed {outcome.seed}: {outcome.fault}\nrepeat: odradek sim --seed {outcome.seed}{chosen}"
+
+
+def _shrunk(outcome: Outcome, kept: list[int] | None) -> list[int]:
+    assert outcome.fault is not None
+    kind = kind_of(outcome.fault)
+
+    def fails(numbers: Sequence[int]) -> bool:
+        fault = simulate(outcome.seed, numbers).fault
+        return fault is not None and kind_of(fault) == kind
+
+    numbers = kept if kept is not None else list(range(len(outcome.steps)))
+    found = shrink(numbers, fails)
+    note(f"{len(numbers)} steps shrunk to {len(found)}")
+    return found
+
+
+# ---- many seeds
+
+
+def _run_seeds(seeds: int | None, first: int, minutes: float | None, workers: int, report: Path | None) -> None:
+    started = time.monotonic()
+    is_bounded = seeds is not None or minutes is None
+    numbers = islice(count(first), (seeds or _SEEDS_UNLESS_TOLD) if is_bounded else None)
+    outcomes: list[Outcome] = []
+    noted = started
+    for outcome in _outcomes(numbers, workers, started + minutes * 60 if minutes is not None else None):
+        outcomes.append(outcome)
+        if outcome.fault is not None:
+            print("\n".join(outcome.trace[-_TOLD_AT_THE_END:]))
+            print(_verdict(outcome))
+        if time.monotonic() - noted > _NOTE_EVERY_S:
+            noted = time.monotonic()
+            note(f"{len(outcomes)} seeds, {sum(o.fault is not None for o in outcomes)} failed")
+    seconds = time.monotonic() - started
+    print(summary(outcomes, seconds))
+    if report is not None:
+        report.write_text(report_page(outcomes, seconds))
+    if any(outcome.fault is not None for outcome in outcomes):
+        raise Exit(1)
+
+
+def summary(outcomes: list[Outcome], seconds: float) -> str:
+    failed = [outcome.seed for outcome in outcomes if outcome.fault is not None]
+    hours = sum(outcome.broker_hours for outcome in outcomes)
+    return (
+        f"{len(outcomes)} seeds, {len(failed)} failed{f' ({failed})' if failed else ''}, "
+        f"{hours:.1f} simulated broker-hours, {sum(o.acknowledged for o in outcomes)} records acknowledged, "
+        f"{seconds:.0f} s, {len(outcomes) / seconds * 3600:.0f} seeds an hour"
+    )
+
+
+def _outcomes(seeds: Iterator[int], workers: int, until: float | None) -> Iterator[Outcome]:
+    """In the order of the seeds. Those of stories that held come without trace: a night has many."""
+    if workers == 1:
+        for seed in seeds:
+            if until is not None and time.monotonic() > until:
+                return
+            yield _outcome(seed)
+        return
+    with ProcessPoolExecutor(workers) as pool:
+        while (until is None or time.monotonic() < until) and (chunk := list(islice(seeds, workers * 16))):
+            yield from pool.map(_outcome, chunk, chunksize=4)
+
+
+def _outcome(seed: int) -> Outcome:
+    return simulate(seed).brief()

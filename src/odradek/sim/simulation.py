@@ -1,0 +1,92 @@
+"""Simulations of seeds: each runs in a directory of its own, in memory where there is such a place."""
+
+import os
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from odradek.base import logs
+from odradek.sim.cluster import BROKERS, START_MS
+from odradek.sim.story import Step, Story, steps_of
+
+_MEMORY = Path("/dev/shm")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a seed. `fault` is None if everything held."""
+
+    seed: int
+    steps: Sequence[Step]
+    trace: Sequence[str]
+    simulated_ms: int
+    brokers: int
+    acknowledged: int
+    fault: str | None = None
+    options: Mapping[str, object] = field(default_factory=dict)
+    step_counts: Mapping[str, int] = field(default_factory=dict)
+
+    def brief(self) -> "Outcome":
+        """Without steps, and without the story if it held: what is kept of many seeds."""
+        return replace(self, steps=(), trace=() if self.fault is None else self.trace[-100:])
+
+    @property
+    def broker_hours(self) -> float:
+        return self.brokers * self.simulated_ms / 3_600_000
+
+
+@contextmanager
+def scratch_directory() -> Iterator[Path]:
+    """A directory in memory if possible: stories fsync a lot, and none outlives its run."""
+    root = Path(tempfile.mkdtemp(prefix="odradek-sim-", dir=_MEMORY if os.access(_MEMORY, os.W_OK) else None))
+    try:
+        yield root
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+@contextmanager
+def quiet_logs() -> Iterator[None]:
+    """The brokers' own log lines are not shown: a story has hundreds of refusals on purpose."""
+    before = logs.thresholds()[logs.ROOT]
+    logs.set_threshold(logs.ROOT, "FATAL")
+    try:
+        yield
+    finally:
+        logs.set_threshold(logs.ROOT, before)
+
+
+def simulate(
+    seed: int,
+    kept: Sequence[int] | None = None,
+    on_step: Callable[[Story, int, Step], None] | None = None,
+) -> Outcome:
+    """Run the story of a seed, or only the steps of it that are kept, by their numbers."""
+    drawn = steps_of(seed)
+    numbers = range(len(drawn)) if kept is None else kept
+    steps = [drawn[number] for number in numbers]
+    with scratch_directory() as directory, quiet_logs():
+        story = Story(seed, directory)
+        remaining = iter(numbers)
+        tell = (lambda step: None) if on_step is None else lambda step: on_step(story, next(remaining), step)
+        fault = None
+        try:
+            story.run(steps, tell)
+        except Exception as error:
+            fault = f"{type(error).__name__}: {error}"
+            story.crash()
+    return Outcome(
+        seed,
+        steps,
+        story.trace,
+        story.clock.now_ms() - START_MS,
+        len(BROKERS),
+        story.acknowledged_records,
+        fault,
+        {"steps": len(drawn), "brokers": len(BROKERS)},
+        dict(sorted(Counter(step.name for step in steps).items())),
+    )
