@@ -45,7 +45,9 @@ def overrides(pair: KafkaPair) -> tuple[dict[str, str | None], dict[str, str | N
 
 
 def _overridden(result: DescribeConfigsResult) -> dict[str, str | None]:
-    return {entry.name: entry.value for entry in result.configs if entry.config_source == ConfigSource.TOPIC}
+    return {
+        entry.name: entry.value for entry in result.configs if entry.config_source == ConfigSource.DYNAMIC_TOPIC_CONFIG
+    }
 
 
 def described(kind: int, name: str, keys: list[str] | None = None) -> DescribeConfigsResource:
@@ -76,7 +78,7 @@ def test_every_key_is_described_alike(pair: KafkaPair, kind: int, version: int) 
         if version == 0:
             # Kafka leaves the field out and says that nothing is a default.
             assert our.is_default or name in SET_BY_SOMEBODY, name
-        elif our.config_source == their.config_source == ConfigSource.DEFAULT and name not in DEVIATIONS:
+        elif our.config_source == their.config_source == ConfigSource.DEFAULT_CONFIG and name not in DEVIATIONS:
             assert (our.value, our.synonyms) == (their.value, their.synonyms), name
         else:
             assert name in SET_BY_SOMEBODY or name in DEVIATIONS, name
@@ -274,7 +276,7 @@ def _when_like(expected: dict[str, Any], theirs: BrokerClient, request: Describe
 def _set_since(answer: Any) -> dict[str, Any]:
     """What was set while the broker ran, with all that is told of it."""
     (result,) = answer.results
-    since = (ConfigSource.DYNAMIC_BROKER, ConfigSource.DYNAMIC_DEFAULT_BROKER)
+    since = (ConfigSource.DYNAMIC_BROKER_CONFIG, ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG)
     return {
         entry.name: (
             entry.value,

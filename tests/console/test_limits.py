@@ -14,8 +14,9 @@ from odradek.apps.console.readings.records import Filter, From, Part, Query, bro
 from odradek.apps.lab.bench.crowd import Crowd
 from odradek.apps.lab.bench.systems import BenchError
 from odradek.client.cluster_client import ClusterClient
-from odradek.client.config_admin import Resource, ResourceType, alter_configs
+from odradek.client.config_admin import Resource, alter_configs
 from odradek.client.group_admin import describe_group
+from odradek.protocol.messages.describe_configs import ConfigResourceType
 from odradek.testing import OdradekCluster
 
 from .conftest import await_handshake, create_topic
@@ -158,7 +159,7 @@ def test_a_group_of_a_thousand_members_is_paged(
 @contextmanager
 def _gathered(client: ClusterClient, size: int) -> Iterator[Crowd]:
     """A group of so many from one address, which brokers allow only when told to."""
-    everywhere = Resource(ResourceType.BROKER, "")
+    everywhere = Resource(ConfigResourceType.BROKER, "")
     alter_configs(client, everywhere, {PER_ADDRESS: str(3 * size)})
     deadline = time.monotonic() + PATIENCE_S
     while True:

@@ -7,12 +7,13 @@ makes any of it.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 from functools import partial
 
+from odradek.base.config.definition import ConfigSource
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.client.cluster_client import NOT_YET_DONE, ClusterClient, R, unknown_topic
 from odradek.protocol.messages.describe_configs import (
+    ConfigResourceType,
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResourceResult,
@@ -27,31 +28,11 @@ from odradek.protocol.messages.incremental_alter_configs import (
 from odradek.protocol.schema import Request
 
 
-class ResourceType(IntEnum):
-    TOPIC = 2
-    BROKER = 4
-    BROKER_LOGGER = 8
-    CLIENT_METRICS = 16
-
-
-class Source(IntEnum):
-    """Where a value comes from."""
-
-    UNKNOWN = 0
-    DYNAMIC_TOPIC_CONFIG = 1
-    DYNAMIC_BROKER_CONFIG = 2
-    DYNAMIC_DEFAULT_BROKER_CONFIG = 3
-    STATIC_BROKER_CONFIG = 4
-    DEFAULT_CONFIG = 5
-    DYNAMIC_BROKER_LOGGER_CONFIG = 6
-    DYNAMIC_CLIENT_METRICS_CONFIG = 7
-
-
 @dataclass(frozen=True, slots=True)
 class Resource:
     """A topic, a broker, or, with an empty name, the defaults of all brokers."""
 
-    type: ResourceType
+    type: ConfigResourceType
     name: str
 
     def __str__(self) -> str:
@@ -59,22 +40,22 @@ class Resource:
         return f"{kind} '{self.name}'" if self.name else f"the {kind} defaults"
 
     @property
-    def own_source(self) -> Source | None:
+    def own_source(self) -> ConfigSource | None:
         """What was set on it itself; None where everything was."""
         match self.type:
-            case ResourceType.TOPIC:
-                return Source.DYNAMIC_TOPIC_CONFIG
-            case ResourceType.BROKER:
-                return Source.DYNAMIC_BROKER_CONFIG if self.name else Source.DYNAMIC_DEFAULT_BROKER_CONFIG
-            case ResourceType.CLIENT_METRICS:
-                return Source.DYNAMIC_CLIENT_METRICS_CONFIG
-            case ResourceType.BROKER_LOGGER:
+            case ConfigResourceType.TOPIC:
+                return ConfigSource.DYNAMIC_TOPIC_CONFIG
+            case ConfigResourceType.BROKER:
+                return ConfigSource.DYNAMIC_BROKER_CONFIG if self.name else ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
+            case ConfigResourceType.CLIENT_METRICS:
+                return ConfigSource.DYNAMIC_CLIENT_METRICS_CONFIG
+            case ConfigResourceType.BROKER_LOGGER:
                 return None
 
 
 @dataclass(frozen=True, slots=True)
 class Synonym:
-    source: Source
+    source: ConfigSource
     name: str
     value: str | None
 
@@ -83,7 +64,7 @@ class Synonym:
 class Setting:
     name: str
     value: str | None
-    source: Source
+    source: ConfigSource
     is_read_only: bool
     is_sensitive: bool
     synonyms: tuple[Synonym, ...]
@@ -145,7 +126,9 @@ def _alter(client: ClusterClient, resource: Resource, request: IncrementalAlterC
 
 
 def _ask(client: ClusterClient, resource: Resource, request: Request, answer: type[R]) -> R:
-    is_of_one_broker = resource.type in (ResourceType.BROKER, ResourceType.BROKER_LOGGER) and resource.name.isdecimal()
+    is_of_one_broker = (
+        resource.type in (ConfigResourceType.BROKER, ConfigResourceType.BROKER_LOGGER) and resource.name.isdecimal()
+    )
     if is_of_one_broker:
         return client.ask_broker(int(resource.name), request, answer)
     return client.ask_any(request, answer)
@@ -155,10 +138,12 @@ def _setting(config: DescribeConfigsResourceResult) -> Setting:
     return Setting(
         name=config.name,
         value=config.value,
-        source=Source(max(config.config_source, 0)),
+        source=ConfigSource(max(config.config_source, 0)),
         is_read_only=config.read_only,
         is_sensitive=config.is_sensitive,
-        synonyms=tuple(Synonym(Source(synonym.source), synonym.name, synonym.value) for synonym in config.synonyms),
+        synonyms=tuple(
+            Synonym(ConfigSource(synonym.source), synonym.name, synonym.value) for synonym in config.synonyms
+        ),
     )
 
 

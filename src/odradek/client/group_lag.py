@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.group_admin import Group, Member, committed_offsets
-from odradek.client.partition_offsets import LATEST, list_offsets
+from odradek.client.partition_offsets import list_offsets
 from odradek.model.topology import TopicPartition
+from odradek.protocol.messages.list_offsets import LATEST
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,9 @@ from odradek.base.clock import SYSTEM_CLOCK, Clock
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.group_admin import committed_offsets
-from odradek.client.partition_offsets import EARLIEST, LATEST, list_offsets
+from odradek.client.partition_offsets import list_offsets
 from odradek.model.topology import TopicPartition
+from odradek.protocol.messages.list_offsets import EARLIEST, LATEST
 
 Offsets = dict[TopicPartition, int]
 _DURATION = re.compile(

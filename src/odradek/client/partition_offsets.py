@@ -7,15 +7,15 @@ from odradek.base.errors import ErrorCode, KafkaError
 from odradek.client.cluster_client import ClusterClient
 from odradek.model.topology import TopicPartition
 from odradek.protocol.messages.list_offsets import (
+    EARLIEST,
+    LATEST,
+    MAX_TIMESTAMP,
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
 
-LATEST = -1
-EARLIEST = -2
-MAX_TIMESTAMP = -3
 SPECIAL_TIMES = {"latest": LATEST, "earliest": EARLIEST, "max-timestamp": MAX_TIMESTAMP}
 _CONSUMER_REPLICA_ID = -1
 

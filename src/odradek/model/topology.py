@@ -11,6 +11,12 @@ LeaderEpoch = NewType("LeaderEpoch", int)
 NO_LEADER = BrokerId(-1)
 LEADER_DURING_DELETE = BrokerId(-2)
 NO_EPOCH = LeaderEpoch(-1)
+EPOCH_DURING_DELETE = LeaderEpoch(-2)
+"""Leader epoch of a StopReplica for a topic that is being deleted: no epoch of the broker is newer."""
+
+UNKNOWN_BROKER_EPOCH = -1
+"""Broker epoch of a request whose sender does not know it; it is not checked."""
+
 ZERO_UUID = UUID(int=0)
 
 

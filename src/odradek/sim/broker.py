@@ -36,6 +36,7 @@ from odradek.model.topology import TopicPartition
 from odradek.protocol.messages.fetch import EpochEndOffset, PartitionData
 from odradek.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from odradek.protocol.messages.list_offsets import (
+    LATEST,
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,
     ListOffsetsResponse,
@@ -174,7 +175,7 @@ class SimulatedBroker:
         wanted = request.topics[0].partitions[0]
         assert self.partition is not None
         own = self.partition.leader_log()
-        offset = own.log_end_offset if wanted.timestamp == fetch_answers.LATEST else own.log_start_offset
+        offset = own.log_end_offset if wanted.timestamp == LATEST else own.log_start_offset
         found = ListOffsetsPartitionResponse(partition_index=0, offset=offset)
         return ListOffsetsResponse(topics=[ListOffsetsTopicResponse(name=ORDERS.topic, partitions=[found])])
 

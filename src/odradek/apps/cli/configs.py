@@ -10,16 +10,9 @@ from odradek.apps.cli.quotas import parse_quotas
 from odradek.apps.cli.usage import WrongUsage
 from odradek.apps.cli.watch import watchable
 from odradek.client.cluster_client import ClusterClient
-from odradek.client.config_admin import (
-    Resource,
-    ResourceType,
-    Setting,
-    alter_configs,
-    describe_configs,
-    own_configs,
-    parse_changes,
-)
+from odradek.client.config_admin import Resource, Setting, alter_configs, describe_configs, own_configs, parse_changes
 from odradek.client.quota_admin import alter_quotas, describe_quotas
+from odradek.protocol.messages.describe_configs import ConfigResourceType
 
 app = Noun(
     "Show and change settings of topics, brokers, clients, users and addresses.",
@@ -42,7 +35,7 @@ class EntityType(StrEnum):
     IPS = "ips"
 
 
-_RESOURCES = {EntityType.TOPICS: ResourceType.TOPIC, EntityType.BROKERS: ResourceType.BROKER}
+_RESOURCES = {EntityType.TOPICS: ConfigResourceType.TOPIC, EntityType.BROKERS: ConfigResourceType.BROKER}
 _QUOTA_KINDS = {EntityType.CLIENTS: "client-id", EntityType.USERS: "user", EntityType.IPS: "ip"}
 _COLUMNS = ("entity", "name", "value", "source", "read_only", "sensitive")
 

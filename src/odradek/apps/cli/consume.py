@@ -27,9 +27,10 @@ from odradek.apps.cli.topic_selection import parse_numbers, select_topics
 from odradek.apps.cli.usage import WrongUsage
 from odradek.client.cluster_client import ClusterClient, TopicState, unknown_partition
 from odradek.client.group_reader import GroupReader
-from odradek.client.partition_offsets import EARLIEST, LATEST, list_offsets
+from odradek.client.partition_offsets import list_offsets
 from odradek.client.record_reader import DEFAULT_MAX_WAIT_MS, RecordReader
 from odradek.model.topology import TopicPartition
+from odradek.protocol.messages.list_offsets import EARLIEST, LATEST
 
 _COLUMNS = ("topic", "partition", "offset", "timestamp_ms", "key", "value", "headers")
 _TABLE_LINE = "{:>9}  {:>12}  {:<23}  {:<20}  {}\n"

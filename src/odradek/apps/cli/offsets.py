@@ -10,8 +10,9 @@ from odradek.apps.cli.usage import WrongUsage
 from odradek.apps.cli.watch import watchable
 from odradek.base.errors import FatalError
 from odradek.client.cluster_client import ClusterClient
-from odradek.client.partition_offsets import EARLIEST, LATEST, FoundOffset, list_offsets, parse_time
+from odradek.client.partition_offsets import FoundOffset, list_offsets, parse_time
 from odradek.model.topology import TopicPartition
+from odradek.protocol.messages.list_offsets import EARLIEST, LATEST
 
 
 @command(

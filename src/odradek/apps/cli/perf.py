@@ -21,10 +21,11 @@ from odradek.apps.cli.perf_stats import Windows, latencies, producer_line, throu
 from odradek.apps.cli.produce import Acks, AcksOption, Compression, CompressionOption
 from odradek.apps.cli.usage import Exit, WrongUsage
 from odradek.client.cluster_client import ClusterClient
-from odradek.client.partition_offsets import EARLIEST, list_offsets
+from odradek.client.partition_offsets import list_offsets
 from odradek.client.record_reader import RecordReader
 from odradek.client.record_sender import ACKS_ALL
 from odradek.model.topology import TopicPartition
+from odradek.protocol.messages.list_offsets import EARLIEST
 
 app = Noun(
     "Measure how fast a cluster takes and gives records.",

@@ -13,9 +13,10 @@ from pathlib import Path
 
 from odradek.apps.pipeline.sample_orders import CATEGORIES, Sent
 from odradek.client.cluster_client import ClusterClient
-from odradek.client.partition_offsets import EARLIEST, LATEST, list_offsets
+from odradek.client.partition_offsets import list_offsets
 from odradek.client.record_reader import RecordReader, records_in
 from odradek.model.topology import TopicPartition
+from odradek.protocol.messages.list_offsets import EARLIEST, LATEST
 from odradek.protocol.records import Record
 
 _WINDOW_S = 10

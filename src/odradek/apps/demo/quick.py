@@ -19,13 +19,14 @@ from odradek.apps.cli.output import Format, print_rows, progress, size_as_text
 from odradek.apps.cli.terminal import data_console, note_console
 from odradek.base.errors import FatalError
 from odradek.client.cluster_client import ClusterClient
-from odradek.client.partition_offsets import EARLIEST, LATEST, list_offsets
+from odradek.client.partition_offsets import list_offsets
 from odradek.client.record_reader import RecordReader, records_in
 from odradek.client.record_sender import NewRecord, RecordSender
 from odradek.client.topic_admin import create_topic
 from odradek.local.cluster_processes import LocalCluster
 from odradek.local.zookeeper_server import free_port
 from odradek.model.topology import TopicPartition
+from odradek.protocol.messages.list_offsets import EARLIEST, LATEST
 
 _TOPIC = "demo"
 _PARTITIONS = 3

@@ -4,12 +4,18 @@ from collections.abc import Iterable
 
 from odradek.apps.migrate.core.survey import BrokerSettings, Survey
 from odradek.apps.reassign.reading import read_view
+from odradek.base.config.definition import ConfigSource
 from odradek.client.cluster_client import ClusterClient
-from odradek.client.config_admin import Resource, ResourceType, Source, describe_configs
+from odradek.client.config_admin import Resource, describe_configs
 from odradek.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+from odradek.protocol.messages.describe_configs import ConfigResourceType
 
 _OURS = "odradek."
-_CHOSEN = (Source.STATIC_BROKER_CONFIG, Source.DYNAMIC_BROKER_CONFIG, Source.DYNAMIC_DEFAULT_BROKER_CONFIG)
+_CHOSEN = (
+    ConfigSource.STATIC_BROKER_CONFIG,
+    ConfigSource.DYNAMIC_BROKER_CONFIG,
+    ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG,
+)
 
 
 def read_survey(client: ClusterClient, brokers: Iterable[int]) -> Survey:
@@ -27,7 +33,7 @@ def read_controller(client: ClusterClient) -> int:
 
 
 def _broker(client: ClusterClient, broker: int) -> BrokerSettings:
-    settings = describe_configs(client, Resource(ResourceType.BROKER, str(broker)))
+    settings = describe_configs(client, Resource(ConfigResourceType.BROKER, str(broker)))
     return BrokerSettings(
         any(setting.name.startswith(_OURS) for setting in settings),
         {setting.name: setting.value for setting in settings},
@@ -37,5 +43,5 @@ def _broker(client: ClusterClient, broker: int) -> BrokerSettings:
 
 
 def _topic(client: ClusterClient, topic: str) -> dict[str, str]:
-    settings = describe_configs(client, Resource(ResourceType.TOPIC, topic))
-    return {s.name: s.value for s in settings if s.source is Source.DYNAMIC_TOPIC_CONFIG and s.value is not None}
+    settings = describe_configs(client, Resource(ConfigResourceType.TOPIC, topic))
+    return {s.name: s.value for s in settings if s.source is ConfigSource.DYNAMIC_TOPIC_CONFIG and s.value is not None}

@@ -19,8 +19,9 @@ from odradek.apps.pipeline.spec import Pipeline, TableFormat, TableSink
 from odradek.apps.pipeline.table_output import WrittenBatch, written_batches
 from odradek.base.errors import FatalError
 from odradek.client.cluster_client import ClusterClient
-from odradek.client.partition_offsets import EARLIEST, LATEST, list_offsets
+from odradek.client.partition_offsets import list_offsets
 from odradek.model.topology import TopicPartition
+from odradek.protocol.messages.list_offsets import EARLIEST, LATEST
 
 Positions = dict[str, dict[str, int]]
 

@@ -16,8 +16,9 @@ from odradek.apps.pipeline.checkpoint import write_durably
 from odradek.apps.pipeline.quality import KEY_BYTES_MAX, VALUE_BYTES_MAX, fitting, header
 from odradek.apps.pipeline.spec import TopicSink
 from odradek.client.cluster_client import ClusterClient
-from odradek.client.partition_offsets import LATEST, list_offsets
+from odradek.client.partition_offsets import list_offsets
 from odradek.model.topology import TopicPartition
+from odradek.protocol.messages.list_offsets import LATEST
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -54,10 +54,10 @@ def describe_all_brokers(live: LiveConfig) -> list[ConfigEntry]:
                 name=name,
                 value=value,
                 type=key.type if key else ConfigType.UNKNOWN,
-                source=ConfigSource.DYNAMIC_DEFAULT_BROKER,
+                source=ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG,
                 read_only=_is_read_only(name),
                 sensitive=sensitive,
-                synonyms=(Synonym(name, value, ConfigSource.DYNAMIC_DEFAULT_BROKER),),
+                synonyms=(Synonym(name, value, ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG),),
             )
         )
     return entries
@@ -82,7 +82,7 @@ def _broker_entry(live: LiveConfig, name: str, said: Mapping[str, str]) -> Confi
         name=name,
         value=value,
         type=base.type if base else ConfigType.UNKNOWN,
-        source=synonyms[0].source if synonyms else ConfigSource.DEFAULT,
+        source=synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG,
         read_only=_is_read_only(name),
         sensitive=sensitive,
         synonyms=synonyms,
@@ -100,12 +100,12 @@ def _topic_entry(
         first = BROKER_SYNONYMS[name][0]
         synonyms = _broker_synonyms(live, first, BROKER_SYNONYMS[name], hidden=sensitive)
     if name in overrides:
-        synonyms = (Synonym(name, value, ConfigSource.TOPIC), *synonyms)
+        synonyms = (Synonym(name, value, ConfigSource.DYNAMIC_TOPIC_CONFIG), *synonyms)
     return ConfigEntry(
         name=name,
         value=value,
         type=key.type if key else ConfigType.UNKNOWN,
-        source=synonyms[0].source if synonyms else ConfigSource.DEFAULT,
+        source=synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG,
         read_only=False,
         sensitive=sensitive,
         synonyms=synonyms,
@@ -141,10 +141,10 @@ def _names_for(name: str, base: ConfigKey | None) -> tuple[str, ...]:
 
 def _broker_synonyms(live: LiveConfig, name: str, names: tuple[str, ...], *, hidden: bool) -> tuple[Synonym, ...]:
     layers = (
-        (ConfigSource.DYNAMIC_BROKER, live.own),
-        (ConfigSource.DYNAMIC_DEFAULT_BROKER, live.of_all),
-        (ConfigSource.STATIC_BROKER, live.static.originals),
-        (ConfigSource.DEFAULT, _defaults(names)),
+        (ConfigSource.DYNAMIC_BROKER_CONFIG, live.own),
+        (ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG, live.of_all),
+        (ConfigSource.STATIC_BROKER_CONFIG, live.static.originals),
+        (ConfigSource.DEFAULT_CONFIG, _defaults(names)),
     )
     found = [
         Synonym(other, None if hidden else said[other], source)

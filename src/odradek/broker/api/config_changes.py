@@ -3,21 +3,12 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from enum import IntEnum
 from typing import Protocol, TypeVar
 
 from odradek.base.config.topic_config import validate_topic_overrides
 from odradek.base.errors import ConfigError, ErrorCode, KafkaError
 from odradek.broker.api.context import BrokerServices
-
-
-class ResourceType(IntEnum):
-    """Numbers fixed by the Kafka protocol."""
-
-    TOPIC = 2
-    BROKER = 4
-    BROKER_LOGGER = 8
-    CLIENT_METRICS = 16
+from odradek.protocol.messages.describe_configs import ConfigResourceType
 
 
 class Resource(Protocol):
@@ -101,7 +92,7 @@ def check_broker_name(broker: BrokerServices, name: str) -> None:
 
 def refuse(resource: Resource) -> None:
     """Says why a resource that isn't a topic or a broker can't be altered."""
-    if resource.resource_type == ResourceType.CLIENT_METRICS:
+    if resource.resource_type == ConfigResourceType.CLIENT_METRICS:
         message = "AlterConfigs is only supported for topics and brokers, but resource type is CLIENT_METRICS"
     else:
         message = f"Unknown resource type {resource.resource_type}"

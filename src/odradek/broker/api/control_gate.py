@@ -14,10 +14,9 @@ from typing import Protocol
 
 from odradek.base.errors import ErrorCode
 from odradek.base.logs import get_logger
+from odradek.model.topology import UNKNOWN_BROKER_EPOCH
 
 log = get_logger(__name__)
-
-UNKNOWN_BROKER_EPOCH = -1
 
 
 class ControlRequest(Protocol):

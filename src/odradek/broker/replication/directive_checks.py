@@ -7,11 +7,10 @@ epoch was obeyed already; a restart of the request changes nothing in either cas
 from odradek.base.errors import ErrorCode
 from odradek.base.logs import get_logger
 from odradek.broker.replication.partition import Partition
-from odradek.model.topology import NO_EPOCH, PartitionDirective
+from odradek.model.topology import EPOCH_DURING_DELETE, NO_EPOCH, PartitionDirective
 
 log = get_logger(__name__)
 
-EPOCH_DURING_DELETE = -2
 """Of a topic that is being deleted: over every epoch."""
 
 

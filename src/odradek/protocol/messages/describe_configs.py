@@ -3,11 +3,22 @@
 v1 where a value comes from and its synonyms, v3 types and documentation.
 """
 
+from enum import IntEnum
+
 from odradek.protocol.schema import Request, Response, Struct, array, bool_, int8, int16, int32, string
 
 
+class ConfigResourceType(IntEnum):
+    """Kinds of resources that have a configuration."""
+
+    TOPIC = 2
+    BROKER = 4
+    BROKER_LOGGER = 8
+    CLIENT_METRICS = 16
+
+
 class DescribeConfigsResource(Struct):
-    resource_type: int = int8()  # 2 topic, 4 broker, 8 broker logger, 16 client metrics
+    resource_type: int = int8()  # a ConfigResourceType
     resource_name: str = string()
     configuration_keys: list[str] | None = array(string, nullable="0+")  # None: all
 

@@ -1,6 +1,17 @@
 """IncrementalAlterConfigs (key 44): change single keys of resources' configuration."""
 
+from enum import IntEnum
+
 from odradek.protocol.schema import Request, Response, Struct, array, bool_, int8, int16, int32, string
+
+
+class ConfigOperation(IntEnum):
+    """Changes of one value; append and subtract are for lists."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
 
 
 class AlterableConfig(Struct):

@@ -1,10 +1,21 @@
-"""ListOffsets (key 2): the offset at a timestamp, or at one of the marks -1 latest, -2 earliest, -3 max timestamp,
--4 earliest local, -5 latest tiered.
+"""ListOffsets (key 2): the offset at a timestamp, or at one of the marks below.
 
 v0 answers many offsets, later ones a single one; v2 isolation level, v4 fencing by leader epoch.
 """
 
+from typing import Final
+
 from odradek.protocol.schema import Request, Response, Struct, array, int8, int16, int32, int64, string
+
+LATEST: Final = -1
+EARLIEST: Final = -2
+MAX_TIMESTAMP: Final = -3
+EARLIEST_LOCAL: Final = -4
+LATEST_TIERED: Final = -5
+
+CONSUMER_REPLICA_ID: Final = -1
+DEBUGGING_REPLICA_ID: Final = -2
+"""Any replica answers, not only the leader, with the end of its own log."""
 
 
 class ListOffsetsPartition(Struct):

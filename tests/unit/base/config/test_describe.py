@@ -69,4 +69,4 @@ def test_an_override_that_this_version_does_not_know_is_still_shown(broker: Brok
     entries = {entry.name: entry for entry in describe_topic(LiveConfig(broker), {"from.the.future": "x"})}
     assert entries["from.the.future"].sensitive
     assert entries["from.the.future"].value is None
-    assert entries["from.the.future"].source is ConfigSource.TOPIC
+    assert entries["from.the.future"].source is ConfigSource.DYNAMIC_TOPIC_CONFIG

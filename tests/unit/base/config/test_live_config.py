@@ -33,16 +33,16 @@ def test_a_broker_s_own_comes_before_that_of_all_and_the_file_last(live: LiveCon
 def test_where_a_value_comes_from_is_told(live: LiveConfig) -> None:
     live.adopt({"log.retention.ms": "7000"}, {"log.retention.ms": "5000", "of.a.plugin": "x"})
     told = [
-        ("log.retention.ms", "7000", ConfigSource.DYNAMIC_BROKER),
-        ("log.retention.ms", "5000", ConfigSource.DYNAMIC_DEFAULT_BROKER),
-        ("log.retention.hours", "1", ConfigSource.STATIC_BROKER),
-        ("log.retention.hours", "168", ConfigSource.DEFAULT),
+        ("log.retention.ms", "7000", ConfigSource.DYNAMIC_BROKER_CONFIG),
+        ("log.retention.ms", "5000", ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG),
+        ("log.retention.hours", "1", ConfigSource.STATIC_BROKER_CONFIG),
+        ("log.retention.hours", "168", ConfigSource.DEFAULT_CONFIG),
     ]
     for entry in (
         entry_of(describe_broker(live), "log.retention.ms"),
         entry_of(describe_topic(live, {}), "retention.ms"),
     ):
-        assert (entry.value, entry.source, entry.read_only) == ("7000", ConfigSource.DYNAMIC_BROKER, False)
+        assert (entry.value, entry.source, entry.read_only) == ("7000", ConfigSource.DYNAMIC_BROKER_CONFIG, False)
         assert [(s.name, s.value, s.source) for s in entry.synonyms] == told
     assert [(e.name, e.value) for e in describe_all_brokers(live)] == [
         ("log.retention.ms", "5000"),

@@ -11,10 +11,10 @@ from replica_stage import LISTENER, MAX_LAG_MS, ORDERS, ORDERS_ID, ReplicaStage
 from odradek.base.errors import ErrorCode
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.handlers.fetch import fetch
-from odradek.broker.api.handlers.list_offsets import LATEST, list_offsets
+from odradek.broker.api.handlers.list_offsets import list_offsets
 from odradek.broker.replication.leader.fetch_sessions import FetchSessions
 from odradek.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, ReplicaState
-from odradek.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from odradek.protocol.messages.list_offsets import LATEST, ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 
 VERSION = 17
 

@@ -15,16 +15,9 @@ from odradek.apps.cli.kafka.tool import ToolError, connect, in_kafkas_words
 from odradek.base.config.properties import parse_properties
 from odradek.base.errors import KafkaError
 from odradek.client.cluster_client import ClusterClient
-from odradek.client.config_admin import (
-    Resource,
-    ResourceType,
-    Setting,
-    alter_configs,
-    describe_configs,
-    own_configs,
-    parse_changes,
-)
+from odradek.client.config_admin import Resource, Setting, alter_configs, describe_configs, own_configs, parse_changes
 from odradek.client.quota_admin import alter_quotas, describe_quotas
+from odradek.protocol.messages.describe_configs import ConfigResourceType
 
 TABLE = OptionTable(
     "This tool helps to manipulate and describe entity config for a topic, client, user, broker, ip or client-metrics",
@@ -52,9 +45,9 @@ TABLE = OptionTable(
     *EVERY_TOOL,
 )
 _RESOURCES = {
-    "topics": ResourceType.TOPIC,
-    "brokers": ResourceType.BROKER,
-    "client-metrics": ResourceType.CLIENT_METRICS,
+    "topics": ConfigResourceType.TOPIC,
+    "brokers": ConfigResourceType.BROKER,
+    "client-metrics": ConfigResourceType.CLIENT_METRICS,
 }
 _QUOTA_KINDS = {"users": "user", "clients": "client-id", "ips": "ip"}
 _FLAGS = {"topic": "topics", "client": "clients", "user": "users", "broker": "brokers", "ip": "ips"}

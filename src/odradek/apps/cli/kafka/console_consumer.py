@@ -12,9 +12,10 @@ from odradek.apps.cli.record_printing import Limits, Printing
 from odradek.base.errors import KafkaError
 from odradek.client.cluster_client import ClusterClient, unknown_partition
 from odradek.client.group_reader import GroupReader
-from odradek.client.partition_offsets import EARLIEST, LATEST, list_offsets
+from odradek.client.partition_offsets import list_offsets
 from odradek.client.record_reader import DEFAULT_MAX_WAIT_MS, RecordReader
 from odradek.model.topology import TopicPartition
+from odradek.protocol.messages.list_offsets import EARLIEST, LATEST
 
 _ONLY_FORMATTER = "org.apache.kafka.tools.consumer.DefaultMessageFormatter"
 _FORMATTERS = (_ONLY_FORMATTER, "kafka.tools.DefaultMessageFormatter")

@@ -9,8 +9,8 @@ from odradek.apps.cli.kafka.tool import ToolError, connect
 from odradek.apps.cli.perf_stats import MEGABYTE
 from odradek.base.errors import KafkaError
 from odradek.client.group_reader import GroupReader
-from odradek.client.partition_offsets import EARLIEST, LATEST
 from odradek.client.record_reader import Fetched
+from odradek.protocol.messages.list_offsets import EARLIEST, LATEST
 
 TABLE = OptionTable(
     "This tool is used to verify the consumer performance.",

@@ -18,12 +18,13 @@ from odradek.apps.cli.kafka.tool import ToolError, connect
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.client.broker_client import ConnectionFailed
 from odradek.client.cluster_client import ClusterClient
-from odradek.client.config_admin import Resource, ResourceType, alter_configs
+from odradek.client.config_admin import Resource, alter_configs
 from odradek.client.log_dir_moves import ReplicaPlace, begin_moves, replica_places
 from odradek.client.reassignments import alter_reassignments, ongoing_reassignments
 from odradek.model.placement import place_replicas
 from odradek.model.topology import Broker, PartitionReplica, ReplicaAssignment, TopicPartition
 from odradek.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+from odradek.protocol.messages.describe_configs import ConfigResourceType
 
 TABLE = OptionTable(
     "This tool helps to move topic partitions between replicas.",
@@ -149,12 +150,12 @@ def _clear_throttles(client: ClusterClient, plan: Plan) -> None:
     brokers = sorted(live | {broker for replicas in plan.replicas.values() for broker in replicas})
     print(f"Clearing broker-level throttles on broker{_s(brokers)} {_joined(brokers)}")
     for broker in brokers:
-        resource = Resource(ResourceType.BROKER, str(broker))
+        resource = Resource(ConfigResourceType.BROKER, str(broker))
         if broker in live:
             alter_configs(client, resource, {}, [_LEADER_RATE, _FOLLOWER_RATE, _DIRECTORY_RATE])
     print(f"Clearing topic-level throttles on topic{_s(plan.topics)} {','.join(plan.topics)}")
     for topic in client.topics(plan.topics):
-        alter_configs(client, Resource(ResourceType.TOPIC, topic), {}, [_LEADER_REPLICAS, _FOLLOWER_REPLICAS])
+        alter_configs(client, Resource(ConfigResourceType.TOPIC, topic), {}, [_LEADER_REPLICAS, _FOLLOWER_REPLICAS])
 
 
 # ---- execute
@@ -184,7 +185,7 @@ def _execute(client: ClusterClient, given: Given, plan: Plan) -> None:
     if directory_throttle >= 0:
         for broker in sorted({replica.broker for replica in plan.directories}):
             alter_configs(
-                client, Resource(ResourceType.BROKER, str(broker)), {_DIRECTORY_RATE: str(directory_throttle)}
+                client, Resource(ConfigResourceType.BROKER, str(broker)), {_DIRECTORY_RATE: str(directory_throttle)}
             )
         print(f"The replica-alter-dir throttle limit was set to {directory_throttle} B/s")
     outcomes = alter_reassignments(client, dict(plan.replicas))
@@ -223,10 +224,10 @@ def _set_throttle(client: ClusterClient, moves: Mapping[TopicPartition, tuple[se
         leaders = sorted(f"{number}:{broker}" for number, (sources, _) in of_topic.items() for broker in sources)
         followers = sorted(f"{number}:{broker}" for number, (_, added) in of_topic.items() for broker in added)
         changes = {_LEADER_REPLICAS: ",".join(leaders), _FOLLOWER_REPLICAS: ",".join(followers)}
-        alter_configs(client, Resource(ResourceType.TOPIC, topic), changes)
+        alter_configs(client, Resource(ConfigResourceType.TOPIC, topic), changes)
     for broker in sorted({broker for sources, added in moves.values() for broker in sources | added}):
         changes = {_LEADER_RATE: str(rate), _FOLLOWER_RATE: str(rate)}
-        alter_configs(client, Resource(ResourceType.BROKER, str(broker)), changes)
+        alter_configs(client, Resource(ConfigResourceType.BROKER, str(broker)), changes)
     print(f"The inter-broker throttle limit was set to {rate} B/s")
 
 

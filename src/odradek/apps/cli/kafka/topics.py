@@ -16,10 +16,10 @@ from odradek.apps.cli.kafka.options import (
     WrongOptions,
 )
 from odradek.apps.cli.kafka.tool import connect, in_kafkas_words
+from odradek.base.config.definition import ConfigSource
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.client.broker_client import ConnectionFailed
 from odradek.client.cluster_client import ClusterClient, PartitionState, TopicState
-from odradek.client.config_admin import Source
 from odradek.client.reassignments import ongoing_reassignments
 from odradek.client.topic_admin import (
     CLUSTER_DEFAULT,
@@ -184,7 +184,7 @@ def _described(
     reports = given.any_of(*_REPORTS)
     if reports:
         return [str(partition) for partition in partitions if any(partition.is_in(report) for report in reports)]
-    overrides = [f"{c.name}={c.value}" for c in configs if c.config_source != Source.DEFAULT_CONFIG]
+    overrides = [f"{c.name}={c.value}" for c in configs if c.config_source != ConfigSource.DEFAULT_CONFIG]
     if given.has("topics-with-overrides"):
         return [_headline(topic, partitions, overrides)] if overrides else []
     return [_headline(topic, partitions, overrides), *map(str, partitions)]

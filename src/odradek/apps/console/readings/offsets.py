@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from odradek.base.errors import KafkaError
 from odradek.client.broker_client import ConnectionFailed
 from odradek.client.cluster_client import ClusterClient, TopicState
-from odradek.client.partition_offsets import LATEST
 from odradek.model.topology import NO_LEADER, TopicPartition
 from odradek.protocol.messages.list_offsets import (
+    LATEST,
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsResponse,

@@ -11,9 +11,10 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from odradek.client.cluster_client import ClusterClient, unknown_partition
-from odradek.client.partition_offsets import EARLIEST, LATEST, list_offsets
+from odradek.client.partition_offsets import list_offsets
 from odradek.client.record_reader import RecordReader, records_in
 from odradek.model.topology import TopicPartition
+from odradek.protocol.messages.list_offsets import EARLIEST, LATEST
 from odradek.protocol.records import Record
 
 LIMIT = 50

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from odradek.apps.console.readings.offsets import high_watermarks, offsets_of_replicas
 from odradek.client.cluster_client import ClusterClient, TopicState
-from odradek.client.partition_offsets import EARLIEST, LATEST
 from odradek.model.topology import TopicPartition
+from odradek.protocol.messages.list_offsets import EARLIEST, LATEST
 
 
 @dataclass(frozen=True, slots=True)

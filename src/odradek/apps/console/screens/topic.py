@@ -20,10 +20,11 @@ from odradek.apps.console.views.banner import gap
 from odradek.apps.console.views.figures import rate
 from odradek.apps.console.views.topic import configs_html, consumers_html, otherwise, strips_html, topic_figures
 from odradek.client.cluster_client import ClusterClient
-from odradek.client.config_admin import Resource, ResourceType, Setting, alter_configs, describe_configs
+from odradek.client.config_admin import Resource, Setting, alter_configs, describe_configs
 from odradek.client.elections import ElectionType, elect_leaders
 from odradek.client.topic_admin import add_partitions, delete_topic
 from odradek.model.topology import TopicPartition
+from odradek.protocol.messages.describe_configs import ConfigResourceType
 
 _PARTITIONS_MAX = 10_000
 
@@ -102,7 +103,7 @@ def _button(text: str, do: Callable[[], Awaitable[None]]) -> ui.element:
 def _settings(console: Console, name: str) -> None:
     settings: list[Setting] = []
     only_own = True
-    resource = Resource(ResourceType.TOPIC, name)
+    resource = Resource(ConfigResourceType.TOPIC, name)
 
     def read() -> list[Setting]:
         with ClusterClient(console.options.bootstrap, client_id="odradek-console", timeout_ms=3_000) as client:
@@ -157,7 +158,9 @@ async def _change_setting(console: Console, topic: str, setting: Setting) -> boo
         what = (
             f"set {setting.name}={shown} on topic {topic}" if changes else f"remove {setting.name} from topic {topic}"
         )
-        await perform(console, what, lambda c: alter_configs(c, Resource(ResourceType.TOPIC, topic), changes, gone))
+        await perform(
+            console, what, lambda c: alter_configs(c, Resource(ConfigResourceType.TOPIC, topic), changes, gone)
+        )
         return f"{setting.name} is changed."
 
     return await dialog.run(work)

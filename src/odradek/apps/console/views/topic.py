@@ -9,8 +9,9 @@ from odradek.apps.console.readings.topic import TopicDetail
 from odradek.apps.console.views.figures import count, size
 from odradek.apps.console.views.groups import state_chip
 from odradek.apps.console.views.parts import Column, button, chip, figure, paged, pager, replica_role, table
+from odradek.base.config.definition import ConfigSource
 from odradek.client.cluster_client import PartitionState
-from odradek.client.config_admin import Setting, Source
+from odradek.client.config_admin import Setting
 from odradek.model.topology import TopicPartition
 
 
@@ -177,24 +178,24 @@ def _lane_html(lane: Lane, strip: Strip) -> Html:
 
 
 _SOURCES = {
-    Source.DYNAMIC_TOPIC_CONFIG: "topic",
-    Source.DYNAMIC_BROKER_CONFIG: "broker",
-    Source.DYNAMIC_DEFAULT_BROKER_CONFIG: "all brokers",
-    Source.STATIC_BROKER_CONFIG: "server.properties",
-    Source.DEFAULT_CONFIG: "default",
+    ConfigSource.DYNAMIC_TOPIC_CONFIG: "topic",
+    ConfigSource.DYNAMIC_BROKER_CONFIG: "broker",
+    ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG: "all brokers",
+    ConfigSource.STATIC_BROKER_CONFIG: "server.properties",
+    ConfigSource.DEFAULT_CONFIG: "default",
 }
 _SECRET = "••••••"
 
 
 def is_own(setting: Setting) -> bool:
-    return setting.source is Source.DYNAMIC_TOPIC_CONFIG
+    return setting.source is ConfigSource.DYNAMIC_TOPIC_CONFIG
 
 
 def otherwise(setting: Setting) -> str | None:
     """What it would be if it weren't set on the topic."""
     if not is_own(setting):
         return setting.value
-    return next((s.value for s in setting.synonyms if s.source is not Source.DYNAMIC_TOPIC_CONFIG), None)
+    return next((s.value for s in setting.synonyms if s.source is not ConfigSource.DYNAMIC_TOPIC_CONFIG), None)
 
 
 def configs_html(settings: Sequence[Setting], *, read_only: bool, only_own: bool) -> Html:

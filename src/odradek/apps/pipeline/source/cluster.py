@@ -11,9 +11,10 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 
 from odradek.apps.pipeline.source.connection import Settings
 from odradek.apps.pipeline.source.errors import OptionError, ReadFailed
-from odradek.apps.pipeline.source.offsets import EARLIEST, LATEST, Offsets
+from odradek.apps.pipeline.source.offsets import Offsets
 from odradek.apps.pipeline.source.options import Boundary, ReadOptions, Subscription
 from odradek.model.topology import TopicPartition
+from odradek.protocol.messages.list_offsets import EARLIEST, LATEST
 
 _TIMEOUT_S: Final = 60
 _LEADER_PAUSE_S: Final = 0.2

@@ -7,13 +7,10 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from odradek.apps.pipeline.source.errors import OptionError
 from odradek.model.topology import TopicPartition
-
-LATEST: Final = -1
-EARLIEST: Final = -2
 
 Offsets: TypeAlias = dict[TopicPartition, int]
 OffsetsJson: TypeAlias = dict[str, dict[str, int]]

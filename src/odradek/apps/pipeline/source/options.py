@@ -8,8 +8,9 @@ from typing import Final, TypeAlias
 
 from odradek.apps.pipeline.source.connection import Settings, client_settings
 from odradek.apps.pipeline.source.errors import OptionError
-from odradek.apps.pipeline.source.offsets import EARLIEST, LATEST, Offsets, parse_offsets
+from odradek.apps.pipeline.source.offsets import Offsets, parse_offsets
 from odradek.model.topology import TopicPartition
+from odradek.protocol.messages.list_offsets import EARLIEST, LATEST
 
 _PLAIN_SETTINGS: Final = frozenset({"bootstrap.servers", "isolation.level", "log_level", "security.protocol"})
 _STRATEGIES: Final = ("subscribe", "subscribePattern", "assign")

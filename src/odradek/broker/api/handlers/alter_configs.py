@@ -5,7 +5,6 @@ Versions 0-2. What a broker can't change while it runs is refused with INVALID_R
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.api.config_changes import (
-    ResourceType,
     check_broker_name,
     check_keys,
     current_overrides,
@@ -23,6 +22,7 @@ from odradek.protocol.messages.alter_configs import (
     AlterConfigsResourceResponse,
     AlterConfigsResponse,
 )
+from odradek.protocol.messages.describe_configs import ConfigResourceType
 
 
 @handles(ApiKey.ALTER_CONFIGS, versions="0-2", may_block=True)
@@ -38,10 +38,10 @@ def _alter(broker: BrokerServices, resource: AlterConfigsResource, *, validate_o
     check_keys(names, [config.name for config in resource.configs if config.value is None])
     values = {config.name: config.value for config in resource.configs if config.value is not None}
     match resource.resource_type:
-        case ResourceType.TOPIC:
+        case ConfigResourceType.TOPIC:
             current_overrides(broker, resource.resource_name)
             set_overrides(broker, resource.resource_name, values, validate_only=validate_only)
-        case ResourceType.BROKER:
+        case ConfigResourceType.BROKER:
             check_broker_name(broker, resource.resource_name)
             set_broker_values(broker, resource.resource_name, values, validate_only=validate_only)
         case _:

@@ -13,12 +13,13 @@ from odradek.base.config.definition import ConfigSource, ConfigType
 from odradek.base.config.describe import ConfigEntry, describe_all_brokers, describe_broker, describe_topic
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import thresholds
-from odradek.broker.api.config_changes import ResourceType, broker_id_of
+from odradek.broker.api.config_changes import broker_id_of
 from odradek.broker.api.context import BrokerServices, RequestContext
 from odradek.broker.api.registry import handles
 from odradek.model.topic_names import check_topic_name
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.describe_configs import (
+    ConfigResourceType,
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResourceResult,
@@ -31,7 +32,9 @@ from odradek.protocol.messages.describe_configs import (
 @handles(ApiKey.DESCRIBE_CONFIGS, versions="0-4", may_block=True)
 def describe_configs(request: DescribeConfigsRequest, ctx: RequestContext) -> DescribeConfigsResponse:
     known = all(resource.resource_type in _DESCRIBERS for resource in request.resources)
-    topics = _Topics(ctx.broker, [r.resource_name for r in request.resources if r.resource_type == ResourceType.TOPIC])
+    topics = _Topics(
+        ctx.broker, [r.resource_name for r in request.resources if r.resource_type == ConfigResourceType.TOPIC]
+    )
     return DescribeConfigsResponse(
         results=[
             _describe(ctx, topics, resource, request) if known else _failed(resource, ErrorCode.INVALID_REQUEST, None)
@@ -84,7 +87,7 @@ def _describe(
     for entry in description.entries:
         if wanted is None or entry.name in wanted:
             result = _result(entry, request, description.documentation)
-            result.is_default = ctx.version == 0 and entry.source is ConfigSource.DEFAULT
+            result.is_default = ctx.version == 0 and entry.source is ConfigSource.DEFAULT_CONFIG
             configs.append(result)
     return DescribeConfigsResult(
         resource_type=resource.resource_type, resource_name=resource.resource_name, configs=configs
@@ -136,7 +139,7 @@ def _describe_broker_logger(broker: BrokerServices, name: str) -> _Description:
 
 
 def _logger_entry(name: str, level: str) -> ConfigEntry:
-    source, kind = ConfigSource.DYNAMIC_BROKER_LOGGER, ConfigType.UNKNOWN
+    source, kind = ConfigSource.DYNAMIC_BROKER_LOGGER_CONFIG, ConfigType.UNKNOWN
     return ConfigEntry(name, level, kind, source, read_only=False, sensitive=False, synonyms=())
 
 
@@ -165,8 +168,8 @@ def _topic_documentation(name: str) -> str | None:
 
 
 _DESCRIBERS: dict[int, Callable[[BrokerServices, str], _Description] | None] = {
-    ResourceType.TOPIC: None,  # all those of a request together: see _Topics
-    ResourceType.BROKER: _describe_broker,
-    ResourceType.BROKER_LOGGER: _describe_broker_logger,
-    ResourceType.CLIENT_METRICS: _describe_client_metrics,
+    ConfigResourceType.TOPIC: None,  # all those of a request together: see _Topics
+    ConfigResourceType.BROKER: _describe_broker,
+    ConfigResourceType.BROKER_LOGGER: _describe_broker_logger,
+    ConfigResourceType.CLIENT_METRICS: _describe_client_metrics,
 }

@@ -5,14 +5,12 @@ Versions 0-1. What a broker can't change while it runs is refused with INVALID_R
 """
 
 from collections.abc import Mapping, Sequence
-from enum import IntEnum
 
 from odradek.base.config.definition import ConfigKey, ConfigType, format_value
 from odradek.base.config.keys import BROKER_KEYS, TOPIC_KEYS
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.admin.logger_levels import set_levels
 from odradek.broker.api.config_changes import (
-    ResourceType,
     broker_id_of,
     check_broker_name,
     check_keys,
@@ -25,22 +23,15 @@ from odradek.broker.api.config_changes import (
 from odradek.broker.api.context import BrokerServices, RequestContext
 from odradek.broker.api.registry import handles
 from odradek.protocol.api_keys import ApiKey
+from odradek.protocol.messages.describe_configs import ConfigResourceType
 from odradek.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
     AlterConfigsResourceResponse,
+    ConfigOperation,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-
-
-class Operation(IntEnum):
-    """Numbers fixed by the Kafka protocol."""
-
-    SET = 0
-    DELETE = 1
-    APPEND = 2
-    SUBTRACT = 3
 
 
 @handles(ApiKey.INCREMENTAL_ALTER_CONFIGS, versions="0-1", may_block=True)
@@ -56,19 +47,19 @@ def incremental_alter_configs(
 
 def _alter(broker: BrokerServices, resource: AlterConfigsResource, *, validate_only: bool) -> None:
     names = [config.name for config in resource.configs]
-    nulls = [c.name for c in resource.configs if c.value is None and c.config_operation != Operation.DELETE]
+    nulls = [c.name for c in resource.configs if c.value is None and c.config_operation != ConfigOperation.DELETE]
     check_keys(names, nulls)
     match resource.resource_type:
-        case ResourceType.TOPIC:
+        case ConfigResourceType.TOPIC:
             overrides = current_overrides(broker, resource.resource_name)
             apply_operations(overrides, resource.configs, TOPIC_KEYS)
             set_overrides(broker, resource.resource_name, overrides, validate_only=validate_only)
-        case ResourceType.BROKER:
+        case ConfigResourceType.BROKER:
             check_broker_name(broker, resource.resource_name)
             values = broker.configs.of_broker(resource.resource_name)
             apply_operations(values, resource.configs, BROKER_KEYS)
             set_broker_values(broker, resource.resource_name, values, validate_only=validate_only)
-        case ResourceType.BROKER_LOGGER:
+        case ConfigResourceType.BROKER_LOGGER:
             _check_logger_broker(broker, resource.resource_name)
             set_levels(_levels(resource.configs), validate_only=validate_only)
         case _:
@@ -87,12 +78,12 @@ def _levels(changes: Sequence[AlterableConfig]) -> dict[str, str | None]:
     levels: dict[str, str | None] = {}
     for change in changes:
         match change.config_operation:
-            case Operation.SET:
+            case ConfigOperation.SET:
                 levels[change.name] = change.value
-            case Operation.DELETE:
+            case ConfigOperation.DELETE:
                 levels[change.name] = None
             case other:
-                verb = Operation(other).name if other in set(Operation) else f"Unknown ({other})"
+                verb = ConfigOperation(other).name if other in set(ConfigOperation) else f"Unknown ({other})"
                 message = f"{verb} operation is not allowed for the BROKER_LOGGER resource"
                 raise KafkaError(ErrorCode.INVALID_REQUEST, message)
     return levels
@@ -105,14 +96,14 @@ def apply_operations(
     for change in changes:
         name, value = change.name, change.value or ""
         match change.config_operation:
-            case Operation.SET:
+            case ConfigOperation.SET:
                 overrides[name] = value
-            case Operation.DELETE:
+            case ConfigOperation.DELETE:
                 overrides.pop(name, None)
-            case Operation.APPEND:
+            case ConfigOperation.APPEND:
                 old = _elements(overrides, name, "append", keys)
                 overrides[name] = ",".join(old + [element for element in value.split(",") if element not in old])
-            case Operation.SUBTRACT:
+            case ConfigOperation.SUBTRACT:
                 gone = value.split(",")
                 overrides[name] = ",".join(e for e in _elements(overrides, name, "subtract", keys) if e not in gone)
             case unknown:

@@ -14,6 +14,11 @@ from odradek.broker.replication.partition import READ_COMMITTED, Partition
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.list_offsets import (
+    EARLIEST,
+    EARLIEST_LOCAL,
+    LATEST,
+    LATEST_TIERED,
+    MAX_TIMESTAMP,
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,
@@ -21,11 +26,6 @@ from odradek.protocol.messages.list_offsets import (
     ListOffsetsTopicResponse,
 )
 
-LATEST = -1
-EARLIEST = -2
-MAX_TIMESTAMP = -3
-EARLIEST_LOCAL = -4
-LATEST_TIERED = -5
 CONSUMER = -1
 DEBUGGER = -2
 FIRST_WITH_NOT_AVAILABLE = 5

@@ -13,9 +13,7 @@ from odradek.broker.controller.core.effects import Answer, Decision, ReadPartiti
 from odradek.broker.controller.core.events import IsrChangeAsked
 from odradek.broker.controller.core.reassignment import maybe_complete
 from odradek.broker.controller.core.request_batch import RequestBatch
-from odradek.model.topology import LeaderAndIsr, TopicPartition
-
-UNKNOWN_BROKER_EPOCH = -1
+from odradek.model.topology import UNKNOWN_BROKER_EPOCH, LeaderAndIsr, TopicPartition
 
 
 def isr_change_asked(context: ControllerContext, event: IsrChangeAsked) -> Decision[None]:

@@ -11,9 +11,7 @@ from odradek.broker.controller.core.election import ElectionStrategy
 from odradek.broker.controller.core.events import ControlledShutdownAsked
 from odradek.broker.controller.core.partition_state_machine import move_partitions
 from odradek.broker.controller.core.replica_state_machine import move_replicas
-from odradek.model.topology import PartitionReplica, TopicPartition
-
-UNKNOWN_BROKER_EPOCH = -1
+from odradek.model.topology import UNKNOWN_BROKER_EPOCH, PartitionReplica, TopicPartition
 
 
 def shutdown_asked(context: ControllerContext, event: ControlledShutdownAsked) -> Decision[None]:

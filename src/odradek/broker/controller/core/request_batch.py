@@ -10,7 +10,13 @@ from collections.abc import Iterable
 from odradek.base.config.listeners import SecurityProtocol
 from odradek.broker.controller.core.context import ControllerContext
 from odradek.broker.controller.core.effects import Send
-from odradek.model.topology import LEADER_DURING_DELETE, ZERO_UUID, PartitionReplica, TopicPartition
+from odradek.model.topology import (
+    EPOCH_DURING_DELETE,
+    LEADER_DURING_DELETE,
+    ZERO_UUID,
+    PartitionReplica,
+    TopicPartition,
+)
 from odradek.protocol.messages.leader_and_isr import (
     LeaderAndIsrLiveLeader,
     LeaderAndIsrPartitionState,
@@ -27,7 +33,6 @@ from odradek.protocol.messages.update_metadata import (
 )
 
 NO_EPOCH_KNOWN = -1
-EPOCH_DURING_DELETE = -2
 
 
 class RequestBatch:

@@ -12,15 +12,19 @@ from odradek.broker.replication.follower.fetch_assignment import FetchAssignment
 from odradek.client.broker_client import BrokerClient
 from odradek.model.topology import TopicPartition
 from odradek.protocol.messages.fetch import PartitionData
-from odradek.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from odradek.protocol.messages.list_offsets import (
+    EARLIEST,
+    LATEST,
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
 from odradek.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
 
-LATEST = -1
-EARLIEST = -2
 _NOTHING = memoryview(b"")
 
 log = get_logger(__name__)

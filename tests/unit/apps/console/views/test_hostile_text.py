@@ -21,9 +21,10 @@ from odradek.apps.console.readings.records import Found, FoundRecord
 from odradek.apps.console.readings.topic import ReplicaOffsets, TopicDetail
 from odradek.apps.console.views import cluster, groups, history, lab, pipelines, records, topic, topics
 from odradek.apps.console.views.banner import banner, gap
+from odradek.base.config.definition import ConfigSource
 from odradek.broker.recorder.core.entry import Entry
 from odradek.client.cluster_client import PartitionState, TopicState
-from odradek.client.config_admin import Setting, Source, Synonym
+from odradek.client.config_admin import Setting, Synonym
 from odradek.client.group_admin import Group, GroupListing, Member
 from odradek.client.group_lag import Lag
 from odradek.client.offset_reset import Move
@@ -38,7 +39,9 @@ MEMBER = Member(EVIL, EVIL, EVIL, EVIL, (TP,))
 GROUP = Group(EVIL, EVIL, EVIL, 0, (EVIL, 1), (MEMBER,))
 DETAIL = GroupDetail(GROUP, (Lag(TP, 1, 2, MEMBER),), {TP: 5}, (Seen(0, EVIL),))
 STATE = ClusterState(0, EVIL, 0, (BrokerState(0, EVIL, 1, EVIL),), {EVIL: TOPIC}, frozenset({0, 1}))
-SETTING = Setting(EVIL, EVIL, Source.DYNAMIC_TOPIC_CONFIG, False, False, (Synonym(Source.DEFAULT_CONFIG, EVIL, EVIL),))
+SETTING = Setting(
+    EVIL, EVIL, ConfigSource.DYNAMIC_TOPIC_CONFIG, False, False, (Synonym(ConfigSource.DEFAULT_CONFIG, EVIL, EVIL),)
+)
 ENTRY = Entry(0, 0, 1, "group", EVIL, text=f"{EVIL}; {EVIL}")
 MOMENT = Moment(0, 0, EVIL, "", (EVIL,) * 9, (EVIL,), frozenset({str(TP)}))
 RECORD = Record(0, 0, EVIL.encode(), EVIL.encode(), ((EVIL, EVIL.encode()),))
@@ -95,7 +98,7 @@ def test_it_stays_text(view: str) -> None:
 
 
 def test_a_secret_is_masked_whatever_the_broker_tells() -> None:
-    secret = Setting("ssl.key.password", "hunter2", Source.DYNAMIC_TOPIC_CONFIG, False, True, ())
+    secret = Setting("ssl.key.password", "hunter2", ConfigSource.DYNAMIC_TOPIC_CONFIG, False, True, ())
     shown = topic.configs_html([secret], read_only=False, only_own=False)
     assert "hunter2" not in shown
     assert "••••••" in shown

@@ -4,9 +4,9 @@ import pytest
 from pyspark.sql.datasource import CaseInsensitiveDict
 
 from odradek.apps.pipeline.source.errors import OptionError
-from odradek.apps.pipeline.source.offsets import EARLIEST, LATEST
 from odradek.apps.pipeline.source.options import ReadOptions, read_options, write_options
 from odradek.model.topology import TopicPartition
+from odradek.protocol.messages.list_offsets import EARLIEST, LATEST
 
 
 def read(streaming: bool = False, **options: str) -> ReadOptions:

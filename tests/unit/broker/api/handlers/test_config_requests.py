@@ -15,10 +15,11 @@ from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.handlers.alter_configs import alter_configs
 from odradek.broker.api.handlers.describe_configs import describe_configs
-from odradek.broker.api.handlers.incremental_alter_configs import Operation, apply_operations, incremental_alter_configs
+from odradek.broker.api.handlers.incremental_alter_configs import apply_operations, incremental_alter_configs
 from odradek.protocol.messages import alter_configs as alter
 from odradek.protocol.messages import describe_configs as describe
 from odradek.protocol.messages import incremental_alter_configs as incremental
+from odradek.protocol.messages.incremental_alter_configs import ConfigOperation
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS = 2, 4, 8, 16
 
@@ -87,7 +88,9 @@ def context(version: int = 1) -> tuple[RequestContext, Configs]:
     return cast(RequestContext, made), made.broker.configs
 
 
-def change(name: str, value: str | None, operation: Operation = Operation.SET) -> incremental.AlterableConfig:
+def change(
+    name: str, value: str | None, operation: ConfigOperation = ConfigOperation.SET
+) -> incremental.AlterableConfig:
     return incremental.AlterableConfig(name=name, config_operation=operation, value=value)
 
 
@@ -97,19 +100,19 @@ def changed(kind: int, name: str, *changes: incremental.AlterableConfig) -> incr
 
 def test_lists_are_appended_to_and_subtracted_from() -> None:
     overrides: dict[str, str] = {}
-    apply_operations(overrides, [change("cleanup.policy", "compact", Operation.APPEND)], TOPIC_KEYS)
+    apply_operations(overrides, [change("cleanup.policy", "compact", ConfigOperation.APPEND)], TOPIC_KEYS)
     assert overrides == {"cleanup.policy": "delete,compact"}
-    apply_operations(overrides, [change("cleanup.policy", "compact,delete", Operation.APPEND)], TOPIC_KEYS)
+    apply_operations(overrides, [change("cleanup.policy", "compact,delete", ConfigOperation.APPEND)], TOPIC_KEYS)
     assert overrides == {"cleanup.policy": "delete,compact"}
-    apply_operations(overrides, [change("cleanup.policy", "delete", Operation.SUBTRACT)], TOPIC_KEYS)
+    apply_operations(overrides, [change("cleanup.policy", "delete", ConfigOperation.SUBTRACT)], TOPIC_KEYS)
     assert overrides == {"cleanup.policy": "compact"}
-    apply_operations(overrides, [change("cleanup.policy", None, Operation.DELETE)], TOPIC_KEYS)
+    apply_operations(overrides, [change("cleanup.policy", None, ConfigOperation.DELETE)], TOPIC_KEYS)
     assert overrides == {}
 
 
 @pytest.mark.parametrize("name", ["segment.bytes", "nope"])
-@pytest.mark.parametrize("operation", [Operation.APPEND, Operation.SUBTRACT])
-def test_only_lists_can_be_appended_to(name: str, operation: Operation) -> None:
+@pytest.mark.parametrize("operation", [ConfigOperation.APPEND, ConfigOperation.SUBTRACT])
+def test_only_lists_can_be_appended_to(name: str, operation: ConfigOperation) -> None:
     with pytest.raises(KafkaError) as caught:
         apply_operations({}, [change(name, "1", operation)], TOPIC_KEYS)
     assert caught.value.code is ErrorCode.INVALID_CONFIG
@@ -166,8 +169,8 @@ def test_one_bad_resource_does_not_stop_the_others() -> None:
         (changed(BROKER, "x", change("log.retention.ms", "1")), "must be an integer"),
         (changed(BROKER_LOGGER, "4", change("root", "INFO")), "Expected 3, but received 4"),
         (changed(BROKER_LOGGER, "", change("root", "INFO")), "must be an integer"),
-        (changed(BROKER_LOGGER, "3", change("root", None, Operation.DELETE)), "root logger"),
-        (changed(BROKER_LOGGER, "3", change("root", "INFO", Operation.APPEND)), "APPEND operation"),
+        (changed(BROKER_LOGGER, "3", change("root", None, ConfigOperation.DELETE)), "root logger"),
+        (changed(BROKER_LOGGER, "3", change("root", "INFO", ConfigOperation.APPEND)), "APPEND operation"),
         (changed(CLIENT_METRICS, "x", change("interval.ms", "1")), "only supported for topics and brokers"),
         (changed(99, "x", change("a", "1")), "Unknown resource type 99"),
         (changed(TOPIC, "", change("flush.ms", "1")), "Default topic resources"),
@@ -197,7 +200,9 @@ def test_documentation_and_synonyms_come_when_asked_for() -> None:
     assert described()["num.io.threads"].synonyms == []
     told = described(include_documentation=True, include_synonyms=True)["num.io.threads"]
     assert "Threads" in told.documentation
-    assert [(s.name, s.value, s.source) for s in told.synonyms] == [("num.io.threads", "8", ConfigSource.DEFAULT)]
+    assert [(s.name, s.value, s.source) for s in told.synonyms] == [
+        ("num.io.threads", "8", ConfigSource.DEFAULT_CONFIG)
+    ]
 
 
 def test_secrets_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,10 +233,12 @@ def test_limits_of_moving_replicas_are_set_and_told_for_one_broker_and_for_all()
     (result,) = describe_configs(
         describe.DescribeConfigsRequest(resources=[resource], include_synonyms=True), ctx
     ).results
-    assert [(entry.value, entry.config_source) for entry in result.configs] == [("1000", ConfigSource.DYNAMIC_BROKER)]
+    assert [(entry.value, entry.config_source) for entry in result.configs] == [
+        ("1000", ConfigSource.DYNAMIC_BROKER_CONFIG)
+    ]
     assert [(s.value, s.source) for s in result.configs[0].synonyms] == [
-        ("1000", ConfigSource.DYNAMIC_BROKER),
-        ("5", ConfigSource.DYNAMIC_DEFAULT_BROKER),
+        ("1000", ConfigSource.DYNAMIC_BROKER_CONFIG),
+        ("5", ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG),
     ]
 
 
@@ -250,7 +257,9 @@ def test_loggers_have_levels() -> None:
     ctx, _ = context()
     name = "broker.admin.logger_levels"
 
-    def set_level(level: str | None, operation: Operation = Operation.SET, *, validate_only: bool = False) -> int:
+    def set_level(
+        level: str | None, operation: ConfigOperation = ConfigOperation.SET, *, validate_only: bool = False
+    ) -> int:
         resource = changed(BROKER_LOGGER, "3", change(name, level, operation))
         request = incremental.IncrementalAlterConfigsRequest(resources=[resource], validate_only=validate_only)
         return int(incremental_alter_configs(request, ctx).responses[0].error_code)
@@ -259,13 +268,13 @@ def test_loggers_have_levels() -> None:
         return described(kind=BROKER_LOGGER)[name].value
 
     root = described(kind=BROKER_LOGGER)["root"]
-    assert (root.config_source, root.read_only) == (ConfigSource.DYNAMIC_BROKER_LOGGER, False)
+    assert (root.config_source, root.read_only) == (ConfigSource.DYNAMIC_BROKER_LOGGER_CONFIG, False)
     assert set_level("DEBUG", validate_only=True) == ErrorCode.NONE
     assert level() == root.value
     assert set_level("DEBUG") == ErrorCode.NONE
     assert level() == "DEBUG"
     assert set_level("LOUD") == ErrorCode.INVALID_CONFIG
-    assert set_level(None, Operation.DELETE) == ErrorCode.NONE
+    assert set_level(None, ConfigOperation.DELETE) == ErrorCode.NONE
     assert level() == root.value
 
 
