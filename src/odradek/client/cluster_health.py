@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from odradek.base.errors import KafkaError
 from odradek.client.broker_client import ConnectionFailed
+from odradek.client.cluster_admin import describe_cluster
 from odradek.client.cluster_client import ClusterClient, PartitionState
 from odradek.client.log_dir_admin import LogDir, describe_log_dirs
 from odradek.client.topic_admin import min_isr
 from odradek.model.topology import TopicPartition
-from odradek.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class ClusterHealth:
 
 
 def examine(client: ClusterClient) -> ClusterHealth:
-    cluster = client.ask_any(DescribeClusterRequest(), DescribeClusterResponse)
+    cluster = describe_cluster(client)
     topics = client.topics()
     states = {
         TopicPartition(topic.name, state.partition): state for topic in topics.values() for state in topic.partitions

@@ -5,7 +5,7 @@ makes any of it.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -18,10 +18,13 @@ from odradek.protocol.messages.describe_configs import (
     DescribeConfigsResource,
     DescribeConfigsResourceResult,
     DescribeConfigsResponse,
+    DescribeConfigsResult,
 )
 from odradek.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    ConfigOperation,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
@@ -38,6 +41,12 @@ class Resource:
     def __str__(self) -> str:
         kind = self.type.name.lower().replace("_", " ")
         return f"{kind} '{self.name}'" if self.name else f"the {kind} defaults"
+
+    @property
+    def is_of_one_broker(self) -> bool:
+        """Whether that broker alone can describe and change it."""
+        of_a_broker = self.type in (ConfigResourceType.BROKER, ConfigResourceType.BROKER_LOGGER)
+        return of_a_broker and self.name.isdecimal()
 
     @property
     def own_source(self) -> ConfigSource | None:
@@ -70,17 +79,67 @@ class Setting:
     synonyms: tuple[Synonym, ...]
 
 
-_SET, _DELETE = 0, 1
 _KEY = re.compile(r"[a-zA-Z0-9._-]+")
 # a comma or an equals sign that stands outside of square brackets
 _OUTSIDE_BRACKETS = r"(?=[^\]]*(?:\[|$))"
 
 
+def ask_configs(
+    client: ClusterClient, wanted: Mapping[Resource, Sequence[str] | None], *, include_synonyms: bool = False
+) -> list[DescribeConfigsResult]:
+    """Send one DescribeConfigs: the keys wanted of each resource, or all of them where None.
+
+    Resources that belong to one broker are described by it alone: a call names one such broker at most.
+    """
+    if not wanted:
+        return []
+    resources = [
+        DescribeConfigsResource(
+            resource_type=resource.type,
+            resource_name=resource.name,
+            configuration_keys=None if keys is None else list(keys),
+        )
+        for resource, keys in wanted.items()
+    ]
+    request = DescribeConfigsRequest(resources=resources, include_synonyms=include_synonyms)
+    return _ask(client, wanted, request, DescribeConfigsResponse).results
+
+
+def ask_alteration(
+    client: ClusterClient,
+    changes: Mapping[Resource, Mapping[str, str | None]],
+    *,
+    validate_only: bool = False,
+) -> list[AlterConfigsResourceResponse]:
+    """Send one IncrementalAlterConfigs: values to set, None to delete. Addressed as `ask_configs` is."""
+    resources = [
+        AlterConfigsResource(
+            resource_type=resource.type,
+            resource_name=resource.name,
+            configs=[
+                AlterableConfig(
+                    name=name,
+                    config_operation=ConfigOperation.DELETE if value is None else ConfigOperation.SET,
+                    value=value or "",
+                )
+                for name, value in values.items()
+            ],
+        )
+        for resource, values in changes.items()
+    ]
+    request = IncrementalAlterConfigsRequest(resources=resources, validate_only=validate_only)
+    return _ask(client, changes, request, IncrementalAlterConfigsResponse).responses
+
+
+def broker_values(client: ClusterClient, broker: int, keys: Sequence[str]) -> dict[str, str]:
+    """Values of these keys on one broker; a key without a value is left out."""
+    results = ask_configs(client, {Resource(ConfigResourceType.BROKER, str(broker)): keys})
+    return {config.name: config.value for result in results for config in result.configs if config.value}
+
+
 def describe_configs(client: ClusterClient, resource: Resource) -> list[Setting]:
     """Every setting of it, by name."""
-    wanted = DescribeConfigsResource(resource_type=resource.type, resource_name=resource.name, configuration_keys=None)
-    request = DescribeConfigsRequest(resources=[wanted], include_synonyms=True)
-    (result,) = _ask(client, resource, request, DescribeConfigsResponse).results
+    (result,) = ask_configs(client, {resource: None}, include_synonyms=True)
     _raise_for(resource, result.error_code, result.error_message)
     return sorted(map(_setting, result.configs), key=lambda setting: setting.name)
 
@@ -99,11 +158,8 @@ def alter_configs(
     *,
     validate_only: bool = False,
 ) -> None:
-    configs = [AlterableConfig(name=name, config_operation=_SET, value=value) for name, value in changes.items()]
-    configs += [AlterableConfig(name=name, config_operation=_DELETE, value="") for name in deletions]
-    altered = AlterConfigsResource(resource_type=resource.type, resource_name=resource.name, configs=configs)
-    request = IncrementalAlterConfigsRequest(resources=[altered], validate_only=validate_only)
-    client.retrying(partial(_alter, client, resource, request), NOT_YET_DONE)
+    wanted = {**changes, **dict.fromkeys(deletions)}
+    client.retrying(partial(_alter, client, resource, wanted, validate_only), NOT_YET_DONE)
 
 
 def parse_changes(text: str) -> dict[str, str]:
@@ -120,17 +176,16 @@ def parse_changes(text: str) -> dict[str, str]:
     return changes
 
 
-def _alter(client: ClusterClient, resource: Resource, request: IncrementalAlterConfigsRequest) -> None:
-    for result in _ask(client, resource, request, IncrementalAlterConfigsResponse).responses:
+def _alter(client: ClusterClient, resource: Resource, changes: Mapping[str, str | None], validate_only: bool) -> None:
+    for result in ask_alteration(client, {resource: changes}, validate_only=validate_only):
         _raise_for(resource, result.error_code, result.error_message)
 
 
-def _ask(client: ClusterClient, resource: Resource, request: Request, answer: type[R]) -> R:
-    is_of_one_broker = (
-        resource.type in (ConfigResourceType.BROKER, ConfigResourceType.BROKER_LOGGER) and resource.name.isdecimal()
-    )
-    if is_of_one_broker:
-        return client.ask_broker(int(resource.name), request, answer)
+def _ask(client: ClusterClient, resources: Iterable[Resource], request: Request, answer: type[R]) -> R:
+    brokers = {int(resource.name) for resource in resources if resource.is_of_one_broker}
+    if brokers:
+        (broker,) = brokers
+        return client.ask_broker(broker, request, answer)
     return client.ask_any(request, answer)
 
 

@@ -7,7 +7,11 @@ from functools import partial
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.client.cluster_client import ClusterClient
 from odradek.model.topology import TopicPartition
-from odradek.protocol.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
+from odradek.protocol.messages.describe_log_dirs import (
+    DescribableLogDirTopic,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +44,19 @@ class LogDir:
 
 def describe_log_dirs(client: ClusterClient, brokers: Iterable[int]) -> list[LogDir]:
     """Of these brokers, with all their replicas."""
-    return [log_dir for broker in sorted(brokers) for log_dir in client.retrying(partial(_of_broker, client, broker))]
+    return [log_dir for broker in sorted(brokers) for log_dir in client.retrying(partial(ask_log_dirs, client, broker))]
 
 
-def _of_broker(client: ClusterClient, broker: int) -> list[LogDir]:
-    answer = client.ask_broker(broker, DescribeLogDirsRequest(topics=None), DescribeLogDirsResponse)
+def ask_log_dirs(
+    client: ClusterClient, broker: int, partitions: Iterable[TopicPartition] | None = None
+) -> list[LogDir]:
+    """Send one DescribeLogDirs to one broker, about these partitions or about all of them."""
+    topics: dict[str, list[int]] = {}
+    for tp in partitions or ():
+        topics.setdefault(tp.topic, []).append(tp.partition)
+    wanted = [DescribableLogDirTopic(topic=name, partitions=numbers) for name, numbers in topics.items()]
+    request = DescribeLogDirsRequest(topics=None if partitions is None else wanted)
+    answer = client.ask_broker(broker, request, DescribeLogDirsResponse)
     if answer.error_code:
         code = ErrorCode(answer.error_code)
         raise KafkaError(code, f"broker {broker} doesn't tell of its directories: {code.name}")

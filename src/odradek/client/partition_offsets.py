@@ -7,17 +7,18 @@ from odradek.base.errors import ErrorCode, KafkaError
 from odradek.client.cluster_client import ClusterClient
 from odradek.model.topology import TopicPartition
 from odradek.protocol.messages.list_offsets import (
+    CONSUMER_REPLICA_ID,
     EARLIEST,
     LATEST,
     MAX_TIMESTAMP,
     ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
     ListOffsetsRequest,
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
 
 SPECIAL_TIMES = {"latest": LATEST, "earliest": EARLIEST, "max-timestamp": MAX_TIMESTAMP}
-_CONSUMER_REPLICA_ID = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,27 +49,34 @@ def list_offsets(client: ClusterClient, times: Mapping[TopicPartition, int]) -> 
 def _list_offsets_once(client: ClusterClient, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, FoundOffset]:
     found: dict[TopicPartition, FoundOffset] = {}
     for leader, partitions in client.leaders(times).items():
-        response = client.ask_broker(leader, _request(partitions, times), ListOffsetsResponse)
-        for topic in response.topics:
-            for partition in topic.partitions:
-                tp = TopicPartition(topic.name, partition.partition_index)
-                code = ErrorCode(partition.error_code)
-                if code is not ErrorCode.NONE:
-                    raise KafkaError(code, f"offsets of {tp}: {code.name}")
-                found[tp] = FoundOffset(
-                    offset=_known(partition.offset),
-                    timestamp_ms=_known(partition.timestamp),
-                    leader_epoch=_known(partition.leader_epoch),
-                )
+        for tp, answer in ask_offsets(client, leader, {tp: times[tp] for tp in partitions}).items():
+            code = ErrorCode(answer.error_code)
+            if code is not ErrorCode.NONE:
+                raise KafkaError(code, f"offsets of {tp}: {code.name}")
+            found[tp] = FoundOffset(
+                offset=_known(answer.offset),
+                timestamp_ms=_known(answer.timestamp),
+                leader_epoch=_known(answer.leader_epoch),
+            )
     return {tp: found[tp] for tp in times}
 
 
-def _request(partitions: list[TopicPartition], times: Mapping[TopicPartition, int]) -> ListOffsetsRequest:
+def ask_offsets(
+    client: ClusterClient, broker: int, times: Mapping[TopicPartition, int], replica_id: int = CONSUMER_REPLICA_ID
+) -> dict[TopicPartition, ListOffsetsPartitionResponse]:
+    """Send one ListOffsets to one broker; errors stay in the answers."""
+    response = client.ask_broker(broker, list_offsets_request(times, replica_id), ListOffsetsResponse)
+    return {TopicPartition(t.name, p.partition_index): p for t in response.topics for p in t.partitions}
+
+
+def list_offsets_request(
+    times: Mapping[TopicPartition, int], replica_id: int = CONSUMER_REPLICA_ID
+) -> ListOffsetsRequest:
     topics: dict[str, list[ListOffsetsPartition]] = {}
-    for tp in partitions:
-        topics.setdefault(tp.topic, []).append(ListOffsetsPartition(partition_index=tp.partition, timestamp=times[tp]))
+    for tp, time in times.items():
+        topics.setdefault(tp.topic, []).append(ListOffsetsPartition(partition_index=tp.partition, timestamp=time))
     return ListOffsetsRequest(
-        replica_id=_CONSUMER_REPLICA_ID,
+        replica_id=replica_id,
         topics=[ListOffsetsTopic(name=name, partitions=wanted) for name, wanted in topics.items()],
     )
 

@@ -6,8 +6,10 @@ Each function returns when the cluster says that it's done, and raises the clust
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+from odradek.base.config.definition import ConfigSource
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.client.cluster_client import NOT_YET_DONE, ClusterClient, TopicState
+from odradek.client.config_admin import Resource, ask_configs
 from odradek.model.topology import TopicPartition
 from odradek.protocol.messages.create_partitions import (
     CreatePartitionsAssignment,
@@ -23,16 +25,9 @@ from odradek.protocol.messages.create_topics import (
     CreateTopicsResponse,
 )
 from odradek.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
-from odradek.protocol.messages.describe_configs import (
-    DescribeConfigsRequest,
-    DescribeConfigsResource,
-    DescribeConfigsResourceResult,
-    DescribeConfigsResponse,
-)
+from odradek.protocol.messages.describe_configs import ConfigResourceType, DescribeConfigsResourceResult
 
 CLUSTER_DEFAULT = -1  # of partitions or replicas: as the cluster is configured
-_TOPIC_RESOURCE = 2
-_SET_ON_THE_TOPIC = 1
 _MIN_ISR = "min.insync.replicas"
 
 
@@ -83,9 +78,10 @@ def delete_topic(client: ClusterClient, name: str) -> None:
 
 
 def topic_configs(client: ClusterClient, names: Sequence[str]) -> dict[str, dict[str, str | None]]:
-    """What was set on each topic itself."""
+    """Overrides of each topic."""
+    own = ConfigSource.DYNAMIC_TOPIC_CONFIG
     return {
-        name: {config.name: config.value for config in configs if config.config_source == _SET_ON_THE_TOPIC}
+        name: {config.name: config.value for config in configs if config.config_source == own}
         for name, configs in describe_topic_configs(client, names).items()
     }
 
@@ -101,13 +97,8 @@ def describe_topic_configs(
 ) -> dict[str, list[DescribeConfigsResourceResult]]:
     """All that holds for each topic, or these keys of it. A topic that went while it was asked for has nothing."""
     found: dict[str, list[DescribeConfigsResourceResult]] = {name: [] for name in names}
-    if not names:
-        return found
-    resources = [
-        DescribeConfigsResource(resource_type=_TOPIC_RESOURCE, resource_name=name, configuration_keys=keys)
-        for name in names
-    ]
-    for result in client.ask_any(DescribeConfigsRequest(resources=resources), DescribeConfigsResponse).results:
+    wanted = {Resource(ConfigResourceType.TOPIC, name): keys for name in names}
+    for result in ask_configs(client, wanted):
         if result.error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             _raise_for(result.resource_name, result.error_code, result.error_message)
         found[result.resource_name] = result.configs

@@ -5,8 +5,8 @@ from collections import Counter
 from odradek.apps.cli.grammar.noun import command
 from odradek.apps.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption, Format, FormatOption, print_rows
 from odradek.apps.cli.watch import watchable
+from odradek.client.cluster_admin import describe_cluster
 from odradek.client.cluster_client import ClusterClient
-from odradek.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 
 _COLUMNS = ("broker", "address", "rack", "controller", "leads", "preferred", "replicas", "out_of_sync")
 
@@ -16,7 +16,7 @@ _COLUMNS = ("broker", "address", "rack", "controller", "leads", "preferred", "re
 def brokers(bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP, output: FormatOption = Format.TABLE) -> None:
     """Show the live brokers."""
     with ClusterClient(bootstrap_server) as client:
-        cluster = client.ask_any(DescribeClusterRequest(), DescribeClusterResponse)
+        cluster = describe_cluster(client)
         partitions = [partition for topic in client.topics().values() for partition in topic.partitions]
     leads = Counter(partition.leader for partition in partitions)
     preferred = Counter(partition.replicas[0] for partition in partitions)

@@ -34,10 +34,11 @@ from odradek.apps.reassign.core.plan import Plan, PlanError
 from odradek.apps.reassign.core.throttles import Settings
 from odradek.apps.reassign.journal import RunIsGoingOn, RunJournals, RunRecord, state_directory
 from odradek.apps.reassign.leftovers import Leftover, clear_leftovers, foreign_throttles
-from odradek.apps.reassign.reading import cluster_id, read_view
+from odradek.apps.reassign.reading import read_view
 from odradek.apps.reassign.risks import Gravity
 from odradek.apps.reassign.run import Outcome, Progress, Run, RunOptions, ThrottleRefused, cancel_moves
 from odradek.base.errors import FatalError
+from odradek.client.cluster_admin import cluster_id
 from odradek.client.cluster_client import ClusterClient
 
 _CLIENT_TIMEOUT_MS = 10_000

@@ -15,9 +15,10 @@ from odradek.apps.reassign.core.goal import Goal
 from odradek.apps.reassign.core.plan import Plan
 from odradek.apps.reassign.core.planner import make_plan
 from odradek.apps.reassign.journal import RunJournals, RunRecord, state_directory
-from odradek.apps.reassign.reading import cluster_id, read_view
+from odradek.apps.reassign.reading import read_view
 from odradek.apps.reassign.run import Progress, Run, RunOptions
 from odradek.base.logs import get_logger
+from odradek.client.cluster_admin import cluster_id
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.reassignments import ongoing_reassignments
 from odradek.model.topology import ReplicaAssignment, TopicPartition

@@ -11,15 +11,11 @@ from odradek.apps.legacy.observer import Observer
 from odradek.base.errors import ErrorCode
 from odradek.base.logs import get_logger
 from odradek.client.broker_client import BrokerClient, ConnectionFailed, UnsupportedByBroker
+from odradek.client.partition_offsets import list_offsets_request
 from odradek.model.topology import NO_LEADER, Endpoint, TopicPartition
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
-from odradek.protocol.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    ListOffsetsTopic,
-)
+from odradek.protocol.messages.list_offsets import ListOffsetsResponse
 from odradek.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from odradek.protocol.record_batch import batches, check_crc
 from odradek.protocol.records import Record, read_records
@@ -81,16 +77,7 @@ class LeaderReader:
         """Where the partitions begin or end; those whose leader doesn't say are left out."""
         offsets: dict[TopicPartition, int] = {}
         for leader, led in self._by_leader(partitions).items():
-            request = ListOffsetsRequest(
-                replica_id=-1,
-                topics=[
-                    ListOffsetsTopic(
-                        name=topic,
-                        partitions=[ListOffsetsPartition(partition_index=tp.partition, timestamp=mark) for tp in group],
-                    )
-                    for topic, group in groupby(sorted(led), key=lambda tp: tp.topic)
-                ],
-            )
+            request = list_offsets_request(dict.fromkeys(sorted(led), mark))
             answer = self._ask(leader, request, led)
             if isinstance(answer, ListOffsetsResponse):
                 found = ((TopicPartition(t.name, p.partition_index), p) for t in answer.topics for p in t.partitions)

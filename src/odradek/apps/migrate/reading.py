@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from odradek.apps.migrate.core.survey import BrokerSettings, Survey
 from odradek.apps.reassign.reading import read_view
 from odradek.base.config.definition import ConfigSource
+from odradek.client.cluster_admin import describe_cluster
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.config_admin import Resource, describe_configs
-from odradek.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from odradek.protocol.messages.describe_configs import ConfigResourceType
 
 _OURS = "odradek."
@@ -29,7 +29,7 @@ def read_survey(client: ClusterClient, brokers: Iterable[int]) -> Survey:
 
 
 def read_controller(client: ClusterClient) -> int:
-    return client.ask_any(DescribeClusterRequest(), DescribeClusterResponse).controller_id
+    return describe_cluster(client).controller_id
 
 
 def _broker(client: ClusterClient, broker: int) -> BrokerSettings:

@@ -8,11 +8,11 @@ from odradek.apps.pipeline.spec import Pipeline
 from odradek.apps.pipeline.toml_section import FILE_NAME
 from odradek.base.errors import ErrorCode, FatalError, KafkaError
 from odradek.client.broker_client import ConnectionFailed
+from odradek.client.cluster_admin import cluster_id
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.group_lag import known_ends
 from odradek.client.topic_admin import create_topic
 from odradek.model.topology import TopicPartition
-from odradek.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 
 _CLIENT_ID = "odradek-pipeline"
 
@@ -44,7 +44,7 @@ def cluster_with_inputs(pipeline: Pipeline) -> str:
             f"-b {pipeline.bootstrap}"
         )
     with cluster_of(pipeline) as client:
-        return client.ask_any(DescribeClusterRequest(), DescribeClusterResponse).cluster_id
+        return cluster_id(client)
 
 
 def create_outputs(pipeline: Pipeline) -> list[str]:

@@ -6,39 +6,22 @@ controller that moves) raises `Unreachable`, and can be asked again.
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Protocol, TypeVar
+from typing import Protocol
 
-from odradek.apps.reassign.core.throttles import BROKER, Entity, Settings
+from odradek.apps.reassign.core.throttles import BROKER, TOPIC, Entity, Settings
+from odradek.base.config.definition import ConfigSource
 from odradek.base.errors import RETRIABLE, ErrorCode, KafkaError
 from odradek.client.broker_client import ConnectionFailed
 from odradek.client.cluster_client import ClusterClient
+from odradek.client.config_admin import Resource, ask_alteration, ask_configs
+from odradek.client.log_dir_admin import ask_log_dirs
 from odradek.client.reassignments import alter_reassignments, ongoing_reassignments
 from odradek.model.topology import ReplicaAssignment, TopicPartition
-from odradek.protocol.messages.describe_configs import (
-    DescribeConfigsRequest,
-    DescribeConfigsResource,
-    DescribeConfigsResponse,
-    DescribeConfigsResult,
-)
-from odradek.protocol.messages.describe_log_dirs import (
-    DescribableLogDirTopic,
-    DescribeLogDirsRequest,
-    DescribeLogDirsResponse,
-)
-from odradek.protocol.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
-    AlterConfigsResourceResponse,
-    IncrementalAlterConfigsRequest,
-    IncrementalAlterConfigsResponse,
-)
-from odradek.protocol.schema import Request, Response
+from odradek.protocol.messages.describe_configs import ConfigResourceType, DescribeConfigsResult
+from odradek.protocol.messages.incremental_alter_configs import AlterConfigsResourceResponse
 
-R = TypeVar("R", bound=Response)
-
-_RESOURCE_TYPES = {"topic": 2, "broker": 4}
-_SET, _DELETE = 0, 1
-_DYNAMIC = frozenset({1, 2})
+_RESOURCE_TYPES = {TOPIC: ConfigResourceType.TOPIC, BROKER: ConfigResourceType.BROKER}
+_DYNAMIC = frozenset({ConfigSource.DYNAMIC_TOPIC_CONFIG, ConfigSource.DYNAMIC_BROKER_CONFIG})
 """Where a value comes from that was set for this topic, or for this broker alone."""
 
 
@@ -92,47 +75,28 @@ class WireAdmin:
         return {tp: reason or code.name for tp, (code, reason) in answers.items() if code}
 
     def sizes(self, brokers: Iterable[int], tps: Iterable[TopicPartition]) -> dict[tuple[TopicPartition, int], int]:
-        topics: dict[str, list[int]] = {}
-        for tp in tps:
-            topics.setdefault(tp.topic, []).append(tp.partition)
-        request = DescribeLogDirsRequest(
-            topics=[DescribableLogDirTopic(topic=name, partitions=numbers) for name, numbers in topics.items()]
-        )
+        wanted = list(tps)
         found: dict[tuple[TopicPartition, int], int] = {}
         for broker in brokers:
             try:
-                answer = self._client.ask_broker(broker, request, DescribeLogDirsResponse)
+                directories = ask_log_dirs(self._client, broker, wanted)
             except (KafkaError, ConnectionFailed):
                 continue
-            for directory in answer.results:
-                for topic in directory.topics:
-                    for partition in topic.partitions:
-                        if not partition.is_future_key:
-                            found[TopicPartition(topic.name, partition.partition_index), broker] = (
-                                partition.partition_size
-                            )
+            for replica in (replica for directory in directories for replica in directory.replicas):
+                if not replica.is_future:
+                    found[replica.tp, broker] = replica.size
         return found
 
     # --- settings ------------------------------------------------------------------------------------------------
 
     def settings(self, entities: Iterable[Entity]) -> dict[Entity, dict[str, str | None]]:
         found: dict[Entity, dict[str, str | None]] = {}
-        for broker, group in _by_addressee(entities).items():
-            request = DescribeConfigsRequest(
-                resources=[
-                    DescribeConfigsResource(
-                        resource_type=_RESOURCE_TYPES[entity.kind],
-                        resource_name=entity.name,
-                        configuration_keys=list(entity.throttle_keys),
-                    )
-                    for entity in group
-                ]
-            )
+        for group in _by_addressee(entities):
             try:
-                answer = self._ask(broker, request, DescribeConfigsResponse)
+                results = ask_configs(self._client, {_resource(entity): entity.throttle_keys for entity in group})
             except (KafkaError, ConnectionFailed):
                 continue
-            for result in answer.results:
+            for result in results:
                 entity = _entity(result)
                 if not result.error_code:
                     values = {c.name: c.value for c in result.configs if c.config_source in _DYNAMIC and c.value}
@@ -141,14 +105,13 @@ class WireAdmin:
 
     def set(self, settings: Settings) -> dict[Entity, str]:
         failed: dict[Entity, str] = {}
-        for broker, group in _by_addressee(settings).items():
-            request = IncrementalAlterConfigsRequest(resources=[_alteration(e, settings[e]) for e in group])
+        for group in _by_addressee(settings):
             try:
-                answer = self._ask(broker, request, IncrementalAlterConfigsResponse)
+                responses = ask_alteration(self._client, {_resource(entity): settings[entity] for entity in group})
             except (KafkaError, ConnectionFailed) as error:
                 failed |= dict.fromkeys(group, str(error))
                 continue
-            for response in answer.responses:
+            for response in responses:
                 entity = _entity(response)
                 code = ErrorCode(response.error_code)
                 gone = code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and all(
@@ -158,11 +121,9 @@ class WireAdmin:
                     failed[entity] = response.error_message or code.name
         return failed
 
-    def _ask(self, broker: int | None, request: Request, answer: type[R]) -> R:
-        """A broker answers for its own settings only; for a topic's, anybody does."""
-        if broker is None:
-            return self._client.ask_any(request, answer)
-        return self._client.ask_broker(broker, request, answer)
+
+def _resource(entity: Entity) -> Resource:
+    return Resource(_RESOURCE_TYPES[entity.kind], entity.name)
 
 
 def _entity(result: DescribeConfigsResult | AlterConfigsResourceResponse) -> Entity:
@@ -171,22 +132,12 @@ def _entity(result: DescribeConfigsResult | AlterConfigsResourceResponse) -> Ent
     return Entity(kind, result.resource_name)
 
 
-def _by_addressee(entities: Iterable[Entity]) -> dict[int | None, list[Entity]]:
-    groups: dict[int | None, list[Entity]] = {}
+def _by_addressee(entities: Iterable[Entity]) -> list[list[Entity]]:
+    """Groups that one broker can answer for: a broker for its own settings, any of them for all topics."""
+    groups: dict[str | None, list[Entity]] = {}
     for entity in entities:
-        groups.setdefault(int(entity.name) if entity.kind == BROKER else None, []).append(entity)
-    return groups
-
-
-def _alteration(entity: Entity, values: Mapping[str, str | None]) -> AlterConfigsResource:
-    return AlterConfigsResource(
-        resource_type=_RESOURCE_TYPES[entity.kind],
-        resource_name=entity.name,
-        configs=[
-            AlterableConfig(name=key, config_operation=_DELETE if value is None else _SET, value=value)
-            for key, value in values.items()
-        ],
-    )
+        groups.setdefault(entity.name if entity.kind == BROKER else None, []).append(entity)
+    return list(groups.values())
 
 
 @contextmanager

@@ -3,23 +3,16 @@
 from odradek.apps.reassign.core.view import BrokerView, ClusterView, PartitionView
 from odradek.base.errors import KafkaError
 from odradek.client.broker_client import ConnectionFailed
+from odradek.client.cluster_admin import describe_cluster
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.log_dir_admin import LogDir, describe_log_dirs
 from odradek.client.reassignments import ongoing_reassignments
+from odradek.client.topic_admin import min_isr
 from odradek.model.topology import TopicPartition
-from odradek.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
-from odradek.protocol.messages.describe_configs import (
-    DescribeConfigsRequest,
-    DescribeConfigsResource,
-    DescribeConfigsResponse,
-)
-
-MIN_ISR = "min.insync.replicas"
-_TOPIC = 2
 
 
 def read_view(client: ClusterClient) -> ClusterView:
-    cluster = client.ask_any(DescribeClusterRequest(), DescribeClusterResponse)
+    cluster = describe_cluster(client)
     topics = client.topics()
     moving = ongoing_reassignments(client)
     sizes: dict[TopicPartition, int] = {}
@@ -41,33 +34,11 @@ def read_view(client: ClusterClient) -> ClusterView:
             for p in topic.partitions
             for tp in (TopicPartition(topic.name, p.partition),)
         },
-        _min_isr(client, sorted(topics)),
+        min_isr(client, sorted(topics)),
     )
-
-
-def cluster_id(client: ClusterClient) -> str:
-    return client.ask_any(DescribeClusterRequest(), DescribeClusterResponse).cluster_id
 
 
 def _room(directories: list[LogDir]) -> tuple[int | None, int | None]:
     """Of all volumes. Directories of the same size with the same room are taken for one volume."""
     volumes = {(d.total_bytes, d.usable_bytes or 0) for d in directories if not d.error and d.total_bytes}
     return (sum(v[0] or 0 for v in volumes), sum(v[1] for v in volumes)) if volumes else (None, None)
-
-
-def _min_isr(client: ClusterClient, topics: list[str]) -> dict[str, int]:
-    if not topics:
-        return {}
-    request = DescribeConfigsRequest(
-        resources=[
-            DescribeConfigsResource(resource_type=_TOPIC, resource_name=topic, configuration_keys=[MIN_ISR])
-            for topic in topics
-        ]
-    )
-    answer = client.ask_any(request, DescribeConfigsResponse)
-    return {
-        result.resource_name: int(config.value)
-        for result in answer.results
-        for config in result.configs
-        if config.name == MIN_ISR and config.value
-    }

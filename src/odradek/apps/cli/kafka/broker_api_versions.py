@@ -2,8 +2,8 @@
 
 from odradek.apps.cli.kafka.options import BOOTSTRAP, COMMAND_CONFIG, EVERY_TOOL, Given, OptionTable
 from odradek.apps.cli.kafka.tool import connect
+from odradek.client.cluster_admin import describe_cluster
 from odradek.protocol.api_keys import APIS
-from odradek.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 
 TABLE = OptionTable("This tool helps to retrieve broker version information.", BOOTSTRAP, COMMAND_CONFIG, *EVERY_TOOL)
 # what Kafka 3.9's clients know, and brokers in ZooKeeper mode don't have
@@ -31,7 +31,7 @@ _OTHERS = {
 def run(given: Given) -> int:
     given.require("bootstrap-server")
     with connect(given) as client:
-        cluster = client.ask_any(DescribeClusterRequest(), DescribeClusterResponse)
+        cluster = describe_cluster(client)
         for broker in sorted(cluster.brokers, key=lambda broker: broker.broker_id):
             rack = broker.rack or "null"
             versions = client.versions_of(broker.broker_id)

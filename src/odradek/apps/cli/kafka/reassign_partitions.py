@@ -17,13 +17,13 @@ from odradek.apps.cli.kafka.reassignment_json import Plan, as_json, read_plan, r
 from odradek.apps.cli.kafka.tool import ToolError, connect
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.client.broker_client import ConnectionFailed
+from odradek.client.cluster_admin import describe_cluster
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.config_admin import Resource, alter_configs
 from odradek.client.log_dir_moves import ReplicaPlace, begin_moves, replica_places
 from odradek.client.reassignments import alter_reassignments, ongoing_reassignments
 from odradek.model.placement import place_replicas
 from odradek.model.topology import Broker, PartitionReplica, ReplicaAssignment, TopicPartition
-from odradek.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from odradek.protocol.messages.describe_configs import ConfigResourceType
 
 TABLE = OptionTable(
@@ -289,7 +289,7 @@ def _list(client: ClusterClient, _given: Given) -> None:
 
 def _generate(client: ClusterClient, given: Given) -> None:
     topics, brokers = read_topics(Path(given.text(_TOPICS))), _broker_list(given.text("broker-list"))
-    cluster = client.ask_any(DescribeClusterRequest(), DescribeClusterResponse)
+    cluster = describe_cluster(client)
     with_racks = not given.has("disable-rack-aware")
     chosen = {
         broker.broker_id: Broker(broker.broker_id, (), broker.rack if with_racks else None)

@@ -19,13 +19,8 @@ from odradek.broker.zk.znodes.brokers import BrokerIds, BrokerRegistration
 from odradek.broker.zk.znodes.cluster import Controller, ControllerEpoch
 from odradek.client.broker_client import ConnectionFailed, UnsupportedByBroker
 from odradek.client.cluster_client import ClusterClient
-from odradek.protocol.messages.describe_configs import (
-    DescribeConfigsRequest,
-    DescribeConfigsResource,
-    DescribeConfigsResponse,
-)
+from odradek.client.config_admin import broker_values
 
-_BROKER = 4
 _KEY = "zookeeper.connect"
 _TIMEOUT_S = 2.0
 _SESSION_S = 6.0
@@ -87,15 +82,12 @@ def _read_all(zookeeper: Any, connect: str) -> CoordinationState:
 
 def _ask_connect(client: ClusterClient) -> str:
     for broker in client.brokers():
-        resource = DescribeConfigsResource(resource_type=_BROKER, resource_name=str(broker), configuration_keys=[_KEY])
         try:
-            answer = client.ask_broker(broker, DescribeConfigsRequest(resources=[resource]), DescribeConfigsResponse)
+            connect = broker_values(client, broker, [_KEY]).get(_KEY)
         except (KafkaError, ConnectionFailed, UnsupportedByBroker):
             continue
-        for result in answer.results:
-            for config in result.configs:
-                if config.name == _KEY and config.value:
-                    return config.value
+        if connect:
+            return connect
     raise FatalError("no broker tells where its ZooKeeper is; give --zookeeper")
 
 

@@ -6,17 +6,9 @@ from collections.abc import Iterable
 from odradek.base.errors import KafkaError
 from odradek.client.broker_client import ConnectionFailed
 from odradek.client.cluster_client import ClusterClient, TopicState
+from odradek.client.partition_offsets import ask_offsets
 from odradek.model.topology import NO_LEADER, TopicPartition
-from odradek.protocol.messages.list_offsets import (
-    LATEST,
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    ListOffsetsTopic,
-)
-
-_CONSUMER = -1
-_DEBUGGER = -2  # any replica answers, not only the leader, and tells the end of its own log
+from odradek.protocol.messages.list_offsets import CONSUMER_REPLICA_ID, DEBUGGING_REPLICA_ID, LATEST
 
 
 def high_watermarks(client: ClusterClient, topics: Iterable[TopicState]) -> dict[TopicPartition, int]:
@@ -32,7 +24,7 @@ def offsets_of_replicas(
     client: ClusterClient, broker: int, partitions: Iterable[TopicPartition], time: int
 ) -> dict[TopicPartition, int]:
     """Where the copies on this broker begin or end."""
-    return _ask(client, broker, partitions, time, _DEBUGGER)
+    return _ask(client, broker, partitions, time, DEBUGGING_REPLICA_ID)
 
 
 def _by_leader(client: ClusterClient, topics: Iterable[TopicState], time: int) -> dict[TopicPartition, int]:
@@ -43,25 +35,15 @@ def _by_leader(client: ClusterClient, topics: Iterable[TopicState], time: int) -
     by_leader.pop(NO_LEADER, None)
     found: dict[TopicPartition, int] = {}
     for leader, partitions in by_leader.items():
-        found.update(_ask(client, leader, partitions, time, _CONSUMER))
+        found.update(_ask(client, leader, partitions, time, CONSUMER_REPLICA_ID))
     return found
 
 
 def _ask(
     client: ClusterClient, broker: int, partitions: Iterable[TopicPartition], time: int, replica_id: int
 ) -> dict[TopicPartition, int]:
-    topics: dict[str, ListOffsetsTopic] = {}
-    for tp in partitions:
-        topic = topics.setdefault(tp.topic, ListOffsetsTopic(name=tp.topic, partitions=[]))
-        topic.partitions.append(ListOffsetsPartition(partition_index=tp.partition, timestamp=time))
-    request = ListOffsetsRequest(replica_id=replica_id, topics=list(topics.values()))
     try:
-        answer = client.ask_broker(broker, request, ListOffsetsResponse)
+        answers = ask_offsets(client, broker, dict.fromkeys(partitions, time), replica_id)
     except (KafkaError, ConnectionFailed):
         return {}
-    return {
-        TopicPartition(topic.name, partition.partition_index): partition.offset
-        for topic in answer.topics
-        for partition in topic.partitions
-        if not partition.error_code and partition.offset >= 0
-    }
+    return {tp: answer.offset for tp, answer in answers.items() if not answer.error_code and answer.offset >= 0}

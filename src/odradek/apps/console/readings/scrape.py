@@ -12,13 +12,8 @@ from odradek.apps.console.options import is_loopback
 from odradek.base.errors import KafkaError
 from odradek.client.broker_client import ConnectionFailed, UnsupportedByBroker
 from odradek.client.cluster_client import ClusterClient
-from odradek.protocol.messages.describe_configs import (
-    DescribeConfigsRequest,
-    DescribeConfigsResource,
-    DescribeConfigsResponse,
-)
+from odradek.client.config_admin import broker_values
 
-_BROKER = 4
 _TIMEOUT_S = 1.0
 _BYTES_MAX = 64 << 20
 _PREFIX = "kafka_server_brokertopicmetrics_"
@@ -69,13 +64,11 @@ def parse(text: str) -> Counters | None:
 
 def _ask(client: ClusterClient, broker: int, broker_host: str) -> Endpoint | None:
     keys = ["odradek.metrics.host", "odradek.metrics.port"]
-    resource = DescribeConfigsResource(resource_type=_BROKER, resource_name=str(broker), configuration_keys=keys)
     try:
-        answer = client.ask_broker(broker, DescribeConfigsRequest(resources=[resource]), DescribeConfigsResponse)
+        values = broker_values(client, broker, keys)
     except (KafkaError, ConnectionFailed, UnsupportedByBroker):
         return None
-    told = {config.name: config.value or "" for result in answer.results for config in result.configs}
-    host, port = told.get(keys[0], ""), told.get(keys[1], "-1")
+    host, port = values.get(keys[0], ""), values.get(keys[1], "-1")
     if not port.isdecimal() or not 0 < int(port) < 65536 or (is_loopback(host) and not is_loopback(broker_host)):
         return None
     return (broker_host if host in ("", "0.0.0.0", "::") else host), int(port)

@@ -3,26 +3,17 @@
 from collections.abc import Iterable, Mapping
 
 from odradek.client.cluster_client import ClusterClient
-from odradek.protocol.messages.describe_configs import (
-    DescribeConfigsRequest,
-    DescribeConfigsResource,
-    DescribeConfigsResponse,
-)
+from odradek.client.config_admin import Resource, ask_configs
+from odradek.protocol.messages.describe_configs import ConfigResourceType
 
 KEYS = ["min.insync.replicas", "retention.ms", "retention.bytes", "cleanup.policy"]
-_TOPIC = 2
 TopicSettings = Mapping[str, Mapping[str, str]]
 
 
 def read_settings(client: ClusterClient, topics: Iterable[str]) -> TopicSettings:
-    resources = [
-        DescribeConfigsResource(resource_type=_TOPIC, resource_name=name, configuration_keys=KEYS) for name in topics
-    ]
-    if not resources:
-        return {}
-    answer = client.ask_any(DescribeConfigsRequest(resources=resources), DescribeConfigsResponse)
+    wanted = {Resource(ConfigResourceType.TOPIC, name): KEYS for name in topics}
     return {
         result.resource_name: {config.name: config.value or "" for config in result.configs}
-        for result in answer.results
+        for result in ask_configs(client, wanted)
         if not result.error_code
     }
