@@ -1,9 +1,10 @@
 """What several kinds of test share: real ZooKeeper, and real Apache Kafka where it can be had."""
 
 import gc
-import os
 import signal
+import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -22,12 +23,24 @@ pytest_plugins = ["odradek.testing"]
 # A run that was started in the background ignores Ctrl-C, and so would every process that a test starts and interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Workers choose the ports of their servers from ranges of their own, below that of the processes they start: a port is
-# chosen some time before somebody listens on it, and another worker must not choose it meanwhile. Of eight ports one is
-# chosen, because the brokers of a cluster listen side by side, and their metrics a hundred above.
-_ports = 5_000 // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-_first_port = 10_000 + _ports * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-server._SERVER_PORTS = range(_first_port, _first_port + _ports, 8)
+# Every process of tests on this machine, workers of other runs too, chooses the ports of its servers from a range of
+# its own, below that of the processes it starts: a port is chosen some time before somebody listens on it, and nobody
+# else must choose it meanwhile. Of eight ports one is chosen, because the brokers of a cluster listen side by side, and
+# their metrics a hundred above.
+_RANGES, _RANGE_PORTS = 16, 624
+
+
+def _own_range() -> tuple[socket.socket, range]:
+    """The first range that no other process holds, and the name in the kernel that holds it until this process ends."""
+    name = socket.socket(socket.AF_UNIX)
+    for first in range(5_000, 5_000 + _RANGES * _RANGE_PORTS, _RANGE_PORTS):
+        with suppress(OSError):
+            name.bind(f"\0odradek-test-ports-{first}")
+            return name, range(first, first + _RANGE_PORTS, 8)
+    return name, range(5_000, 5_000 + _RANGES * _RANGE_PORTS, 8)
+
+
+_range_name, server._SERVER_PORTS = _own_range()
 
 # On a loaded machine an example takes as long as it takes.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -37,6 +37,16 @@ def migrate(desk: Desk, cluster: ChaosCluster, leaving: list[int], coming: list[
     assert "the migration is complete" in desk.run("migrate", "status", *route)
 
 
+def await_expiry(cluster: ChaosCluster, dead: int) -> None:
+    """Until its session has ended: Apache Kafka doesn't start while its old registration is there."""
+
+    def is_gone() -> bool:
+        told = [metadata for broker in cluster.brokers if broker.pid and (metadata := broker.metadata()) is not None]
+        return bool(told) and all(dead not in {node.node_id for node in metadata.brokers} for metadata in told)
+
+    assert await_condition(is_gone, 60)
+
+
 def test_in_and_out_again_under_load(tmp_path: Path, zookeeper: str, kafka_lib: Path) -> None:
     place = ChaosCluster(
         tmp_path / "one", zookeeper, brokers=2, launch={0: broker_command(kafka_lib)}, first=(0,), settings=SETTINGS
@@ -71,6 +81,7 @@ def test_two_brokers_in_and_out_with_kills(tmp_path: Path, zookeeper: str, kafka
                 cluster.start(*coming)
                 for victim in (*leaving, *coming):
                     cluster.brokers[victim].kill()
+                    await_expiry(cluster, victim)
                     cluster.start(victim)
                     story.await_isr(2)
                 migrate(desk, cluster, leaving, coming)
