@@ -1,4 +1,4 @@
-"""A pytest plugin: real brokers and a real ZooKeeper for the tests of whoever uses Odradek.
+"""A pytest plugin: real brokers and a real ZooKeeper for the tests of a project that uses Odradek.
 
     def test_orders(odradek_cluster):
         producer = Producer({"bootstrap.servers": odradek_cluster.bootstrap_servers})
@@ -78,7 +78,7 @@ class OdradekCluster:
 
 
 def _free_ports(count: int) -> int:
-    """The first of so many consecutive ports that nobody listens on now."""
+    """Return the first of so many consecutive free ports."""
     while True:
         first = free_port()
         if not any(port_is_taken(first + i) for i in range(1, count)):

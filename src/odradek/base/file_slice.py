@@ -17,5 +17,5 @@ class FileSlice:
     size: int
 
     def read(self) -> bytes:
-        """The bytes themselves, for those who can't use sendfile or gain nothing by it."""
+        """Return the bytes themselves, for callers that can't use sendfile or gain nothing by it."""
         return os.pread(self.file.fileno(), self.size, self.position)

@@ -61,14 +61,14 @@ def get_logger(name: str) -> Logger:
 
 
 def thresholds() -> dict[str, str]:
-    """From where on each logger of this process writes; `ROOT` stands for those that have no threshold of their own."""
+    """Return the level of each logger of this process; `ROOT` stands for loggers without a level of their own."""
     names = {value: name for name, value in THRESHOLDS.items()}
     levels = {part: logger.threshold or _output.level for part, logger in sorted(_loggers.items())}
     return {part: names[level] for part, level in {ROOT: _output.level, **levels}.items()}
 
 
 def set_threshold(part: str, name: str | None) -> None:
-    """None: what the others have. KeyError for a logger or a threshold that there isn't."""
+    """Set a logger's level; None makes it follow the root's. KeyError for a logger or a threshold that there isn't."""
     if part == ROOT:
         assert name is not None, "the others have none to go back to"
         _output.level = THRESHOLDS[name]
@@ -77,7 +77,9 @@ def set_threshold(part: str, name: str | None) -> None:
 
 
 def configure(*, json: bool = False, level: str = "info", stream: TextIO | None = None) -> None:
-    """Where this process writes (standard output unless told) and from which level on; before: warnings, to stderr."""
+    """Choose the output of this process (standard output by default) and its lowest level; before this call, warnings
+    go to stderr.
+    """
     _output.level = LEVELS[level]
     _output.render = render_json if json else render_text
     _output.stream = stream or sys.stdout

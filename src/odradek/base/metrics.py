@@ -1,4 +1,4 @@
-"""What can be measured of a broker, cheap enough for every request.
+"""Metrics of a broker, cheap enough for every request.
 
 The data path adds to plain integers and remembers a few times. Names, labels and quantiles are made only when somebody
 asks (`Registry.collect`), so an unobserved broker pays next to nothing. Increments are not atomic across threads: under
@@ -23,7 +23,7 @@ class Sample:
 
 
 class Registry:
-    """Where the parts of a broker say what can be measured of them. Sources are asked only at a scrape."""
+    """Registry of a broker's metrics, filled by its parts. Sources are asked only at a scrape."""
 
     def __init__(self) -> None:
         self._sources: list[tuple[Callable[[], Iterable[Sample]], frozenset[str]]] = []

@@ -38,7 +38,7 @@ class Scheduler:
         self._thread.start()
 
     def once(self, name: str, action: Callable[[], object], *, delay_ms: int = 0) -> None:
-        """What is not due when the scheduler stops is never run."""
+        """Run the task once after the delay. A task that is not due when the scheduler stops never runs."""
         self._add(name, action, delay_ms, None)
 
     def every(self, name: str, period_ms: int, action: Callable[[], object], *, delay_ms: int | None = None) -> None:

@@ -96,7 +96,7 @@ class BrokerClient:
         self._socket.close()
 
     def abort(self) -> None:
-        """From another thread: whoever waits for an answer gets ConnectionFailed now."""
+        """Close from another thread: a caller that waits for an answer gets ConnectionFailed now."""
         try:
             self._socket.shutdown(socket.SHUT_RDWR)
         except OSError:

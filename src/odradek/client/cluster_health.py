@@ -1,4 +1,4 @@
-"""How well a cluster is: what its metadata, its settings and its disks say, as one value."""
+"""Health of a cluster: its metadata, its settings and its disks as one value."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What the tools ask of a cluster about settings of topics and brokers: read them, check a change, make it.
+"""Configs of topics and brokers, for the tools: read them, check a change, make it.
 
 A broker is asked about its own settings, any broker about others. The cluster checks a change as a whole before it
 makes any of it.
@@ -44,13 +44,13 @@ class Resource:
 
     @property
     def is_of_one_broker(self) -> bool:
-        """Whether that broker alone can describe and change it."""
+        """True if that broker alone can describe and change it."""
         of_a_broker = self.type in (ConfigResourceType.BROKER, ConfigResourceType.BROKER_LOGGER)
         return of_a_broker and self.name.isdecimal()
 
     @property
     def own_source(self) -> ConfigSource | None:
-        """What was set on it itself; None where everything was."""
+        """Source of the values set on the resource itself; None where every value is."""
         match self.type:
             case ConfigResourceType.TOPIC:
                 return ConfigSource.DYNAMIC_TOPIC_CONFIG
@@ -145,7 +145,7 @@ def describe_configs(client: ClusterClient, resource: Resource) -> list[Setting]
 
 
 def own_configs(client: ClusterClient, resource: Resource) -> list[Setting]:
-    """What was set on it itself."""
+    """Return the settings that were set on the resource itself."""
     source = resource.own_source
     return [setting for setting in describe_configs(client, resource) if source is None or setting.source is source]
 

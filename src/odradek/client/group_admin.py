@@ -1,4 +1,4 @@
-"""What the tools ask of a cluster about consumer groups: which there are, who is in them, where they stand.
+"""Consumer groups, for the tools: list and describe them, read and change their offsets.
 
 Each group is known to one broker, its coordinator, which is looked up for every question, since it may move. Functions
 return when the coordinator says that it's done, and raise its own reason when it isn't.
@@ -58,7 +58,7 @@ class GroupListing:
 
     @property
     def is_consumers(self) -> bool:
-        """Whether it is one of consumers; one that only commits offsets has no protocol."""
+        """True for a group of consumers; a group that only commits offsets has no protocol."""
         return self.protocol_type in (_CONSUMER, "")
 
 
@@ -86,7 +86,7 @@ class Group:
 
     @property
     def is_idle(self) -> bool:
-        """Nobody is in it, so that its offsets may be changed."""
+        """True if the group has no active members, so that its offsets may be changed."""
         return self.state in ("Empty", "Dead")
 
 
@@ -118,7 +118,7 @@ def existing_group(client: ClusterClient, name: str) -> Group:
 def committed_offsets(
     client: ClusterClient, group: str, partitions: Iterable[TopicPartition] | None = None
 ) -> dict[TopicPartition, int]:
-    """Where the group stands, in these partitions or in all; where it committed nothing is left out."""
+    """Return the committed offsets, of these partitions or of all; partitions without a commit are left out."""
     wanted = None if partitions is None else _by_topic(partitions)
     return client.retrying(partial(_committed, client, group, wanted))
 
@@ -131,7 +131,7 @@ def commit_offsets(
     member_id: str = "",
     generation: int = -1,
 ) -> None:
-    """Moves the group to these offsets; without a member id only a group in which nobody is lets that be done."""
+    """Commit these offsets for the group; without a member id only a group without active members allows it."""
     topics = [
         OffsetCommitRequestTopic(
             name=topic,

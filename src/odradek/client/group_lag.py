@@ -1,4 +1,4 @@
-"""How far behind a group is: its committed offsets beside the ends of the partitions, and who reads each."""
+"""Lag of a group: its committed offsets beside the ends of the partitions, and the member that reads each."""
 
 from dataclasses import dataclass
 
@@ -22,7 +22,9 @@ class Lag:
 
 
 def group_lags(client: ClusterClient, group: Group) -> list[Lag]:
-    """What members read, member by member; members with nothing; then what nobody reads but has offsets."""
+    """Return one row per assigned partition, member by member; then members without partitions; then partitions with
+    offsets and no member.
+    """
     committed = committed_offsets(client, group.name)
     owned = {tp for member in group.members for tp in member.partitions}
     ends = known_ends(client, owned | committed.keys())
@@ -37,7 +39,7 @@ def group_lags(client: ClusterClient, group: Group) -> list[Lag]:
 
 
 def known_ends(client: ClusterClient, partitions: set[TopicPartition]) -> dict[TopicPartition, int]:
-    """The ends of those that exist and have a leader; nobody waits for the others."""
+    """Return the end offsets of partitions that exist and have a leader; the others are left out without a wait."""
     topics = client.topics(sorted({tp.topic for tp in partitions})) if partitions else {}
     led = {
         TopicPartition(topic.name, state.partition)

@@ -76,7 +76,9 @@ class GroupReader:
         self._reader.stop(tp)
 
     def poll(self) -> list[Fetched]:
-        """What has arrived, after whatever the group needs. What was answered before counts as consumed."""
+        """Serve the group protocol, then return the records that have arrived. What was answered before counts as
+        consumed.
+        """
         if self._generation == _NOT_JOINED:
             self._client.retrying(self._join)
             return []
@@ -88,7 +90,9 @@ class GroupReader:
         return self._reader.poll()
 
     def close(self, consumed: Mapping[TopicPartition, int]) -> None:
-        """Commits what was consumed, of what is still this member's, and leaves, so that others need not wait."""
+        """Commit the consumed positions of partitions that are still assigned, and leave the group, so that it
+        rebalances at once.
+        """
         if self._generation == _NOT_JOINED:
             return
         if self._commits:

@@ -1,4 +1,4 @@
-"""What the tools ask brokers about their disks: which directories they have, what lies in each, how full they are."""
+"""Log directories of brokers, for the tools: their paths, their replicas, their free space."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

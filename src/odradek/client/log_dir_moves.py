@@ -46,7 +46,7 @@ def begin_moves(client: ClusterClient, wanted: Mapping[PartitionReplica, str]) -
 def replica_places(
     client: ClusterClient, replicas: Mapping[PartitionReplica, str]
 ) -> dict[PartitionReplica, ReplicaPlace]:
-    """Where the replicas are; what a broker that is not there has is left out."""
+    """Return the directory of each replica; replicas of brokers that are down are left out."""
     live = client.brokers().keys() & {replica.broker for replica in replicas}
     found: dict[PartitionReplica, ReplicaPlace] = {
         replica: ReplicaPlace(None, None) for replica in replicas if replica.broker in live

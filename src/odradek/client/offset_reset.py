@@ -1,4 +1,4 @@
-"""Where a consumer group shall stand: what was asked for, as an offset for each partition.
+"""Reset of a consumer group's offsets: from a goal to one offset for each partition.
 
 A `Goal` is one way to say it: the beginning, the end, an offset, a time, a step from where the group stands. `plan`
 asks the cluster only what the goal needs, keeps every new offset within what the partition has, and changes nothing.
@@ -63,7 +63,7 @@ def to_latest(tp: TopicPartition, situation: Situation) -> int:
 
 
 def to_current(tp: TopicPartition, situation: Situation) -> int:
-    """Where it stands; the end where it has not been, as Kafka's tool does."""
+    """Return the committed offset; the end of a partition without one, as Kafka's tool does."""
     return situation.committed.get(tp, situation.latest[tp])
 
 
@@ -117,7 +117,7 @@ GOALS: Mapping[str, Callable[[str], Goal]] = {
 def plan(
     client: ClusterClient, group: str, partitions: Iterable[TopicPartition], goal: Goal, clock: Clock = SYSTEM_CLOCK
 ) -> list[Move]:
-    """What reaching the goal would change."""
+    """Return the changes that reach the goal."""
     asked = list(partitions)
     answers: dict[int, dict[TopicPartition, int | None]] = {}
 
@@ -144,7 +144,7 @@ def _move(tp: TopicPartition, wanted: int, situation: Situation) -> Move:
 
 
 def topics_with_offsets(client: ClusterClient, group: str, there: Container[str]) -> list[str]:
-    """Topics that the group has been in, of those that are there still."""
+    """Return the topics that the group has committed offsets in and that still exist."""
     return sorted({tp.topic for tp in committed_offsets(client, group) if tp.topic in there})
 
 

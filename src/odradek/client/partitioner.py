@@ -1,4 +1,4 @@
-"""Which partition a record goes to: Kafka's own rule, so that keys land where the Java client puts them."""
+"""Partition of a record: Kafka's own rule, so that keys land where the Java client puts them."""
 
 _M = 0x5BD1E995
 _MASK = 0xFFFFFFFF

@@ -54,7 +54,7 @@ class PipelinedConnection(Generic[Tag]):
             self.write()
 
     def write(self) -> None:
-        """As much of what is unsent as the socket takes."""
+        """Write as much of the unsent bytes as the socket takes."""
         try:
             while self._unsent:
                 sent = self.socket.send(self._unsent[0])

@@ -1,4 +1,4 @@
-"""What the tools ask of a cluster about quotas of users, clients and addresses: read them, set them, take them away."""
+"""Client quotas of users, clients and addresses, for the tools: read them, set them, remove them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Moving replicas: what the controller is asked to begin, to cancel, and what is under way."""
+"""Reassignments through the controller: begin, cancel, list."""
 
 from functools import partial
 

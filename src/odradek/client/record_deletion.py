@@ -18,7 +18,9 @@ HIGH_WATERMARK = -1
 def delete_records(
     client: ClusterClient, before: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, int | KafkaError]:
-    """Everything before these offsets, `HIGH_WATERMARK` for all there is. Where each log begins now, or why not."""
+    """Delete the records before these offsets; `HIGH_WATERMARK` deletes all of them. Where each log begins now, or why
+    not.
+    """
     results: dict[TopicPartition, int | KafkaError] = {}
     for tp in before:
         try:

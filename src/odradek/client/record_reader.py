@@ -69,7 +69,7 @@ class RecordReader:
         self._topic_ids: dict[str, UUID] = {}
 
     def poll(self) -> list[Fetched]:
-        """What has arrived; nothing after the wait. Moves the positions past what it answers."""
+        """Return the records that have arrived, none when the wait is over, and move the positions past them."""
         fetched = self._client.retrying(self._attempt)
         for item in fetched:
             self.positions[item.tp] = item.next_offset

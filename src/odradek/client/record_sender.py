@@ -94,7 +94,7 @@ class RecordSender:
         )
 
     def _attempt(self, pending: dict[int, bytes], offsets: dict[int, int]) -> None:
-        """Sends what is pending; what gets written leaves `pending` and enters `offsets`."""
+        """Send the pending batches; a written one leaves `pending` and enters `offsets`."""
         try:
             for leader, partitions in self._by_leader(pending).items():
                 request = self._request({partition: pending[partition] for partition in partitions})

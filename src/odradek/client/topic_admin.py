@@ -1,4 +1,4 @@
-"""What the tools ask of a cluster about its topics: create, add partitions, delete, read configs.
+"""Topics, for the tools: create, add partitions, delete, read configs.
 
 Each function returns when the cluster says that it's done, and raises the cluster's own reason when it isn't.
 """
@@ -87,7 +87,7 @@ def topic_configs(client: ClusterClient, names: Sequence[str]) -> dict[str, dict
 
 
 def min_isr(client: ClusterClient, names: Sequence[str]) -> dict[str, int]:
-    """How many replicas of each topic must be in sync for acks=all."""
+    """Return min.insync.replicas of each topic."""
     found = describe_topic_configs(client, names, [_MIN_ISR])
     return {name: int(next((config.value or "1" for config in configs), "1")) for name, configs in found.items()}
 
@@ -95,7 +95,9 @@ def min_isr(client: ClusterClient, names: Sequence[str]) -> dict[str, int]:
 def describe_topic_configs(
     client: ClusterClient, names: Sequence[str], keys: list[str] | None = None
 ) -> dict[str, list[DescribeConfigsResourceResult]]:
-    """All that holds for each topic, or these keys of it. A topic that went while it was asked for has nothing."""
+    """Return the effective configs of each topic, all of them or these keys. A topic that went while it was asked for
+    has nothing.
+    """
     found: dict[str, list[DescribeConfigsResourceResult]] = {name: [] for name in names}
     wanted = {Resource(ConfigResourceType.TOPIC, name): keys for name in names}
     for result in ask_configs(client, wanted):

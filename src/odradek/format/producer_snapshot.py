@@ -24,7 +24,7 @@ SIZE_MIN: Final = PREFIX.size + COUNT.size
 
 
 class CorruptSnapshot(Exception):
-    """The file can't be what was written; the log tells the same, more slowly."""
+    """The file is not a whole snapshot; recovery rebuilds the producers from the log instead."""
 
 
 class SnapshotRow(NamedTuple):

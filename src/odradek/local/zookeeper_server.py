@@ -56,7 +56,7 @@ _drawn = _draws()
 
 
 def free_port() -> int:
-    """A port that nobody listens on now, and that this process was not given before: who was may listen later."""
+    """Return a free port that this process was not given before: an earlier one may be bound later."""
     with _drawing:
         return next(port for port in _drawn if not port_is_taken(port))
 
@@ -85,12 +85,12 @@ class EmbeddedZooKeeper:
 
     @property
     def connect(self) -> str:
-        """What brokers put into `zookeeper.connect`."""
+        """Value of `zookeeper.connect` for brokers."""
         return f"{self._host}:{self._port_file.read_text().strip()}"
 
     @property
     def exists(self) -> bool:
-        """Whether it was ever started in this directory."""
+        """Return whether a server was ever started in this directory."""
         return self._config.exists()
 
     @property

@@ -1,4 +1,4 @@
-"""Where the replicas of a new topic go. Pure: chance enters as `start` and `shift`.
+"""Placement of the replicas of a new topic. Pure: chance enters as `start` and `shift`.
 
 With five brokers, ten partitions and three replicas, start 0 and shift 0, the leaders go round robin and each
 further round shifts the followers by one more, so that a broker's load spreads over all others when it dies:
@@ -62,7 +62,7 @@ def place_replicas(
 
 
 def _followers(order: Sequence[int], first: int, shift: int) -> Iterator[int]:
-    """Who comes after the leader, round and round."""
+    """Yield the brokers after the leader, round and round."""
     n = len(order)
     return (order[(first + 1 + (shift + j) % (n - 1)) % n] for j in count())
 

@@ -1,4 +1,4 @@
-"""Which names a topic may have. Names become directories and metric labels, so the alphabet is small."""
+"""Rules for topic names. Names become directories and metric labels, so the alphabet is small."""
 
 import re
 
@@ -21,7 +21,7 @@ def check_topic_name(name: str) -> None:
 
 
 def name_fault(name: str) -> str | None:
-    """Why no topic can have this name; None if one can."""
+    """Return the reason why no topic can have this name; None for a valid name."""
     if not name:
         return "the empty string is not allowed"
     if name in (".", ".."):

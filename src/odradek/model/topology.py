@@ -30,7 +30,7 @@ class TopicPartition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a listener is reached, and how."""
+    """Address and security protocol of a listener."""
 
     listener: str
     security_protocol: str
@@ -51,7 +51,9 @@ class Broker:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaAssignment:
-    """Who holds a partition. During a reassignment `replicas` is the union of old and new."""
+    """Replicas of a partition, with the ones that a reassignment adds and removes. During a reassignment `replicas` is
+    the union of old and new.
+    """
 
     replicas: tuple[int, ...]
     adding: tuple[int, ...] = ()
@@ -59,12 +61,12 @@ class ReplicaAssignment:
 
     @property
     def target(self) -> tuple[int, ...]:
-        """Who shall hold it when the reassignment is done."""
+        """Replicas after the reassignment."""
         return tuple(broker for broker in self.replicas if broker not in self.removing)
 
     @property
     def original(self) -> tuple[int, ...]:
-        """Who held it when the reassignment began."""
+        """Replicas before the reassignment."""
         return tuple(broker for broker in self.replicas if broker not in self.adding)
 
     @property
@@ -106,7 +108,7 @@ class PartitionReplica(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ControllerTerm:
-    """What the winner of an election holds: its epoch, and the znode version that fences its writes."""
+    """Term of an elected controller: its epoch, and the znode version that fences its writes."""
 
     epoch: int
     zk_version: int
@@ -114,7 +116,7 @@ class ControllerTerm:
 
 @dataclass(frozen=True, slots=True)
 class PartitionDirective:
-    """What the controller tells a broker about one partition: an entry of a LeaderAndIsr request."""
+    """Order of the controller to a broker about one partition: an entry of a LeaderAndIsr request."""
 
     partition: TopicPartition
     topic_id: UUID

@@ -30,7 +30,7 @@ Pay: TypeAlias = Callable[[int], None]
 
 
 def nothing_to_pay(steps: int) -> None:
-    """Where the work needs no bound."""
+    """Charge nothing: for work that needs no bound."""
 
 
 class Codec(IntEnum):

@@ -143,7 +143,7 @@ class DecoderWriter(SourceWriter):
 
     @contextmanager
     def checked_length(self, target: str, nullable: bool, room: str, path: str) -> Iterator[None]:
-        """What is written inside runs only for a length that can be true."""
+        """Write a block that runs only for a length that the remaining bytes can hold."""
         if nullable:
             with self.block("if n < 0:"):
                 self.add(f"{target} = None")

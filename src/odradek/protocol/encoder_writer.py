@@ -124,7 +124,7 @@ class EncoderWriter(SourceWriter):
 
     @contextmanager
     def unless_none(self, value: str, nullable: bool) -> Iterator[str]:
-        """Writes the compact null for None; what is written inside runs for anything else."""
+        """Write the compact null for None, and a block that runs for any other value."""
         if not nullable:
             yield value
             return

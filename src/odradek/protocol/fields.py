@@ -1,4 +1,4 @@
-"""How a message declares its fields: one call per field, telling its type, versions, nullability and default.
+"""Declarations of a message's fields: one call per field, with its type, versions, nullability and default.
 
 The calls answer `Any`, so that `name: str = string()` is a `str` to type checkers, while the class being declared
 receives the `Field` and takes it away again (see `schema`). The first positional argument is the range of

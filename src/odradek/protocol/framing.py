@@ -26,7 +26,7 @@ R = TypeVar("R", bound=Response)
 
 
 class RequestHeader(NamedTuple):
-    """Who asks for what. A tuple, since every request builds one."""
+    """Header of a request: API, version, correlation id and client id. A tuple, since every request builds one."""
 
     api_key: int
     api_version: int
@@ -94,7 +94,7 @@ def _request_decoder(key: int, version: int) -> Decoder[Request] | None:
 
 
 class FixedResponse:
-    """A response that is the same for everybody: encoded once per version."""
+    """A response that is the same for every client: encoded once per version."""
 
     def __init__(self, response: Response) -> None:
         self._response = response

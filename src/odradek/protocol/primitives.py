@@ -82,7 +82,7 @@ def read_string_length(buf: memoryview, pos: int) -> tuple[int, int]:
 
 
 def skip_tagged_fields(buf: memoryview, pos: int, steps: int) -> tuple[int, int]:
-    """The position after a section of tagged fields none of which is known, and what is left of the steps."""
+    """Return the position after a section of unknown tagged fields, and the steps that are left."""
     count, pos = read_uvarint(buf, pos)
     check_tag_count(count, len(buf) - pos)
     steps -= count * UNKNOWN_TAG_STEPS + TAGGED_SECTION_STEPS

@@ -73,7 +73,7 @@ assert _HEADER.size == HEADER_SIZE
 
 
 class TimestampType(IntEnum):
-    """Whose clock a batch's timestamps come from."""
+    """Origin of a batch's timestamps: the producer's clock or the broker's."""
 
     CREATE_TIME = 0
     LOG_APPEND_TIME = 1
@@ -143,7 +143,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def delete_horizon_ms(self) -> int | None:
-        """When compaction may drop this batch's tombstones and markers, once it has set that time."""
+        """Time at which compaction may drop this batch's tombstones and markers, once it has set one."""
         return self.base_timestamp if self.attributes & DELETE_HORIZON_BIT else None
 
 
@@ -159,7 +159,7 @@ def read_header(buf: Buffer, pos: int = 0) -> BatchHeader:
 
 
 def batch_size(buf: Buffer) -> int:
-    """Of the batch that begins `buf`, header included, as it says itself; for whoever needs no more of it."""
+    """Size of the batch that begins `buf`, header included, as its length field says."""
     if len(buf) < HEADER_SIZE:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"A batch header needs {HEADER_SIZE} bytes, {len(buf)} left")
     length: int = _INT32.unpack_from(buf, LENGTH_AT)[0]
@@ -199,7 +199,7 @@ def payload(buf: Buffer, pos: int, header: BatchHeader) -> memoryview:
 
 
 def check_crc(buf: Buffer, pos: int, header: BatchHeader) -> None:
-    """Refuses a batch whose bytes aren't those that its producer summed up."""
+    """Refuse a batch whose CRC-32C does not match its bytes."""
     end = pos + header.length + LOG_OVERHEAD
     if end > len(buf):
         _check_whole(buf, pos, header)
@@ -288,7 +288,7 @@ def build_batch(
 
 
 def pack_batch(header: BatchHeader, body: Buffer) -> bytearray:
-    """The header and its records as bytes; length and checksum are computed, whatever `header` says."""
+    """Pack the header and its records as bytes; length and checksum are computed, the ones in `header` are ignored."""
     batch = bytearray(HEADER_SIZE + len(body))
     length = len(batch) - LOG_OVERHEAD
     _HEADER.pack_into(batch, 0, *header._replace(length=length, crc=0))

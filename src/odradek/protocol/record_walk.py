@@ -42,7 +42,7 @@ _BYTE: Final = tuple(bytes((value,)) for value in range(256))
 
 
 class RecordSpan(NamedTuple):
-    """What a full walk learns."""
+    """Result of a full walk over a batch's records."""
 
     min_timestamp_delta: int
     max_timestamp_delta: int
@@ -92,7 +92,7 @@ def count_records(data: Buffer, expected: int, pay: Pay = nothing_to_pay) -> Non
 
 
 def _row_length(data: Buffer, at: int, size: int, most: int) -> int:
-    """How many of the next `most` records, `size` bytes apart, begin with the length of the one before `at`."""
+    """Count the records in a row, at most `most`, `size` bytes apart, that are as long as the one before `at`."""
     stop = at + most * size
     alike, place = most, 0
     while True:

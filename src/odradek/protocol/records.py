@@ -50,7 +50,7 @@ class Record(NamedTuple):
 
 
 class ControlType(IntEnum):
-    """What a control record says, by the second number of its key."""
+    """Kind of a control record, by the second number of its key."""
 
     ABORT = 0
     COMMIT = 1
@@ -144,7 +144,7 @@ def control_key(kind: ControlType, version: int = 0) -> bytes:
 
 
 def read_control_type(key: bytes | None) -> ControlType | None:
-    """None for a kind that isn't known: readers skip those."""
+    """Return the kind of a control record; None for an unknown kind, which readers skip."""
     try:
         version, kind = _CONTROL_KEY.unpack_from(key or b"")
     except StructError:

@@ -1,4 +1,4 @@
-"""What a message is: a class whose body lists its fields, one per line, in the order of the wire.
+"""Messages as classes: the body lists the fields, one per line, in the order of the wire.
 
     class HeartbeatRequest(Request, key=12, versions="0-4", flexible="4+"):
         group_id: str = string()
@@ -118,7 +118,7 @@ class Struct(metaclass=_StructType):
 
 
 class Message(Struct):
-    """What travels as a whole, at one of its versions."""
+    """A request, a response or a header: encoded and decoded as a whole, at one of its versions."""
 
     VERSIONS: ClassVar[range] = range(0)
     FLEXIBLE: ClassVar[range] = range(0)
@@ -154,7 +154,7 @@ class Message(Struct):
         return cls.decoder(version)(buf, pos)
 
     def encode(self, version: int) -> bytes:
-        """All the bytes, those that lie in files included."""
+        """Return all the bytes, with the records that lie in files read in."""
         out = bytearray()
         splices: Splices = []
         self.encoder(version)(self, out, splices)

@@ -1,4 +1,4 @@
-"""What the two writers of generated code share: lines, indentation, names, and which fields a version has.
+"""Base of the two writers of generated code: lines, indentation, names, and the fields of a version.
 
 Belongs to `codec`; `decoder_writer` and `encoder_writer` build on it.
 """

@@ -1,4 +1,4 @@
-"""What must hold between the broker's keys, beyond each one's own bounds.
+"""Rules between the broker's keys, beyond each one's own bounds.
 
 Kafka refuses to start for the same reasons.
 """

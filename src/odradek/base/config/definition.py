@@ -54,7 +54,7 @@ class Importance(Enum):
 
 
 class UpdateMode(Enum):
-    """Whether Kafka lets the key change while the broker runs, and for whom."""
+    """Scope in which Kafka lets the key change while the broker runs."""
 
     READ_ONLY = "read-only"
     PER_BROKER = "per-broker"

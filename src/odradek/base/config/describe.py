@@ -43,7 +43,7 @@ def describe_broker(live: LiveConfig) -> list[ConfigEntry]:
 
 
 def describe_all_brokers(live: LiveConfig) -> list[ConfigEntry]:
-    """What was set for all brokers while they ran, and nothing else."""
+    """Return the dynamic defaults: values set for all brokers while they ran."""
     entries = []
     for name, text in live.of_all.items():
         key = dynamic_key(name)
@@ -113,12 +113,14 @@ def _topic_entry(
 
 
 def _is_sensitive(key: ConfigKey | None) -> bool:
-    """What nobody knows may be a secret."""
+    """Treat unknown keys as sensitive: their values may be secrets."""
     return key is None or key.sensitive
 
 
 def _is_read_only(name: str) -> bool:
-    """Kafka says so of whatever its own table doesn't have, be it a throttle that is set only while brokers run."""
+    """Report a key as Kafka does: every key outside of its own table is read-only, also a throttle that is set only
+    while brokers run.
+    """
     return name not in BROKER_KEYS or BROKER_KEYS[name].update_mode is UpdateMode.READ_ONLY
 
 

@@ -1,4 +1,4 @@
-"""What may be set for brokers while they run, and by which steps. Pure.
+"""Checks of dynamic broker configs: which keys may change while the broker runs, and by which steps. Pure.
 
 A key is set for one broker or for all of them. Kafka's own refusals keep their order and their first words, because
 tools and people look for them. What Kafka could change and this broker can't is refused too, instead of being kept and

@@ -1,5 +1,5 @@
-"""The broker's configuration as it is now: what server.properties says, and over it what was set since for all brokers,
-and over that what was set for this one.
+"""The broker's configuration as it is now: server.properties, overridden by the dynamic defaults of all brokers,
+overridden by the dynamic values of this one.
 
 Each change makes a new `BrokerConfig` and tells whoever listens. Any thread may read `current`; changes come one at a
 time.
@@ -36,14 +36,17 @@ class LiveConfig:
         self._changing = threading.Lock()
 
     def check(self, settings: Settings, *, for_all: bool) -> None:
-        """ConfigError if the broker can't go on with these in place of what is set now, for it or for all."""
+        """Raise ConfigError if the broker can't run with these values in place of the current dynamic ones, its own or
+        the default ones.
+        """
         check_settings(settings, for_all=for_all)
         own, of_all = (self.own, settings) if for_all else (settings, self.of_all)
         check_step(self.current, self._over_static(own, of_all))
 
     def adopt(self, own: Settings, of_all: Settings) -> None:
-        """These are set now. What makes no sense is reported and left out; if the rest doesn't fit together, all stays
-        as it was."""
+        """Replace the current dynamic values by these. What makes no sense is reported and left out; if the rest
+        doesn't fit together, all stays as it was.
+        """
         with self._changing:
             self._adopt(_obeyed(own, for_all=False), _obeyed(of_all, for_all=True))
 

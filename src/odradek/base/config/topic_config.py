@@ -71,7 +71,9 @@ class TopicConfig:
 
     @classmethod
     def of(cls, broker: BrokerConfig, overrides: Mapping[str, str] | None = None) -> "TopicConfig":
-        """What a topic with these overrides has on this broker; KafkaError INVALID_CONFIG if they can't be used."""
+        """Return the configuration of a topic with these overrides on this broker; raise KafkaError INVALID_CONFIG if
+        they can't be used.
+        """
         return cls._from_values(effective_values(broker.topic_defaults, overrides or {}))
 
     @classmethod

@@ -1,4 +1,4 @@
-"""What a topic without overrides gets: the broker's values under the topic keys' names."""
+"""Defaults of topics without overrides: the broker's values under the topic keys' names."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""What is cut at the moment: a small file that whoever cuts replaces, and the relay looks at ten times a second."""
+"""Links that are cut at the moment: a small file, replaced to cut a link, that the relay reads ten times a second."""
 
 import json
 import os
@@ -20,7 +20,7 @@ Node: TypeAlias = int | None
 
 
 def is_cut(cuts: Cuts, source: int | None, node: Node) -> bool:
-    """Whether the link is cut. A broker always reaches itself, and who is no broker (None) reaches everybody."""
+    """Return whether the link is cut. A broker always reaches itself, and who is no broker (None) reaches everybody."""
     if source is None or source == node:
         return False
     of_source = cuts.get(source, frozenset())

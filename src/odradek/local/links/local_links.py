@@ -30,7 +30,7 @@ class LocalLinks:
 
     @property
     def exist(self) -> bool:
-        """Whether brokers of this directory may be linked."""
+        """Return whether brokers of this directory may be linked."""
         return self._plan_file.exists()
 
     @property
@@ -38,7 +38,7 @@ class LocalLinks:
         return read_cuts(self._cuts_file)
 
     def plan(self, zookeeper: str, brokers: Iterable[int]) -> None:
-        """Finds ports for those who have none yet; the others keep theirs."""
+        """Find ports for brokers without one; the others keep theirs."""
         known = read_plan(self._plan_file) if self.exist else Plan(zookeeper, (), {})
         ports = {link.target: link.port for link in known.servers}
         servers = zookeeper.partition("/")[0].split(",")

@@ -1,4 +1,4 @@
-"""Who is reached where, and the broker settings that lead there. Pure, but for reading and writing the file.
+"""Ports of the relay's links, and the broker settings that lead there. Pure, but for reading and writing the file.
 
     broker 1 ──▶ zookeeper.connect ──▶ relay ──▶ ZooKeeper
     broker 1 ──▶ LINK listener of 2, as it is advertised ──▶ relay ──▶ LINK listener of 2
@@ -20,7 +20,7 @@ _INTER_BROKER = "inter.broker.listener.name"
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Where the relay listens, and where what comes there goes."""
+    """One link: the port that the relay listens on, and the address that it forwards to."""
 
     port: int
     target: str

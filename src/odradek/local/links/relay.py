@@ -36,7 +36,7 @@ class _Line:
             self.open.set()
 
     async def lets_through(self, end: asyncio.StreamWriter) -> bool:
-        """When it is open; False when meanwhile that end was given up by whoever holds it."""
+        """Wait until the link is open; return False if the other end was closed meanwhile."""
         while not self.open.is_set():
             if not _is_established(end):
                 return False
@@ -111,7 +111,7 @@ async def _pump(
 
 
 async def _both(one: Coroutine[None, None, None], other: Coroutine[None, None, None]) -> None:
-    """Until one of them ends: then the other has nobody to carry for."""
+    """Run both directions until one of them ends: then the other has nothing to carry."""
     tasks = {asyncio.create_task(one), asyncio.create_task(other)}
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -123,7 +123,7 @@ async def _both(one: Coroutine[None, None, None], other: Coroutine[None, None, N
 
 
 def _is_established(end: asyncio.StreamWriter) -> bool:
-    """As the kernel sees it: while a line is cut nobody reads, and the end of the stream would not be noticed."""
+    """Return the kernel's view: while a link is cut nothing is read, and the end of the stream would not be noticed."""
     established = 1
     try:
         state: int = end.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]

@@ -1,4 +1,4 @@
-"""Which process has the other end of a connection of this machine, as Linux tells it.
+"""Process at the other end of a connection of this machine, as Linux tells it.
 
 All brokers come from 127.0.0.1; what tells them apart is who holds the socket.
 """
@@ -9,8 +9,9 @@ from pathlib import Path
 
 
 def owner(local_port: int, peer_port: int, pids: Iterable[tuple[int, int]]) -> int | None:
-    """The broker, of those given with their processes, whose socket is bound to `peer_port` and connected to
-    `local_port`; None: it is nobody of these."""
+    """Return the broker, of the given ones with their processes, whose socket is bound to `peer_port` and connected to
+    `local_port`; None if it is another process.
+    """
     inode = _inode(peer_port, local_port)
     if inode is None:
         return None

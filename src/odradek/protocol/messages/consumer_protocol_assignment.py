@@ -1,4 +1,4 @@
-"""What a consumer finds in SyncGroup: its partitions. Preceded by its version as an int16."""
+"""Assignment of a consumer, carried by SyncGroup: its partitions. Preceded by its version as an int16."""
 
 from odradek.protocol.schema import Message, Struct, array, bytes_, int32, string
 

@@ -1,4 +1,5 @@
-"""What a consumer puts into JoinGroup: its topics, and what its assignor needs. Preceded by its version as an int16.
+"""Subscription of a consumer, carried by JoinGroup: its topics, and data for its assignor. Preceded by its version as
+an int16.
 
 v1 partitions it still owns, v2 generation, v3 rack.
 """

@@ -1,4 +1,4 @@
-"""What stands before every request: v0 for ControlledShutdown v0, v1 for the older versions, v2 for flexible ones."""
+"""Header of every request: v0 for ControlledShutdown v0, v1 for the older versions, v2 for flexible ones."""
 
 from odradek.protocol.schema import Message, int16, int32, string
 

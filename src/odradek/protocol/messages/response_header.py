@@ -1,4 +1,4 @@
-"""What stands before every response: v1 for flexible versions, ApiVersions excepted."""
+"""Header of every response: v1 for flexible versions, ApiVersions excepted."""
 
 from odradek.protocol.schema import Message, int32
 

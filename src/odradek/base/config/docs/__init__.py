@@ -1,4 +1,4 @@
-"""What each key means, in words. Loaded when somebody asks for documentation, not before.
+"""Documentation of each key. Loaded when somebody asks for documentation, not before.
 
 A text names a key at the beginning of a line and tells about it on the indented lines below.
 """
@@ -13,7 +13,7 @@ from odradek.base.config.support import NO_EFFECTS, REFUSALS, Support
 
 @cache
 def broker_documentation() -> dict[str, str]:
-    """Documentation of every key of server.properties: its description, and what is different here."""
+    """Documentation of every key of server.properties: its description, and how this broker differs."""
     return {
         name: f"{text}{_support(STATIC_KEYS[name])}{_deviation(name)}" for name, text in broker_descriptions().items()
     }

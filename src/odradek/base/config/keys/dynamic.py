@@ -1,4 +1,4 @@
-"""What can be set for a broker while it runs and not in server.properties: the limits of a move of replicas."""
+"""Dynamic-only keys of a broker: the throttles of a reassignment, which server.properties does not have."""
 
 TABLE = """
 follower.replication.throttled.rate             long  9223372036854775807  >=0  medium  per-broker  obeyed

@@ -1,4 +1,4 @@
-"""Who the broker is, how many threads it runs and how it stops."""
+"""Keys of the broker's identity, its threads and its shutdown."""
 
 TABLE = """
 alter.config.policy.class.name             class    -         -       low     read-only     refused:java-class

@@ -1,4 +1,4 @@
-"""How the broker finds and talks to ZooKeeper."""
+"""Keys of the connection to ZooKeeper."""
 
 TABLE = """
 zookeeper.clientCnxnSocket                       string    -        -    medium  read-only  refused:zk-tls
