@@ -19,7 +19,6 @@ FUNCTION_LINES_MAX = 60
 # Larger than the rule wants, and allowed to shrink only.
 LARGER_FILES = {
     "broker/log/directories/log_dirs.py": 413,
-    "broker/log/files/segment.py": 408,
     "broker/network/processor.py": 453,
     "broker/replication/partition.py": 406,
 }

@@ -58,6 +58,7 @@ from odradek.broker.replication.leader.isr_changes import (
     IsrUpdater,
     ZooKeeperIsrUpdater,
 )
+from odradek.broker.replication.leader.marker_writer import MarkerWriter, NoPendingOffsets
 from odradek.broker.replication.replica_manager import ReplicaManager
 from odradek.broker.scheduled_tasks import schedule_tasks
 from odradek.broker.security.credential_store import KnownCredentials
@@ -215,6 +216,7 @@ class BrokerServer:
         started.callback(fetchers.stop)
         replicas.fetchers = fetchers
         self._live.on_change.append(lambda before, after: fetchers.reconfigure(after))
+        self._live.on_change.append(lambda before, after: replicas.transactions.reconfigure(after))
         link = ControllerLink(self.id, config, metadata)
         way: IsrUpdater = AlterPartitionUpdater(self.id, lambda: gate.broker_epoch, link.send)
         if not asks_controller(str(config.get("inter.broker.protocol.version"))):
@@ -280,6 +282,7 @@ class BrokerServer:
                 config.max_incremental_fetch_session_cache_slots, FETCH_SESSION_EVICTION_MS, clock
             ),
             groups=groups,
+            markers=MarkerWriter(replicas, NoPendingOffsets(), config.integer("request.timeout.ms")),
             quotas=quotas,
             credentials=credentials,
             metrics=Registry(),

@@ -23,6 +23,7 @@ from odradek.broker.network.request import InboundRequest
 from odradek.broker.quotas.client_quotas import ClientQuotas
 from odradek.broker.replication.directory_moves import DirectoryMoves
 from odradek.broker.replication.leader.fetch_sessions import FetchSessions
+from odradek.broker.replication.leader.marker_writer import MarkerWriter
 from odradek.broker.replication.replica_manager import ReplicaManager
 from odradek.broker.security.credential_store import KnownCredentials
 from odradek.broker.security.principal import KafkaPrincipal
@@ -55,6 +56,7 @@ class BrokerServices:
     producer_ids: ProducerIds
     fetch_sessions: FetchSessions
     groups: GroupCoordinator
+    markers: MarkerWriter
     quotas: ClientQuotas
     credentials: KnownCredentials
     metrics: Registry

@@ -20,6 +20,7 @@ from odradek.base.logs import get_logger
 from odradek.broker.log.core.check_budget import CheckBudget
 from odradek.broker.log.core.config import LogConfig
 from odradek.broker.log.core.validation import CheckedRecords, check_produce_records
+from odradek.broker.log.core.verification import VerificationGuard
 from odradek.broker.log.files.partition_log import AppendResult, PartitionLog
 from odradek.broker.replication.core.append_rules import batch_rules, own_rules
 from odradek.broker.replication.core.followers import Followers, LagRules
@@ -30,22 +31,21 @@ from odradek.broker.replication.core.outcomes import (
     NO_ADVANCE,
     Advance,
     Appended,
-    FetchedPartition,
 )
 from odradek.broker.replication.core.replica import RemoteReplica
+from odradek.broker.replication.readable_replica import ReadableReplica
 from odradek.model.topology import NO_LEADER, LeaderAndIsr, PartitionDirective, TopicPartition
+from odradek.protocol.transaction_markers import EndTransactionMarker
 
 log = get_logger(__name__)
 
-READ_UNCOMMITTED = 0
-READ_COMMITTED = 1
-
 NOT_LEADING = -1
+MARKER_BYTES = 78
 
 _BASE_OFFSET = Struct(">q")
 
 
-class Partition:
+class Partition(ReadableReplica):
     def __init__(
         self,
         partition: TopicPartition,
@@ -57,12 +57,8 @@ class Partition:
         lag_rules: LagRules,
         checkpointed_high_watermark: int = 0,
     ) -> None:
-        self.topic_partition = partition
-        self.topic_id = topic_id
-        self.log = log
+        super().__init__(partition, topic_id, log, broker_id, checkpointed_high_watermark)
         self.lock = threading.Lock()
-        self.leader_id: int = NO_LEADER
-        self.leader_epoch = -1
         self.partition_epoch = -1
         self.controller_epoch = -1
         self.led_since = NOT_LEADING  # the leader epoch in which this broker began to lead, and leads since
@@ -70,17 +66,11 @@ class Partition:
         self.replicas: tuple[int, ...] = ()
         self.followers = Followers(broker_id, lag_rules)
         self.gone: ErrorCode | None = None  # why it is not served any more
-        self.high_watermark = min(max(checkpointed_high_watermark, log.log_start_offset), log.log_end_offset)
         log.producers.advance_high_watermark(self.high_watermark)
         self.messages_in = self.bytes_in = self.bytes_out = 0  # since the broker began to host it
-        self._broker_id = broker_id
         self._clock = clock
         self._rules = batch_rules(log.config)
         self._own_rules = own_rules(self._rules)
-
-    @property
-    def is_leader(self) -> bool:
-        return self.leader_id == self._broker_id
 
     @property
     def isr(self) -> tuple[int, ...]:
@@ -109,6 +99,7 @@ class Partition:
             self.epoch_start_offset = start
             if is_new:
                 self.led_since = state.leader_epoch
+                self.log.producers.verifications.clear()
             self._advance_high_watermark()  # before it leads: readers take no lock
             self.leader_id = state.leader
             return is_new
@@ -148,18 +139,52 @@ class Partition:
         check_produce_records(records, api_version)
         return self.log.check(records, self._rules, budget)
 
-    def append(self, checked: CheckedRecords, size: int, *, acks: int, may_begin_anywhere: bool = True) -> Appended:
+    def append(
+        self,
+        checked: CheckedRecords,
+        size: int,
+        *,
+        acks: int,
+        may_begin_anywhere: bool = True,
+        guard: VerificationGuard | None = None,
+    ) -> Appended:
         """Write what `check` answered for so many bytes. KafkaError says why nothing was written."""
         with self.lock:
             self._check_may_append(acks)
-            return self._write(checked, size, may_begin_anywhere)
+            return self._write(checked, size, may_begin_anywhere, guard)
 
-    def append_own(self, records: memoryview, *, acks: int) -> Appended:
+    def append_own(self, records: memoryview, *, acks: int, guard: VerificationGuard | None = None) -> Appended:
         """Write what a coordinator of this broker has to remember."""
         with self.lock:
             self._check_may_append(acks)
             checked = self.log.check(records, self._own_rules)
-            return self._write(checked, len(records))
+            return self._write(checked, len(records), guard=guard)
+
+    def append_marker(self, marker: EndTransactionMarker) -> Appended:
+        """End a producer's transaction, to be acknowledged by all replicas. The marker that a repeated one repeats may
+        not be on all of them yet: it is waited for as well."""
+        with self.lock:
+            self._check_may_append(-1)
+            result = self.log.append_marker(marker, leader_epoch=self.leader_epoch, rules=self._own_rules)
+            if result is not None:
+                return self._appended(result, MARKER_BYTES)
+            end = self.log.log_end_offset
+            is_committed = self.high_watermark >= end
+            return Appended(self.log.nothing_appended(), COMMITTED if is_committed else self.led_since)
+
+    def begin_verification(self, producer_id: int, producer_epoch: int) -> VerificationGuard | None:
+        """A guard for the first append of a transaction; None: the transaction is open here already."""
+        with self.lock:
+            self._check_may_append(0)
+            producers = self.log.producers
+            entry = producers.entries.get(producer_id)
+            if entry is not None and entry.is_in_transaction(producer_epoch):
+                return None
+            return producers.verifications.begin(producer_id)
+
+    def end_verification(self, producer_id: int, guard: VerificationGuard) -> None:
+        with self.lock:
+            self.log.producers.verifications.end(producer_id, guard)
 
     def acknowledgement(self, end_offset: int, awaited_in: int) -> ErrorCode | None:
         """Whether records up to the offset, written in that leadership, are on all replicas; None: not yet."""
@@ -191,8 +216,21 @@ class Partition:
     def _min_isr(self) -> int:
         return self.followers.min_isr(self.log.config.min_insync_replicas)
 
-    def _write(self, checked: CheckedRecords, size: int, may_begin_anywhere: bool = True) -> Appended:
-        result = self.log.append_checked(checked, leader_epoch=self.leader_epoch, may_begin_anywhere=may_begin_anywhere)
+    def _write(
+        self,
+        checked: CheckedRecords,
+        size: int,
+        may_begin_anywhere: bool = True,
+        guard: VerificationGuard | None = None,
+    ) -> Appended:
+        return self._appended(
+            self.log.append_checked(
+                checked, leader_epoch=self.leader_epoch, may_begin_anywhere=may_begin_anywhere, guard=guard
+            ),
+            size,
+        )
+
+    def _appended(self, result: AppendResult, size: int) -> Appended:
         if len(self.followers.maximal) == 1:  # otherwise it moves when the others have fetched
             self._advance_high_watermark()
         self.messages_in += result.last_offset - result.first_offset + 1
@@ -339,46 +377,6 @@ class Partition:
         if 0 <= base_offset < partition_log.log_end_offset:
             partition_log.truncate_fully_and_start_at(base_offset)
             self.high_watermark = base_offset
-
-    # ---- reading
-
-    def read(
-        self,
-        offset: int,
-        max_bytes: int,
-        *,
-        isolation: int,
-        current_leader_epoch: int,
-        min_one_batch: bool,
-        only_leader: bool = True,
-    ) -> FetchedPartition:
-        """What a consumer may see from the offset on."""
-        self.check_epoch(current_leader_epoch, only_leader=only_leader)
-        # The watermark first: bytes below it are in the file already, so whatever is read after is there.
-        watermark = self.high_watermark
-        stable = self.last_stable_offset(watermark)
-        if isolation == READ_COMMITTED:
-            found, aborted = self.log.read_committed(offset, max_bytes, upper_bound=stable, min_one_batch=min_one_batch)
-            return FetchedPartition(found.records, watermark, stable, self.log.log_start_offset, aborted)
-        found = self.log.read(offset, max_bytes, upper_bound=watermark, min_one_batch=min_one_batch)
-        return FetchedPartition(found.records, watermark, stable, self.log.log_start_offset)
-
-    def last_stable_offset(self, watermark: int) -> int:
-        """The end of what a read_committed consumer may see: no transaction before it is still open."""
-        unstable = self.log.producers.first_unstable_offset
-        return watermark if unstable is None else min(watermark, unstable)
-
-    def leader_log(self, current_leader_epoch: int = -1) -> PartitionLog:
-        """The log, if this broker leads in the epoch that the caller believes in (-1: it doesn't say)."""
-        self.check_epoch(current_leader_epoch, only_leader=True)
-        return self.log
-
-    def check_epoch(self, current_leader_epoch: int, *, only_leader: bool) -> None:
-        if current_leader_epoch >= 0 and current_leader_epoch != self.leader_epoch:
-            older = current_leader_epoch < self.leader_epoch
-            raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH)
-        if only_leader and self.leader_id != self._broker_id:
-            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     # ---- configuration and deletion
 

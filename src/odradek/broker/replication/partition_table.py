@@ -4,6 +4,7 @@ What one request changes may be what others wait for: the thread that made the c
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TypeAlias
 from uuid import UUID
 
@@ -13,6 +14,7 @@ from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.log.core.check_budget import UNBOUNDED, CheckBudget
 from odradek.broker.log.core.producer_state import ProducerStates
 from odradek.broker.log.core.validation import CheckedRecords
+from odradek.broker.log.core.verification import VERIFICATION_OFF, VerificationGuard
 from odradek.broker.log.files.partition_log import AppendResult
 from odradek.broker.purgatory.purgatory import Purgatory
 from odradek.broker.purgatory.reaper import ExpirationReaper
@@ -30,16 +32,29 @@ from odradek.broker.replication.leader.fetch_reader import (
     is_enough,
 )
 from odradek.broker.replication.leader.preferred_replica import preferred_replica_chooser
+from odradek.broker.replication.leader.transactional_appends import (
+    Errors,
+    Guards,
+    TransactionalAppend,
+    TransactionalAppends,
+    TransactionalProduce,
+)
 from odradek.broker.replication.partition import Partition
 from odradek.broker.replication.replication_quota import ReplicationQuotas
 from odradek.model.metadata_image import MetadataCache
 from odradek.model.topology import TopicPartition
+from odradek.protocol.record_batch import read_header
+from odradek.protocol.transaction_markers import EndTransactionMarker
 
 Batch: TypeAlias = tuple[TopicPartition, memoryview | KafkaError]
 """What to append where; what its handler refused already stays refused, in its place."""
 
 Checked: TypeAlias = tuple[Partition, CheckedRecords]
 """A batch that may be written to the partition."""
+
+NO_GUARDS: Guards = {}
+NO_ERRORS: Errors = {}
+NO_RECORDS = memoryview(b"")
 
 Done: TypeAlias = Callable[[ErrorCode, AppendResult | None], None]
 
@@ -53,6 +68,7 @@ class PartitionTable:
         self.quotas = ReplicationQuotas(broker_id, config, clock)
         self.on_isr_change: Callable[[IsrChange], None] = lambda change: None
         """Takes a change of an ISR to the controller."""
+        self.transactions = TransactionalAppends(config)
         self._metadata = metadata
         self._produces: Purgatory[TopicPartition] = Purgatory("produce", reaper)
         self._fetches: Purgatory[TopicPartition] = Purgatory("fetch", reaper)
@@ -89,26 +105,48 @@ class PartitionTable:
         refused: RefusedBatches,
         budget: CheckBudget = UNBOUNDED,
         done: Callable[[list[AppendOutcome]], None],
+        transaction: TransactionalProduce | None = None,
     ) -> list[AppendOutcome] | None:
         """Write what a producer sent. An outcome for each batch in order; or None, if acks is -1 and the ISR doesn't
         have all of it: then `done` gets them, exactly once, when it has or the time is up.
 
         All batches are checked before the first is written: TakesLong means that nothing was. `refused` is the
-        connection's memory: a batch behind a refused one is refused too.
+        connection's memory: a batch behind a refused one is refused too. `transaction` is given if a batch is
+        transactional; then the answer may also wait for the transaction's coordinator.
         """
         checked = [self._check(tp, records, acks, api_version, budget) for tp, records in batches]
+        if transaction is None:
+            return self._write_all(batches, checked, acks, timeout_ms, refused, done)
+        partitions = [found[0] for found in checked if not isinstance(found, KafkaError) and _is_transactional(found)]
+        write = partial(self._write_all, batches, checked, acks, timeout_ms, refused, done)
+        return self.transactions.submit(TransactionalAppend(transaction, partitions, len(batches), write, done))
+
+    def _write_all(
+        self,
+        batches: Sequence[Batch],
+        checked: Sequence[Checked | KafkaError],
+        acks: int,
+        timeout_ms: int,
+        refused: RefusedBatches,
+        done: Callable[[list[AppendOutcome]], None],
+        guards: Guards = NO_GUARDS,
+        errors: Errors = NO_ERRORS,
+    ) -> list[AppendOutcome] | None:
         outcomes: list[AppendOutcome] = []
         awaited: list[Awaited] = []
         for (tp, records), found in zip(batches, checked, strict=True):
             if isinstance(records, KafkaError):
                 outcomes.append(records)
                 continue
+            if errors and tp in errors:
+                found = errors[tp]
             if isinstance(found, KafkaError):
                 outcomes.append(refused.explain(tp, records, found))
                 continue
             partition, batch = found
+            guard = guards.get(tp) if guards else None
             try:
-                result, awaited_in = self._append_one(tp, records, partition, batch, acks, refused)
+                result, awaited_in = self._append_one(tp, records, partition, batch, acks, refused, guard)
             except KafkaError as error:
                 outcomes.append(error)
                 continue
@@ -133,6 +171,7 @@ class PartitionTable:
         batch: CheckedRecords,
         acks: int,
         refused: RefusedBatches,
+        guard: VerificationGuard | None,
     ) -> Appended:
         """Write one batch. Where leadership has moved, a gap gets the benefit of the doubt, and so does a producer
         that is not known and may have been: what it sent before may still be on its way."""
@@ -140,14 +179,14 @@ class PartitionTable:
         try:
             if refused:
                 refused.check(tp, records, partition.log.producers)
-            return partition.append(batch, size, acks=acks, may_begin_anywhere=not has_moved)
+            return partition.append(batch, size, acks=acks, may_begin_anywhere=not has_moved, guard=guard)
         except KafkaError as error:
             states = partition.log.producers if has_moved else None
             if states is None or not _may_continue(records, error, states):
                 raise refused.explain(tp, records, error, states) from None
         if (in_doubt := refused.doubt(tp, records)) is not None:
             raise in_doubt
-        return partition.append(batch, size, acks=acks)
+        return partition.append(batch, size, acks=acks, guard=guard)
 
     def _check(
         self, tp: TopicPartition, records: memoryview | KafkaError, acks: int, api_version: int, budget: CheckBudget
@@ -164,13 +203,43 @@ class PartitionTable:
         return partition, checked
 
     def append_own(
-        self, tp: TopicPartition, records: memoryview, *, timeout_ms: int, done: Done, acks: int = -1
+        self,
+        tp: TopicPartition,
+        records: memoryview,
+        *,
+        timeout_ms: int,
+        done: Done,
+        acks: int = -1,
+        guard: VerificationGuard | None = None,
     ) -> None:
         """What coordinators write: the state that they are rebuilt from. `done` is called exactly once, under no lock
-        of ours: now, or when the ISR has it or the time is up."""
+        of ours: now, or when the ISR has it or the time is up. `guard`: from `transactions.verify_own`."""
+
+        def append(partition: Partition) -> Appended:
+            try:
+                return partition.append_own(records, acks=acks, guard=guard)
+            finally:
+                if guard is not None and guard is not VERIFICATION_OFF:
+                    partition.end_verification(read_header(records).producer_id, guard)
+
+        self._append_and_wait(tp, append, records, timeout_ms, done, acks)
+
+    def append_marker(self, tp: TopicPartition, marker: EndTransactionMarker, *, timeout_ms: int, done: Done) -> None:
+        """End a transaction in the partition; `done` as for `append_own`."""
+        self._append_and_wait(tp, lambda partition: partition.append_marker(marker), NO_RECORDS, timeout_ms, done, -1)
+
+    def _append_and_wait(
+        self,
+        tp: TopicPartition,
+        append: Callable[[Partition], Appended],
+        records: memoryview,
+        timeout_ms: int,
+        done: Done,
+        acks: int,
+    ) -> None:
         try:
             partition = self.find(tp)
-            result, awaited_in = partition.append_own(records, acks=acks)
+            result, awaited_in = append(partition)
         except KafkaError as error:
             done(error.code, None)
             return
@@ -245,6 +314,10 @@ class PartitionTable:
             self._deletes.check_and_complete(tp)
         if advance.change is not None:
             self.on_isr_change(advance.change)
+
+
+def _is_transactional(checked: Checked) -> bool:
+    return any(batch.header.is_transactional for batch in checked[1].batches)
 
 
 def _may_continue(records: memoryview, error: KafkaError, states: ProducerStates) -> bool:

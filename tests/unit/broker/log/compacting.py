@@ -11,6 +11,7 @@ from odradek.broker.log.core.config import DAY_MS, LogConfig
 from odradek.broker.log.core.dirtiness import assess
 from odradek.broker.log.core.key_map import KeyMap
 from odradek.broker.log.core.validation import BatchRules, Origin, RecordCheck
+from odradek.broker.log.core.verification import VERIFICATION_OFF
 from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.protocol.record_batch import BatchHeader, batches, build_batch
 from odradek.protocol.records import ControlType, Record, control_key, read_records
@@ -36,7 +37,7 @@ class Hosted:
         return self.log.log_end_offset if self.committed is None else self.committed
 
     def last_stable_offset(self, watermark: int) -> int:
-        unstable = self.log.producers.first_unstable_offset
+        unstable = self.log.producers.transactions.first_unstable_offset
         return watermark if unstable is None else min(watermark, unstable)
 
     def put(
@@ -52,7 +53,7 @@ class Hosted:
             for number, (key, value) in enumerate(records)
         ]
         data = memoryview(bytearray(build_batch(made, **fields)))  # type: ignore[arg-type]
-        self.log.append_as_leader(data, leader_epoch=0, rules=rules)
+        self.log.append_as_leader(data, leader_epoch=0, rules=rules, guard=VERIFICATION_OFF)
         self.log.producers.advance_high_watermark(self.log.log_end_offset)
 
     def end_transaction(self, producer_id: int, kind: ControlType, producer_epoch: int = 0) -> None:

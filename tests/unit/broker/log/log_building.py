@@ -6,6 +6,7 @@ from pathlib import Path
 from odradek.base.clock import ManualClock
 from odradek.broker.log.core.config import LogConfig
 from odradek.broker.log.core.validation import BatchRules
+from odradek.broker.log.core.verification import VERIFICATION_OFF
 from odradek.broker.log.files.partition_log import AppendResult, PartitionLog
 from odradek.model.topology import TopicPartition
 from odradek.protocol.record_batch import batches, build_batch
@@ -39,7 +40,9 @@ def open_log(directory: Path, config: LogConfig = SMALL, **options: object) -> P
 
 
 def append(log: PartitionLog, *values: str, leader_epoch: int = 0, **fields: int) -> AppendResult:
-    return log.append_as_leader(batch(*values, **fields), leader_epoch=leader_epoch, rules=RULES)
+    return log.append_as_leader(
+        batch(*values, **fields), leader_epoch=leader_epoch, rules=RULES, guard=VERIFICATION_OFF
+    )
 
 
 def contents(log: PartitionLog, *, max_bytes: int = 1 << 20) -> list[tuple[int, str]]:

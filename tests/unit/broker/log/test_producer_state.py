@@ -16,6 +16,7 @@ from odradek.broker.log.core.producer_state import (
     ProducerStates,
 )
 from odradek.broker.log.core.validation import BatchInfo, Origin, batch_info
+from odradek.broker.log.core.verification import VERIFICATION_OFF
 from odradek.broker.log.files.producer_snapshot import ProducerSnapshots, read_snapshot, write_snapshot
 from odradek.format.producer_snapshot import CorruptSnapshot
 from odradek.model.topology import TopicPartition
@@ -33,7 +34,7 @@ def info(offset: int, sequence: int, *, count: int = 1, epoch: int = 0, pid: int
 
 
 def write(states: ProducerStates, batch: BatchInfo, origin: Origin | None = Origin.CLIENT) -> None:
-    states.commit(states.stage([batch], b"", origin), batch.last_offset + 1)
+    states.commit(states.stage([batch], b"", origin, guard=VERIFICATION_OFF), batch.last_offset + 1)
 
 
 def refused(states: ProducerStates, batch: BatchInfo) -> ErrorCode:
@@ -177,22 +178,23 @@ def test_transactions_hold_the_last_stable_offset() -> None:
     states = ProducerStates(10_000)
     write(states, info(0, 0, pid=1, txn=True))
     write(states, info(1, 0, pid=2, txn=True))
-    assert states.first_unstable_offset == 0
+    transactions = states.transactions
+    assert transactions.first_unstable_offset == 0
     assert refused(states, info(2, 1, pid=1)) is ErrorCode.INVALID_TXN_STATE
 
     staged = states.stage([(batch := marker(2, ControlType.ABORT))[0]], batch[1], Origin.COORDINATOR)
     states.commit(staged, 3)
     (completed,) = staged.completed
     assert (completed.first_offset, completed.last_offset, completed.is_aborted) == (0, 2, True)
-    assert states.complete(completed) == 1, "the other one is still open"
-    assert states.first_unstable_offset == 0, "until the marker is replicated"
+    assert completed.last_stable_offset == 1, "the other one is still open"
+    assert transactions.first_unstable_offset == 0, "until the marker is replicated"
     states.advance_high_watermark(3)
-    assert states.first_unstable_offset == 1
+    assert transactions.first_unstable_offset == 1
     staged = states.stage([(batch := marker(3, ControlType.COMMIT, pid=2))[0]], batch[1], Origin.COORDINATOR)
     states.commit(staged, 4)
-    assert states.complete(staged.completed[0]) == 4
+    assert staged.completed[0].last_stable_offset == 4
     states.advance_high_watermark(4)
-    assert states.first_unstable_offset is None
+    assert transactions.first_unstable_offset is None
 
 
 def test_a_marker_of_an_older_coordinator_is_fenced() -> None:

@@ -7,7 +7,7 @@ transaction.abort.timed.out.transaction.cleanup.interval.ms  int
 transaction.max.timeout.ms  int
     900000  >=1  high  read-only  no-effect:transactions
 transaction.partition.verification.enable  boolean
-    true  -  low  cluster-wide  no-effect:transactions
+    true  -  low  cluster-wide  obeyed
 transaction.remove.expired.transaction.cleanup.interval.ms  int
     3600000  >=1  low  read-only  no-effect:transactions
 transaction.state.log.load.buffer.size  int

@@ -10,7 +10,8 @@ back. Not done: nothing.
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import handles
-from odradek.broker.replication.partition import READ_COMMITTED, Partition
+from odradek.broker.replication.partition import Partition
+from odradek.broker.replication.readable_replica import READ_COMMITTED
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.list_offsets import (

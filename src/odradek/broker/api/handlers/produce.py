@@ -3,11 +3,13 @@
 Versions 0-11. v0-2 carry the older message sets, which are converted; v3+ carry exactly one batch v2 per partition;
 v5 adds the log start offset, v8 error messages and which records were at fault, v10 the current leader. acks 0 has no
 answer: a failure closes the connection, so that the client looks again for the leader; acks -1 is answered when the
-whole ISR has the records. Not done: transactions; a batch of one is refused, since nobody could ever end it.
+whole ISR has the records. A transactional batch waits for the coordinator of its transaction the first time (KIP-890);
+v11 may answer TRANSACTION_ABORTABLE. Not done: nothing.
 """
 
 from functools import partial
 from struct import Struct
+from typing import TypeGuard
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
@@ -19,6 +21,7 @@ from odradek.broker.log.core.refused_records import RecordsRefused
 from odradek.broker.network.connection import Connection
 from odradek.broker.replication.core.refused_batches import RefusedBatches, idempotent_producer
 from odradek.broker.replication.leader.delayed_produce import AppendOutcome
+from odradek.broker.replication.leader.transactional_appends import TransactionalProduce
 from odradek.broker.replication.partition_table import Batch
 from odradek.model.topic_names import is_internal
 from odradek.model.topology import TopicPartition
@@ -76,26 +79,38 @@ def produce(request: ProduceRequest, ctx: RequestContext) -> ProduceResponse | O
     quotas = ctx.broker.quotas
     if quotas.is_limiting and not ctx.was_put_off:
         ctx.throttle_ms = quotas.produce.charge(ctx.user, ctx.client_id, len(ctx.request.frame))
+    transaction, refused = None, _refused(request, ctx)
+    if refused is None:
+        transaction, refused = _transaction(request, ctx)
     outcomes = ctx.broker.replicas.append(
-        _batches(request, _refused(request, ctx)),
+        _batches(request, refused),
         acks=request.acks,
         timeout_ms=request.timeout_ms,
         api_version=ctx.version,
         budget=CheckBudget(is_quick=not ctx.may_block, topics=len(request.topic_data)),
         refused=_refused_batches(ctx.connection),
         done=partial(_answer_later, request, ctx),
+        transaction=transaction,
     )
     if outcomes is None:
         return LATER
     if request.acks:
         return _response(request, ctx, outcomes)
-    if any(isinstance(outcome, KafkaError) for outcome in outcomes):
-        ctx.close("a produce without acknowledgement failed")
+    _close_if_failed(ctx, outcomes)
     return NO_ANSWER
 
 
 def _answer_later(request: ProduceRequest, ctx: RequestContext, outcomes: list[AppendOutcome]) -> None:
-    ctx.reply_with(partial(_response, request, ctx))(outcomes)
+    if request.acks:
+        ctx.reply_with(partial(_response, request, ctx))(outcomes)
+    else:
+        _close_if_failed(ctx, outcomes)
+        ctx.reply(None)
+
+
+def _close_if_failed(ctx: RequestContext, outcomes: list[AppendOutcome]) -> None:
+    if any(isinstance(outcome, KafkaError) for outcome in outcomes):
+        ctx.close("a produce without acknowledgement failed")
 
 
 def _response(request: ProduceRequest, ctx: RequestContext, outcomes: list[AppendOutcome]) -> ProduceResponse:
@@ -174,11 +189,6 @@ def _refused(request: ProduceRequest, ctx: RequestContext) -> KafkaError | None:
     """Why nothing of the request may be written."""
     if request.acks not in VALID_ACKS:
         return KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
-    if request.transactional_id is not None:
-        return KafkaError(ErrorCode.INVALID_TXN_STATE, "This broker has no transactions yet.")
-    if any(_is_transactional(data.records) for topic in request.topic_data for data in topic.partition_data):
-        why = "Records of a transaction come without a transactional id."
-        return KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, why)
     if ctx.connection.peer_closed and request.acks and _is_idempotent(request):
         # It lay unread in the socket, of a broker that was frozen. The client may have sent the records again since,
         # under another epoch, where they can't be recognised as the same.
@@ -186,12 +196,37 @@ def _refused(request: ProduceRequest, ctx: RequestContext) -> KafkaError | None:
     return None
 
 
+def _transaction(request: ProduceRequest, ctx: RequestContext) -> tuple[TransactionalProduce | None, KafkaError | None]:
+    """The producer of the transactional batches, if there are any, or why nothing of the request may be written.
+
+    The batches decide: a request with a transactional id may have batches outside of a transaction (KAFKA-14916).
+    """
+    transactional = [
+        data.records for topic in request.topic_data for data in topic.partition_data if _is_transactional(data.records)
+    ]
+    if not transactional:
+        return None, None
+    if request.transactional_id is None:
+        why = "Records of a transaction come without a transactional id."
+        return None, KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, why)
+    producers = {(found.id, found.epoch) for records in transactional if (found := idempotent_producer(records))}
+    if not producers:
+        return None, KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING, "Transactional records without a producer ID")
+    if len(producers) > 1:
+        why = "Transactional records contained more than one producer ID"
+        return None, KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING, why)
+    if ctx.broker.replicas.transactions.verifier is None:
+        return None, KafkaError(ErrorCode.INVALID_TXN_STATE, "This broker has no transactions yet.")
+    ((producer_id, epoch),) = producers
+    return TransactionalProduce(request.transactional_id, producer_id, epoch, ctx.version), None
+
+
 def _is_idempotent(request: ProduceRequest) -> bool:
     batches = (data.records for topic in request.topic_data for data in topic.partition_data)
     return any(isinstance(batch, memoryview) and idempotent_producer(batch) is not None for batch in batches)
 
 
-def _is_transactional(records: object) -> bool:
+def _is_transactional(records: object) -> TypeGuard[memoryview]:
     """By what the batch says of itself: what the request says around it proves nothing."""
     if not isinstance(records, memoryview) or len(records) < HEADER_SIZE or records[MAGIC_AT] != MAGIC:
         return False

@@ -13,13 +13,14 @@ to a deleted topic of the same name (`inherited`). docs/decisions/0016 has the c
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from struct import Struct
 from typing import NamedTuple
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.broker.log.core.open_transactions import CompletedTransaction, OpenTransactions
 from odradek.broker.log.core.validation import BatchInfo, Origin
+from odradek.broker.log.core.verification import VerificationGuard, Verifications
 from odradek.protocol.record_batch import NO_PRODUCER_EPOCH, NO_SEQUENCE, NO_TIMESTAMP, Buffer, read_header
-from odradek.protocol.records import ControlType, read_control_type, read_records
+from odradek.protocol.transaction_markers import EndTransactionMarker, read_marker
 
 BATCHES_KEPT = 5
 MAX_PRODUCERS = 100_000
@@ -27,7 +28,6 @@ NO_PRODUCER = -1
 EVERY_PRODUCER = 2**63 - 1
 _SEQUENCES = 2**31
 _NO_OFFSET = -1
-_MARKER_VALUE = Struct(">hi")  # version, coordinator epoch
 
 
 class AppendedBatch(NamedTuple):
@@ -57,6 +57,10 @@ class ProducerEntry(NamedTuple):
     def last_sequence(self) -> int:
         return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
 
+    def is_in_transaction(self, epoch: int) -> bool:
+        """Whether a transaction of the producer is open here, and of this epoch."""
+        return self.txn_first_offset >= 0 and self.epoch == epoch
+
     def next_sequence(self, epoch: int) -> int:
         """The sequence that the producer's next batch has in this epoch."""
         return (self.last_sequence + 1) % _SEQUENCES if epoch == self.epoch else 0
@@ -75,13 +79,6 @@ class ProducerEntry(NamedTuple):
         return None
 
 
-class CompletedTransaction(NamedTuple):
-    producer_id: int
-    first_offset: int
-    last_offset: int
-    is_aborted: bool
-
-
 class Staged(NamedTuple):
     """What an append will change once it is written."""
 
@@ -95,12 +92,12 @@ NOTHING_STAGED = Staged({})
 class ProducerStates:
     __slots__ = (
         "_expiration_ms",
-        "_ongoing",
-        "_unreplicated",
         "entries",
         "forgotten_up_to",
         "inherited",
         "map_end_offset",
+        "transactions",
+        "verifications",
     )
 
     def __init__(self, expiration_ms: int) -> None:
@@ -111,8 +108,8 @@ class ProducerStates:
         """The greatest producer id that may have written to this log and has no entry."""
         self.inherited: Mapping[int, ProducerEntry] = {}
         """Entries of the deleted log of the same name that this one replaced."""
-        self._ongoing: dict[int, int] = {}  # first offset → producer id, ascending
-        self._unreplicated: dict[int, int] = {}  # first offset → last offset of transactions complete here
+        self.transactions = OpenTransactions()
+        self.verifications = Verifications()
 
     # -- appending ----------------------------------------------------------------------------------------------
 
@@ -121,32 +118,61 @@ class ProducerStates:
         return entry.duplicate_of(batch) if entry else None
 
     def stage(
-        self, batches: Sequence[BatchInfo], data: Buffer, origin: Origin | None, *, may_begin_anywhere: bool = True
+        self,
+        batches: Sequence[BatchInfo],
+        data: Buffer,
+        origin: Origin | None,
+        *,
+        may_begin_anywhere: bool = True,
+        guard: VerificationGuard | None = None,
     ) -> Staged:
         """Checks the batches, which lie in `data`, in order, and tells what they change.
 
         `origin` None is for what is replicated or recovered: that was checked when it was first written.
-        `may_begin_anywhere`: a producer whose entry can have been lost may.
+        `may_begin_anywhere`: a producer whose entry can have been lost may. `guard`: proof that the coordinator knows
+        of the transaction that the batches begin here.
         """
         entries: dict[int, ProducerEntry] = {}
-        completed = []
+        completed: list[CompletedTransaction] = []
         for batch in batches:
             producer_id = batch.producer_id
             if producer_id < 0:
                 continue
             entry = entries.get(producer_id) or self.entries.get(producer_id) or ProducerEntry(producer_id)
             if origin is not None and batch.producer_epoch != entry.epoch:
-                _check_epoch(entry, batch)
+                _check_epoch(entry, batch.producer_epoch)
             if batch.is_control:
-                entry, done = _end_transaction(entry, batch, data, origin)
-                if done:
-                    completed.append(done)
+                first_offset = entry.txn_first_offset
+                entry, is_aborted = _end_transaction(entry, batch, data, origin)
+                entries[producer_id] = entry
+                if is_aborted is not None and first_offset >= 0:
+                    completed.append(self._completed(batch, first_offset, is_aborted, entries, completed))
             else:
+                if batch.is_transactional and origin is not None and not entry.is_in_transaction(batch.producer_epoch):
+                    self.verifications.check(producer_id, guard)
                 if origin is Origin.CLIENT:
                     self._check_sequence(entry, batch, may_begin_anywhere=may_begin_anywhere)
                 entry = _appended(entry, batch, origin)
             entries[producer_id] = entry
         return Staged(entries, tuple(completed)) if entries else NOTHING_STAGED
+
+    def _completed(
+        self,
+        marker: BatchInfo,
+        first_offset: int,
+        is_aborted: bool,
+        staged: Mapping[int, ProducerEntry],
+        before: Iterable[CompletedTransaction],
+    ) -> CompletedTransaction:
+        """The transaction that the marker ends, when all staged and completed before it is in the log as well."""
+        last_offset = marker.last_offset
+        stable = [entry.txn_first_offset for entry in staged.values() if entry.txn_first_offset >= 0]
+        ongoing = self.transactions.first_ongoing({first_offset, *(other.first_offset for other in before)})
+        if ongoing is not None:
+            stable.append(ongoing)
+        return CompletedTransaction(
+            marker.producer_id, first_offset, last_offset, is_aborted, min(stable, default=last_offset + 1)
+        )
 
     def next_sequence(self, producer_id: int, epoch: int) -> int:
         entry = self.entries.get(producer_id)
@@ -172,33 +198,33 @@ class ProducerStates:
         former = self.inherited.get(producer_id)
         return former is not None and former.epoch == epoch and former.reaches(sequence)
 
+    def check_marker(self, marker: EndTransactionMarker) -> bool:
+        """Whether the marker has to be written, or KafkaError. A repeated marker changes nothing, and is not written
+        again: its transaction is over, and its epochs are known."""
+        entry = self.entries.get(marker.producer_id)
+        if entry is None:
+            return True
+        _check_epoch(entry, marker.producer_epoch)
+        _check_coordinator_epoch(entry, marker.coordinator_epoch)
+        is_known = entry.epoch == marker.producer_epoch and entry.coordinator_epoch == marker.coordinator_epoch
+        return entry.txn_first_offset >= 0 or not is_known
+
     def commit(self, staged: Staged, end_offset: int) -> None:
+        """What was staged is in the log, and the transactions that it completed are in the transaction index."""
         self.map_end_offset = end_offset
         for producer_id, entry in staged.entries.items():
             self.entries[producer_id] = entry
             if entry.txn_first_offset >= 0:
-                self._ongoing.setdefault(entry.txn_first_offset, producer_id)
+                self.transactions.begin(entry.txn_first_offset, producer_id)
+            if self.verifications:
+                self.verifications.pop(producer_id, None)
+        for transaction in staged.completed:
+            self.transactions.complete(transaction)
         if len(self.entries) > MAX_PRODUCERS:
             self._evict()
 
-    def complete(self, transaction: CompletedTransaction) -> int:
-        """The transaction's marker is written; returns the last stable offset as of it."""
-        self._ongoing.pop(transaction.first_offset, None)
-        self._unreplicated[transaction.first_offset] = transaction.last_offset
-        return min(self._ongoing, default=transaction.last_offset + 1)
-
-    # -- transactions -------------------------------------------------------------------------------------------
-
-    @property
-    def first_unstable_offset(self) -> int | None:
-        """Where readers of committed records stop: the first transaction that is open, or ended but not replicated."""
-        if not self._ongoing and not self._unreplicated:
-            return None
-        return min(min(self._ongoing, default=_SEQUENCES**2), min(self._unreplicated, default=_SEQUENCES**2))
-
     def advance_high_watermark(self, high_watermark: int) -> None:
-        if self._unreplicated:
-            self._unreplicated = {first: last for first, last in self._unreplicated.items() if last >= high_watermark}
+        self.transactions.advance_high_watermark(high_watermark)
 
     # -- keeping ------------------------------------------------------------------------------------------------
 
@@ -210,14 +236,14 @@ class ProducerStates:
                 self._forget(entry.producer_id)
             else:
                 self.entries[entry.producer_id] = entry
-        self._ongoing = dict(
-            sorted((entry.txn_first_offset, pid) for pid, entry in self.entries.items() if entry.txn_first_offset >= 0)
+        self.transactions.load(
+            (entry.txn_first_offset, pid) for pid, entry in self.entries.items() if entry.txn_first_offset >= 0
         )
 
     def clear(self, end_offset: int) -> None:
         self.entries.clear()
-        self._ongoing.clear()
-        self._unreplicated.clear()
+        self.transactions.load(())
+        self.verifications.clear()
         self.map_end_offset = end_offset
 
     def set_expiration(self, expiration_ms: int) -> None:
@@ -252,11 +278,20 @@ class ProducerStates:
             del self.entries[producer_id]
 
 
-def _check_epoch(entry: ProducerEntry, batch: BatchInfo) -> None:
-    if batch.producer_epoch < entry.epoch:
+def _check_epoch(entry: ProducerEntry, epoch: int) -> None:
+    if epoch < entry.epoch:
         raise KafkaError(
             ErrorCode.INVALID_PRODUCER_EPOCH,
-            f"Epoch of producer {entry.producer_id} is {batch.producer_epoch}, the last seen was {entry.epoch}",
+            f"Epoch of producer {entry.producer_id} is {epoch}, the last seen was {entry.epoch}",
+        )
+
+
+def _check_coordinator_epoch(entry: ProducerEntry, coordinator_epoch: int) -> None:
+    if coordinator_epoch < entry.coordinator_epoch:
+        raise KafkaError(
+            ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+            f"Marker for producer {entry.producer_id} has coordinator epoch {coordinator_epoch}, "
+            f"{entry.coordinator_epoch} is known",
         )
 
 
@@ -291,34 +326,23 @@ def _appended(entry: ProducerEntry, batch: BatchInfo, origin: Origin | None) -> 
 
 def _end_transaction(
     entry: ProducerEntry, batch: BatchInfo, data: Buffer, origin: Origin | None
-) -> tuple[ProducerEntry, CompletedTransaction | None]:
-    """A control batch: its one record says how the producer's transaction ended."""
-    record = next(read_records(data, batch.position, read_header(data, batch.position)), None)
-    if record is None:  # compaction took the marker with the transaction's last record
+) -> tuple[ProducerEntry, bool | None]:
+    """A control batch: its one record says whether the producer's transaction was aborted. None: compaction has
+    emptied the batch, or it is of another kind."""
+    found = read_marker(data, batch.position, read_header(data, batch.position))
+    if found is None:
         return entry, None
-    kind = read_control_type(record.key)
-    if kind not in (ControlType.ABORT, ControlType.COMMIT) or len(record.value or b"") < _MARKER_VALUE.size:
-        return entry, None
-    _, coordinator_epoch = _MARKER_VALUE.unpack_from(record.value or b"")
-    if origin is not None and coordinator_epoch < entry.coordinator_epoch:
-        raise KafkaError(
-            ErrorCode.TRANSACTION_COORDINATOR_FENCED,
-            f"Marker for producer {entry.producer_id} has coordinator epoch {coordinator_epoch}, "
-            f"{entry.coordinator_epoch} is known",
-        )
-    completed = None
-    if entry.txn_first_offset >= 0:
-        completed = CompletedTransaction(
-            entry.producer_id, entry.txn_first_offset, batch.base_offset, kind is ControlType.ABORT
-        )
+    marker, timestamp = found
+    if origin is not None:
+        _check_coordinator_epoch(entry, marker.coordinator_epoch)
     return (
         ProducerEntry(
             entry.producer_id,
             batch.producer_epoch,
-            coordinator_epoch,
-            record.timestamp,
+            marker.coordinator_epoch,
+            timestamp,
             _NO_OFFSET,
             entry.batches if batch.producer_epoch == entry.epoch else (),
         ),
-        completed,
+        not marker.is_committed,
     )

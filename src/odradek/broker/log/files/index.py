@@ -228,6 +228,35 @@ class OffsetIndex(_SparseIndex):
         entry = self.lookup(offset)
         return entry[1] if entry else 0
 
+    def bound_from(self, position: int, default: int) -> int:
+        """The last offset of the first batch with an entry that lies at the position or behind it."""
+        tail = self._loaded()
+        slot = bisect_left(tail.values, position)
+        if slot or not tail.stored:
+            return tail.keys[slot] if slot < len(tail.keys) else default
+        try:
+            fd = os.open(self.path, os.O_RDONLY)
+        except FileNotFoundError:
+            return default
+        try:
+            found = self._first_behind(fd, position, tail.stored)
+        finally:
+            os.close(fd)
+        if found is not None:
+            return found
+        return tail.keys[0] if tail.keys else default
+
+    def _first_behind(self, fd: int, position: int, stored: int) -> int | None:
+        low, high, found = 0, stored, None
+        while low < high:
+            middle = (low + high) // 2
+            rows = self._rows(fd, middle, 1)
+            if rows and rows[0][1] < position:
+                low = middle + 1
+            else:
+                high, found = middle, rows[0][0] if rows else None
+        return found
+
     def truncate_to(self, offset: int) -> None:
         """Keeps the entries of batches that end before the offset."""
         tail = self._loaded()

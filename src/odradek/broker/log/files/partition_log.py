@@ -17,17 +17,27 @@ from odradek.broker.log.core.config import LogConfig
 from odradek.broker.log.core.producer_state import EVERY_PRODUCER, NO_PRODUCER, AppendedBatch, ProducerStates, Staged
 from odradek.broker.log.core.replicated import split_into_runs
 from odradek.broker.log.core.retention import expired_count
-from odradek.broker.log.core.validation import BatchInfo, BatchRules, CheckedRecords, assign_offsets, check_records
+from odradek.broker.log.core.validation import (
+    BatchInfo,
+    BatchRules,
+    CheckedBatch,
+    CheckedRecords,
+    Origin,
+    assign_offsets,
+    check_records,
+)
+from odradek.broker.log.core.verification import VerificationGuard
 from odradek.broker.log.files.background import IMMEDIATE, Background
 from odradek.broker.log.files.leader_epochs import LeaderEpochCache
 from odradek.broker.log.files.producer_snapshot import ProducerSnapshots
 from odradek.broker.log.files.readable_log import ReadableLog
-from odradek.broker.log.files.recovery import finish_transaction, load, rebuild_producers, remove_files
+from odradek.broker.log.files.recovery import load, note_aborted, rebuild_producers, remove_files
 from odradek.broker.log.files.segment import Segment
 from odradek.broker.log.files.segmented_log import FailureCallback
 from odradek.format.checkpoints import LEADER_EPOCH_FILE
 from odradek.model.topology import TopicPartition
-from odradek.protocol.record_batch import NO_TIMESTAMP, Buffer
+from odradek.protocol.record_batch import NO_TIMESTAMP, Buffer, read_header
+from odradek.protocol.transaction_markers import EndTransactionMarker, build_marker
 
 log = get_logger(__name__)
 
@@ -97,9 +107,11 @@ class PartitionLog(ReadableLog):
         """What is appended from here on is of this epoch."""
         self._guarded(lambda: self.epochs.assign(leader_epoch, self.log_end_offset))
 
-    def append_as_leader(self, records: memoryview, *, leader_epoch: int, rules: BatchRules) -> AppendResult:
+    def append_as_leader(
+        self, records: memoryview, *, leader_epoch: int, rules: BatchRules, guard: VerificationGuard | None = None
+    ) -> AppendResult:
         """Checks the records, gives them offsets and writes them. They are patched where they lie."""
-        return self.append_checked(self.check(records, rules), leader_epoch=leader_epoch)
+        return self.append_checked(self.check(records, rules), leader_epoch=leader_epoch, guard=guard)
 
     def check(self, records: memoryview, rules: BatchRules, budget: CheckBudget = UNBOUNDED) -> CheckedRecords:
         """What `append_checked` wants to have. It may take long and changes nothing: no writer has to wait for it."""
@@ -107,24 +119,52 @@ class PartitionLog(ReadableLog):
         return check_records(records, rules=rules, now_ms=self._clock.now_ms(), budget=budget)
 
     def append_checked(
-        self, checked: CheckedRecords, *, leader_epoch: int, may_begin_anywhere: bool = True
+        self,
+        checked: CheckedRecords,
+        *,
+        leader_epoch: int,
+        may_begin_anywhere: bool = True,
+        guard: VerificationGuard | None = None,
     ) -> AppendResult:
-        """A batch that its producer sent before is not written again: the answer is where it is."""
+        """A batch that its producer sent before is not written again: the answer is where it is. `guard`: see
+        `verification`."""
         self._check_writable()
         first_offset = self.log_end_offset
         data, infos, max_timestamp, log_append_time = assign_offsets(
             checked, next_offset=first_offset, leader_epoch=leader_epoch
         )
-        if infos[0].producer_id >= 0 and (duplicate := self.producers.find_duplicate(infos[0])):
-            return self._duplicate(duplicate, log_append_time)
         origin = checked.rules.origin
-        staged = self.producers.stage(infos, data, origin, may_begin_anywhere=may_begin_anywhere)
+        if infos[0].producer_id >= 0 and origin is Origin.CLIENT:
+            duplicate = self.producers.find_duplicate(infos[0])
+            if duplicate is not None:
+                return self._duplicate(duplicate, log_append_time)
+        staged = self.producers.stage(infos, data, origin, may_begin_anywhere=may_begin_anywhere, guard=guard)
         if leader_epoch > self.epochs.latest_epoch:
             self.begin_epoch(leader_epoch)
         self._write(data, infos, max_timestamp, staged)
         return AppendResult(
             first_offset, self.log_end_offset - 1, max_timestamp, log_append_time, self.log_start_offset
         )
+
+    def append_marker(
+        self, marker: EndTransactionMarker, *, leader_epoch: int, rules: BatchRules
+    ) -> AppendResult | None:
+        """Ends a producer's transaction; None: the marker is a repeated one. Either way a verification that began
+        before it proves nothing any more. No limit of the topic applies: an open transaction would stop its readers."""
+        self._check_writable()
+        must_write = self.producers.check_marker(marker)
+        self.producers.verifications.pop(marker.producer_id, None)
+        if not must_write:
+            return None
+        now_ms = self._clock.now_ms()
+        data = memoryview(bytearray(build_marker(marker, now_ms)))
+        batch = CheckedBatch(data, read_header(data), now_ms)
+        return self.append_checked(CheckedRecords([batch], rules, now_ms), leader_epoch=leader_epoch)
+
+    def nothing_appended(self) -> AppendResult:
+        """For what is in the log already, somewhere before its end."""
+        end = self.log_end_offset
+        return AppendResult(end, end - 1, NO_TIMESTAMP, NO_TIMESTAMP, self.log_start_offset, is_duplicate=True)
 
     def append_as_follower(self, records: memoryview) -> AppendResult:
         """Writes batches as the leader sent them. A batch cut by the end of the fetch is left for the next one."""
@@ -163,13 +203,13 @@ class PartitionLog(ReadableLog):
         size = segment.size
         try:
             segment.append(data, infos, config.index_interval_bytes)
+            for transaction in staged.completed:
+                note_aborted(segment, transaction)
         except OSError as error:
             self._undo(segment, size)
             raise self._fail(error) from error
         if staged.entries:
             self.producers.commit(staged, end_offset)
-            for transaction in staged.completed:
-                finish_transaction(self.producers, segment, transaction)
         else:
             self.producers.map_end_offset = end_offset
         self.log_end_offset = end_offset
@@ -181,6 +221,7 @@ class PartitionLog(ReadableLog):
             segment.cut_back(size, self.log_end_offset)
             segment.index.truncate_to(self.log_end_offset)
             segment.time_index.truncate_to(self.log_end_offset)
+            segment.transactions.truncate_to(self.log_end_offset)
         except OSError as error:
             log.error("cutting back after a failed write failed", path=str(segment.path), reason=str(error))
 

@@ -16,6 +16,7 @@ class ReadResult(NamedTuple):
     """Whole batches but for the last, which `max_bytes` may have cut. Size 0: nothing to read there now."""
 
     records: FileSlice
+    segment: Segment
 
 
 class ReadableLog(SegmentedLog):
@@ -38,9 +39,9 @@ class ReadableLog(SegmentedLog):
             for segment in segments[slot:] if slot < len(segments) - 1 else (segments[slot],):
                 found = self._read_segment(segment, offset, max_bytes, upper_bound, min_one_batch)
                 if found is not None:
-                    return ReadResult(found)
+                    return ReadResult(found, segment)
         segment = segments[slot]
-        return ReadResult(FileSlice(segment.file, segment.size, 0))
+        return ReadResult(FileSlice(segment.file, segment.size, 0), segment)
 
     def _read_segment(
         self, segment: Segment, offset: int, max_bytes: int, upper_bound: int, min_one_batch: bool
@@ -66,24 +67,27 @@ class ReadableLog(SegmentedLog):
         while True:
             segments = self.segments
             found = self.read(offset, max_bytes, upper_bound=upper_bound, min_one_batch=min_one_batch)
-            aborted = self.aborted_transactions(offset, upper_bound) if found.records.size else []
+            aborted: list[AbortedTransaction] = []
+            if found.records.size and any(len(segment.transactions) for segment in _from(segments, offset)):
+                end = found.segment.offset_bound(found.records.position + found.records.size)
+                aborted = self.aborted_transactions(offset, min(upper_bound, end))
             if segments is self.segments:
                 return found, aborted
 
     def aborted_transactions(self, offset: int, upper_bound: int) -> list[AbortedTransaction]:
-        """Those with records in [offset, upper_bound): a reader of committed records skips them."""
+        """Those with records in [offset, upper_bound), by first offset: a reader of committed records skips them."""
         renames = self._renames
         found = self._aborted_transactions(offset, upper_bound)
         return self.aborted_transactions(offset, upper_bound) if self._was_renamed_since(renames) else found
 
     def _aborted_transactions(self, offset: int, upper_bound: int) -> list[AbortedTransaction]:
         found: list[AbortedTransaction] = []
-        segments = self.segments
-        for segment in segments[max(bisect_right(segments, offset, key=_base_of) - 1, 0) :]:
+        for segment in _from(self.segments, offset):
             here, complete = segment.transactions.overlapping(offset, upper_bound)
             found += here
             if complete:
                 break
+        found.sort(key=_first_offset)  # each index is in the order of markers; clients trust the order of first offsets
         return found
 
     def find_offset_by_timestamp(self, timestamp: int) -> TimestampOffset | None:
@@ -113,3 +117,12 @@ class ReadableLog(SegmentedLog):
 
 def _base_of(segment: Segment) -> int:
     return segment.base_offset
+
+
+def _first_offset(transaction: AbortedTransaction) -> int:
+    return transaction.first_offset
+
+
+def _from(segments: Sequence[Segment], offset: int) -> Sequence[Segment]:
+    """From the segment that has the offset on."""
+    return segments[max(bisect_right(segments, offset, key=_base_of) - 1, 0) :]

@@ -19,7 +19,8 @@ from odradek.base.clock import Clock
 from odradek.base.errors import KafkaError
 from odradek.base.logs import get_logger
 from odradek.broker.log.core.config import LogConfig
-from odradek.broker.log.core.producer_state import EVERY_PRODUCER, CompletedTransaction, ProducerStates
+from odradek.broker.log.core.open_transactions import CompletedTransaction
+from odradek.broker.log.core.producer_state import EVERY_PRODUCER, ProducerStates
 from odradek.broker.log.core.validation import batch_info
 from odradek.broker.log.files.index import CorruptIndex
 from odradek.broker.log.files.leader_epochs import LeaderEpochCache
@@ -71,7 +72,7 @@ def load(
         snapshots.keep(lambda offset: offset <= segments[len(trusted)].base_offset)
         segments = trusted + _recover_unflushed(segments[len(trusted) :], config, epochs)
     elif segments:
-        _find_end(segments[-1], config, epochs)
+        _find_end(segments[-1], config, epochs, snapshots)
     if segments and segments[-1].end_offset < log_start_offset:
         log.warning("log ends before its start, deleted", directory=str(directory), start=log_start_offset)
         remove_files(path for segment in segments for path in segment.mark_deleted())
@@ -137,18 +138,22 @@ def _replay(states: ProducerStates, segment: Segment, header: BatchHeader, fd: i
         return
     data = os.pread(fd, header.size, position) if header.is_control else b""
     staged = states.stage((batch_info(header, header.base_offset, 0),), data, None)
-    states.commit(staged, header.next_offset)
     for transaction in staged.completed:
-        finish_transaction(states, segment, transaction)
+        note_aborted(segment, transaction)
+    states.commit(staged, header.next_offset)
 
 
-def finish_transaction(states: ProducerStates, segment: Segment, transaction: CompletedTransaction) -> None:
+def note_aborted(segment: Segment, transaction: CompletedTransaction) -> None:
     """The marker lies in the segment; an abort is noted in its index, once."""
-    stable = states.complete(transaction)
     if transaction.is_aborted:
-        aborted = AbortedTransaction(transaction.producer_id, transaction.first_offset, transaction.last_offset, stable)
-        if all(known.last_offset < aborted.last_offset for known in segment.transactions.entries()):
-            segment.transactions.append(aborted)
+        segment.transactions.append(
+            AbortedTransaction(
+                transaction.producer_id,
+                transaction.first_offset,
+                transaction.last_offset,
+                transaction.last_stable_offset,
+            )
+        )
 
 
 def recover_segment(segment: Segment, config: LogConfig, epochs: LeaderEpochCache) -> int:
@@ -158,7 +163,7 @@ def recover_segment(segment: Segment, config: LogConfig, epochs: LeaderEpochCach
     if removed:
         log.warning("segment cut", path=str(segment.path), at_byte=valid, removed_bytes=removed, reason=reason)
     segment.cut_back(valid, next_offset)
-    segment.transactions.truncate_to(next_offset)
+    segment.transactions.reset()  # `rebuild_producers` finds again what belongs into it
     return removed
 
 
@@ -271,7 +276,7 @@ def _recover_unflushed(segments: list[Segment], config: LogConfig, epochs: Leade
     return segments
 
 
-def _find_end(last: Segment, config: LogConfig, epochs: LeaderEpochCache) -> None:
+def _find_end(last: Segment, config: LogConfig, epochs: LeaderEpochCache, snapshots: ProducerSnapshots) -> None:
     """Walks from the last index entry to learn the offset after the last batch. Whole batches must fill the file."""
     start = last.index.last()
     end_offset, end = last.base_offset, start[1] if start else 0
@@ -283,6 +288,7 @@ def _find_end(last: Segment, config: LogConfig, epochs: LeaderEpochCache) -> Non
     if end == last.size:
         last.set_end(end, end_offset)
     else:
+        snapshots.keep(lambda offset: offset <= last.base_offset)
         recover_segment(last, config, epochs)
 
 

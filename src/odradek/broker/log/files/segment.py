@@ -11,12 +11,9 @@ in the file, and an offset's position and the end that goes with an upper bound 
 """
 
 import os
-import threading
 from array import array
-from bisect import bisect_right
-from collections import OrderedDict
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from io import FileIO
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,6 +21,7 @@ from odradek.base.file_slice import FileSlice
 from odradek.broker.log.core.config import LogConfig
 from odradek.broker.log.core.validation import BatchInfo
 from odradek.broker.log.files.index import OffsetIndex, TimeIndex
+from odradek.broker.log.files.open_files import OPEN_FILES, SegmentFile
 from odradek.broker.log.files.scan import headers
 from odradek.broker.log.files.transaction_index import TransactionIndex
 from odradek.format.segment_files import (
@@ -42,36 +40,6 @@ _MARKS_MIN, _MARKS_MAX = 256, 512
 class TimestampOffset(NamedTuple):
     offset: int
     timestamp: int
-
-
-class SegmentFile(FileIO):
-    """An open segment. Closed by its last holder, not by its owner."""
-
-    def __del__(self) -> None:
-        self.close()
-
-
-class _OpenFiles:
-    """Inactive segments whose file is open, least recently used first."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._lock = threading.Lock()
-        self._segments: OrderedDict[Segment, None] = OrderedDict()
-
-    def touch(self, segment: "Segment") -> None:
-        with self._lock:
-            self._segments[segment] = None
-            self._segments.move_to_end(segment)
-            if len(self._segments) > self._limit:
-                self._segments.popitem(last=False)[0].forget_file()
-
-    def discard(self, segment: "Segment") -> None:
-        with self._lock:
-            self._segments.pop(segment, None)
-
-
-OPEN_FILES = _OpenFiles(limit=256)
 
 
 class Segment:
@@ -234,12 +202,13 @@ class Segment:
         self.time_index.flush()
 
     def sync(self) -> None:
-        """The segment's bytes to the disk. The indexes too once it is inactive, since nobody checks them again then."""
+        """The segment's bytes to the disk, and its aborted transactions, whose absence nobody would notice. The other
+        indexes too once it is inactive, since nobody checks them again then."""
         os.fsync(self.file.fileno())
+        self.transactions.sync()
         if not self._active:
             self.index.flush(sync=True)
             self.time_index.flush(sync=True)
-            self.transactions.sync()
 
     def note_newest(self, newest: TimestampOffset) -> None:
         """What a scan of the segment found."""
@@ -302,6 +271,13 @@ class Segment:
             return positions[slot]
         found = self.locate(upper_bound)
         return found[0] if found else positions[0]
+
+    def offset_bound(self, position: int) -> int:
+        """An offset that all batches before the position end before, and not far behind them."""
+        offsets, positions = self._marks
+        if position >= positions[0]:
+            return offsets[min(bisect_left(positions, position), len(offsets) - 1)]
+        return min(self.index.bound_from(position, offsets[0]), offsets[0])
 
     def headers(self, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
         return headers(self.file.fileno(), position, self.size)

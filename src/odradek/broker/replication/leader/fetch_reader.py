@@ -13,7 +13,8 @@ from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.broker.purgatory.purgatory import DelayedOperation
 from odradek.broker.replication.core.outcomes import Advance, FetchedPartition
-from odradek.broker.replication.partition import READ_COMMITTED, Partition
+from odradek.broker.replication.partition import Partition
+from odradek.broker.replication.readable_replica import READ_COMMITTED
 from odradek.broker.replication.replication_quota import ReplicationQuotas
 from odradek.model.topology import TopicPartition
 

@@ -1,0 +1,63 @@
+"""WriteTxnMarkers (key 27): a transaction coordinator ends transactions in the partitions that this broker leads.
+
+Versions 0-1. v1 is flexible. A marker is answered when all in-sync replicas have it. One with an older epoch of the
+producer gets INVALID_PRODUCER_EPOCH, one of an older coordinator TRANSACTION_COORDINATOR_FENCED. A repeated marker,
+whose transaction is over, is answered as done and not written again. Not done: nothing.
+"""
+
+from functools import partial
+
+from odradek.base.errors import ErrorCode
+from odradek.broker.api.context import RequestContext
+from odradek.broker.api.registry import LATER, Outcome, handles
+from odradek.broker.replication.leader.marker_writer import MarkerToWrite
+from odradek.model.topology import TopicPartition
+from odradek.protocol.api_keys import ApiKey
+from odradek.protocol.messages.write_txn_markers import (
+    WritableTxnMarkerPartitionResult,
+    WritableTxnMarkerResult,
+    WritableTxnMarkerTopicResult,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+from odradek.protocol.transaction_markers import EndTransactionMarker
+
+
+@handles(ApiKey.WRITE_TXN_MARKERS, versions="0-1", may_block=False)
+def write_txn_markers(request: WriteTxnMarkersRequest, ctx: RequestContext) -> Outcome:
+    markers = [
+        MarkerToWrite(
+            EndTransactionMarker(
+                asked.producer_id, asked.producer_epoch, asked.coordinator_epoch, asked.transaction_result
+            ),
+            TopicPartition(topic.name, index),
+        )
+        for asked in request.markers
+        for topic in asked.topics
+        for index in topic.partition_indexes
+    ]
+    ctx.is_from_broker = True
+    ctx.broker.markers.write(markers, ctx.reply_with(partial(_response, request)))
+    return LATER
+
+
+def _response(request: WriteTxnMarkersRequest, codes: list[ErrorCode]) -> WriteTxnMarkersResponse:
+    in_order = iter(codes)
+    return WriteTxnMarkersResponse(
+        markers=[
+            WritableTxnMarkerResult(
+                producer_id=asked.producer_id,
+                topics=[
+                    WritableTxnMarkerTopicResult(
+                        name=topic.name,
+                        partitions=[
+                            WritableTxnMarkerPartitionResult(partition_index=index, error_code=next(in_order))
+                            for index in topic.partition_indexes
+                        ],
+                    )
+                    for topic in asked.topics
+                ],
+            )
+            for asked in request.markers
+        ]
+    )

@@ -1,0 +1,231 @@
+"""Appends of transactional producers: the coordinator is asked before a transaction's first append to a partition.
+
+Without the question, a Produce that arrives after its transaction was aborted would open one that nobody ends, and the
+last stable offset would stay where it is for ever (KAFKA-14402). The answer counts only as long as no marker has been
+written since the question (`verification`).
+
+While a producer waits for the answer, its later requests wait behind it: otherwise the second batch would overtake the
+first one.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, NamedTuple, Protocol, TypeAlias
+
+from odradek.base.config.broker_config import BrokerConfig
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.base.logs import get_logger
+from odradek.broker.log.core.verification import VERIFICATION_OFF, VerificationGuard
+from odradek.broker.replication.core.verification_errors import produce_error
+from odradek.broker.replication.leader.delayed_produce import AppendOutcome
+from odradek.broker.replication.partition import Partition
+from odradek.model.topology import TopicPartition
+
+log = get_logger(__name__)
+
+WAITING_MAX: Final = 64
+"""More requests than a transactional producer has in flight."""
+
+VerificationResult: TypeAlias = Mapping[TopicPartition, ErrorCode]
+
+
+class TransactionVerifier(Protocol):
+    """Asks the coordinator of a transactional id whether partitions are in its ongoing transaction (KIP-890)."""
+
+    def verify(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        partitions: Collection[TopicPartition],
+        callback: Callable[[VerificationResult], None],
+    ) -> None:
+        """`callback` gets an error code for each partition: exactly once, in bounded time, now or from any thread that
+        holds no lock."""
+
+
+class TransactionalProduce(NamedTuple):
+    """The producer of a request's transactional batches."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    api_version: int
+
+
+Guards: TypeAlias = Mapping[TopicPartition, VerificationGuard]
+Errors: TypeAlias = Mapping[TopicPartition, KafkaError]
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionalAppend:
+    """The batches of one request. `partitions`: those with transactional batches. `write` appends with the guards, and
+    refuses what has an error; it answers None if `done` gets the outcomes later."""
+
+    transaction: TransactionalProduce
+    partitions: Sequence[Partition]
+    batches: int
+    write: Callable[[Guards, Errors], list[AppendOutcome] | None]
+    done: Callable[[list[AppendOutcome]], None]
+
+
+class TransactionalAppends:
+    """`verifier` is set once, before clients are served; without one, transactional batches are refused."""
+
+    def __init__(self, config: BrokerConfig) -> None:
+        self.verifier: TransactionVerifier | None = None
+        self.is_enabled = True
+        self.reconfigure(config)
+        self._waiting: dict[int, deque[TransactionalAppend]] = {}  # behind a verification, by producer id
+        self._lock = threading.Lock()
+
+    def reconfigure(self, config: BrokerConfig) -> None:
+        self.is_enabled = bool(config.get("transaction.partition.verification.enable"))
+
+    def submit(self, append: TransactionalAppend) -> list[AppendOutcome] | None:
+        """The outcomes, or None: `done` gets them, exactly once."""
+        producer_id = append.transaction.producer_id
+        with self._lock:
+            waiting = self._waiting.get(producer_id)
+            if waiting is None:
+                self._waiting[producer_id] = deque()
+            elif len(waiting) < WAITING_MAX:
+                waiting.append(append)
+                return None
+        if waiting is not None:
+            return append.write({}, _all(append.partitions, ErrorCode.CONCURRENT_TRANSACTIONS, append))
+        guards = self._begin(append)
+        if guards is not None:
+            self._verify(append, guards)
+            return None
+        try:
+            return append.write(self._off(append), {})
+        finally:
+            self._resume(producer_id)
+
+    def verify_own(
+        self,
+        partition: Partition,
+        transaction: TransactionalProduce,
+        done: Callable[[ErrorCode, VerificationGuard | None], None],
+    ) -> None:
+        """For coordinators of this broker, which append in a transaction too: the guard to append with, or the
+        coordinator's error. The guard is given back by `append_own`, or by `Partition.end_verification`."""
+        tp, producer_id = partition.topic_partition, transaction.producer_id
+        if not self.is_enabled:
+            done(ErrorCode.NONE, VERIFICATION_OFF)
+            return
+        try:
+            guard = partition.begin_verification(producer_id, transaction.producer_epoch)
+        except KafkaError as error:
+            done(error.code, None)
+            return
+        if guard is None:
+            done(ErrorCode.NONE, None)
+            return
+
+        def answered(codes: VerificationResult) -> None:
+            code = codes.get(tp, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            if code is not ErrorCode.NONE:
+                partition.end_verification(producer_id, guard)
+            done(code, guard if code is ErrorCode.NONE else None)
+
+        self._ask(transaction, (tp,), answered)
+
+    # ---- one request after the other
+
+    def _begin(self, append: TransactionalAppend) -> dict[Partition, VerificationGuard] | None:
+        """Guards where the transaction is not open yet; None: nothing has to be asked."""
+        if not self.is_enabled:
+            return None
+        guards: dict[Partition, VerificationGuard] = {}
+        transaction = append.transaction
+        for partition in append.partitions:
+            try:
+                guard = partition.begin_verification(transaction.producer_id, transaction.producer_epoch)
+            except KafkaError:
+                continue  # the append finds the same
+            if guard is not None:
+                guards[partition] = guard
+        return guards or None
+
+    def _verify(self, append: TransactionalAppend, guards: dict[Partition, VerificationGuard]) -> None:
+        partitions = [partition.topic_partition for partition in guards]
+        self._ask(append.transaction, partitions, partial(self._verified, append, guards))
+
+    def _ask(
+        self,
+        transaction: TransactionalProduce,
+        partitions: Collection[TopicPartition],
+        answered: Callable[[VerificationResult], None],
+    ) -> None:
+        verifier = self.verifier
+        if verifier is None:
+            answered(dict.fromkeys(partitions, ErrorCode.COORDINATOR_NOT_AVAILABLE))
+            return
+        transactional_id, producer_id, producer_epoch, _ = transaction
+        try:
+            verifier.verify(transactional_id, producer_id, producer_epoch, partitions, answered)
+        except Exception:
+            log.exception("verification failed", transactional_id=transactional_id)
+            answered(dict.fromkeys(partitions, ErrorCode.COORDINATOR_NOT_AVAILABLE))
+
+    def _verified(
+        self, append: TransactionalAppend, guards: dict[Partition, VerificationGuard], codes: VerificationResult
+    ) -> None:
+        transaction = append.transaction
+        by_partition: dict[TopicPartition, VerificationGuard] = {}
+        errors: dict[TopicPartition, KafkaError] = {}
+        for partition, guard in guards.items():
+            tp = partition.topic_partition
+            code = codes.get(tp, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            error = produce_error(code, transaction.api_version)
+            if error is None:
+                by_partition[tp] = guard
+            else:
+                errors[tp] = error
+        try:
+            self._write(append, by_partition, errors)
+        finally:
+            for partition, guard in guards.items():
+                partition.end_verification(transaction.producer_id, guard)
+            self._resume(transaction.producer_id)
+
+    def _resume(self, producer_id: int) -> None:
+        """Take up the requests that came meanwhile, up to the first one that has to ask again."""
+        while True:
+            with self._lock:
+                waiting = self._waiting[producer_id]
+                if not waiting:
+                    del self._waiting[producer_id]
+                    return
+                append = waiting.popleft()
+            guards = self._begin(append)
+            if guards is not None:
+                self._verify(append, guards)
+                return
+            self._write(append, self._off(append), {})
+
+    def _write(self, append: TransactionalAppend, guards: Guards, errors: Errors) -> None:
+        """A failure must not leave the client without an answer, nor the requests behind without their turn."""
+        try:
+            outcomes = append.write(guards, errors)
+        except Exception:
+            log.exception("transactional append failed", producer_id=append.transaction.producer_id)
+            outcomes = [KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)] * append.batches
+        if outcomes is not None:
+            append.done(outcomes)
+
+    def _off(self, append: TransactionalAppend) -> Guards:
+        if self.is_enabled:
+            return {}
+        return {partition.topic_partition: VERIFICATION_OFF for partition in append.partitions}
+
+
+def _all(partitions: Iterable[Partition], code: ErrorCode, append: TransactionalAppend) -> Errors:
+    error = produce_error(code, append.transaction.api_version)
+    assert error is not None
+    return {partition.topic_partition: error for partition in partitions}

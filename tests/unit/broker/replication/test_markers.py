@@ -1,0 +1,197 @@
+"""Markers end transactions: what they fence, when they are answered, and what readers see meanwhile."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from replica_stage import ORDERS
+from transaction_stage import TransactionStage, code_of
+
+from odradek.base.config.topic_config import TopicConfig
+from odradek.base.errors import ErrorCode
+from odradek.broker.replication.leader.marker_writer import MarkerToWrite, MarkerWriter
+from odradek.model.topology import TopicPartition
+from odradek.protocol.transaction_markers import EndTransactionMarker
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[TransactionStage]:
+    stage = TransactionStage(tmp_path)
+    yield stage
+    stage.close()
+
+
+def aborted(stage: TransactionStage, offset: int = 0) -> list[tuple[int, int]]:
+    (outcome,) = stage.read_committed(offset)
+    assert outcome.found is not None
+    return [(transaction.producer_id, transaction.first_offset) for transaction in outcome.found.aborted]
+
+
+def test_a_marker_is_answered_when_all_replicas_have_it(stage: TransactionStage) -> None:
+    stage.send("a", 0)
+    answer = stage.end()
+    assert answer == []
+    stage.replicate()
+    assert answer == [ErrorCode.NONE]
+    assert stage.stable == 2
+
+
+def test_a_marker_that_is_not_replicated_in_time_is_not_done(stage: TransactionStage) -> None:
+    stage.send("a", 0)
+    answer = stage.end()
+    stage.passes(5_000)
+    assert answer == [ErrorCode.REQUEST_TIMED_OUT]
+
+
+def test_the_stable_offset_waits_for_the_marker_to_be_replicated(stage: TransactionStage) -> None:
+    stage.send("a", 0)
+    stage.replicate()
+    assert (stage.partition.high_watermark, stage.stable) == (1, 0)
+    stage.end()
+    assert stage.stable == 0
+    stage.replicate()
+    assert stage.stable == 2
+
+
+def test_an_older_epoch_of_the_producer_is_refused(stage: TransactionStage) -> None:
+    stage.send("a", 0, epoch=3)
+    assert stage.end(epoch=2) == [ErrorCode.INVALID_PRODUCER_EPOCH]
+
+
+def test_an_older_coordinator_is_fenced(stage: TransactionStage) -> None:
+    stage.send("a", 0)
+    stage.end(coordinator_epoch=4)
+    assert stage.end(coordinator_epoch=3) == [ErrorCode.TRANSACTION_COORDINATOR_FENCED]
+
+
+def test_a_marker_of_a_newer_epoch_fences_the_producer(stage: TransactionStage) -> None:
+    stage.send("a", 0)
+    stage.end(committed=False, epoch=1)
+    assert code_of(stage.send("b", 1)) is ErrorCode.INVALID_PRODUCER_EPOCH
+
+
+def test_kafka_19999_a_repeated_marker_is_done_and_written_once(stage: TransactionStage) -> None:
+    stage.send("a", 0)
+    first, again = stage.end(), stage.end()
+    assert (first, again) == ([], []), "what it repeats is not replicated either"
+    stage.replicate()
+    assert (first, again) == ([ErrorCode.NONE], [ErrorCode.NONE])
+    assert stage.partition.log.log_end_offset == 2
+    assert stage.end() == [ErrorCode.NONE]
+
+
+def test_a_repeated_marker_of_a_newer_coordinator_is_written(stage: TransactionStage) -> None:
+    """Its epoch must outlive this broker, or the former coordinator could end the next transaction."""
+    stage.send("a", 0)
+    stage.end(coordinator_epoch=0)
+    stage.end(coordinator_epoch=1)
+    assert stage.partition.log.log_end_offset == 3
+    assert stage.partition.log.producers.entries[1].coordinator_epoch == 1
+
+
+def test_a_marker_needs_enough_replicas(tmp_path: Path) -> None:
+    stage = TransactionStage(tmp_path, min_insync_replicas="2")
+    stage.send("a", 0)
+    stage.become(0, 1, isr=(0,))
+    assert stage.end() == [ErrorCode.NOT_ENOUGH_REPLICAS]
+    stage.close()
+
+
+def test_a_marker_fits_into_every_topic(tmp_path: Path) -> None:
+    """No limit of a topic may keep a transaction open."""
+    stage = TransactionStage(tmp_path, compression_type="gzip")
+    stage.send("a", 0)
+    stage.replicas.update_config([ORDERS], TopicConfig.of(stage.config, {"max.message.bytes": "10"}))
+    stage.end()
+    stage.replicate()
+    assert stage.stable == 2
+    stage.close()
+
+
+def test_kafka_5376_a_delayed_fetch_is_completed_by_the_stable_offset_with_its_aborted_list(
+    stage: TransactionStage,
+) -> None:
+    stage.send("a", 0)
+    stage.replicate()
+    waiting = stage.read_committed(0, wait_ms=60_000)
+    assert waiting == []
+    stage.end(committed=False)
+    assert waiting == []
+    stage.replicate()
+    (outcome,) = waiting
+    assert outcome.found is not None
+    assert outcome.size > 0
+    assert [(a.producer_id, a.first_offset) for a in outcome.found.aborted] == [(1, 0)]
+
+
+def test_franz_go_1348_aborted_transactions_are_sorted_by_first_offset(stage: TransactionStage) -> None:
+    """They overlap, and end in the reverse order of their beginning."""
+    for producer_id in (1, 2, 3):
+        stage.send("x", 0, producer_id=producer_id)
+    for producer_id in (3, 2, 1):
+        stage.end(producer_id=producer_id, committed=False)
+    stage.replicate()
+    assert aborted(stage) == [(1, 0), (2, 1), (3, 2)]
+    assert aborted(stage, offset=4) == [(1, 0), (2, 1)], "what is over before the offset is left out"
+
+
+def test_followers_keep_the_same_state(stage: TransactionStage, tmp_path: Path) -> None:
+    follower = TransactionStage(tmp_path / "follower")
+    follower.become(1, 1)
+    stage.send("a", 0, producer_id=1)
+    stage.send("b", 0, producer_id=2)
+    stage.send("c", 0, producer_id=3)
+    stage.end(producer_id=2, committed=False)
+    stage.replicate()
+    log = stage.partition.log
+    records = log.read(0, 1 << 20, upper_bound=log.log_end_offset).records.read()
+    follower.partition.append_fetched(
+        memoryview(bytearray(records)), leader_epoch=1, high_watermark=4, log_start_offset=0
+    )
+    assert follower.partition.log.producers.entries == log.producers.entries
+    assert follower.stable == stage.stable == 0
+    assert follower.partition.log.aborted_transactions(0, 4) == log.aborted_transactions(0, 4)
+    follower.close()
+
+
+def test_retention_within_an_open_transaction_leaves_the_stable_offset_inside_of_the_log(
+    stage: TransactionStage,
+) -> None:
+    for sequence in range(3):
+        stage.send("x", sequence)
+    stage.replicate()
+    assert stage.stable == 0
+    stage.partition.delete_records_before(2)
+    assert (stage.stable, stage.partition.high_watermark) == (2, 3)
+
+
+class Listener:
+    def __init__(self) -> None:
+        self.told: list[tuple[TopicPartition, int, int, bool]] = []
+
+    def transaction_completed(
+        self, partition: TopicPartition, producer_id: int, producer_epoch: int, committed: bool
+    ) -> None:
+        self.told.append((partition, producer_id, producer_epoch, committed))
+
+
+def test_each_marker_of_a_request_has_its_own_outcome(stage: TransactionStage) -> None:
+    listener = Listener()
+    writer = MarkerWriter(stage.replicas, listener, 5_000)
+    outcomes: list[list[ErrorCode]] = []
+    stage.send("a", 0)
+    offsets = TopicPartition("__consumer_offsets", 3)
+    writer.write(
+        [
+            MarkerToWrite(EndTransactionMarker(1, 0, 0, True), ORDERS),
+            MarkerToWrite(EndTransactionMarker(1, 0, 0, True), offsets),
+            MarkerToWrite(EndTransactionMarker(-1, 0, 0, True), ORDERS),
+        ],
+        outcomes.append,
+    )
+    assert outcomes == []
+    stage.replicate()
+    assert outcomes == [[ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_REQUEST]]
+    assert listener.told == []
+    writer.write([], outcomes.append)
+    assert outcomes[-1] == []

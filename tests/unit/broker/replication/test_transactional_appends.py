@@ -1,0 +1,172 @@
+"""Transactional batches enter a partition only inside of a transaction that its coordinator knows (KIP-890)."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from transaction_stage import TransactionStage, code_of
+
+from odradek.base.errors import ErrorCode
+from odradek.broker.log.core.verification import VERIFICATION_OFF, VerificationGuard
+from odradek.broker.replication.core.verification_errors import produce_error
+from odradek.broker.replication.leader.transactional_appends import WAITING_MAX, TransactionalProduce
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[TransactionStage]:
+    stage = TransactionStage(tmp_path)
+    yield stage
+    stage.close()
+
+
+def test_the_coordinator_is_asked_once_for_each_transaction(stage: TransactionStage) -> None:
+    assert code_of(stage.send("a", 0)) is ErrorCode.NONE
+    assert code_of(stage.send("b", 1)) is ErrorCode.NONE
+    (asked,) = stage.coordinator.asked
+    assert (asked.transactional_id, asked.producer_id, asked.producer_epoch) == ("payments", 1, 0)
+    stage.end()
+    assert code_of(stage.send("c", 2)) is ErrorCode.NONE
+    assert len(stage.coordinator.asked) == 2
+
+
+def test_kafka_14402_a_late_batch_opens_no_transaction(stage: TransactionStage) -> None:
+    stage.coordinator.waits = True
+    answer = stage.send("late", 0)
+    stage.coordinator.asked[0].answer(ErrorCode.TRANSACTION_ABORTABLE)
+    assert code_of(answer) is ErrorCode.TRANSACTION_ABORTABLE
+    assert stage.partition.log.log_end_offset == 0
+    assert not stage.partition.log.producers.verifications
+
+
+def test_kafka_14884_a_marker_between_verification_and_append_refuses_the_append(stage: TransactionStage) -> None:
+    stage.coordinator.waits = True
+    answer = stage.send("late", 0)
+    stage.end(committed=False)
+    stage.coordinator.asked[0].answer()
+    assert code_of(answer) is ErrorCode.INVALID_TXN_STATE
+    stage.replicate()
+    assert stage.stable == 1, "nothing is open"
+
+
+def test_kafka_14884_so_does_a_repeated_marker_that_is_not_written(stage: TransactionStage) -> None:
+    stage.end(committed=False)
+    stage.coordinator.waits = True
+    answer = stage.send("late", 0)
+    end = stage.partition.log.log_end_offset
+    stage.end(committed=False)
+    assert stage.partition.log.log_end_offset == end
+    stage.coordinator.asked[0].answer()
+    assert code_of(answer) is ErrorCode.INVALID_TXN_STATE
+
+
+def test_a_stale_answer_does_not_serve_the_next_verification(stage: TransactionStage) -> None:
+    """ABA: verified, aborted, and a second verification under way when the first one's answer is used."""
+    partition = stage.partition
+    first = partition.begin_verification(1, 0)
+    stage.end(committed=False)
+    second = partition.begin_verification(1, 0)
+    assert first is not None
+    assert second is not None
+    assert first is not second
+
+
+def test_kafka_14904_nothing_out_of_order_is_taken_behind_a_retriable_refusal(stage: TransactionStage) -> None:
+    stage.coordinator.waits = True
+    first, second = stage.send("a", 0), stage.send("b", 1)
+    assert (code_of(first), code_of(second)) == (None, None), "the second one waits behind the first"
+    stage.coordinator.asked[0].answer(ErrorCode.CONCURRENT_TRANSACTIONS)
+    assert code_of(first) is ErrorCode.NOT_ENOUGH_REPLICAS
+    stage.coordinator.asked[1].answer()
+    assert code_of(second) is ErrorCode.NOT_ENOUGH_REPLICAS
+    again = stage.send("a", 0)
+    stage.coordinator.asked[2].answer()
+    assert (code_of(again), code_of(stage.send("b", 1))) == (ErrorCode.NONE, ErrorCode.NONE)
+
+
+def test_requests_behind_a_verification_keep_their_order(stage: TransactionStage) -> None:
+    stage.coordinator.waits = True
+    answers = [stage.send(str(sequence), sequence) for sequence in range(5)]
+    assert len(stage.coordinator.asked) == 1
+    stage.coordinator.asked[0].answer()
+    assert [code_of(answer) for answer in answers] == [ErrorCode.NONE] * 5
+    assert len(stage.coordinator.asked) == 1
+
+
+def test_requests_that_wait_are_bounded(stage: TransactionStage) -> None:
+    stage.coordinator.waits = True
+    for sequence in range(WAITING_MAX + 1):
+        assert code_of(stage.send("x", sequence)) is None
+    assert code_of(stage.send("x", WAITING_MAX + 1)) is ErrorCode.NOT_ENOUGH_REPLICAS
+
+
+def test_a_verifier_that_fails_leaves_nobody_waiting(stage: TransactionStage, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(stage.coordinator, "verify", broken)
+    assert code_of(stage.send("a", 0)) is ErrorCode.NOT_ENOUGH_REPLICAS
+    monkeypatch.undo()
+    assert code_of(stage.send("a", 0)) is ErrorCode.NONE
+
+
+def test_kafka_14916_a_batch_outside_of_a_transaction_needs_no_coordinator(stage: TransactionStage) -> None:
+    assert code_of(stage.send("plain", 0, transactional=False)) is ErrorCode.NONE
+    assert not stage.coordinator.asked
+    stage.replicate()
+    assert stage.stable == 1
+
+
+def test_verification_can_be_switched_off(stage: TransactionStage) -> None:
+    stage.replicas.transactions.is_enabled = False
+    assert code_of(stage.send("a", 0)) is ErrorCode.NONE
+    assert not stage.coordinator.asked
+
+
+def test_a_batch_outside_of_an_open_transaction_is_refused(stage: TransactionStage) -> None:
+    stage.send("a", 0)
+    assert code_of(stage.send("b", 1, transactional=False)) is ErrorCode.INVALID_TXN_STATE
+
+
+def test_a_new_leadership_trusts_no_earlier_verification(stage: TransactionStage) -> None:
+    stage.coordinator.waits = True
+    answer = stage.send("a", 0)
+    stage.become(1, 1)
+    stage.become(0, 2)
+    stage.coordinator.asked[0].answer()
+    assert code_of(answer) is ErrorCode.INVALID_TXN_STATE
+
+
+def test_coordinators_append_with_a_guard_of_their_own(stage: TransactionStage) -> None:
+    transactions, partition = stage.replicas.transactions, stage.partition
+    found: list[tuple[ErrorCode, VerificationGuard | None]] = []
+    producer = TransactionalProduce("payments", 1, 0, 4)
+    transactions.verify_own(partition, producer, lambda code, guard: found.append((code, guard)))
+    code, guard = found[-1]
+    assert code is ErrorCode.NONE
+    assert guard is not None
+    stage.send("a", 0)
+    transactions.verify_own(partition, producer, lambda code, guard: found.append((code, guard)))
+    assert found[-1] == (ErrorCode.NONE, None), "the transaction is open"
+    transactions.is_enabled = False
+    transactions.verify_own(partition, producer, lambda code, guard: found.append((code, guard)))
+    assert found[-1] == (ErrorCode.NONE, VERIFICATION_OFF)
+
+
+@pytest.mark.parametrize(
+    ("code", "version", "answered"),
+    [
+        (ErrorCode.CONCURRENT_TRANSACTIONS, 11, ErrorCode.NOT_ENOUGH_REPLICAS),
+        (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, 11, ErrorCode.NOT_ENOUGH_REPLICAS),
+        (ErrorCode.COORDINATOR_NOT_AVAILABLE, 3, ErrorCode.NOT_ENOUGH_REPLICAS),
+        (ErrorCode.NOT_COORDINATOR, 11, ErrorCode.NOT_ENOUGH_REPLICAS),
+        (ErrorCode.NETWORK_EXCEPTION, 11, ErrorCode.NOT_ENOUGH_REPLICAS),
+        (ErrorCode.PRODUCER_FENCED, 11, ErrorCode.INVALID_PRODUCER_EPOCH),
+        (ErrorCode.INVALID_PRODUCER_ID_MAPPING, 11, ErrorCode.INVALID_PRODUCER_ID_MAPPING),
+        (ErrorCode.TRANSACTION_ABORTABLE, 11, ErrorCode.TRANSACTION_ABORTABLE),
+        (ErrorCode.TRANSACTION_ABORTABLE, 10, ErrorCode.INVALID_TXN_STATE),
+    ],
+)
+def test_errors_of_the_coordinator_as_producers_know_them(code: ErrorCode, version: int, answered: ErrorCode) -> None:
+    error = produce_error(code, version)
+    assert error is not None
+    assert error.code is answered
