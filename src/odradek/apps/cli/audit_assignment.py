@@ -1,4 +1,4 @@
-"""Where `odradek audit` learns which broker holds which partition.
+"""Assignment of partitions to brokers, for `odradek audit`.
 
 From the cluster, if a broker is named; else, for a directory of `odradek up`, from its ZooKeeper: the running one, or a
 copy of its data, which is opened for the purpose and thrown away. If that can't be read, the files alone have to do.
@@ -30,7 +30,9 @@ _TIMEOUT_MS = 30_000
 
 
 def find_assignment(bootstrap_server: str | None, directories: Sequence[str]) -> "Assignment | None":
-    """None if nobody can be asked. FatalError if a broker is named that doesn't answer."""
+    """Return the assignment; None if neither a broker nor ZooKeeper answers. FatalError if a broker is named that
+    doesn't answer.
+    """
     if bootstrap_server is not None:
         return _from_cluster(bootstrap_server)
     for directory in directories:

@@ -64,7 +64,7 @@ def completion(
 
 
 def suggestions(words: list[str]) -> list[str]:
-    """What may stand for the last word, which is what has been typed of it."""
+    """Return the words that complete the last one, which is typed in part."""
     *before, begun = words
     return sorted({word for word in _candidates(before, begun) if word.startswith(begun)})
 
@@ -88,7 +88,7 @@ def _candidates(before: list[str], begun: str) -> list[str]:
 
 
 def _words(command: Command, before: list[str], begun: str) -> list[str]:
-    """What may stand next in a command: an option, the value of the last one, or an argument."""
+    """Return the words that may come next in a command: an option, the value of the last one, or an argument."""
     parameters = [parameter for parameter in command.parameters if not parameter.declared.hidden]
     options = {name: parameter for parameter in parameters if parameter.option for name in parameter.option.names}
     last = before[-1] if before else ""

@@ -262,7 +262,7 @@ def _as_csv(record: ConsumedRecord) -> bytes:
 
 
 def _as_table_line(record: ConsumedRecord) -> bytes:
-    """One line, whatever the record holds: what isn't printable is escaped."""
+    """Format the record as one line; unprintable characters are escaped."""
     return _TABLE_LINE.format(
         record.partition,
         record.offset,

@@ -1,4 +1,4 @@
-"""`odradek dump-log`: shows the files of a partition's directory, and finds what is broken in them."""
+"""`odradek dump-log`: shows the files of a partition's directory, and finds the damage in them."""
 
 import json
 import sys
@@ -196,6 +196,6 @@ def _print_rows(path: Path, entries: list[Entry], output: Format) -> None:
 
 
 def _with_time(fields: dict[str, object]) -> dict[str, object]:
-    """One column for the timestamp, whichever type it has; what is there keeps its name in the other formats."""
+    """Merge the timestamp fields into one column of either type; the other formats keep Kafka's names."""
     time = fields.get("CreateTime", fields.get("LogAppendTime"))
     return fields if time is None else {**fields, "time": time}

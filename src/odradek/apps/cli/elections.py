@@ -51,7 +51,7 @@ def elections(
 def _wanted(
     topic: str | None, partition: int | None, path: Path | None, all_partitions: bool
 ) -> list[TopicPartition] | None:
-    """None: all."""
+    """Return the named partitions; None for all."""
     if sum([topic is not None, path is not None, all_partitions]) != 1:
         raise WrongUsage("give one of --topic with --partition, --path-to-json-file, --all-topic-partitions")
     if (topic is None) != (partition is None):

@@ -20,7 +20,7 @@ _COLUMNS = ("group", "topic", "partition", "old_offset", "new_offset", "old_lag"
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """Where to, in one of these ways; the fields have Kafka's names for them."""
+    """Target of a reset, given in one of these ways; the fields have Kafka's names."""
 
     to_earliest: Annotated[bool, Option("--to-earliest", help="To the beginning.")] = False
     to_latest: Annotated[bool, Option("--to-latest", help="To the end.")] = False
@@ -39,7 +39,7 @@ class Aim:
     ] = None
 
     def goal(self) -> Goal | None:
-        """None: as the file says, which is about each group its own."""
+        """Goal of the reset; None where the file has an offset for each group."""
         values = {field.name.replace("_", "-"): getattr(self, field.name) for field in fields(self)}
         given = {name: value for name, value in values.items() if value is not None and value is not False}
         if len(given) != 1:
@@ -63,7 +63,7 @@ def reset(
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Move groups in which nobody is to other offsets. Shows old and new first; --execute does it."""
+    """Move groups without active members to other offsets. Shows old and new first; --execute does it."""
     if dry_run and execute:
         raise WrongUsage("--dry-run and --execute say different things; give one of them")
     goal = aim.goal()

@@ -1,4 +1,4 @@
-"""Which groups a command means, and which of their topics."""
+"""Selection of groups, and of their topics, by the options of a command."""
 
 from dataclasses import dataclass
 from typing import Annotated

@@ -140,7 +140,7 @@ def delete(
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Delete groups in which nobody is; with --topic, only their offsets in that topic."""
+    """Delete groups without active members; with --topic, only their offsets in that topic."""
     rows: list[dict[str, object]] = []
     with ClusterClient(bootstrap_server) as client:
         chosen = groups.chosen(client)
@@ -188,7 +188,7 @@ def _lag_row(group: str, lag: Lag) -> dict[str, object]:
 
 
 def _deleted(client: ClusterClient, group: str, *, is_alone: bool) -> dict[str, object]:
-    """One that can't be deleted doesn't keep the others from it."""
+    """Delete each group; a failure does not keep the others from being deleted."""
     try:
         delete_group(client, group)
     except KafkaError as error:

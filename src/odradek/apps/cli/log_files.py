@@ -102,7 +102,7 @@ def read_log(path: Path, options: ReadOptions) -> Iterator[Entry | Problem]:
 
 
 def _unreadable(data: memoryview, position: int) -> str:
-    """Why no batch can be cut out here, or nothing."""
+    """Return the reason why no batch can be read here, or an empty text."""
     left = len(data) - position
     if left <= MAGIC_AT:
         return f"a batch header is cut short: {left} bytes left"

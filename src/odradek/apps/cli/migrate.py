@@ -141,7 +141,7 @@ def status(
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Show what the brokers that leave still hold, and what is to be done next."""
+    """Show the partitions that leaving brokers still hold, and the next step."""
     olds, news = parse_numbers(leaving, "--from"), parse_numbers(coming, "--to")
     with ClusterClient(bootstrap_server) as client:
         survey = read_survey(client, [*olds, *news])

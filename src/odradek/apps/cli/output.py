@@ -1,4 +1,4 @@
-"""How every command shows its result: a table for people, JSON and CSV for programs.
+"""Output of every command: a table for people, JSON and CSV for programs.
 
 Data goes to standard output and everything else (progress, notes, warnings) to standard error, so that a pipe
 carries data only. Colours and progress bars appear on a terminal only.

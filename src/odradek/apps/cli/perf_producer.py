@@ -25,7 +25,7 @@ _POLL_SECONDS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class ProduceLoad:
-    """What to write, and how."""
+    """Load of a producer test: records, their size, the rate, the producer's settings."""
 
     topic: str
     records: int
@@ -126,7 +126,7 @@ class PerfProducer:
         return rate is None or self._submitted <= (time.monotonic() - started) * rate
 
     def _pause(self, started: float) -> float:
-        """How long to wait for the sockets: until an answer, or until the throughput limit allows more."""
+        """Return the time to wait for the sockets: until an answer, or until the throughput limit allows more."""
         rate = self._load.records_per_second
         if rate is None or self._submitted >= self._load.records:
             return _POLL_SECONDS

@@ -57,7 +57,7 @@ def _percentile(ordered: Sequence[Sample], rank: int) -> float:
 
 
 def window_line(records: int, record_bytes: int, seconds: float, samples: Sequence[Sample]) -> str:
-    """What kafka-producer-perf-test prints every five seconds."""
+    """Format the line that kafka-producer-perf-test prints every five seconds."""
     return producer_line({**throughput(records, record_bytes, seconds), **latencies(samples)}, with_percentiles=False)
 
 
@@ -94,7 +94,9 @@ class Windows:
 
 
 def producer_line(figures: dict[str, object], *, with_percentiles: bool = True) -> str:
-    """What kafka-producer-perf-test prints at the end. Without answers (acks=0) there are no latencies to tell."""
+    """Format the line that kafka-producer-perf-test prints at the end. Without answers (acks=0) there are no latencies
+    to tell.
+    """
     line = (
         f"{figures['records']} records sent, {figures['records_per_second']} records/sec "
         f"({figures['mb_per_second']} MB/sec)"

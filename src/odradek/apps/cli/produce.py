@@ -90,7 +90,7 @@ def produce(
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Write one record per line, and say at the end what was written."""
+    """Write one record per line, and print a summary at the end."""
     rules = _rules(key_separator, headers, null_marker, _fixed_headers(header or []), properties or [])
     if idempotent and acks.number != ACKS_ALL:
         raise WrongUsage("--idempotent needs --acks all")

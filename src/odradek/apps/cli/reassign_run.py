@@ -147,7 +147,7 @@ def status(
 
 
 def cancel_last_run(bootstrap_server: str, output: Format) -> None:
-    """What is under way of the last run goes back, and its throttles go; a run that is going on is asked to stop."""
+    """Cancel the ongoing moves of the last run and remove its throttles; a run that still goes on is asked to stop."""
     with open_cluster(bootstrap_server) as (_, admin, journals):
         record = _record(journals, None)
         if record.is_running():

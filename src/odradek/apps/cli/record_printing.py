@@ -15,7 +15,7 @@ Printer = Callable[[ConsumedRecord], bytes]
 
 
 class Source(Protocol):
-    """Where records come from: partitions that were named, or those that a group gives."""
+    """Source of records: named partitions, or the ones that a group assigns."""
 
     @property
     def is_finished(self) -> bool: ...

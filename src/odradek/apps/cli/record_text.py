@@ -38,7 +38,7 @@ class ConsumedRecord:
 
 @dataclass(frozen=True, slots=True)
 class LineRules:
-    """How the lines that `produce` reads are cut into records."""
+    """Rules by which the lines that `produce` reads become records."""
 
     key_separator: bytes | None = None  # None: the whole line is the value
     with_headers: bool = False  # the line opens with "name:value,name:value" and a tab

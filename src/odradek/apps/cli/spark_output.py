@@ -1,4 +1,4 @@
-"""What Spark's processes say on standard error, kept out of a person's sight."""
+"""Standard error of Spark's processes, kept off the terminal."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ from typing import TextIO
 
 @contextmanager
 def spark_output_in(log: Path) -> Iterator[TextIO]:
-    """It goes to the file; the terminal is given to whoever shows something on it."""
+    """Send standard error to the file; the terminal is passed on for progress output."""
     sys.stderr.flush()
     kept = os.dup(2)
     with log.open("ab") as file:

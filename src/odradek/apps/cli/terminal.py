@@ -1,4 +1,4 @@
-"""What only a terminal shows: tables that fold and have colours, progress bars. Rich comes in by this door.
+"""Output that only a terminal shows: tables that fold and have colours, progress bars. Rich comes in by this door.
 
 Loading rich takes as long as asking a cluster, so `output` comes here only where there is a terminal.
 """
@@ -24,13 +24,13 @@ def data_console() -> Console:
 
 
 def note_console(file: TextIO | None = None) -> Console:
-    """Standard error, or what stands for it; nothing in what is told is markup."""
+    """Console on standard error, or on its substitute; texts are never read as markup."""
     file = file or sys.stderr
     return Console(file=file, width=None if file.isatty() else _WIDTH_WITHOUT_TERMINAL, highlight=False, markup=False)
 
 
 def print_folded(headings: Sequence[str], numeric: Sequence[bool], rows: Sequence[Sequence[str]], title: str) -> None:
-    """Where it doesn't fit, columns move together, and those with nothing in them go; then rows become blocks."""
+    """Print a table that fits the terminal: columns move together, empty ones go, and at last rows become blocks."""
     console = data_console()
     columns = [_Column(*column) for column in zip(headings, numeric, zip(*rows, strict=True), strict=True)]
     tight = sum(column.width + 3 for column in columns) > console.width
@@ -51,7 +51,9 @@ def print_folded(headings: Sequence[str], numeric: Sequence[bool], rows: Sequenc
 
 
 def _widths(columns: "Sequence[_Column]", spare: int) -> list[int]:
-    """Every word whole, and as many columns as possible on one line: those that need the least get it first."""
+    """Return widths at which every word is whole and as many columns as possible share a line: the narrowest get theirs
+    first.
+    """
     widths = [column.width_of_words for column in columns]
     for index in sorted(range(len(columns)), key=lambda index: columns[index].width - widths[index]):
         more = min(columns[index].width - widths[index], spare)

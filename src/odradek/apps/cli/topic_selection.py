@@ -1,4 +1,4 @@
-"""Which topics and partitions a command means by what was typed."""
+"""Selection of topics and partitions by the arguments of a command."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -11,7 +11,8 @@ from odradek.model.topology import TopicPartition
 def select_topics(
     topics: Mapping[str, TopicState], wanted: str | None, *, exclude_internal: bool = False
 ) -> list[TopicState]:
-    """By name: all, the named ones (commas between), or those that a regular expression matches as a whole.
+    """Select topics by name: all, the named ones (commas between), or the ones that a regular expression matches as a
+    whole.
 
     A topic with exactly that name comes before the expression, so `a.b` means itself where it exists and never `axb`.
     Raises UNKNOWN_TOPIC_OR_PARTITION when a name or an expression matches nothing.

@@ -1,4 +1,4 @@
-"""What the screens share: how the console was started, what it reads, what it may change."""
+"""State that the screens share: the options of the console, its feeds, its permissions."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Machine(Protocol):
     """The brokers of this machine, for the laboratory: what a person could do to their processes."""
 
     def processes(self) -> dict[int, str]:
-        """What each broker's process does: running, paused, stopped."""
+        """Return the state of each broker's process: running, paused, stopped."""
 
     def kill(self, broker: int) -> None: ...
 

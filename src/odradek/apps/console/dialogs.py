@@ -44,7 +44,7 @@ class ChangeDialog:
     def field(
         self, label: str, value: str = "", *, check: Validate | None = None, full: bool = False, area: bool = False
     ) -> ui.input | ui.textarea:
-        """A text field of the form; `check` says what is wrong with a value."""
+        """A text field of the form; `check` returns the fault of a value."""
         make = ui.textarea if area else ui.input
         with self.form:
             field = make(label, value=value, validation=check, on_change=self._say).props(
@@ -68,7 +68,7 @@ class ChangeDialog:
         self._say()
 
     async def run(self, work: Callable[[], Awaitable[str]]) -> bool:
-        """Whether the change was made; `work` returns what is told afterwards."""
+        """Run the change and return whether it was made; `work` returns the message to show afterwards."""
         self._work = work
         (self._first or self._otherwise).props("autofocus")
         done = await self._dialog
@@ -111,7 +111,7 @@ def number_between(low: int, high: int, what: str) -> Validate:
 
 
 def fault_of(parse: Callable[[str], object]) -> Validate:
-    """Of a parser whose ValueError says what is wrong."""
+    """Make a check from a parser whose ValueError describes the fault."""
 
     def check(text: str) -> Fault | None:
         try:

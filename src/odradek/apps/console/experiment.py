@@ -42,7 +42,7 @@ class Experiment:
 
     @property
     def line(self) -> str:
-        """How far it is, in its own words."""
+        """Progress of the experiment, in its own words."""
         if self._directory is None or self._process is None:
             return ""
         said = (Path(self._directory.name) / "progress").read_text(errors="replace").strip().splitlines()

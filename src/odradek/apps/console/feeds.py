@@ -1,4 +1,4 @@
-"""What the pages look at, read again and again while somebody looks, and not at all otherwise.
+"""Feeds of the pages: read again and again while a page is open, and not at all otherwise.
 
 A page that is open says so with each tick (`want`). A feed that is wanted has a thread and a connection of its own;
 when nobody has wanted it for a few seconds both go. Pages share feeds: ten people who look at one topic cost
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Reading(Generic[T]):
-    """What was seen last, and what was in the way since: the page shows both."""
+    """Latest value of a feed, and the errors since: the page shows both."""
 
     value: T | None = None
     at_ms: int = 0
@@ -75,8 +75,9 @@ class Feed(Generic[T]):
         return self.reading
 
     def value(self) -> T:
-        """For readings that build on this one: what was read since somebody began to look. Waits for it; never called
-        by a page."""
+        """Return the value read since a page was opened, for readings that build on this one. Waits for it; never
+        called by a page.
+        """
         self.want()
         self._fresh.wait(READING_TIMEOUT_MS / 1000)
         reading = self.reading
@@ -85,12 +86,12 @@ class Feed(Generic[T]):
         return reading.value
 
     def hurry(self) -> None:
-        """Something was changed: don't wait for the next turn."""
+        """Read again now: the data was changed."""
         self._hurry.set()
 
     @property
     def is_fresh(self) -> bool:
-        """Whether it was read since somebody began to look, this time."""
+        """True if the value was read since a page was opened, this time."""
         return self._fresh.is_set()
 
     @property

@@ -1,4 +1,4 @@
-"""What was typed into a field, as what it means; what is wrong with it is said at the field."""
+"""Values of input fields: parsed, with faults shown at the field."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class WrongInput(Exception):
-    """It is said at the field already."""
+    """The value is invalid, and the fault is shown at the field already."""
 
 
 def meaning(field: ui.input | ui.textarea, parse: Callable[[str], T]) -> T:

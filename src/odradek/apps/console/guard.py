@@ -1,4 +1,4 @@
-"""Who gets in: stands before every request and every websocket of the console.
+"""Access check before every request and every websocket of the console.
 
 * Requests that another site's page sends are refused: `Host` must be ours (a name that was bent to loopback isn't),
   and `Origin`, which browsers add to everything but plain navigation, must be the same.
@@ -63,7 +63,7 @@ class Guard:
         self._pausing: Counter[str] = Counter()  # addresses whose wrong passwords are not yet answered
 
     def who(self, cookies: Mapping[str, str], address: str) -> str | None:
-        """The person behind a request, for the log; None: nobody who may be here."""
+        """Return the person behind a request, for the log; None without access."""
         if self._options.password is None:
             return f"{getuser()} at {address}"
         session = self._session(cookies.get(COOKIE, ""))
@@ -99,7 +99,7 @@ class Guard:
         return None
 
     async def _answer(self, scope: Scope, receive: Receive, headers: Mapping[str, str]) -> Response | None:
-        """What is answered here; None: it may go on."""
+        """Return the answer of the guard itself; None lets the request pass."""
         if self._options.password is None:
             return None
         token = _cookie(headers)

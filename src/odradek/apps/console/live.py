@@ -22,7 +22,7 @@ class Live(Element, component=ASSETS / "live.js"):
             self.on("act", lambda event: on_act(_act(event)))
 
     def show(self, html: Html) -> None:
-        """Sends it only if it differs from what is shown."""
+        """Send the content only if it differs from the one on the page."""
         if self._props["html"] != html:
             self._props["html"] = str(html)
             self.update()

@@ -37,7 +37,7 @@ def _flat(parts: Iterable[Content]) -> Iterator[str]:
 
 
 def _attribute(name: str, value: object) -> str:
-    """Plain strings here and in `tag`: a Markup escapes whatever is added to it, and takes its time."""
+    """Build plain strings here and in `tag`: a Markup escapes every part that is added to it, which is slow."""
     if value is None or value is False:
         return ""
     shown = name.rstrip("_").replace("_", "-")

@@ -1,4 +1,4 @@
-"""How a console was started, and what is not allowed to be started."""
+"""Options of a console, and the combinations that are refused."""
 
 from dataclasses import dataclass, field
 from ipaddress import ip_address

@@ -1,4 +1,4 @@
-"""What every page has: the bar with the screens, the line that says what is missing, the ticks that keep it alive."""
+"""Frame of every page: the bar with the screens, the line with warnings, the ticks that keep it alive."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
@@ -57,7 +57,7 @@ def screens(console: Console) -> list[tuple[str, str]]:
 
 @contextmanager
 def page(console: Console, screen: str, title: str = "") -> Iterator[None]:
-    """Everything that is built inside goes into the page's main part."""
+    """Open a page; elements built inside go into its main part."""
     ui.page_title(f"{title or screen} · Odradek")
     ui.add_css((ASSETS / "theme.css").read_text())
     ui.add_head_html(str(_THEME))
@@ -150,7 +150,7 @@ async def at_first_sight(work: Coroutine[Any, Any, None]) -> None:
 
 
 async def off_loop(work: Callable[[], T]) -> T:
-    """Whatever waits for brokers, without keeping other pages waiting."""
+    """Run a call that waits for brokers off the event loop, so that other pages go on."""
     return await asyncio.get_running_loop().run_in_executor(None, work)
 
 

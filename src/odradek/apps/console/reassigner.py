@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A plan that nobody has begun."""
+    """A plan that is not begun."""
 
     plan: Plan
     forecast: Forecast
@@ -60,7 +60,7 @@ class Reassigner:
         self._fault: str | None = None
 
     def draft(self, make: Callable[[ClusterClient], Plan] | Goal, throttle_bytes: int | None) -> Draft:
-        """From a goal, or whatever makes a plan: what it would move, and what that costs. PlanError: it can't be."""
+        """Make a plan from a goal, with its moves and their cost. PlanError: it can't be."""
 
         def work(client: ClusterClient) -> Draft:
             view = read_view(client)

@@ -1,4 +1,4 @@
-"""What is to be seen of the demo at one moment, taken about twice a second."""
+"""Snapshot of the demo at one moment, taken about twice a second."""
 
 import json
 import time

@@ -1,4 +1,5 @@
-"""What was sent against what came out. The judge is not Spark: pyarrow reads the table, our client the topics.
+"""Comparison of the records sent with the results. The judge is not Spark: pyarrow reads the table, our client the
+topics.
 
 Each good order must be in the table once; each bad record among the dead letters once; the revenue of each window and
 category, its last value in the topic, must be the sum of the orders.

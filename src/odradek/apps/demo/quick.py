@@ -77,13 +77,13 @@ def quick_demo(records: int) -> None:
 
 
 def activation() -> list[str]:
-    """How to get `odradek` on the path, where the virtual environment that runs this isn't active."""
+    """Return the command that puts `odradek` on the path, where the virtual environment that runs this isn't active."""
     activate = Path(sys.prefix) / "bin" / "activate"
     return [] if shutil.which("odradek") or not activate.exists() else [f"source {os.path.relpath(activate)}"]
 
 
 def value_of(number: int) -> bytes:
-    """What record `number` holds: enough to tell it from every other, and that it came back unchanged."""
+    """Return the value of record `number`: unique, and checkable for changes."""
     return b"record %d " % number + b"%016x" % (number * 0x9E3779B97F4A7C15 % 2**64) * 5
 
 
@@ -171,7 +171,7 @@ def _resident(pid: int | None) -> str:
 
 @contextmanager
 def stopped_at_the_end(cluster: LocalCluster) -> Iterator[None]:
-    """Whatever happens, Ctrl-C and SIGTERM included, no process stays behind."""
+    """Stop every process at the end, also after Ctrl-C and SIGTERM."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""The demo as a page: what was sent and what came out, over time and in sum."""
+"""The demo as a page: orders sent and results, over time and in sum."""
 
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -66,7 +66,7 @@ def _brokers(telling: "Telling") -> str:
 
 
 def _deaths(telling: "Telling") -> list[float]:
-    """When a broker died or came back."""
+    """Return the times at which a broker died or came back."""
     return [at for at, text in telling.marks if text.startswith("broker")]
 
 

@@ -1,4 +1,4 @@
-"""What the demo plays on: three brokers, the topics, and a pipeline project that `pipeline init` wrote."""
+"""Stage of the demo: three brokers, the topics, and a pipeline project that `pipeline init` wrote."""
 
 import json
 import subprocess
@@ -47,7 +47,7 @@ class Stage:
             self._pipeline = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
 
     def status(self) -> dict[str, Any] | None:
-        """What the pipeline says; FatalError if it is gone."""
+        """Return the status of the pipeline; FatalError if it has ended."""
         if self._pipeline is not None and self._pipeline.poll() is not None:
             words = self._log.read_text(errors="replace").strip().splitlines()[-1:] or ["it left no message"]
             raise FatalError(f"the pipeline ended: {words[0]}")
@@ -69,7 +69,7 @@ class Stage:
         self._pipeline = None
 
     def leaders(self) -> dict[int, int]:
-        """How many partitions of the orders each live broker leads."""
+        """Number of the orders' partitions that each live broker leads."""
         with ClusterClient(self.bootstrap, timeout_ms=5_000) as client:
             counts = dict.fromkeys(client.brokers(), 0)
             for partition in client.topic(ORDERS).partitions:

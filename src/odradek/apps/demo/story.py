@@ -1,4 +1,4 @@
-"""The demo from beginning to end: what happens when, what is seen of it, and the verdict."""
+"""The demo from beginning to end: its events, its observations, and the verdict."""
 
 import select
 import sys
@@ -41,7 +41,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """What the report is made of."""
+    """Data of the report."""
 
     plan: Plan
     samples: list[Sample]  # from the moment when the shop opens, which is second 0
@@ -147,7 +147,7 @@ class _Show:
 
 
 def tell(plan: Plan) -> bool:
-    """Whether nothing was lost and nothing counted twice."""
+    """Run the demo; return whether nothing was lost and nothing counted twice."""
     console = data_console()
     with tempfile.TemporaryDirectory(prefix="odradek-demo-") as directory:
         stage = Stage(Path(directory))
@@ -198,7 +198,7 @@ def _show_verdict(console: Console, sent: Sent, proof: Proof, plan: Plan) -> Non
 
 @contextmanager
 def _without_echo(is_terminal: bool) -> Iterator[None]:
-    """What is typed would move the cursor, and the picture with it."""
+    """Switch the terminal's echo off: typed characters would move the cursor, and the picture with it."""
     if not is_terminal:
         yield
         return

@@ -1,4 +1,4 @@
-"""How consumer groups shared partitions before brokers coordinated them: through ZooKeeper.
+"""Consumer groups coordinated through ZooKeeper, as before brokers coordinated them.
 
     with ZooKeeperConsumer("127.0.0.1:2181", "billing", ["orders"]) as consumer:
         for record in consumer.poll():

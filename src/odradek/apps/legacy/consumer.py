@@ -40,13 +40,13 @@ class ZooKeeperConsumer(Member):
             self.tree.watch_nodes(topics)
 
     def _rebalance(self) -> None:
-        """As often as something changes meanwhile: nobody can tell whether it was seen already."""
+        """Rebalance again for every change meanwhile: a change may have come too late to be seen."""
         due = True
         while due and not self._stopping.is_set():
             due = self._rebalance_once()
 
     def _rebalance_once(self) -> bool:
-        """Whether something changed between the attempts."""
+        """Rebalance once; return whether something changed between the attempts."""
         changed = False
         for _ in range(self.settings.rebalance_max_retries):
             if self._stopping.is_set() or self._attempt_succeeds():
@@ -58,7 +58,7 @@ class ZooKeeperConsumer(Member):
         return changed
 
     def _back_off(self) -> bool:
-        """What is watched is watched on meanwhile. Whether something changed."""
+        """Wait before the next attempt; watches stay set meanwhile. Whether something changed."""
         changed = False
         deadline = time.monotonic() + self.settings.rebalance_backoff_ms / 1000
         while paths := self._await_changes(deadline):

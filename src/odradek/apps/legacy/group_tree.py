@@ -32,7 +32,7 @@ Node = tuple[bytes | None, Any]
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """Who is in the group, as one server told it. A later list has a higher version."""
+    """Members of the group, as one server told it. A later list has a higher version."""
 
     version: int
     members: Mapping[str, Registration]
@@ -117,7 +117,9 @@ class GroupTree:
         self.delete([Owner.path(self.group, tp) for tp in partitions])
 
     def release_own(self, partitions: Sequence[TopicPartition], member: str, told: tuple[str, int]) -> None:
-        """Those that name the member, as long as its assignment is the one, by path and version, that it was told."""
+        """Release the partitions that name the member, while its assignment has the path and the version that it was
+        told.
+        """
         nodes = self.read([Owner.path(self.group, tp) for tp in partitions])
         found = zip(partitions, nodes, strict=True)
         own = [tp for tp, node in found if node is not None and member_of(Owner.decode(node[0])) == member]
@@ -127,7 +129,7 @@ class GroupTree:
                 raise outcome
 
     def offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        """What the group has committed; a partition without, or with one that can't be read, is left out."""
+        """Return the committed offsets; a partition without a readable one is left out."""
         nodes = self.read([CommittedOffset.path(self.group, tp) for tp in partitions])
         found = {
             tp: readable(CommittedOffset.decode, self.group, tp, node[0])
@@ -137,7 +139,7 @@ class GroupTree:
         return {tp: offset for tp, offset in found.items() if offset is not None}
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Whoever commits last is right: nothing here knows who owns the partition."""
+        """Commit an offset; the last commit wins, since ZooKeeper does not know the owner of a partition."""
         nodes = {CommittedOffset.path(self.group, tp): CommittedOffset.encode(o) for tp, o in offsets.items()}
         outcomes = self._request([_writing(path, content) for path, content in nodes.items()], are_writes=True)
         missing = [path for path, outcome in zip(nodes, outcomes, strict=True) if isinstance(outcome, NoNodeError)]
@@ -148,7 +150,7 @@ class GroupTree:
     # ---- the cluster
 
     def brokers(self) -> dict[int, Endpoint]:
-        """Where the live brokers take plain connections."""
+        """Return the plain-text addresses of the live brokers."""
         children = self._request([_children(BrokerIds.path)])[0]
         ids = [] if isinstance(children, NoNodeError) else sorted(int(name) for name in children if name.isdecimal())
         nodes = self.read([BrokerRegistration.path(broker_id) for broker_id in ids])
@@ -185,7 +187,7 @@ class GroupTree:
         return [None if isinstance(outcome, NoNodeError) else outcome for outcome in outcomes]
 
     def children(self, path: str) -> list[str]:
-        """None, where there is no such node."""
+        """Return the children; None if there is no such node."""
         (names,) = self._request([_children(path)])
         return [] if isinstance(names, NoNodeError) else sorted(names)
 

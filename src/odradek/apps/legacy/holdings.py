@@ -23,7 +23,7 @@ class Holdings:
         return frozenset(dict(self._positions))
 
     def positions(self) -> dict[TopicPartition, int]:
-        """Of those that have been begun."""
+        """Positions of the partitions that were started."""
         return {tp: position for tp, position in dict(self._positions).items() if position is not None}
 
     @contextmanager

@@ -50,7 +50,7 @@ class LeaderReader:
     def fetch(
         self, positions: Mapping[TopicPartition, int], wait_ms: int
     ) -> tuple[list[Fetched], list[TopicPartition]]:
-        """What has arrived, and the partitions that don't have the offset that was asked for."""
+        """Return the records that have arrived, and the partitions that don't have the offset asked for."""
         fetched: list[Fetched] = []
         lost: list[TopicPartition] = []
         by_leader = self._by_leader(positions)
@@ -74,7 +74,7 @@ class LeaderReader:
         return fetched, lost
 
     def boundaries(self, partitions: Collection[TopicPartition], mark: int) -> dict[TopicPartition, int]:
-        """Where the partitions begin or end; those whose leader doesn't say are left out."""
+        """Return the first or the end offsets of the partitions; partitions of silent leaders are left out."""
         offsets: dict[TopicPartition, int] = {}
         for leader, led in self._by_leader(partitions).items():
             request = list_offsets_request(dict.fromkeys(sorted(led), mark))

@@ -1,5 +1,5 @@
-"""What members of both ZooKeeper designs have in common: a session, a registration, one thread that reacts to what
-ZooKeeper tells, and reading.
+"""Base of the members of both ZooKeeper designs: a session, a registration, one thread that reacts to watches, and
+reading.
 
 Reading happens on the caller's thread, in `poll`; everything about the group on the member's own. A member that loses
 its connection to ZooKeeper goes on reading, as Kafka's did: only when it is back does it learn that its session, and
@@ -56,7 +56,7 @@ class MemberSettings:
 
 @dataclass(slots=True)
 class _News:
-    """What has happened since the member last looked."""
+    """Changes since the member last looked."""
 
     changed: dict[str, None] = field(default_factory=dict)
     session_renewed: bool = False
@@ -119,7 +119,7 @@ class Member(ABC):
         self._thread.start()
 
     def poll(self, timeout_ms: int | None = None) -> list[Fetched]:
-        """What has arrived in the partitions that are ours; it counts as read when this returns."""
+        """Return the records that have arrived in the member's partitions; they count as read when this returns."""
         wait_ms = self.settings.fetch_wait_max_ms if timeout_ms is None else timeout_ms
         deadline_ms = self._clock.monotonic_ms() + wait_ms
         with self.holdings.reading(wait_ms / 1000) as positions:
@@ -150,7 +150,7 @@ class Member(ABC):
         self._reader.close()
 
     def abandon(self) -> None:
-        """Ends the member and tells nobody, as a crash would; its session goes when it expires, or is closed."""
+        """End the member without notice, as a crash would; its session goes when it expires, or is closed."""
         self._abandoned = True
         self._stop_thread()
         self._stop_reading()
@@ -173,7 +173,7 @@ class Member(ABC):
 
     @abstractmethod
     def _react(self, changed: Collection[str]) -> None:
-        """These watched nodes changed."""
+        """React to changes of these watched nodes."""
 
     def _leave(self) -> None:
         stopped = self._stop_reading()
@@ -232,7 +232,7 @@ class Member(ABC):
             self._news.session_renewed |= news.session_renewed
 
     def _await_changes(self, deadline: float) -> list[str]:
-        """What has changed; nothing when the time is over, or the member is to stop."""
+        """Return the changes; none when the time is over, or the member is to stop."""
         with self._something_new:
             self._something_new.wait_for(
                 lambda: self._news.changed or self._stopping.is_set(), max(0.0, deadline - time.monotonic())
@@ -282,7 +282,7 @@ class Member(ABC):
         return fetched
 
     def _known_brokers(self) -> Mapping[int, Endpoint]:
-        """Without ZooKeeper, those that there were."""
+        """Return the live brokers; without ZooKeeper, the last known ones."""
         try:
             self._brokers = self.tree.brokers()
         except ZOOKEEPER_TROUBLE as error:

@@ -1,4 +1,4 @@
-"""What members of a group tell whoever measures them.
+"""Events of a group's members, for measurements.
 
 Called on the members' threads, often, from many at once: an observer must be quick and thread-safe.
 """

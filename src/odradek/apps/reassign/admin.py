@@ -1,4 +1,4 @@
-"""What planning and running ask of a cluster, over the wire. Any broker of it may be Odradek or Apache Kafka.
+"""Requests of planning and running to a cluster, over the wire. Any broker of it may be Odradek or Apache Kafka.
 
 `Admin` says what a run needs; `WireAdmin` does it with Kafka's requests. What fails for a moment (a broker that died, a
 controller that moves) raises `Unreachable`, and can be asked again.
@@ -33,7 +33,7 @@ class Admin(Protocol):
     def live_brokers(self) -> frozenset[int]: ...
 
     def assignments(self, topics: Iterable[str]) -> dict[TopicPartition, tuple[int, ...]]:
-        """Who holds each partition of these topics now."""
+        """Return the replicas of each partition of these topics."""
 
     def ongoing(self) -> dict[TopicPartition, ReplicaAssignment]: ...
 
@@ -44,10 +44,10 @@ class Admin(Protocol):
         """Bytes of these partitions' replicas on these brokers, as far as they answer."""
 
     def settings(self, entities: Iterable[Entity]) -> dict[Entity, dict[str, str | None]]:
-        """Their throttles; those that can't be asked are left out."""
+        """Return their throttles; entities that can't be asked are left out."""
 
     def set(self, settings: Settings) -> dict[Entity, str]:
-        """Those that could not be set, and why."""
+        """Set the values; return the entities that failed, with the reason."""
 
 
 class WireAdmin:
@@ -127,7 +127,7 @@ def _resource(entity: Entity) -> Resource:
 
 
 def _entity(result: DescribeConfigsResult | AlterConfigsResourceResponse) -> Entity:
-    """Whom an answer is about; answers need not come in the order of the questions."""
+    """Return the entity of an answer; answers need not come in the order of the questions."""
     kind = next(kind for kind, number in _RESOURCE_TYPES.items() if number == result.resource_type)
     return Entity(kind, result.resource_name)
 

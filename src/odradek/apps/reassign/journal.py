@@ -23,7 +23,9 @@ from odradek.model.topology import TopicPartition
 
 
 def state_directory(cluster_id: str) -> Path:
-    """Where this user's runs on that cluster are remembered: $ODRADEK_STATE_DIR, or the usual place for such things."""
+    """Return the directory of this user's runs on that cluster: below $ODRADEK_STATE_DIR, or in the usual place for
+    state.
+    """
     home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     root = os.environ.get("ODRADEK_STATE_DIR") or Path(home) / "odradek"
     return Path(root) / "reassignments" / cluster_id
@@ -55,11 +57,11 @@ class RunRecord:
 
     @property
     def cancel_mark(self) -> Path:
-        """Whose existence asks the run to stop."""
+        """File whose existence asks the run to stop."""
         return self.path.with_suffix(".cancel")
 
     def is_running(self) -> bool:
-        """Somebody holds its lock."""
+        """True if a process holds its lock."""
         try:
             with self.path.open() as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""What runs that were killed have left: found in their journals, and cleared when it is time."""
+"""Remains of runs that were killed: found in their journals, and cleared when it is time."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ def clear_leftovers(journals: RunJournals, admin: Admin, how: str = "killed") ->
 
 
 def foreign_throttles(admin: Admin, topics: Iterable[str]) -> dict[Entity, dict[str, str | None]]:
-    """Every throttle that there is, whoever set it."""
+    """Return every throttle of the cluster, of any origin."""
     brokers = (Entity(BROKER, str(broker)) for broker in sorted(admin.live_brokers()))
     entities = [*brokers, *(Entity(TOPIC, topic) for topic in sorted(topics))]
     return {entity: values for entity, values in admin.settings(entities).items() if any(values.values())}

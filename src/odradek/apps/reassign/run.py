@@ -1,4 +1,5 @@
-"""Carries a plan out: throttled, at most so many partitions at a time, journalled, and cleared up whatever happens.
+"""Execution of a plan: throttled, at most so many partitions at a time, journalled, with throttles removed in every
+case.
 
     begun → throttles set → moves, a few at a time → throttles taken back → ended
 
@@ -124,7 +125,7 @@ class Run:
         return self._conduct(journal, throttles, on_progress)
 
     def go_on(self, journal: RunJournal, on_progress: Callable[[Progress], None] = lambda progress: None) -> Outcome:
-        """Finishes a run that was killed: the moves are what is left of it, and its throttle may be another now."""
+        """Finish a run that was killed: with its remaining moves, and perhaps another throttle."""
         throttles: Settings = {}
         if self._options.throttle_bytes is None:
             self._clear(journal)
@@ -237,7 +238,7 @@ class Run:
             self._drop_waiting_for_dead(journal, live)
 
     def _drop_waiting_for_dead(self, journal: RunJournal, live: frozenset[int]) -> None:
-        """What would only be stuck in its turn isn't begun."""
+        """Leave out moves that would only wait for a dead broker."""
         hopeless = {move.partition for move in self._waiting if any(broker not in live for broker in move.adding)}
         if hopeless:
             self._waiting = [move for move in self._waiting if move.partition not in hopeless]
@@ -255,7 +256,7 @@ class Run:
                 self._waiting.insert(0, moving.move)  # the request was lost on its way
 
     def _cancel(self, journal: RunJournal, tps: set[TopicPartition], why: str) -> None:
-        """They go back to where they were, unless they are there already."""
+        """Cancel the moves: replicas go back, unless they have arrived already."""
         if not tps:
             return
         deadline_ms = self._clock.monotonic_ms() + CLEARING_MS_MAX
@@ -313,7 +314,9 @@ class Run:
         )
 
     def _eta_seconds(self, remaining: int, rate: float) -> float | None:
-        """By what was seen; before anything was, by what the throttle allows one broker."""
+        """Estimate the time left by the observed rate; before there is one, by the rate that the throttle allows one
+        broker.
+        """
         if rate > 0:
             return remaining / rate
         throttle = self._options.throttle_bytes
@@ -332,7 +335,7 @@ class ThrottleRefused(Exception):
 
 
 def cancel_moves(admin: Admin, before: Mapping[TopicPartition, tuple[int, ...]]) -> dict[TopicPartition, str]:
-    """Those that were refused, and why.
+    """Cancel the moves; return the refused ones, with the reason.
 
     Cancelling brings the replicas back, but not their order, and so another preferred leader. The order is asked for
     afterwards, which copies nothing; only of those that were cancelled, since the others may have arrived.

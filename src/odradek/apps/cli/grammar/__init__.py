@@ -1,4 +1,4 @@
-"""What a command line of ours may look like: declared as the parameters of a function, parsed, explained, completed.
+"""Grammar of the command line: declared as the parameters of a function, parsed, explained, completed.
 
 A command is a function whose parameters say by their types and annotations what may be typed:
 

@@ -35,7 +35,7 @@ class Option(Argument):
 
     @property
     def negative(self) -> str:
-        """What switches a flag off; empty if nothing does."""
+        """Name of the option that switches a flag off; empty if there is none."""
         return self.spelled.partition("/")[2]
 
 
@@ -65,7 +65,7 @@ class Parameter:
 
     @property
     def shown(self) -> str:
-        """How errors name it."""
+        """Name of the parameter in error messages."""
         return self.option.names[0] if self.option else self.metavar
 
     @property
@@ -78,7 +78,9 @@ class Parameter:
 
 
 def parameters_of(function: Callable[..., Any]) -> list[Parameter]:
-    """Those of a bundle, which is a dataclass of options that several commands share, are among them."""
+    """Return the parameters of a command, with the fields of bundles: dataclasses of options that several commands
+    share.
+    """
     found: list[Parameter] = []
     for declared in inspect.signature(function).parameters.values():
         if is_dataclass(declared.annotation):

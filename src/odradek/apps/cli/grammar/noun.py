@@ -1,4 +1,4 @@
-"""What follows `odradek` on a command line: a command, or a noun with verbs.
+"""Commands behind `odradek` on a command line: a command, or a noun with verbs.
 
 Both are called with the words that follow and with the words before them, and answer with an exit code.
 """

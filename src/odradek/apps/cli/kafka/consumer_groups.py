@@ -156,7 +156,7 @@ def _describe(client: ClusterClient, given: Given) -> None:
 
 
 def _tell_state(group: Group) -> bool:
-    """What Kafka's tool says first; whether there is anything else to say."""
+    """Print the first lines of Kafka's tool; return whether there is anything else to print."""
     match group.state:
         case "Dead":
             _error(f"Consumer group '{group.name}' does not exist.")
@@ -292,7 +292,7 @@ def _reset(client: ClusterClient, given: Given) -> None:
 
 
 def _goal(given: Given) -> Goal | None:
-    """None: as the file says."""
+    """Return the goal of the reset; None where the file has the offsets."""
     [name] = given.any_of(*_GOALS)
     if name not in GOALS:
         return None

@@ -1,4 +1,4 @@
-"""How kafka-console-consumer prints a record, by its `--property` words."""
+"""Output of kafka-console-consumer for a record, by its `--property` words."""
 
 from collections.abc import Callable
 

@@ -24,7 +24,7 @@ class Option:
 
 
 class Given:
-    """What was typed: each option with its values, in the order of the command line."""
+    """Typed options: each one with its values, in the order of the command line."""
 
     def __init__(self, table: "OptionTable", values: dict[str, list[str]], order: list[str]) -> None:
         self._table = table

@@ -8,7 +8,7 @@ from odradek.base.config.properties import parse_properties
 
 
 def given_properties(given: Given, word_option: str, file_option: str | None = None) -> dict[str, str]:
-    """Those of the file, and over them those of the words."""
+    """Return the properties of the file, overridden by the ones on the command line."""
     properties: dict[str, str] = {}
     if file_option is not None and given.has(file_option):
         path = Path(given.text(file_option))

@@ -34,7 +34,7 @@ TOOLS = {
 
 
 class ToolError(Exception):
-    """What the tool tells on standard error before it ends with 1."""
+    """Failure that the tool prints on standard error before it ends with 1."""
 
 
 def table_of(tool: str) -> OptionTable:
@@ -93,5 +93,5 @@ def client_properties(given: Given, option: str) -> dict[str, str]:
 
 
 def in_kafkas_words(error: KafkaError) -> str:
-    """What the cluster said, without the next step that our own commands add."""
+    """Return the cluster's message, without the next step that our own commands add."""
     return error.reason or error.code.name

@@ -84,7 +84,7 @@ _MAX_SHORT = 32767
 
 
 class _Refused(Exception):
-    """What Kafka's tool tells after "Error while executing topic command : "."""
+    """Failure that Kafka's tool prints after "Error while executing topic command : "."""
 
 
 def run(given: Given) -> int:

@@ -1,4 +1,4 @@
-"""What only ZooKeeper knows: the controller's epoch, and since when each broker is registered. Read-only.
+"""Facts that only ZooKeeper has: the controller's epoch, and the registration time of each broker. Read-only.
 
 The connect string is what a broker's configuration says, unless the console was given one. The connection goes with
 the reading's thread, so that nobody who doesn't look has a session.

@@ -1,4 +1,4 @@
-"""What happened to a group between two looks at it. Pure."""
+"""Changes of a group between two readings. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ class Seen:
 
 
 def changed(before: Group | None, now: Group, at_ms: int) -> list[Seen]:
-    """Why the group rebalanced, as far as two looks tell: who came, who went, who reads what now."""
+    """Describe the rebalance as far as two readings show it: members that joined or left, partitions that moved."""
     if before is None:
         return []
     told: list[str] = []

@@ -75,7 +75,7 @@ def read_group(client: ClusterClient, before: GroupDetail | None, name: str) -> 
 
 
 def _written_ms(client: ClusterClient, tp: TopicPartition, offset: int) -> int | None:
-    """When the record at this offset was written."""
+    """Return the time at which the record at this offset was written."""
     reader = RecordReader(client, {tp: offset}, max_wait_ms=0, max_bytes=_AGE_BYTES, partition_max_bytes=_AGE_BYTES)
     try:
         for fetched in reader.poll():

@@ -111,7 +111,9 @@ class Story:
         self._former_controller: int = NO_LEADER
 
     def goes_on_with(self, entries: Sequence[Entry]) -> bool:
-        """Whether these come after all it has; where clocks or controllers overlap it has to be told anew."""
+        """True if these entries come after all of its own; where clocks or controllers overlap, the story is built
+        anew.
+        """
         return all(
             entry.time_ms >= self._latest_ms
             and (entry.controller_epoch is None or entry.controller_epoch >= self._epoch)

@@ -23,7 +23,7 @@ def offsets_at(client: ClusterClient, topics: Iterable[TopicState], time: int) -
 def offsets_of_replicas(
     client: ClusterClient, broker: int, partitions: Iterable[TopicPartition], time: int
 ) -> dict[TopicPartition, int]:
-    """Where the copies on this broker begin or end."""
+    """Return the first or the end offsets of the replicas on this broker."""
     return _ask(client, broker, partitions, time, DEBUGGING_REPLICA_ID)
 
 

@@ -1,4 +1,4 @@
-"""What Spark pipelines tell of themselves: the status file that each run keeps in its project.
+"""Status of Spark pipelines: the file that each run keeps in its project.
 
 What a query has read is compared from look to look; the last minutes are kept for a line.
 """

@@ -1,4 +1,4 @@
-"""Looking into a topic: records from an offset, a time or the end on, those that fit a filter, within limits.
+"""Records of a topic, from an offset, a time or the end on, filtered, within limits.
 
 A filter is data: where to look, how to compare, what for. Nothing that is typed is ever run.
 """
@@ -121,7 +121,7 @@ def browse(client: ClusterClient, query: Query) -> Found:
 
 
 class _Budget:
-    """How much may still be looked at."""
+    """Records and bytes that may still be read."""
 
     def __init__(self) -> None:
         self.records = SCANNED_RECORDS_MAX

@@ -1,4 +1,4 @@
-"""What lies on the brokers' disks, as far as they answer."""
+"""Log directories of the brokers, as far as they answer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

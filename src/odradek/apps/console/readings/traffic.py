@@ -1,4 +1,4 @@
-"""How much moves: records per second from the high watermarks, bytes per second from the brokers' metrics.
+"""Traffic: records per second from the high watermarks, bytes per second from the brokers' metrics.
 
 Each reading is compared with the one before; the last minutes are kept for the plots.
 """
@@ -69,7 +69,7 @@ def read_traffic(client: ClusterClient, before: TrafficState | None, topics: Map
 def _growth(
     before: Mapping[TopicPartition, int], now: Mapping[TopicPartition, int]
 ) -> Iterator[tuple[TopicPartition, int]]:
-    """What was truncated, or created anew, has not grown."""
+    """Growth of a log; none for one that was truncated or created anew."""
     for tp, end in now.items():
         if tp in before and end > before[tp]:
             yield tp, end - before[tp]

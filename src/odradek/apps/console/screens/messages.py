@@ -120,7 +120,7 @@ class _Browser:
             await self._look(self._next)
 
     async def _look(self, query: Query) -> None:
-        """What was asked for last is shown, whichever comes last."""
+        """Show the result of the latest question, in whichever order answers come."""
         self._asked += 1
         asked = self._asked
         self._button.props("loading")
@@ -140,7 +140,7 @@ class _Browser:
 
 
 def _read(bootstrap: str, query: Query) -> tuple[Query, Html]:
-    """What to ask to go on, and what was found."""
+    """Return the position to go on from, and the records found."""
     with ClusterClient(bootstrap, client_id="odradek-console", timeout_ms=_TIMEOUT_MS) as client:
         found = browse(client, query)
     further = "Older" if query.start is From.NEWEST else "Later"

@@ -114,7 +114,7 @@ class _Planner:
         self._json.set_visibility(self._goal.value == "json")
 
     def _wanted(self) -> Goal | Plan:
-        """What was asked for. WrongInput: a field lacks something, and says what."""
+        """Return the goal that the form describes. WrongInput: a field lacks something, and says what."""
         topics = frozenset(_names(self._topics.value or "")) or None
         match self._goal.value:
             case "json":

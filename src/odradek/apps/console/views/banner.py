@@ -1,4 +1,4 @@
-"""The line above every page: what is missing at the moment, and how old what is shown is."""
+"""Line above every page: current problems, and the age of the data."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Consumer groups: all of them, and one with its members, its lag and what was seen happening to it."""
+"""Consumer groups: all of them, and one with its members, its lag and its observed changes."""
 
 from collections.abc import Mapping, Sequence
 
@@ -80,7 +80,9 @@ def group_figures(detail: GroupDetail) -> Html:
 
 
 def _tone(lag: int | None, age_ms: int | None) -> str:
-    """Who reads as fast as others write is always some records behind; what waits for a minute is worth a look."""
+    """Colour of a lag: a reader that keeps up is always some records behind; records that wait for a minute deserve a
+    look.
+    """
     return "warn" if lag and (age_ms is None or age_ms > _LATE_MS) else ""
 
 
@@ -150,7 +152,7 @@ def lags_table(detail: GroupDetail, number: int) -> Html:
 
 
 def rebalances_table(told: Sequence[Entry]) -> Html:
-    """What the coordinators wrote down, newest first."""
+    """Rebalances as the coordinators recorded them, newest first."""
     rows = [
         (
             clock_time(entry.time_ms),

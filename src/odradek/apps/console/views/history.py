@@ -15,7 +15,7 @@ _AROUND = 12
 
 
 def timeline(moments: Sequence[Moment], at: int) -> Html:
-    """Every moment as a tick, by time, those that fall together as one; the chosen one stands out."""
+    """Draw every moment as a tick by time; ticks that fall together become one; the chosen one stands out."""
     if not moments:
         return Html("")
     first, last = moments[0].time_ms, moments[-1].time_ms
@@ -76,7 +76,7 @@ def brokers_html(picture: Picture, known: Sequence[int]) -> Html:
 
 
 def partitions_html(picture: Picture, known: Sequence[int], item: Moment, text: str, number: int) -> Html:
-    """Those that changed at that moment first, internal topics last."""
+    """List the partitions that changed at that moment first, internal topics last."""
     words = text.lower().split()
     found = [(tp, p) for tp, p in picture.partitions.items() if all(word in str(tp).lower() for word in words)]
     found.sort(key=lambda pair: (str(pair[0]) not in item.touched, is_internal(pair[0].topic), pair[0]))
@@ -119,7 +119,7 @@ def _broker_box(picture: Picture, broker: int) -> Html:
 
 
 def moments_html(moments: Sequence[Moment], at: int) -> Html:
-    """Those around the chosen one, youngest first; each with its chain of causes."""
+    """List the moments around the chosen one, newest first; each with its chain of causes."""
     low, high = max(0, at - _AROUND), min(len(moments), at + _AROUND + 1)
     return tag("div", [_moment_html(moments[i], i, at) for i in reversed(range(low, high))], cls="card table moments")
 

@@ -26,7 +26,7 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 def as_text(data: bytes) -> str | None:
-    """None where it isn't text."""
+    """Return the bytes as text; None if they are not text."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
@@ -65,7 +65,7 @@ def in_a_line(data: bytes | None) -> str:
 
 
 def whole(data: bytes | None, limit: int = SHOWN_BYTES_MAX) -> tuple[str, str]:
-    """What kind of value it is, and the value."""
+    """Return the kind of a value, and the value."""
     if data is None:
         return "null", "∅  (a tombstone)"
     document = as_json(data)
@@ -172,7 +172,7 @@ def parse_headers(text: str) -> tuple[tuple[str, bytes | None], ...]:
 
 
 def parse_value(text: str, kind: str) -> bytes | None:
-    """The bytes that are meant by what was typed. ValueError says what is wrong."""
+    """Return the bytes of a typed value. ValueError says what is wrong."""
     match kind:
         case "null":
             return None

@@ -192,7 +192,7 @@ def is_own(setting: Setting) -> bool:
 
 
 def otherwise(setting: Setting) -> str | None:
-    """What it would be if it weren't set on the topic."""
+    """Return the value without the topic's override."""
     if not is_own(setting):
         return setting.value
     return next((s.value for s in setting.synonyms if s.source is not ConfigSource.DYNAMIC_TOPIC_CONFIG), None)

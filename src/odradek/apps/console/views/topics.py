@@ -57,7 +57,7 @@ def topic_rows(
     traffic: TrafficState | None,
     search: Search,
 ) -> list[TopicRow]:
-    """Those that were searched for, in order."""
+    """Return the topics that match the search, in order."""
     ends: dict[str, int] = {}
     for tp, end in (traffic.ends if traffic else {}).items():
         ends[tp.topic] = ends.get(tp.topic, 0) + end

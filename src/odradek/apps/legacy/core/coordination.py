@@ -1,4 +1,4 @@
-"""What a coordinator of design two does next, from what it sees of its group. Pure.
+"""Next step of a coordinator of design two, from the state of its group. Pure.
 
 A partition moves in three steps, each visible in ZooKeeper, so that any coordinator can go on where another stopped:
 its owner is told to release it; the owner deletes the owner's node; the node is created for the new owner, together
@@ -15,7 +15,7 @@ from odradek.model.topology import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """What ZooKeeper has of a group."""
+    """State of a group in ZooKeeper."""
 
     members: Mapping[str, Registration]
     registered: Mapping[str, int]
@@ -29,7 +29,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is written for one member, all at once."""
+    """Writes for one member, all at once."""
 
     own: Mapping[TopicPartition, str]
     """The owners' nodes that name its streams from now on."""
@@ -67,7 +67,7 @@ def next_steps(group: Group) -> Steps:
 
 
 def _says_as_much(earlier: Told | None, told: Told) -> bool:
-    """What was to be released once, and is released, need not be taken back."""
+    """Compare two orders; a release that was carried out need not be taken back."""
     return (
         earlier is not None
         and earlier.registration == told.registration

@@ -19,7 +19,7 @@ def member_of(stream: str) -> str:
 
 
 def assign(members: Mapping[str, Registration], partitions: Mapping[str, Collection[int]]) -> dict[TopicPartition, str]:
-    """The stream that each partition goes to; a topic that nobody wants is left out."""
+    """Return the stream of each partition; a topic without a subscriber is left out."""
     wanted: dict[str, list[str]] = {}
     for member, registration in members.items():
         for topic, count in registration.subscription.items():

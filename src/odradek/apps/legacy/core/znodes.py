@@ -29,7 +29,7 @@ def checked_name(kind: str, name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """What a member says of itself: how many streams it wants of each topic, or of the topics that match, or don't."""
+    """Registration of a member: how many streams it wants of each topic, or of topics by pattern."""
 
     subscription: Mapping[str, int] = field(default_factory=dict)
     pattern: str = STATIC
@@ -103,7 +103,7 @@ class Owners:
 
 
 class Owner:
-    """Who reads the partition: a member's stream, `MEMBER-NUMBER`. Ephemeral in design one."""
+    """Owner of a partition: a member's stream, `MEMBER-NUMBER`. Ephemeral in design one."""
 
     @staticmethod
     def path(group: str, tp: TopicPartition) -> str:

@@ -159,7 +159,7 @@ def _notes(survey: Survey, pairs: Mapping[int, int]) -> Iterator[str]:
 
 
 def _chosen(broker: BrokerSettings) -> dict[str, str]:
-    """What somebody has set and a successor should have as well; not what a broker has for itself."""
+    """Settings chosen for the cluster, which a successor needs; settings of a single broker are left out."""
     return {
         name: value
         for name in sorted(broker.chosen)

@@ -34,8 +34,9 @@ def _next_replicas(layout: Layout) -> list[tuple[TopicPartition, int, int]]:
 
 
 def _by_crowdedness(layout: Layout, source: int, target: int) -> Iterator[tuple[int, int, TopicPartition]]:
-    """First of a topic that has many replicas there and few here, counting those that go before; and small rather
-    than large."""
+    """Prefer a topic that has many replicas there and few here, counting earlier moves; and a small replica over a
+    large one.
+    """
     by_topic: dict[str, list[tuple[int, TopicPartition]]] = {}
     for tp in _movable(layout, source, target):
         by_topic.setdefault(tp.topic, []).append((layout.sizes[tp], tp))

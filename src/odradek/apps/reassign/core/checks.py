@@ -5,7 +5,7 @@ from odradek.apps.reassign.core.view import ClusterView
 
 
 def problems_of(plan: Plan, view: ClusterView) -> list[str]:
-    """Everything that is wrong with it, for people; empty: it may begin."""
+    """Return every fault of the plan, for people; an empty list lets it begin."""
     problems: list[str] = []
     if not plan.targets:
         problems.append("the plan moves nothing")

@@ -1,4 +1,4 @@
-"""What somebody wants of a reassignment."""
+"""Goals of a reassignment."""
 
 from dataclasses import dataclass
 from enum import StrEnum

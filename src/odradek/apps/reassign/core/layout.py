@@ -84,7 +84,7 @@ class Layout:
     # --- racks ---------------------------------------------------------------------------------------------------
 
     def rack_count(self, replicas: tuple[int, ...]) -> int:
-        """How many racks they are in. A broker whose rack nobody knows is in none."""
+        """Number of racks of these brokers. A broker whose rack nobody knows is in none."""
         return len({self._racks[broker] for broker in replicas if broker in self._racks})
 
     def keeps_racks(self, tp: TopicPartition, source: int, target: int) -> bool:
@@ -106,7 +106,7 @@ class Layout:
     # --- leaders -------------------------------------------------------------------------------------------------
 
     def preferred(self) -> Counter[int]:
-        """How many partitions each broker is the preferred leader of."""
+        """Number of partitions that each broker is the preferred leader of."""
         return self._unselected_leaders + Counter(replicas[0] for replicas in self.replicas.values())
 
     def prefer(self, tp: TopicPartition, broker: int) -> None:

@@ -20,7 +20,7 @@ REPLICAS = (LEADER_REPLICAS, FOLLOWER_REPLICAS)
 
 @dataclass(frozen=True, slots=True, order=True)
 class Entity:
-    """Whose settings: a topic's or a broker's."""
+    """Owner of a setting: a topic or a broker."""
 
     kind: str
     name: str
