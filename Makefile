@@ -6,6 +6,8 @@ ENV       := .venv/.complete
 KAFKA_LIB := $(or $(ODRADEK_KAFKA_LIB),.tools/kafka-lib)
 KAFKAJS   := $(or $(ODRADEK_KAFKAJS),.tools/kafkajs)
 BENCH     ?=
+# Rooms with compiled code: their tests run a second time without it.
+TWINNED   := tests/wire tests/unit/protocol tests/unit/broker/log
 export ODRADEK_KAFKA_LIB := $(abspath $(KAFKA_LIB))
 export ODRADEK_KAFKAJS   := $(abspath $(KAFKAJS))
 # Hundreds of brokers and tools are started: none of them is to compile its modules anew, whatever the machine says.
@@ -15,9 +17,11 @@ export PYTHONDONTWRITEBYTECODE :=
 
 setup: $(ENV) kcat chromium kafka-jars kafkajs
 
-$(ENV): pyproject.toml
+# The compiled inner loop is built with the package, where there is a C compiler.
+$(ENV): pyproject.toml $(wildcard src/odradek/native/*.[ch])
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --editable '.[dev]'
+	$(BIN)/python -m odradek.native
 	touch $@
 
 # The foreign tools, as far as the machine allows: a test that lacks its tool is skipped and says so.
@@ -61,6 +65,7 @@ check: lint
 
 test: setup lint
 	$(BIN)/python -m pytest --numprocesses=3 --dist=loadfile --no-loadscope-reorder
+	ODRADEK_PURE=1 $(BIN)/python -m pytest --numprocesses=3 --dist=loadfile -q $(TWINNED)
 
 soak: setup
 	$(BIN)/pip install --quiet --editable '.[soak]'

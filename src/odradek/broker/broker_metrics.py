@@ -7,6 +7,7 @@ from odradek.base.metrics import Registry, Sample
 from odradek.broker.api.context import BrokerServices
 from odradek.broker.log.compaction.log_cleaner import LogCleaner
 from odradek.broker.network.server import SocketServer
+from odradek.native.load import IMPLEMENTATION
 
 _TRAFFIC = [f"kafka_server_brokertopicmetrics_{name}_total" for name in ("messagesin", "bytesin", "bytesout")]
 _LOGS = [
@@ -40,6 +41,7 @@ def register_broker_metrics(services: BrokerServices, server: SocketServer) -> N
     registry.gauge("kafka_server_fetchsessioncache_numincrementalfetchsessions", lambda: len(services.fetch_sessions))
     registry.gauge("kafka_network_requestchannel_requestqueuesize", lambda: server.channel.size)
     registry.gauge("kafka_server_socketservermetrics_connection_count", lambda: server.connections)
+    registry.add(lambda: [Sample("odradek_inner_loop_info", "gauge", 1, {"implementation": IMPLEMENTATION})])
     registry.add(services.quotas.samples)
     registry.add(lambda: _traffic(services), _TRAFFIC)
     registry.add(lambda: _logs(services), _LOGS)

@@ -12,6 +12,9 @@ from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.live_config import report
 from odradek.base.errors import ConfigError, FatalError
 from odradek.broker.server import BrokerServer
+from odradek.native.load import IMPLEMENTATION, REASON
+
+log = logs.get_logger(__name__)
 
 # How long a thread that computes may keep the interpreter while others want it. With Python's own 5 ms, requests beside
 # a busy handler thread were 2.7 times slower.
@@ -25,6 +28,7 @@ COLLECTOR_THRESHOLDS = (10_000, 20, 20)
 def run(properties_path: Path, overrides: Mapping[str, str]) -> int:
     """The exit code: 0 after a clean stop, 1 when the broker can't start or go on."""
     logs.configure(level="info")
+    log.info("inner loop", implementation=IMPLEMENTATION, reason=REASON)
     try:
         config = BrokerConfig.from_file(properties_path, overrides)
         report(config)

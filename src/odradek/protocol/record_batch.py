@@ -30,6 +30,7 @@ from typing import Final, NamedTuple, TypeAlias
 from crc32c import crc32c
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.native.load import compiled
 from odradek.protocol.compression import Codec, compress
 from odradek.protocol.records import Record, encode_record
 
@@ -149,6 +150,8 @@ class BatchHeader(NamedTuple):
 
 def read_header(buf: Buffer, pos: int = 0) -> BatchHeader:
     """The header at `pos`. The batch's records need not be in `buf`; its magic and checksum are not looked at."""
+    if compiled is not None and (found := compiled.read_header(BatchHeader, buf, pos)) is not None:
+        return found
     if pos < 0 or len(buf) - pos < HEADER_SIZE:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"A batch header needs {HEADER_SIZE} bytes, {len(buf) - pos} left")
     # tuple.__new__ skips the Python-level constructor of NamedTuple, half of the cost.
@@ -168,12 +171,12 @@ def batch_size(buf: Buffer) -> int:
     return length + LOG_OVERHEAD
 
 
-def batches(buf: Buffer, *, partial_tail: bool = False) -> Iterator[tuple[int, BatchHeader]]:
+def batches(buf: Buffer, *, partial_tail: bool = False, start: int = 0) -> Iterator[tuple[int, BatchHeader]]:
     """Each batch's position and header, front to back; every batch lies wholly inside `buf` and has magic 2.
 
     A fetch response may end in the middle of a batch: `partial_tail` takes that as the end instead of an error.
     """
-    pos, end = 0, len(buf)
+    pos, end = start, len(buf)
     while pos < end:
         if partial_tail and not _is_whole(buf, pos):
             return
@@ -185,6 +188,18 @@ def batches(buf: Buffer, *, partial_tail: bool = False) -> Iterator[tuple[int, B
             raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"Batch at byte {pos} claims {size} bytes, {end - pos} left")
         yield pos, header
         pos += size
+
+
+def checked_batches(buf: Buffer, *, partial_tail: bool = False) -> Iterator[tuple[int, BatchHeader]]:
+    """The same, with every checksum proven."""
+    rest = 0
+    if compiled is not None:
+        for header in compiled.sound_batches(BatchHeader, buf, 0):
+            yield rest, header
+            rest += header.length + LOG_OVERHEAD
+    for pos, header in batches(buf, partial_tail=partial_tail, start=rest):
+        check_crc(buf, pos, header)
+        yield pos, header
 
 
 def _is_whole(buf: Buffer, pos: int) -> bool:
@@ -203,7 +218,7 @@ def check_crc(buf: Buffer, pos: int, header: BatchHeader) -> None:
     end = pos + header.length + LOG_OVERHEAD
     if end > len(buf):
         _check_whole(buf, pos, header)
-    computed = crc32c(memoryview(buf)[pos + ATTRIBUTES_AT : end])
+    computed = _checksum(buf, pos, header.length)
     if computed != header.crc:
         raise KafkaError(
             ErrorCode.CORRUPT_MESSAGE, f"Record is corrupt (stored crc = {header.crc}, computed crc = {computed})"
@@ -298,7 +313,8 @@ def pack_batch(header: BatchHeader, body: Buffer) -> bytearray:
 
 
 def _checksum(buf: Buffer, pos: int, length: int) -> int:
-    return crc32c(memoryview(buf)[pos + ATTRIBUTES_AT : pos + LOG_OVERHEAD + length])
+    start, end = pos + ATTRIBUTES_AT, pos + LOG_OVERHEAD + length
+    return crc32c(memoryview(buf)[start:end]) if compiled is None else compiled.checksum(buf, start, end)
 
 
 def _check_whole(buf: Buffer, pos: int, header: BatchHeader) -> None:

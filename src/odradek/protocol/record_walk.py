@@ -13,6 +13,7 @@ longer than they need be and by its headers, is paid on the way (`Pay`).
 from typing import Final, NamedTuple, TypeAlias
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.native.load import compiled
 from odradek.protocol.compression import Pay, nothing_to_pay
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
@@ -51,6 +52,9 @@ class RecordSpan(NamedTuple):
 
 def count_records(data: Buffer, expected: int, pay: Pay = nothing_to_pay) -> None:
     """Follows the record lengths only; raises INVALID_RECORD unless `expected` records end where `data` ends."""
+    if compiled is not None and (steps := compiled.count_records(data, expected)) >= 0:
+        pay(steps)
+        return
     if expected * _WORTH_A_COPY > len(data):
         data = bytes(data)
     at, end, count = 0, len(data), 0
@@ -60,13 +64,14 @@ def count_records(data: Buffer, expected: int, pay: Pay = nothing_to_pay) -> Non
         # No more than it says: what a batch hides beyond that costs nothing.
         while count < expected:
             first = data[at]
-            size = _SIZES[first]
+            size, extra = _SIZES[first], 0
             if first >= 0x80:
                 second = data[at + 1]
                 if second < 0x80:
                     size += second << 6
                 else:
-                    pay(_LONG_VARINT_STEPS)
+                    extra = _LONG_VARINT_STEPS
+                    pay(extra)
                     length, body = _read_int(data, at)
                     size = body - at + length
             if size < MIN_RECORD_SIZE:
@@ -77,6 +82,8 @@ def count_records(data: Buffer, expected: int, pay: Pay = nothing_to_pay) -> Non
                 alike = _row_length(data, at, size, row)
                 at += alike * size
                 count += alike
+                if extra:
+                    pay(alike * extra)
                 row = row * 4 if alike == row else _FIRST_ROW
                 pause = 1 if alike >= _WORTH_A_COLUMN else min(2 * pause, _LONGEST_PAUSE)
                 next_row = count + pause
@@ -106,6 +113,13 @@ def _row_length(data: Buffer, at: int, size: int, most: int) -> int:
 
 def walk_records(data: bytes, expected: int, pay: Pay = nothing_to_pay) -> RecordSpan:
     """Follows every field of every record; raises INVALID_RECORD where they don't fit or offsets aren't 0, 1, 2 …"""
+    if compiled is not None and (found := compiled.walk_records(data, expected)) is not None:
+        pay(found[3])
+        return RecordSpan(*found[:3])
+    return _walk_fields(data, expected, pay)
+
+
+def _walk_fields(data: bytes, expected: int, pay: Pay) -> RecordSpan:
     at, end = 0, len(data)
     low, high, keyless = _MAX_INT64, -_MAX_INT64, 0
     integer, unpaid = _read_int, 0

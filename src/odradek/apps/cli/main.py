@@ -14,6 +14,7 @@ from typing import NamedTuple, NoReturn
 from odradek import __version__
 from odradek.apps.cli.usage import Exit, WrongUsage
 from odradek.base.errors import ConfigError, FatalError, KafkaError
+from odradek.native.load import description
 
 
 class Entry(NamedTuple):
@@ -94,7 +95,7 @@ def _dispatch(arguments: Sequence[str]) -> int:
         print(_help())
         return 0
     if name == "--version":
-        print(f"odradek {__version__}")
+        print(f"odradek {__version__}, {description()}")
         return 0
     if name.startswith("kafka-"):
         return _run_kafka_tool(name, rest)

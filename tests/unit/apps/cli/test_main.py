@@ -9,6 +9,7 @@ from odradek import __version__
 from odradek.apps.cli import main
 from odradek.base.errors import ConfigError, ErrorCode, FatalError, KafkaError
 from odradek.client.broker_client import ConnectionFailed
+from odradek.native.load import description
 
 
 def _imported_by(code: str) -> set[str]:
@@ -41,7 +42,7 @@ def test_every_command_has_its_module() -> None:
 
 def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run(["--version"]) == 0
-    assert capsys.readouterr().out == f"odradek {__version__}\n"
+    assert capsys.readouterr().out == f"odradek {__version__}, {description()}\n"
 
 
 @pytest.mark.parametrize(

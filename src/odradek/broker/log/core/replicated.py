@@ -12,7 +12,7 @@ from typing import NamedTuple
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.log.core.validation import BatchInfo, batch_info
 from odradek.format.segment_files import MAX_RELATIVE_OFFSET
-from odradek.protocol.record_batch import LOG_OVERHEAD, batches, check_crc
+from odradek.protocol.record_batch import LOG_OVERHEAD, checked_batches
 
 
 class Run(NamedTuple):
@@ -36,8 +36,7 @@ def split_into_runs(records: memoryview, next_offset: int, segment_bytes: int) -
     start = end = 0
     newest = last_epoch = -1
     has_gap = False
-    for position, header in batches(records, partial_tail=True):
-        check_crc(records, position, header)
+    for position, header in checked_batches(records, partial_tail=True):
         base, length, epoch, _, _, _, delta, _, timestamp, _, _, _, _ = header
         last_offset = base + delta
         if base != next_offset or delta < 0:

@@ -23,6 +23,7 @@ from typing import Final, NamedTuple
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.log.core.check_budget import DECODING_STEPS, FIELDS_STEPS, LENGTH_STEPS, UNBOUNDED, CheckBudget
 from odradek.broker.log.core.refused_records import SEARCHED_MAX, keyless, out_of_time
+from odradek.native.load import compiled
 from odradek.protocol.compression import Codec, compress
 from odradek.protocol.legacy_records import read_message_set
 from odradek.protocol.record_batch import (
@@ -87,12 +88,15 @@ class BatchRules:
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED
     asks_about_records: bool = field(init=False)
     """Whether the fields of single records matter."""
+    keeps_batches: bool = field(init=False)  # whether a producer's batch is written as it is, and asked no more
 
     def __post_init__(self) -> None:
         asks = (
             self.compacted or self.timestamp_before_max_ms != NO_LIMIT_MS or self.verify_records is RecordCheck.FIELDS
         )
         object.__setattr__(self, "asks_about_records", asks)
+        keeps = not asks and self.compression_type is None and self.origin is Origin.CLIENT
+        object.__setattr__(self, "keeps_batches", keeps)
 
 
 class BatchInfo(NamedTuple):
@@ -157,14 +161,15 @@ def check_records(
     """All that needs no place in the log; the long part, so whoever holds a lock does it before. Raises KafkaError,
     or what the budget raises when it is spent."""
     budget.begin_batch()
+    if compiled and rules.keeps_batches and (usual := _usual_batch(records, rules, now_ms, budget)):
+        return CheckedRecords([usual], rules, now_ms)
     if len(records) <= MAGIC_AT:
         raise _invalid(f"Records of {len(records)} bytes have no batch")
     if records[MAGIC_AT] < MAGIC:
         return CheckedRecords([_convert(records, rules, now_ms, budget)], rules, now_ms)
     header = read_header(records)
     if header.length + LOG_OVERHEAD == len(records) and header.magic == MAGIC:  # as it nearly always is
-        is_own = rules.origin is Origin.COORDINATOR and rules.compression_type is None
-        if is_own:
+        if rules.origin is Origin.COORDINATOR and rules.compression_type is None:
             return CheckedRecords([_own_batch(records, header, rules, now_ms)], rules, now_ms)
         return CheckedRecords([_check_batch(records, header, rules, now_ms, budget)], rules, now_ms)
     checked: list[CheckedBatch] = []
@@ -174,6 +179,20 @@ def check_records(
         batch = records[pos : pos + header.length + LOG_OVERHEAD]
         checked.append(_check_batch(batch, header, rules, now_ms, budget))
     return CheckedRecords(checked, rules, now_ms)
+
+
+def _usual_batch(records: memoryview, rules: BatchRules, now_ms: int, budget: CheckBudget) -> CheckedBatch | None:
+    """All of it in one call of the compiled inner loop; None says nothing about the records."""
+    stamps = rules.timestamp_type is TimestampType.LOG_APPEND_TIME
+    newest = NO_LIMIT_MS if stamps else min(now_ms + rules.timestamp_after_max_ms, NO_LIMIT_MS)
+    found = compiled and compiled.check_batch(BatchHeader, records, rules.max_message_bytes, newest, budget.left)
+    if not found:
+        return None
+    header, steps = found
+    if header.attributes & CODEC_MASK:
+        _count_compressed(records, header, rules, budget)
+    budget.pay(steps)
+    return CheckedBatch(records, header, now_ms if stamps else header.max_timestamp)
 
 
 def _own_batch(batch: memoryview, header: BatchHeader, rules: BatchRules, now_ms: int) -> CheckedBatch:
@@ -218,10 +237,12 @@ def assign_offsets(checked: CheckedRecords, *, next_offset: int, leader_epoch: i
     offset, position = next_offset, 0
     stamps = rules.timestamp_type is TimestampType.LOG_APPEND_TIME
     for batch, header, newest in checked.batches:
-        assign(batch, 0, offset, leader_epoch)
         if stamps or newest != header.max_timestamp or header.attributes & LOG_APPEND_TIME_BIT:
             header = set_max_timestamp(batch, 0, header, rules.timestamp_type, newest)
-        info = batch_info(header, offset, position)
+        info = compiled and compiled.place_batch(BatchInfo, batch, offset, leader_epoch, position)
+        if not info:
+            assign(batch, 0, offset, leader_epoch)
+            info = batch_info(header, offset, position)
         infos.append(info)
         offset = info.last_offset + 1
         position += info.size

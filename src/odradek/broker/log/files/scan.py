@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from struct import Struct
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.native.load import compiled
 from odradek.protocol.record_batch import (
     HEADER_SIZE,
     LOG_OVERHEAD,
@@ -76,6 +77,9 @@ def checked_batches(fd: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
     while position < end:
         chunk = memoryview(os.pread(fd, min(_SCAN_BYTES, end - position), position))
         at = 0
+        for header in compiled.sound_batches(BatchHeader, chunk, 0) if compiled is not None else ():
+            yield position + at, header
+            at += header.length + LOG_OVERHEAD
         while at < len(chunk):
             if len(chunk) - at < HEADER_SIZE and at and position + len(chunk) < end:
                 break

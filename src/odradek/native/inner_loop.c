@@ -1,0 +1,327 @@
+/* The compiled inner loop: per batch, what odradek/protocol and odradek/broker/log/core do in Python too.
+
+   Each function answers only for bytes that are sound and usual. For anything else it answers None (or -1), and the
+   Python twin does the same work again: refusals, their words and rare cases have one home, and it isn't here. So the
+   rule that tests hold is: an answer from here is the twin's answer, to the value and to the step.
+
+   Nothing here raises but for wrong arguments; nothing keeps state, a lock or a reference. Written for the limited API of
+   Python 3.11: one build serves every later version. odradek/native/interface.py says what each function is for. */
+
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030b0000
+#include <Python.h>
+
+#include "crc32c.h"
+#include "record_walk.h"
+
+#define INTERFACE 1 /* as in load.py: a library built from another source is not used */
+
+enum {
+    HEADER_SIZE = 61,
+    LOG_OVERHEAD = 12,
+    MIN_LENGTH = HEADER_SIZE - LOG_OVERHEAD,
+    MAGIC = 2,
+    LENGTH_AT = 8,
+    LEADER_EPOCH_AT = 12,
+    MAGIC_AT = 16,
+    CRC_AT = 17,
+    ATTRIBUTES_AT = 21,
+    CODEC_MASK = 0x07,
+    LOG_APPEND_TIME_BIT = 0x08,
+    TRANSACTIONAL_BIT = 0x10,
+    CONTROL_BIT = 0x20,
+    MAX_SEQUENCE = 0x7fffffff,
+    NO_TIMESTAMP = -1,
+    GIL_BYTES_MAX = 1 << 20 /* a tenth of a millisecond; beyond that other threads may run */
+};
+
+typedef struct {
+    int64_t base_offset;
+    int32_t length, leader_epoch;
+    int8_t magic;
+    uint32_t crc;
+    int16_t attributes;
+    int32_t last_offset_delta;
+    int64_t base_timestamp, max_timestamp, producer_id;
+    int16_t producer_epoch;
+    int32_t base_sequence, record_count;
+} Header;
+
+static newfunc new_tuple; /* tuple.__new__: makes a NamedTuple without its Python-level constructor */
+
+static uint64_t read_be(const uint8_t *at, int size) {
+    uint64_t value = 0;
+    while (size--) value = value << 8 | *at++;
+    return value;
+}
+
+static void write_be(uint8_t *at, uint64_t value, int size) {
+    while (size--) {
+        at[size] = (uint8_t)value;
+        value >>= 8;
+    }
+}
+
+static void read_header(const uint8_t *at, Header *header) {
+    header->base_offset = (int64_t)read_be(at, 8);
+    header->length = (int32_t)read_be(at + LENGTH_AT, 4);
+    header->leader_epoch = (int32_t)read_be(at + LEADER_EPOCH_AT, 4);
+    header->magic = (int8_t)at[MAGIC_AT];
+    header->crc = (uint32_t)read_be(at + CRC_AT, 4);
+    header->attributes = (int16_t)read_be(at + ATTRIBUTES_AT, 2);
+    header->last_offset_delta = (int32_t)read_be(at + 23, 4);
+    header->base_timestamp = (int64_t)read_be(at + 27, 8);
+    header->max_timestamp = (int64_t)read_be(at + 35, 8);
+    header->producer_id = (int64_t)read_be(at + 43, 8);
+    header->producer_epoch = (int16_t)read_be(at + 51, 2);
+    header->base_sequence = (int32_t)read_be(at + 53, 4);
+    header->record_count = (int32_t)read_be(at + 57, 4);
+}
+
+/* A tuple of that type; takes the values, and fails if any of them could not be made. */
+static PyObject *tuple_of(PyObject *type, PyObject **values, Py_ssize_t count) {
+    PyObject *plain = PyTuple_New(count), *made = NULL;
+    int whole = plain != NULL;
+    for (Py_ssize_t index = 0; index < count; index++) {
+        if (values[index] == NULL) whole = 0;
+        if (plain == NULL) Py_XDECREF(values[index]);
+        else PyTuple_SetItem(plain, index, values[index]);
+    }
+    if (whole) {
+        PyObject *arguments = PyTuple_New(1);
+        if (arguments != NULL) {
+            PyTuple_SetItem(arguments, 0, plain);
+            made = new_tuple((PyTypeObject *)type, arguments, NULL);
+            Py_DECREF(arguments);
+            return made;
+        }
+    }
+    Py_XDECREF(plain);
+    return NULL;
+}
+
+static PyObject *header_object(PyObject *type, const Header *header) {
+    PyObject *values[] = {
+        PyLong_FromLongLong(header->base_offset),    PyLong_FromLong(header->length),
+        PyLong_FromLong(header->leader_epoch),       PyLong_FromLong(header->magic),
+        PyLong_FromUnsignedLong(header->crc),        PyLong_FromLong(header->attributes),
+        PyLong_FromLong(header->last_offset_delta),  PyLong_FromLongLong(header->base_timestamp),
+        PyLong_FromLongLong(header->max_timestamp),  PyLong_FromLongLong(header->producer_id),
+        PyLong_FromLong(header->producer_epoch),     PyLong_FromLong(header->base_sequence),
+        PyLong_FromLong(header->record_count),
+    };
+    return tuple_of(type, values, 13);
+}
+
+static PyObject *info_object(PyObject *type, const Header *header, int64_t base_offset, int64_t position) {
+    int64_t delta = header->last_offset_delta, sequence = header->base_sequence;
+    PyObject *values[] = {
+        PyLong_FromLongLong(base_offset),
+        PyLong_FromLongLong((int64_t)((uint64_t)base_offset + (uint64_t)delta)),
+        PyLong_FromLongLong(header->max_timestamp),
+        PyLong_FromLongLong(position),
+        PyLong_FromLongLong((int64_t)header->length + LOG_OVERHEAD),
+        PyLong_FromLongLong(header->producer_id),
+        PyLong_FromLong(header->producer_epoch),
+        PyLong_FromLongLong(sequence),
+        PyLong_FromLongLong(sequence < 0 ? sequence : (sequence + delta) & MAX_SEQUENCE),
+        PyBool_FromLong(header->attributes & TRANSACTIONAL_BIT),
+        PyBool_FromLong(header->attributes & CONTROL_BIT),
+    };
+    return tuple_of(type, values, 11);
+}
+
+/* The header at `pos`, if it is there whole and says a length that a batch can have. */
+static int header_at(const Py_buffer *data, int64_t pos, Header *header) {
+    if (pos < 0 || pos > data->len || data->len - pos < HEADER_SIZE) return 0;
+    read_header((const uint8_t *)data->buf + pos, header);
+    return header->length >= MIN_LENGTH;
+}
+
+/* Whether the whole batch is there, is of magic 2 and has the checksum that it says. */
+static int is_sound(const Py_buffer *data, int64_t pos, const Header *header) {
+    int64_t size = (int64_t)header->length + LOG_OVERHEAD;
+    if (header->magic != MAGIC || size > data->len - pos) return 0;
+    return crc32c((const uint8_t *)data->buf + pos + ATTRIBUTES_AT, (size_t)(size - ATTRIBUTES_AT)) == header->crc;
+}
+
+static int has_arguments(Py_ssize_t given, Py_ssize_t wanted) {
+    if (given == wanted) return 1;
+    PyErr_Format(PyExc_TypeError, "%zd arguments instead of %zd", given, wanted);
+    return 0;
+}
+
+static int as_int64(PyObject *object, int64_t *value) {
+    *value = PyLong_AsLongLong(object);
+    return *value != -1 || PyErr_Occurred() == NULL;
+}
+
+static int begin_read(PyObject *object, Py_buffer *data) { return PyObject_GetBuffer(object, data, PyBUF_SIMPLE) == 0; }
+
+/* checksum(data, start, end) */
+static PyObject *py_checksum(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    int64_t start, end;
+    Py_buffer data;
+    if (!has_arguments(count, 3) || !as_int64(args[1], &start) || !as_int64(args[2], &end)) return NULL;
+    if (!begin_read(args[0], &data)) return NULL;
+    if (start < 0 || end < start || end > data.len) {
+        PyBuffer_Release(&data);
+        PyErr_SetString(PyExc_IndexError, "checksum of bytes that are not there");
+        return NULL;
+    }
+    uint32_t sum;
+    const uint8_t *from = (const uint8_t *)data.buf + start;
+    if (end - start > GIL_BYTES_MAX) {
+        Py_BEGIN_ALLOW_THREADS
+        sum = crc32c(from, (size_t)(end - start));
+        Py_END_ALLOW_THREADS
+    } else {
+        sum = crc32c(from, (size_t)(end - start));
+    }
+    PyBuffer_Release(&data);
+    return PyLong_FromUnsignedLong(sum);
+}
+
+/* read_header(BatchHeader, data, pos) */
+static PyObject *py_read_header(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    int64_t pos;
+    Py_buffer data;
+    Header header;
+    if (!has_arguments(count, 3) || !as_int64(args[2], &pos) || !begin_read(args[1], &data)) return NULL;
+    int found = header_at(&data, pos, &header);
+    PyBuffer_Release(&data);
+    if (!found) Py_RETURN_NONE;
+    return header_object(args[0], &header);
+}
+
+/* The rules of odradek/broker/log/core/validation.py for a producer's batch that is kept as it is; steps or -1. */
+static int64_t check_batch(const Py_buffer *data, int64_t max_size, int64_t newest, int64_t steps_left, Header *header) {
+    if (!header_at(data, 0, header) || (int64_t)header->length + LOG_OVERHEAD != data->len) return -1;
+    if (data->len > max_size || !is_sound(data, 0, header)) return -1;
+    int64_t count = header->record_count;
+    if (header->base_offset != 0 || header->attributes & (CONTROL_BIT | LOG_APPEND_TIME_BIT)) return -1;
+    if (header->producer_id >= 0 && header->base_sequence < 0) return -1;
+    if (count <= 0 || count != (int64_t)header->last_offset_delta + 1) return -1;
+    if (header->max_timestamp < NO_TIMESTAMP || header->max_timestamp > newest) return -1;
+    if (header->attributes & CODEC_MASK) return 0;
+    int64_t steps = count * LENGTH_STEPS, payload = data->len - HEADER_SIZE;
+    if (count * MIN_RECORD_SIZE > payload || steps > steps_left) return -1;
+    Cursor records = {(const uint8_t *)data->buf + HEADER_SIZE, 0, payload};
+    return count_records(records, count, &steps) && steps <= steps_left ? steps : -1;
+}
+
+/* check_batch(BatchHeader, data, max_message_bytes, newest_timestamp, steps_left) */
+static PyObject *py_check_batch(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    int64_t max_size, newest, steps_left, steps;
+    Py_buffer data;
+    Header header;
+    if (!has_arguments(count, 5) || !as_int64(args[2], &max_size) || !as_int64(args[3], &newest)) return NULL;
+    if (!as_int64(args[4], &steps_left) || !begin_read(args[1], &data)) return NULL;
+    if (data.len > GIL_BYTES_MAX) {
+        Py_BEGIN_ALLOW_THREADS
+        steps = check_batch(&data, max_size, newest, steps_left, &header);
+        Py_END_ALLOW_THREADS
+    } else {
+        steps = check_batch(&data, max_size, newest, steps_left, &header);
+    }
+    PyBuffer_Release(&data);
+    if (steps < 0) Py_RETURN_NONE;
+    PyObject *answer = PyTuple_New(2), *object = header_object(args[0], &header), *paid = PyLong_FromLongLong(steps);
+    if (answer == NULL || object == NULL || paid == NULL) {
+        Py_XDECREF(answer);
+        Py_XDECREF(object);
+        Py_XDECREF(paid);
+        return NULL;
+    }
+    PyTuple_SetItem(answer, 0, object);
+    PyTuple_SetItem(answer, 1, paid);
+    return answer;
+}
+
+/* place_batch(BatchInfo, data, base_offset, leader_epoch, position) */
+static PyObject *py_place_batch(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    int64_t base_offset, leader_epoch, position;
+    Py_buffer data;
+    Header header;
+    if (!has_arguments(count, 5) || !as_int64(args[2], &base_offset) || !as_int64(args[3], &leader_epoch)) return NULL;
+    if (!as_int64(args[4], &position)) return NULL;
+    if (PyObject_GetBuffer(args[1], &data, PyBUF_WRITABLE) < 0) return NULL;
+    int found = leader_epoch == (int32_t)leader_epoch && header_at(&data, 0, &header);
+    if (found) {
+        write_be(data.buf, (uint64_t)base_offset, 8);
+        write_be((uint8_t *)data.buf + LEADER_EPOCH_AT, (uint64_t)leader_epoch, 4);
+    }
+    PyBuffer_Release(&data);
+    if (!found) Py_RETURN_NONE;
+    return info_object(args[0], &header, base_offset, position);
+}
+
+/* sound_batches(BatchHeader, data, pos) */
+static PyObject *py_sound_batches(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    int64_t pos;
+    Py_buffer data;
+    Header header;
+    if (!has_arguments(count, 3) || !as_int64(args[2], &pos) || !begin_read(args[1], &data)) return NULL;
+    PyObject *found = PyList_New(0);
+    while (found != NULL && header_at(&data, pos, &header) && is_sound(&data, pos, &header)) {
+        if (header.last_offset_delta < 0) break;
+        PyObject *object = header_object(args[0], &header);
+        if (object == NULL || PyList_Append(found, object) < 0) {
+            Py_DECREF(found);
+            found = NULL;
+        }
+        Py_XDECREF(object);
+        pos += (int64_t)header.length + LOG_OVERHEAD;
+    }
+    PyBuffer_Release(&data);
+    return found;
+}
+
+/* count_records(data, expected) */
+static PyObject *py_count_records(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    int64_t expected, steps = 0;
+    Py_buffer data;
+    if (!has_arguments(count, 2) || !as_int64(args[1], &expected) || !begin_read(args[0], &data)) return NULL;
+    Cursor records = {data.buf, 0, data.len};
+    int sound = count_records(records, expected, &steps);
+    PyBuffer_Release(&data);
+    return PyLong_FromLongLong(sound ? steps : -1);
+}
+
+/* walk_records(data, expected) */
+static PyObject *py_walk_records(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    int64_t expected;
+    Py_buffer data;
+    if (!has_arguments(count, 2) || !as_int64(args[1], &expected) || !begin_read(args[0], &data)) return NULL;
+    Cursor records = {data.buf, 0, data.len};
+    Span span = {INT64_MAX, -INT64_MAX, 0, 0};
+    int sound = walk_records(records, expected, &span);
+    PyBuffer_Release(&data);
+    if (!sound) Py_RETURN_NONE;
+    return Py_BuildValue("(LLLL)", (long long)span.low, (long long)span.high, (long long)span.keyless, (long long)span.steps);
+}
+
+#define FUNCTION(name) {#name, (PyCFunction)(void (*)(void))py_##name, METH_FASTCALL, NULL}
+
+static PyMethodDef functions[] = {
+    FUNCTION(checksum),      FUNCTION(read_header),   FUNCTION(check_batch),  FUNCTION(place_batch),
+    FUNCTION(sound_batches), FUNCTION(count_records), FUNCTION(walk_records), {NULL, NULL, 0, NULL},
+};
+
+static PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_inner_loop", NULL, -1, functions, NULL, NULL, NULL, NULL};
+
+PyMODINIT_FUNC PyInit__inner_loop(void) {
+    if (!HAS_CRC32C_INSTRUCTION()) {
+        PyErr_SetString(PyExc_ImportError, "this processor has no CRC-32C instruction that is known here");
+        return NULL;
+    }
+    make_shift(&long_shift, LONG_LANE);
+    make_shift(&short_shift, SHORT_LANE);
+    new_tuple = (newfunc)PyType_GetSlot(&PyTuple_Type, Py_tp_new);
+    PyObject *module = PyModule_Create(&definition);
+    if (module != NULL && PyModule_AddIntConstant(module, "INTERFACE", INTERFACE) < 0) {
+        Py_DECREF(module);
+        return NULL;
+    }
+    return module;
+}

@@ -1,0 +1,45 @@
+"""What the compiled inner loop (`inner_loop.c`) can do.
+
+A function answers for bytes that are sound and usual. Otherwise it answers None, or -1, and its caller goes on in
+Python: so refusals, their words and every rare case have one home. The Python code that a function stands for is its
+twin: the answer of the function is the answer of the twin, and costs as many steps of a budget.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol, TypeAlias, TypeVar
+
+Buffer: TypeAlias = bytes | bytearray | memoryview
+T = TypeVar("T", bound=tuple[object, ...])
+
+
+class InnerLoop(Protocol):
+    INTERFACE: int
+
+    def checksum(self, data: Buffer, start: int, end: int, /) -> int:
+        """CRC-32C of these bytes; IndexError when they aren't there."""
+
+    def read_header(self, header_type: type[T], data: Buffer, pos: int, /) -> T | None:
+        """`record_batch.read_header`: the header at `pos` if it is whole and its length possible."""
+
+    def sound_batches(self, header_type: type[T], data: Buffer, pos: int, /) -> list[T]:
+        """Headers of the batches from `pos` on: up to the end, or to the first that is cut, old or corrupt."""
+
+    def check_batch(
+        self, header_type: type[T], data: Buffer, max_bytes: int, newest: int, steps_left: int, /
+    ) -> tuple[T, int] | None:
+        """`validation.check_records` for one batch of a producer that is kept as it is: its header and the steps paid.
+
+        A compressed one has had its header and checksum checked, and costs nothing yet. `newest` is the largest
+        timestamp that is allowed.
+        """
+
+    def place_batch(
+        self, info_type: type[T], data: memoryview, base_offset: int, leader_epoch: int, position: int, /
+    ) -> T | None:
+        """`record_batch.assign` and `validation.batch_info`: patches the batch that begins `data`."""
+
+    def count_records(self, data: Buffer, expected: int, /) -> int:
+        """`record_walk.count_records`: the steps to pay, or -1."""
+
+    def walk_records(self, data: Buffer, expected: int, /) -> Sequence[int] | None:
+        """`record_walk.walk_records`: least and largest timestamp delta, records without key, steps to pay."""

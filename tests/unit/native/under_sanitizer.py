@@ -1,0 +1,27 @@
+"""`python under_sanitizer.py LIBRARY INPUTS`: the comparison of the twins, under AddressSanitizer."""
+
+import random
+import sys
+from importlib.machinery import ExtensionFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+
+NAME = "odradek.native._inner_loop"
+
+
+def main(path: str, inputs: int) -> None:
+    spec = spec_from_loader(NAME, ExtensionFileLoader(NAME, path))
+    assert spec is not None
+    assert spec.loader is not None
+    sys.modules[NAME] = module_from_spec(spec)
+    spec.loader.exec_module(sys.modules[NAME])
+    from test_twins import compare
+
+    from odradek.native.load import compiled
+
+    assert compiled is sys.modules[NAME]
+    seed = random.randrange(2**32)
+    print(f"seed {seed}: {compare(seed, inputs)}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))
