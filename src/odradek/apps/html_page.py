@@ -66,7 +66,7 @@ def plots(figures: Iterable[str]) -> str:
 
 
 def told(figure: str, text: str) -> str:
-    """A plot among plots, with what is to be seen in it."""
+    """A plot among plots, with its caption."""
     return f'<div class="told">{figure}{paragraph(text)}</div>'
 
 

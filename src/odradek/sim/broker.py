@@ -143,7 +143,7 @@ class SimulatedBroker:
     # ---- following
 
     def next_fetch(self, max_bytes: int) -> FetchTarget | None:
-        """What to ask the leader for; None: nothing is followed, or the last answer is still awaited."""
+        """Return the next fetch for the leader; None if nothing is followed, or the last answer is still awaited."""
         if self.progress is None or self.asked is not None or self.partition is None:
             return None
         own, order = self.partition.log, self.progress.following
@@ -188,7 +188,7 @@ class SimulatedBroker:
         self.logs.unlock()
 
     def crash(self) -> None:
-        """As after SIGKILL: what was written stays, nothing else is done."""
+        """Crash as after SIGKILL: written bytes stay, nothing else is done."""
         if self.log is not None:
             self.log.close(clean=False)
         self.logs.unlock()

@@ -307,7 +307,7 @@ class SimulatedCluster:
         return broker_id in self.brokers and broker_id in self.world.registered and broker_id in isr
 
     def heal(self) -> None:
-        """Nothing fails any more: everything must come together again."""
+        """End all faults: everything must come together again."""
         self.trace.append("all is well from now on")
         for broker_id in sorted(self.world.registered.keys() - self.brokers.keys()):
             self.lose(broker_id)
@@ -326,7 +326,7 @@ class SimulatedCluster:
         raise Violation(f"no convergence: {self.state}, {self.network.messages[:3]}")
 
     def _check_records(self) -> None:
-        """Of the pipelined producers: what was acknowledged is there, in order and once."""
+        """Check the pipelined producers: acknowledged records are there, in order and once."""
         assert self.state is not None
         opened = self.brokers[self.state.leader].log
         assert opened is not None
@@ -378,7 +378,7 @@ class SimulatedCluster:
         return all(partitions) and len(ends) == 1 and all(map(self._is_informed, self.brokers.values()))
 
     def _is_informed(self, broker: SimulatedBroker) -> bool:
-        """It tells its clients who lives, and who leads."""
+        """Return whether its metadata has the live brokers and the leaders."""
         image = broker.metadata.image
         known = image.partition(ORDERS)
         told = (known.leader, known.leader_epoch, known.isr) if known is not None else None

@@ -1,4 +1,4 @@
-"""What must hold after each step of a simulation, and at its end.
+"""Invariants of a simulation, checked after each step and at its end.
 
 Logs are compared batch by batch: by place, epoch and checksum. A replica that lost its tail in a power failure is
 excused until the controller has noticed that its broker was away.
@@ -14,7 +14,7 @@ from odradek.sim.broker import SimulatedBroker
 
 
 class Violation(AssertionError):
-    """Something that may never happen did."""
+    """An invariant is broken."""
 
 
 class Entry(NamedTuple):
@@ -25,7 +25,7 @@ class Entry(NamedTuple):
 
 
 class LogReading:
-    """The batches of a log as last read; only what is new is read again."""
+    """The batches of a log as last read; only new ones are read again."""
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
@@ -93,7 +93,7 @@ class Invariants:
         self._commit(broker.id, watermark)
 
     def _commit(self, leader: int, watermark: int) -> None:
-        """Whatever any leader shows is committed, for ever and on every other leader."""
+        """Note committed records: a record that a leader exposes is committed, for ever and on every other leader."""
         reading = self._readings[leader]
         for entry in reading.entries[len(self.committed) :]:
             if entry.last_offset < watermark:
@@ -127,7 +127,9 @@ class Invariants:
     # ---- what clients see
 
     def acknowledge(self, broker: SimulatedBroker, base_offset: int, crc: int) -> None:
-        """Told by a callback of the broker, which must not raise: what is wrong comes out with the next check."""
+        """Note an acknowledgement. Called by the broker, it must not raise: a violation comes out with the
+        next check.
+        """
         partition = broker.partition
         assert partition is not None
         epoch = partition.leader_epoch
@@ -138,7 +140,7 @@ class Invariants:
             self._contradictions.append(f"offset {base_offset} is acknowledged for two batches")
 
     def consume(self, broker_id: int, found: list[Entry]) -> None:
-        """What a consumer reads is committed, and the same whoever serves it."""
+        """Check a consumer's records: they are committed, and the same from every broker."""
         known = {entry.base_offset: entry for entry in self.committed}
         for entry in found:
             if known.get(entry.base_offset) != entry:

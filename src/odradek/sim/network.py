@@ -29,7 +29,7 @@ class Network:
         self.messages.append(Message(text, deliver, lose, channel))
 
     def first_ones(self) -> list[Message]:
-        """Those that may arrive next."""
+        """Return the messages that may arrive next."""
         first = []
         channels = set()
         for message in self.messages:

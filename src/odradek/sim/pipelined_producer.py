@@ -49,7 +49,7 @@ class Connection:
     is_open: bool = True
 
     def answered(self) -> Iterator[Request]:
-        """Those whose turn has come: answers leave in the order of their requests."""
+        """Return the requests to answer now: answers leave in the order of their requests."""
         while self.unanswered and self.unanswered[0].outcome is not None:
             yield self.unanswered.popleft()
 
@@ -174,7 +174,7 @@ class PipelinedProducer:
             self._epoch_base = self._unacknowledged[0].first if self._unacknowledged else self._sent
 
     def disconnect(self, connection: Connection) -> None:
-        """What is on its way to the broker may still arrive; answers do not."""
+        """Cut the connection: requests on their way may still arrive; answers do not."""
         if connection is not self.connection or not connection.is_open:
             return
         connection.is_open = False

@@ -18,7 +18,7 @@ _MEMORY = Path("/dev/shm")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a seed. `fault` is None if everything held."""
+    """Result of a seed. `fault` is None if everything held."""
 
     seed: int
     steps: Sequence[Step]
@@ -31,7 +31,7 @@ class Outcome:
     step_counts: Mapping[str, int] = field(default_factory=dict)
 
     def brief(self) -> "Outcome":
-        """Without steps, and without the story if it held: what is kept of many seeds."""
+        """Result without steps, and without the story if it held, to be kept of many seeds."""
         return replace(self, steps=(), trace=() if self.fault is None else self.trace[-100:])
 
     @property

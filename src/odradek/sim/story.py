@@ -1,4 +1,4 @@
-"""What happens to a simulated cluster, drawn from a seed: the same seed, the same story.
+"""Events of a simulated cluster, drawn from a seed: the same seed, the same story.
 
 The network delays, reorders and loses. Requests of one tenure of a controller reach a broker in order, but those of
 an earlier tenure may come after them, and so may the first copy of one that was sent twice; a fetch or produce whose
@@ -155,7 +155,9 @@ class Story(SimulatedCluster):
             producer.disconnect(producer.connection)
 
     def consumer_reads(self) -> None:
-        """From whoever believes that it leads. What was committed is in range of every such broker, for ever."""
+        """Read from a broker that believes that it leads. What was committed is in range of every such broker, for
+        ever.
+        """
         leaders = [broker for broker in self.brokers.values() if broker.leads]
         if not leaders:
             return
@@ -216,7 +218,7 @@ class Story(SimulatedCluster):
             self.lose(broker_id)
 
     def broker_returns(self) -> None:
-        """One that lost its tail comes back when a controller is in office that will notice that it was away.
+        """Bring a broker that lost its tail back when a controller is in office that will notice its absence.
 
         (One that takes over later can't know: the state of a partition doesn't tell which life of a broker it means.)
         """

@@ -44,7 +44,7 @@ class ControllerDied(Exception):
 
 @dataclass
 class BrokerInMemory:
-    """What one incarnation of a broker has been told."""
+    """State of one incarnation of a broker."""
 
     roles: dict[TopicPartition, LeaderAndIsrPartitionState] = field(default_factory=dict)
     metadata: dict[TopicPartition, UpdateMetadataPartitionState] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class BrokerInMemory:
         return errors
 
     def stop(self, request: StopReplicaRequest) -> dict[TopicPartition, ErrorCode]:
-        """Answers for those that were to be deleted."""
+        """Stop the replicas, and answer for the ones to be deleted."""
         errors = {}
         for topic in request.topic_states:
             for state in topic.partition_states:
@@ -113,7 +113,7 @@ class World:
             self._events.append(event)
 
     def take_scheduled(self, kind: type) -> None:
-        """What was scheduled of that kind happens now."""
+        """Run the scheduled events of that kind now."""
         due = [event for _, event in self._scheduled if isinstance(event, kind)]
         self._scheduled = [(delay, event) for delay, event in self._scheduled if not isinstance(event, kind)]
         for event in due:
@@ -162,13 +162,13 @@ class World:
         self._changed(BrokerIds.path, children=True)
 
     def move(self, broker_id: int, port: int) -> None:
-        """It writes its registration anew, in the same session."""
+        """Write the registration anew, in the same session."""
         held = self.registered[broker_id]
         self.registered[broker_id] = replace(held, endpoints=(replace(held.endpoints[0], port=port),))
         self._changed(BrokerRegistration.path(broker_id))
 
     def lose(self, broker_id: int) -> None:
-        """Its session ends, and whatever it was with it."""
+        """End the session, with all ephemeral nodes of it."""
         del self.registered[broker_id]
         del self.brokers[broker_id]
         self._held.pop(broker_id, None)

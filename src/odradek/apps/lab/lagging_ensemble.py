@@ -44,12 +44,12 @@ class LaggingEnsemble:
 
     @property
     def servers(self) -> list[str]:
-        """Where each one answers, the slow one first."""
+        """Addresses of the servers, the slow one first."""
         return [server.connect for server in self._servers.values()]
 
     @property
     def fast(self) -> str:
-        """The connect string of those that don't lag."""
+        """Connect string of the servers that don't lag."""
         return ",".join(server.connect for n, server in self._servers.items() if n != SLOW)
 
     def __enter__(self) -> Self:
@@ -77,7 +77,7 @@ class LaggingEnsemble:
             line.close()
 
     def counters(self) -> dict[str, int]:
-        """What the servers themselves have counted, summed: watches that fired, reads and writes of their clients."""
+        """Counters of the servers, summed: watches that fired, reads and writes of their clients."""
         told = [_monitored(server.connect) for server in self._servers.values()]
         return {
             "notifications": _sum(told, [f"zk_sum_{name}_watch_count" for name in _FIRED]),

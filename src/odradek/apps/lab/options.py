@@ -1,4 +1,4 @@
-"""What the laboratories' command lines have in common."""
+"""Options of the laboratories' command lines."""
 
 import argparse
 import signal
@@ -33,7 +33,7 @@ def number(least: int, most: int) -> Callable[[str], int]:
 
 
 def choices(known: tuple[str, ...]) -> Callable[[str], list[str]]:
-    """`one,three`: some of those that there are, in the order in which they are known."""
+    """Parse `one,three`: some of the known names, in their order."""
 
     def parse(text: str) -> list[str]:
         items = {item.strip() for item in text.split(",")}
@@ -47,7 +47,7 @@ def choices(known: tuple[str, ...]) -> Callable[[str], list[str]]:
 
 
 def page_path(text: str) -> Path:
-    """Where the page goes: told to be impossible before hours of work, not after."""
+    """Return the path of the page; an impossible one is refused before hours of work, not after."""
     path = Path(text)
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise argparse.ArgumentTypeError(f"{text!r} can't be written: give a file in a directory that exists")
@@ -60,7 +60,7 @@ def end_cleanly_when_killed() -> None:
 
 
 class Progress:
-    """Tells on standard error what is going on, and since when."""
+    """Reporter of the current step, and its duration, on standard error."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()

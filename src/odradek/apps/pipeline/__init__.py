@@ -1,4 +1,5 @@
-"""The data pipeline on Spark: topics and log files as PySpark data sources, and what is built on them.
+"""The data pipeline on Spark: topics and log files as PySpark data sources, and pipelines declared in TOML on top of
+them.
 
 Speaks to brokers over the wire only, and imports nothing of them but the protocol. Importing this package doesn't
 import pyspark: the command line does it when a command needs it.

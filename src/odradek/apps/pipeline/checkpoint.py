@@ -1,4 +1,4 @@
-"""Where a pipeline stands, and whose it is: the directory that holds the checkpoints of its queries.
+"""Checkpoint directory of a pipeline: the progress of its queries, and the pipeline that owns it.
 
     DIR/identity.json           whose this is: pipeline, cluster, topics that are read, targets; the generation
     DIR/g1/QUERY/               Spark's checkpoint of one query, in generation 1
@@ -102,7 +102,7 @@ def batch_offsets(checkpoint: Path, batch: int) -> list[Any]:
 
 
 def committed_offsets(checkpoint: Path) -> dict[str, dict[str, int]]:
-    """Where a query stands by its checkpoint, before it has done anything in this run."""
+    """Return the offsets of a query by its checkpoint, before its first batch of this run."""
     numbers = [int(path.name) for path in (checkpoint / "commits").glob("[0-9]*") if path.name.isdecimal()]
     found: dict[str, dict[str, int]] = {}
     for source in batch_offsets(checkpoint, max(numbers)) if numbers else []:

@@ -1,4 +1,4 @@
-"""What a pipeline asks of its cluster before and beside Spark: who it is, its topics, where they end."""
+"""Requests of a pipeline to its cluster beside Spark: the cluster's id, topics, end offsets."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ _CLIENT_ID = "odradek-pipeline"
 
 @contextmanager
 def cluster_of(pipeline: Pipeline) -> Iterator[ClusterClient]:
-    """A client of the pipeline's cluster; FatalError where nobody answers."""
+    """A client of the pipeline's cluster; FatalError if no broker answers."""
     with ClusterClient(pipeline.bootstrap, client_id=_CLIENT_ID) as client:
         try:
             yield client
@@ -61,7 +61,7 @@ def create_outputs(pipeline: Pipeline) -> list[str]:
 
 
 class EndsWatch:
-    """Where the topics that are read end now, for the lag. Keeps its last knowledge when nobody answers."""
+    """End offsets of the topics that are read, for the lag. Keeps its last knowledge when nobody answers."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._client = ClusterClient(pipeline.bootstrap, client_id=_CLIENT_ID, timeout_ms=5_000)

@@ -21,7 +21,7 @@ class ConsoleOutput:
             sys.stdout.flush()
 
     def _first_rows(self, batch: "DataFrame") -> "list[Row]":
-        """The whole batch is computed: of partitions that nobody looks at, Spark would not keep the state."""
+        """Compute the whole batch: Spark would not keep the state of partitions that are not shown."""
         batch.persist()
         try:
             batch.write.format("noop").mode("overwrite").save()

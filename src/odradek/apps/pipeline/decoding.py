@@ -176,7 +176,7 @@ def check_schema_file(decoding: Decoding, path: Path) -> None:
 
 
 def _json_value(value: Any) -> str:
-    """What JSON has no word for: times, decimals, bytes (which Spark's BINARY takes as base64)."""
+    """Convert values that JSON has no type for: times, decimals, bytes (which Spark's BINARY takes as base64)."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     return value.isoformat() if hasattr(value, "isoformat") else str(value)

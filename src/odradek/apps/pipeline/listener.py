@@ -67,7 +67,7 @@ class GroupListener(StreamingQueryListener):
         pass
 
     def close(self) -> None:
-        """Commits what is left, and stops."""
+        """Commit the remaining offsets, and stop."""
         self._committer.close()
 
 

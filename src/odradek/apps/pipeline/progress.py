@@ -1,4 +1,4 @@
-"""How the queries of a pipeline get on: what Spark reports of each batch, added up. Values only.
+"""Progress of a pipeline's queries: Spark's reports of each batch, added up. Values only.
 
 Written by the listener, read by the display, the status file, the metrics and the group's commits.
 """
@@ -69,7 +69,7 @@ class QueryProgressBoard:
                 self._queries[name] = self._queries[name].after(told)
 
     def resume(self, name: str, offsets: Offsets) -> None:
-        """Where the query stood before its first report, which comes only with something to read."""
+        """Set the offsets of the query before its first report, which comes only with something to read."""
         with self._lock:
             self._queries[name] = replace(self._queries[name], offsets=offsets)
 
@@ -83,7 +83,7 @@ class QueryProgressBoard:
 
 
 def source_offsets(told: Mapping[str, Any]) -> Offsets:
-    """Where the query stands after the batch, over all of its sources that count in a topic's offsets."""
+    """Return the offsets of the query after the batch, over all of its sources that count in a topic's offsets."""
     found: dict[str, dict[str, int]] = {}
     for source in told.get("sources", []):
         end = source.get("endOffset")

@@ -69,7 +69,7 @@ def dead_letters(judgement: "DataFrame", name: str) -> "DataFrame":
 
 
 def _misfit(decoding: Decoding) -> "Column":
-    """Why the bytes are no record of the schema; null if they are."""
+    """Column with the reason why the bytes are no record of the schema; null if they are."""
     from pyspark.sql import functions as F
 
     value = F.col(_VALUE)
@@ -84,7 +84,7 @@ def _misfit(decoding: Decoding) -> "Column":
 
 
 def _broken_rules(decoding: Decoding, source: Source | None) -> "Column":
-    """All of them, so that whoever mends a record mends it once; null if it breaks none."""
+    """Column with all broken rules, so that a record can be mended in one go; null if it breaks none."""
     from pyspark.sql import functions as F
 
     required = [field.name for field in columns_of(decoding).fields if not field.nullable]

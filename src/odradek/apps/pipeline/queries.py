@@ -46,7 +46,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class QueryPlan:
-    """What a query is, known without Spark: enough to claim a checkpoint and to tell people."""
+    """Plan of a query, made without Spark: enough to claim a checkpoint and to describe it."""
 
     name: str
     target: str
@@ -70,7 +70,7 @@ def plan(pipeline: Pipeline) -> list[QueryPlan]:
 
 
 def build(pipeline: Pipeline, views: Views, checkpoint: Checkpoint, generation: int) -> list[Query]:
-    """Plans every query, so that whatever Spark has against one of them is told before any runs."""
+    """Plan every query, so that Spark's objections are reported before any query runs."""
     from pyspark.sql import functions as F
 
     frames = views.build()

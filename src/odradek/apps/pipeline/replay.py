@@ -105,7 +105,7 @@ def _parquet_tables(pipeline: Pipeline) -> dict[str, Path]:
 def _wanted(
     pipeline: Pipeline, read: Positions, from_offset: str | None, from_time: str | None
 ) -> tuple[Positions, Positions]:
-    """Where each partition that is read begins again, and what it still has at all.
+    """Return the offset from which each partition is read again, and the first one that it still has.
 
     What no query has read yet is not passed over, whatever was asked for. Dimensions were judged already: they go on.
     """
@@ -130,7 +130,7 @@ def _wanted(
 
 
 def read_so_far(pipeline: Pipeline, checkpoint: Checkpoint, identity: Identity) -> Positions:
-    """What every query has read: where the one stands that is the furthest behind. What nobody began is absent."""
+    """Return the offsets that every query has read: the lowest per partition. What nobody began is absent."""
     inputs = {name: source.topics for name, source in pipeline.sources.items()}
     inputs |= {name: (dimension.topic,) for name, dimension in pipeline.dimensions.items()}
     of_letters = {f"{DEAD_LETTERS}{name}": topics for name, topics in inputs.items()}
@@ -198,7 +198,7 @@ def _remove_whole(path: Path) -> None:
 
 
 def _reaches(batch: WrittenBatch, positions: Mapping[str, Mapping[str, int]]) -> bool:
-    """Whether the batch has a record at or after the positions."""
+    """Return whether the batch has a record at or after the positions."""
     begin = {(topic, partition): offset for topic, partition, offset in _spread(batch.start)}
     return any(
         end > max(begin.get((topic, partition), 0), positions[topic][partition])

@@ -32,7 +32,7 @@ class SentRecord:
 
 @dataclass(slots=True)
 class Sent:
-    """What the cluster has acknowledged."""
+    """Records that the cluster has acknowledged."""
 
     records: list[SentRecord] = field(default_factory=list)
 
@@ -107,7 +107,7 @@ class OrderMaker:
 
 
 class Shop:
-    """Writes with acks=all and an idempotent producer, so that what is counted as sent is there, and once."""
+    """A writer with acks=all and an idempotent producer, so that each counted record is there, and once."""
 
     def __init__(self, bootstrap: str, *, orders: str, categories: str) -> None:
         self._client = ClusterClient(bootstrap, client_id="shop", timeout_ms=60_000)

@@ -44,7 +44,7 @@ exec "{java}" "$@"
 
 @dataclass(frozen=True, slots=True)
 class SparkTarget:
-    """Where to run. `remote` is a Spark Connect server (sc://…), `master` a cluster's (spark://…, yarn, k8s://…)."""
+    """Spark to run on. `remote` is a Spark Connect server (sc://…), `master` a cluster's (spark://…, yarn, k8s://…)."""
 
     master: str = LOCAL
     remote: str | None = None
@@ -82,7 +82,7 @@ def start_session(name: str, target: SparkTarget, settings: Mapping[str, str], w
 
 
 def _check_answers(remote: str) -> None:
-    """FatalError where nobody answers: Spark's own client would try for ten minutes, and say nothing."""
+    """Raise FatalError if no server answers: Spark's own client would try for ten minutes, and say nothing."""
     place = urlsplit(remote)
     if place.scheme != "sc" or not place.hostname:
         raise FatalError(f"--remote {remote} is no Spark Connect server: sc://HOST:PORT")

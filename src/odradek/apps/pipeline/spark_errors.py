@@ -1,4 +1,4 @@
-"""What Spark says when something is wrong, as one sentence for a person."""
+"""Errors of Spark, as one sentence for a person."""
 
 import re
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ def told(error: BaseException) -> str:
 
 @contextmanager
 def in_one_sentence(before: str = "") -> Iterator[None]:
-    """What Spark throws inside, as FatalError."""
+    """Turn Spark's errors inside into FatalError."""
     try:
         yield
     except FatalError:
@@ -44,7 +44,7 @@ def in_one_sentence(before: str = "") -> Iterator[None]:
 
 
 def is_sparks(error: BaseException) -> bool:
-    """Whether Spark or the bridge to its process has thrown it, or the process is gone."""
+    """Return whether Spark or the bridge to its process has raised the error, or the process is gone."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 

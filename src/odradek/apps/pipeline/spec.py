@@ -1,4 +1,4 @@
-"""What a pipeline is: the values that `pipeline.toml` declares, checked against each other, without Spark."""
+"""Declaration of a pipeline: the values of `pipeline.toml`, checked against each other, without Spark."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 class Encoding(StrEnum):
-    """How the bytes of a record's value hold its columns."""
+    """Encoding of a record's value."""
 
     JSON = "json"
     CSV = "csv"
@@ -23,7 +23,7 @@ class TableFormat(StrEnum):
 
 
 class Mode(StrEnum):
-    """When a row of an aggregate is written: once it is final, or each time it changes."""
+    """Output mode of an aggregate: a row is written once it is final, or each time it changes."""
 
     APPEND = "append"
     UPDATE = "update"
@@ -31,7 +31,9 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Decoding:
-    """How a topic's values become columns: `schema` is Spark's DDL, `file` an Avro schema or a set of descriptors."""
+    """Decoding of a topic's values into columns: `schema` is Spark's DDL, `file` an Avro schema or a set of
+    descriptors.
+    """
 
     encoding: Encoding
     schema: str
@@ -137,7 +139,7 @@ class Pipeline:
 
     @property
     def state_directory(self) -> Path:
-        """What runs leave for other commands, and for the next run."""
+        """Directory for other commands and for the next run."""
         return self.directory / ".odradek"
 
     @property

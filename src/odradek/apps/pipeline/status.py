@@ -25,7 +25,7 @@ _DEPTH = 3
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """What doesn't change while a run lasts."""
+    """Constant facts of a run."""
 
     spark: str
     started_at: str
@@ -76,7 +76,7 @@ def status_document(
 
 
 def lag(offsets: Offsets, ends: Offsets) -> int | None:
-    """Records that wait; None while nobody knows."""
+    """Return the number of records that wait; None while it is unknown."""
     waiting = 0
     for topic, partitions in offsets.items():
         if topic not in ends:
@@ -94,7 +94,7 @@ def write_status(pipeline: Pipeline, document: Mapping[str, Any]) -> None:
 
 
 def read_status(project: Path) -> dict[str, Any] | None:
-    """What the last run said, with state `died` if it says that it runs and doesn't."""
+    """Return the status of the last run, with state `died` if it claims to run and does not."""
     try:
         document: dict[str, Any] = json.loads((project / ".odradek" / FILE_NAME).read_text())
     except (FileNotFoundError, NotADirectoryError, ValueError):

@@ -49,7 +49,7 @@ class Supervisor:
         trigger: str | None,
         board: QueryProgressBoard,
     ) -> None:
-        """Without a trigger each query ends when it has read what was there."""
+        """Without a trigger each query ends after the records present at the start."""
         self._checkpoint = checkpoint
         self._generation = generation
         self._trigger = trigger

@@ -98,7 +98,7 @@ def claim_table(table: Path, pipeline: str, sink: str) -> None:
 
 
 def check_columns(table: Path, sink: str, columns: Mapping[str, str]) -> None:
-    """FatalError if the table has one of the columns with another type: nobody could read both as one table."""
+    """Raise FatalError if the table has one of the columns with another type: both could not be read as one table."""
     for batch in written_batches(table):
         for name, kind in columns.items():
             before = batch.columns.get(name, kind)

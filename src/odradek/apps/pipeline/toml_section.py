@@ -1,4 +1,4 @@
-"""Reading a TOML file with care: what is missing, of the wrong kind or unknown is told in one sentence."""
+"""TOML files, read with checks: a key that is missing, unknown or of the wrong kind is reported in one sentence."""
 
 from difflib import get_close_matches
 from enum import StrEnum

@@ -52,7 +52,7 @@ class TopicOutput:
         records.write.format("odradek").options(**options).mode("append").save()
 
     def _begun(self, number: int) -> dict[str, dict[str, int]] | None:
-        """The topics' ends before the batch was first written; None if nobody began to."""
+        """Return the topics' ends before the batch was first written; None if its writing never began."""
         try:
             intent: dict[str, Any] = json.loads(self.intent.read_text())
         except FileNotFoundError:
@@ -91,7 +91,7 @@ class TopicOutput:
 
 
 def as_records(frame: "DataFrame", sink: TopicSink, dead_letters: str) -> "DataFrame":
-    """Rows as records: the value is a JSON object of the columns, the key what is declared, columns joined by '|'.
+    """Return rows as records: the value is a JSON object of the columns, the key the declared columns joined by '|'.
 
     A row that no topic would take by default becomes a dead letter, and stops nobody.
     """

@@ -46,7 +46,7 @@ class Views:
         return self._frames
 
     def judgements(self) -> "Mapping[str, DataFrame]":
-        """What dead letters are picked from: every topic that is read, each as a stream."""
+        """Input of dead letters: every topic that is read, each as a stream."""
         spec = self._pipeline
         streams = {s.name: judged(self._stream(s), s.decoding, s) for s in spec.sources.values()}
         for dimension in spec.dimensions.values():

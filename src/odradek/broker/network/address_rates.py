@@ -1,4 +1,4 @@
-"""How many connections a second may come from one address, where somebody has set so. Used under its owner's lock."""
+"""Limits of new connections per second from one address, where they are set. Used under its owner's lock."""
 
 from odradek.broker.quotas.core.address_limits import AddressLimits
 from odradek.broker.quotas.core.sampled_rate import SampledRate

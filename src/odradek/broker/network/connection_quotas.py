@@ -1,4 +1,4 @@
-"""How many connections there may be, and how fast new ones may come. Shared by acceptors and processors, one lock.
+"""Limits of the number of connections, and of the rate of new ones. Shared by acceptors and processors, one lock.
 
 At `max.connections`, of the broker or of the listener, the acceptor waits with the connection in its hand until another
 one ends, so the rest queue in the kernel. A client address beyond its own limit is refused at once, one that comes too
@@ -31,7 +31,7 @@ class ComesTooOften(Exception):
 
 
 class Stopped(Exception):
-    """The server stops; nobody is admitted any more."""
+    """The server stops; no connection is accepted any more."""
 
 
 class ConnectionQuotas:

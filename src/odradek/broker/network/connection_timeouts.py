@@ -1,5 +1,6 @@
-"""How long a processor waits for its clients: for those that are idle, whose first frame doesn't end, or whose frame
-holds memory that others need."""
+"""Timeouts of a processor's connections: idle ones, unfinished first frames, and unfinished frames whose memory others
+need.
+"""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -40,7 +41,7 @@ class ConnectionTimeouts:
             self._look_by(now_ns + self._unfinished_ns)
 
     def overdue(self, connections: "Iterable[Connection]", now_ns: int) -> "list[tuple[Connection, str]]":
-        """Those whose time is up, and why. Finds when the next one's will be."""
+        """Return the connections whose time is up, with the reason. Finds when the next one's will be."""
         self.next_look_ns = NEVER_NS
         over = []
         for connection in connections:

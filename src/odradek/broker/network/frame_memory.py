@@ -1,4 +1,4 @@
-"""What one processor holds of the memory for requests, which all processors share.
+"""One processor's share of the memory for requests, which all processors share.
 
 A frame counts from its first byte, if it is large, else from its last, until its request is answered or lets go of it.
 """
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class SharedMemory(Protocol):
-    """What all processors together may hold in frames."""
+    """Bytes that all processors together may hold in frames."""
 
     def has_room_for(self, size: int) -> bool: ...
 
@@ -34,11 +34,11 @@ class FrameMemory:
         return True
 
     def is_short(self, connection: "Connection") -> bool:
-        """Whether what is set aside for the connection's frame is missing elsewhere."""
+        """Return whether the memory set aside for the connection's frame is missing elsewhere."""
         return connection.reserved_bytes > 0 and not self._shared.has_room_for(connection.reserved_bytes)
 
     def hold(self, connection: "Connection", frames: list[bytearray]) -> None:
-        """They are complete; the last may be the one for which memory was set aside."""
+        """Account for complete frames; the last may be the one for which memory was set aside."""
         for frame in frames:
             self.held_bytes += len(frame)
         if connection.reserved_bytes:
@@ -50,7 +50,7 @@ class FrameMemory:
         request.held_bytes = 0
 
     def release_all(self, connection: "Connection") -> None:
-        """It is closed: whatever was held for it."""
+        """Release everything held for a closed connection."""
         self.held_bytes -= connection.reserved_bytes + sum(map(len, connection.unread))
         connection.reserved_bytes = 0
         for request in connection.unanswered:

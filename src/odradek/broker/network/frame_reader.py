@@ -43,7 +43,7 @@ class FrameReader:
         self.received = 0  # bytes that the last read brought
 
     def read(self, scratch: Scratch) -> list[bytearray]:
-        """What one receive brings: the frames that it completes, often none or many."""
+        """Return the frames that one receive completes, often none or many."""
         if self._frame is not None:
             return self._read_rest(self._frame)
         stub = self._stub

@@ -1,4 +1,4 @@
-"""What other threads want done by a thread that sleeps in a selector: they post, it is woken, it does it."""
+"""Queue of actions for a thread that sleeps in a selector: a post wakes it, and it carries them out."""
 
 import os
 import weakref
@@ -28,11 +28,11 @@ class Mailbox:
         self.wake()
 
     def leave(self, action: Callable[..., None], *arguments: object) -> None:
-        """The same, for one who looks after it later: nobody is woken."""
+        """Post an action without waking the owner, for a sender that looks after it later."""
         self._posts.append((action, arguments))
 
     def wake(self) -> None:
-        """Whoever finds the owner asleep wakes it, so that a burst of posts costs one write."""
+        """Wake the owner if it sleeps, so that a burst of posts costs one write."""
         if self.owner_sleeps:
             self.owner_sleeps = False
             os.eventfd_write(self.fd, 1)

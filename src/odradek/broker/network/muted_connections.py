@@ -30,7 +30,7 @@ class MutedConnections:
             self.next_end_ns = self._heap[0][0]
 
     def ended(self, now_ns: int) -> "list[Connection]":
-        """Those whose time is up, which may be read again from now on."""
+        """Return the connections whose time is up, which may be read again from now on."""
         over = []
         while self._heap and self._heap[0][0] <= now_ns:
             until_ns, _, connection = heappop(self._heap)

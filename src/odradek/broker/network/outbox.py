@@ -1,4 +1,4 @@
-"""What one connection still has to send, in order. Belongs to the connection's processor.
+"""Unsent responses of one connection, in order. Belongs to the connection's processor.
 
 Small answers that are ready together leave in one send, and short file slices with them: a copy costs less than a
 system call. Longer slices go from the page cache to the socket by sendfile, never through this process; the bytes

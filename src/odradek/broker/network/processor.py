@@ -51,7 +51,7 @@ class Processor:
         colleagues: dict[int, "Processor"],
         on_closed: Callable[[Connection], None],
     ) -> None:
-        """`colleagues` is shared by those who may do each other's work: processors that run, by thread."""
+        """`colleagues` is shared by processors that may do each other's work: running processors, by thread."""
         self.name = name
         self.accepted = 0
         self.closed = 0
@@ -287,7 +287,7 @@ class Processor:
         )
 
     def _has_memory(self, connection: Connection) -> bool:
-        """Whether the memory for the unfinished frame is set aside; else it is starved."""
+        """Return whether the memory for the unfinished frame is set aside; else it is starved."""
         if connection.reserved_bytes:
             return True
         if not self._memory.reserve(connection, self._now_ns):

@@ -26,8 +26,9 @@ class Application(Protocol):
         """
 
     def end_turn(self) -> None:
-        """The processor whose thread this is has begun all that it had read, and may sleep: what was put off until
-        there would be more of it is to be done now."""
+        """Carry out work that was put off for more of its kind: the processor of this thread has begun all that it had
+        read, and may sleep.
+        """
 
     def run(self, request: "InboundRequest") -> None:
         """Serve what `begin` declined. Runs on a handler thread and may block."""

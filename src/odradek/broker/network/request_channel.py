@@ -57,7 +57,7 @@ class RequestChannel:
             self._changed.notify_all()
 
     def stop(self, timeout_s: float) -> None:
-        """Let the handlers finish what they have and what is queued, as far as the time allows."""
+        """Let the handlers finish their requests and the queue, as far as the time allows."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()

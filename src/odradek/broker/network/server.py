@@ -54,7 +54,7 @@ class SocketServer:
         return self._acceptors[listener_name].port
 
     def has_room_for(self, size: int) -> bool:
-        """Whether a frame of this size may be read now; a single one always may, or it could never be."""
+        """Return whether a frame of this size may be read now; a single one always may, or it could never be."""
         limit = self.settings.queued_max_request_bytes
         held = self.held_bytes
         return limit < 0 or not held or held + size <= limit

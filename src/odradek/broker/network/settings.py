@@ -1,4 +1,4 @@
-"""What the socket server needs to know, as plain values. Defaults are Kafka's where Kafka has the key.
+"""Settings of the socket server, as plain values. Defaults are Kafka's where Kafka has the key.
 
 Whoever reads the configuration builds one `ServerSettings`; the rest of the package only reads it.
 """

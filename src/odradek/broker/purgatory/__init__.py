@@ -1,1 +1,1 @@
-"""Where requests wait for something to happen, or for their time to be up."""
+"""Purgatory: requests that wait for an event, or for their time to be up."""

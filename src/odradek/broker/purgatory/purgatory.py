@@ -19,7 +19,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class DelayedOperation(Timer):
-    """Something to be done as soon as it can be, and at the latest when `delay_ms` are over."""
+    """An operation to be done as soon as it can be, and at the latest when `delay_ms` are over."""
 
     __slots__ = ("_claim", "_home", "_keys")
 
@@ -42,7 +42,7 @@ class DelayedOperation(Timer):
 
     @abstractmethod
     def on_complete(self) -> None:
-        """What is to be done. Runs exactly once, on the thread that completed it."""
+        """Carry out the operation. Runs exactly once, on the thread that completed it."""
 
     def on_expiration(self) -> None:
         """Runs after `on_complete`, if it was the time that completed it."""
@@ -75,7 +75,7 @@ class Purgatory(Generic[K]):
         self._waiting = 0
 
     def __len__(self) -> int:
-        """How many operations wait."""
+        """Number of operations that wait."""
         return self._waiting
 
     @property
@@ -115,7 +115,7 @@ class Purgatory(Generic[K]):
         return count
 
     def forget(self, operation: DelayedOperation) -> None:
-        """Called by the operation when it is completed: nobody has to ask it any more."""
+        """Stop watching a completed operation; called by the operation itself."""
         with self._lock:
             if operation._home is self:
                 operation._home = None

@@ -1,4 +1,4 @@
-"""The one thread of a broker that runs what is due."""
+"""Expiration thread of a broker: runs all due operations."""
 
 import threading
 from abc import ABC, abstractmethod
@@ -11,7 +11,7 @@ log = get_logger(__name__)
 
 
 class Timer(TimerEntry, ABC):
-    """Something that expires `delay_ms` after it was added."""
+    """A task that expires `delay_ms` after it was added."""
 
     __slots__ = ("delay_ms",)
 
@@ -24,7 +24,7 @@ class Timer(TimerEntry, ABC):
 
 
 class ExpirationReaper:
-    """The timers of all purgatories of a broker, and the one thread that runs what is due.
+    """Timers of all purgatories of a broker, and the one thread that expires them.
 
     The thread sleeps until the next timer is due and is woken only for an earlier one: idle, it costs nothing. A timer
     that is cancelled doesn't wake it; it finds out when it would have been due. Where time is not real (tests, the
@@ -47,7 +47,7 @@ class ExpirationReaper:
         self._thread.start()
 
     def stop(self) -> None:
-        """Nothing expires any more. What waits, waits on."""
+        """Stop expiring. What waits, waits on."""
         with self._lock:
             self._stopped = True
             self._earlier.notify()
@@ -73,7 +73,7 @@ class ExpirationReaper:
             self._wheel.remove(timer)
 
     def expire_due(self) -> int:
-        """Expire what is due by now; how many that were."""
+        """Expire all due timers; return how many there were."""
         with self._lock:
             due = self._wheel.advance_clock(self._clock.monotonic_ms())
         for timer in due:

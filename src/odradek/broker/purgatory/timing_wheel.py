@@ -24,7 +24,7 @@ _NOT_QUEUED = -1
 
 
 class TimerEntry:
-    """Something that is due at `deadline_ms`. In at most one bucket of one wheel."""
+    """A task that is due at `deadline_ms`. In at most one bucket of one wheel."""
 
     __slots__ = ("bucket", "deadline_ms")
 
@@ -104,7 +104,7 @@ class TimingWheel:
         return expired
 
     def next_due_ms(self) -> int | None:
-        """When to advance the clock next: the time of the first bucket that holds something."""
+        """Return the time to advance the clock next: that of the first bucket that is not empty."""
         queue = self._queue
         while queue and not queue[0][2].entries:
             heappop(queue)[2].due_ms = _NOT_QUEUED

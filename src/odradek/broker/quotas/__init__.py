@@ -1,1 +1,1 @@
-"""How much a client may ask of a broker: rates, buckets, and which limit is whose."""
+"""Client quotas: rates, buckets, and the limit that applies to each client."""

@@ -1,4 +1,4 @@
-"""What clients use of a broker, against what they may: bytes in, bytes out, time of threads, changes of topics.
+"""Usage of a broker by its clients, against their quotas: bytes in, bytes out, time of threads, changes of topics.
 
 Whoever uses more is told how long to wait, and its connection is not read for that time. While nothing is limited,
 `is_limiting` says so, and nothing here is called. Any thread.
@@ -86,7 +86,7 @@ class RateQuota(Quota[SampledRate]):
         self._throttle_ms_max = throttle_ms_max
 
     def charge(self, user: str, client_id: str, value: float) -> int:
-        """How long to wait after having used so much; 0 for who is within its limit or has none."""
+        """Charge the amount and return the throttle time; 0 within the limit or without one."""
         if not self.table or (limit := self.table.of(user, client_id)) is None:
             return 0
         now_ms = self._clock.monotonic_ms()
@@ -96,7 +96,7 @@ class RateQuota(Quota[SampledRate]):
             return self._wait_ms(rate, limit, now_ms)
 
     def wait_ms(self, user: str, client_id: str) -> int:
-        """How long to wait before using more."""
+        """Return the throttle time before more may be used."""
         if not self.table or (limit := self.table.of(user, client_id)) is None:
             return 0
         now_ms = self._clock.monotonic_ms()
@@ -104,7 +104,7 @@ class RateQuota(Quota[SampledRate]):
             return self._wait_ms(self._rate(limit, now_ms), limit, now_ms)
 
     def most_at_once(self, user: str, client_id: str) -> float:
-        """What may be used in one go by somebody who has used nothing lately."""
+        """Return the amount that an idle client may use in one go."""
         if not self.table or (limit := self.table.of(user, client_id)) is None:
             return float("inf")
         return limit.rate * max(1, self._windows - 1) * self._window_ms / 1000
@@ -126,7 +126,9 @@ class MutationQuota(Quota[TokenBucket]):
     """Partitions that are made and deleted."""
 
     def take(self, user: str, client_id: str, count: int, *, strict: bool) -> int:
-        """How long to wait after this change. Strict: it is refused while earlier ones aren't paid for (KafkaError)."""
+        """Charge this change and return the throttle time. Strict: it is refused while earlier ones aren't paid for
+        (KafkaError).
+        """
         if not self.table or (limit := self.table.of(user, client_id)) is None:
             return 0
         now_ms = self._clock.monotonic_ms()
@@ -178,7 +180,7 @@ class ClientQuotas:
         self.throttled_ms = 0
 
     def set_limits(self, users: Configs, clients: Configs) -> None:
-        """What is set for users (by their names below /config/users) and for client ids."""
+        """Set the limits of users (by their names below /config/users) and of client ids."""
         kinds: tuple[Quota[SampledRate] | Quota[TokenBucket], ...]
         kinds = (self.produce, self.fetch, self.request, self.mutations)
         for quota in kinds:

@@ -1,4 +1,4 @@
-"""What is missing in journals, as entries of kind `gap` in their place of the story: each ends where the gap does.
+"""Gaps in journals, as entries of kind `gap` in their place of the story: each ends where the gap does.
 
     numbers jump       lines of a broker's journal are not here: their directory failed, or their file is not given
     a journal moved    its beginning lies in a directory that failed, and is not given
@@ -29,7 +29,7 @@ class _Run:
 
 
 class GapFinder:
-    """Looks at every entry that is read, in any order; those that are read twice count once."""
+    """Finder of gaps: takes every entry that is read, in any order; entries that are read twice count once."""
 
     def __init__(self) -> None:
         self._runs: dict[int, list[_Run]] = defaultdict(list)
@@ -51,7 +51,7 @@ class GapFinder:
             self._epochs[entry.controller_epoch] = min(first_ms, entry.time_ms), max(last_ms, entry.time_ms)
 
     def gaps(self) -> list[Entry]:
-        """Those that no journal tells of by itself."""
+        """Return the gaps that no journal reports by itself."""
         found = [gap for runs in self._runs.values() for gap in self._holes(runs)]
         return [*found, *self._missing_epochs()]
 
@@ -91,7 +91,7 @@ def _hole(since_ms: int | None, end: Entry, count: int | None, text: str | None)
 
 
 def gap_text(gap: Entry) -> str:
-    """What is missing, and why, without the times."""
+    """Describe the gap and its reason, without the times."""
     whose = "" if gap.broker == NO_BROKER else f"journal of broker {gap.broker}: "
     missing = "" if gap.broker == NO_BROKER else "entries are missing"
     if gap.count is not None:

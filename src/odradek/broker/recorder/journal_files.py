@@ -45,7 +45,7 @@ class JournalFiles:
 
     @property
     def must_move(self) -> bool:
-        """Whether the open file's directory has failed and another is left. The last one is used to the end."""
+        """Return whether the open file's directory has failed and another is left. The last one is used to the end."""
         return self.directory in self._abandoned and bool(self._live())
 
     def _live(self) -> list[Path]:
@@ -164,7 +164,7 @@ class JournalFiles:
         return [path for name, path in sorted(found) if name[0] == self._broker_id], missing
 
     def _drop_oldest(self) -> None:
-        """One that can't be deleted is tried again with the next file."""
+        """Drop the oldest file; one that can't be deleted is tried again with the next file."""
         files, _ = self._own_files()
         sizes = [_size(path) for path in files]
         while len(sizes) > FILES or (len(sizes) > 1 and sum(sizes) > self._bytes_max):

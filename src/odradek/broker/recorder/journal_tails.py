@@ -1,4 +1,4 @@
-"""What was added to journals since the last look: each file is read on from where reading ended."""
+"""Additions to journals since the last look: each file is read on from where reading ended."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ class JournalTails:
 
     @property
     def files(self) -> frozenset[Path]:
-        """Those that were looked at last."""
+        """Files of the last look."""
         return frozenset(self._read_bytes)
 
     def added(self, files: Sequence[Path]) -> list[Entry]:

@@ -75,7 +75,7 @@ def read_file(path: Path) -> Iterator[Entry]:
 
 
 def read_journals(*places: Path, wanted: Callable[[Entry], bool] = lambda entry: True) -> list[Entry]:
-    """What the journals hold and what is missing in them, as one story; of them only what is `wanted`."""
+    """Return the entries and gaps of the journals as one story; only the `wanted` ones."""
     missing = GapFinder()
     found: list[Entry] = []
     for path in find_journals(*places):

@@ -1,4 +1,4 @@
-"""Why groups rebalanced: what their coordinators wrote down, read on from where the last look ended.
+"""Reasons of group rebalances: the coordinators' entries, read on from where the last look ended.
 
 Of each broker's newest files only the lines about groups are parsed, so that a look costs what was written since.
 """
@@ -16,7 +16,7 @@ _GROUPS_MAX = 2_000
 
 
 class Rebalances:
-    """The last ones of each group, oldest first; of the groups those that rebalanced last."""
+    """Last rebalances of each group, oldest first; of the groups those that rebalanced last."""
 
     def __init__(self, *places: Path) -> None:
         self._places = places
@@ -24,7 +24,7 @@ class Rebalances:
         self._by_group: OrderedDict[str, tuple[Entry, ...]] = OrderedDict()
 
     def read(self) -> None:
-        """What was written since the last time."""
+        """Read the entries since the last time."""
         files = newest(find_journals(*(place for place in self._places if place.exists())))
         for entry in sorted(self._tails.added(files), key=lambda entry: (entry.time_ms, entry.generation or 0)):
             if entry.group is not None:

@@ -33,7 +33,7 @@ Describe: TypeAlias = Callable[..., Iterable[Facts]]
 
 @dataclass(slots=True, eq=False)
 class RecordedEvent:
-    """Something on its way into the journal; as a cause of others it is known by the line that it became."""
+    """An event on its way into the journal; as a cause of others it is known by its line."""
 
     time_ms: int
     describe: Describe
@@ -57,7 +57,7 @@ class Records(Protocol):
         """
 
     def directory_failed(self, directory: Path) -> None:
-        """What is recorded from now on is not written there, if there is another directory."""
+        """Stop writing to the failed directory, if there is another."""
 
 
 class NothingRecorded:
@@ -124,7 +124,7 @@ class Recorder:
         self._thread.start()
 
     def stop(self) -> None:
-        """What has been recorded by now is written."""
+        """Write the recorded events, and stop."""
         self._stopped.set()
         self._wake.set()
         if self._thread.is_alive():
@@ -255,7 +255,7 @@ class Recorder:
         return True
 
     def _write(self, lines: list[str]) -> bool:
-        """Whether they are written."""
+        """Write the entries; return whether it succeeded."""
         if not self._files.is_open:
             return self._begin(lines)
         try:

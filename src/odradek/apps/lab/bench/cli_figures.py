@@ -1,5 +1,5 @@
-"""What a command costs: our command line asks our broker what Kafka's tools, with the options of their own start
-scripts, ask Kafka's.
+"""Cost of a command: our command line against our broker, and Kafka's tools, with the options of their own start
+scripts, against Kafka's.
 
 Processor seconds of the tool alone, until it has ended: what somebody waits for on a busy machine.
 """

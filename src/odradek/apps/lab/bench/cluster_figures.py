@@ -1,4 +1,4 @@
-"""What is measured of a cluster of three brokers, every topic on all of them, and what is to be reached."""
+"""Figures of a cluster of three brokers, every topic on all of them, with their targets."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -144,7 +144,9 @@ def _end_of_session(system: System, broker_id: int) -> Iterator[list[float]]:
 
 
 def _write_everywhere(producer: Any, name: str) -> None:
-    """By itself the client asks for leaders ever less often, whatever broker it talks to; here it asks all the time."""
+    """Write to all partitions; the client would ask for leaders ever less often by itself, so that it is made to ask
+    all the time.
+    """
     from confluent_kafka import KafkaException
 
     missing = set(range(PARTITIONS))
@@ -228,7 +230,7 @@ def await_all_in_sync(system: System, name: str, look_s: float = POLL_S) -> None
 
 
 def _elect_preferred(system: System) -> None:
-    """So that the controller leads its share, whatever the last round left behind."""
+    """Elect the preferred leaders, so that the controller leads its share after every round."""
     from confluent_kafka import ElectionType
 
     administer(system, lambda admin: admin.elect_leaders(ElectionType.PREFERRED))

@@ -1,4 +1,4 @@
-"""What is measured, and what is to be reached.
+"""Figures, with their targets.
 
 A figure is a session per system: it prepares, is measured once per round, and leaves nothing behind.
 """
@@ -271,7 +271,7 @@ def single(acks: str, producers: int, in_flight: int, work: Work, system: System
 
 @contextmanager
 def kcat_single(acks: str, count: int, work: Work, system: System) -> Iterator[Callable[[], Metrics]]:
-    """A lighter client than the Java one, so that the broker is what is measured."""
+    """Produce with a lighter client than the Java one, so that the broker is the bottleneck."""
     records = Records(work.scaled(count), 100)
     with topic(system, new_topic_name(), 1) as name:
         settings = (f"acks={acks}", "linger.ms=0", "batch.num.messages=1", "max.in.flight=100")

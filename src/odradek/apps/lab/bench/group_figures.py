@@ -1,4 +1,4 @@
-"""What is measured of consumer groups, and what is to be reached.
+"""Figures of consumer groups, with their targets.
 
 A broker's `group.initial.rebalance.delay.ms` is 0 here, as in the server.properties that Kafka ships: three seconds of
 waiting, the same for both, would hide everything else.
@@ -133,7 +133,7 @@ def failover(groups: int, work: Work, system: System) -> Iterator[Callable[[], M
 
 
 def _await_commit(system: System, group: str, name: str, offset: int) -> None:
-    """Asks who coordinates, then whoever that is, again and again."""
+    """Ask for the coordinator, then commit there, again and again."""
     deadline = time.monotonic() + WAIT_S_MAX
     error: object = None
     while time.monotonic() < deadline:

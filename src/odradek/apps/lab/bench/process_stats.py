@@ -1,4 +1,6 @@
-"""What a stretch of time cost, from /proc: processor seconds and memory of a process tree, and who else was busy."""
+"""Cost of a stretch of time, from /proc: processor seconds and memory of a process tree, and the load of other
+processes.
+"""
 
 import os
 import resource
@@ -26,7 +28,7 @@ class Cost:
 
 
 def process_tree(pid: int) -> list[int]:
-    """The process and all its descendants; those that ended meanwhile are left out."""
+    """Return the process and all its descendants; processes that ended meanwhile are left out."""
     found = [pid]
     for parent in found:
         for children in Path(f"/proc/{parent}/task").glob("*/children"):

@@ -1,4 +1,4 @@
-"""What a partition costs, whether used or not: the same work at several numbers of partitions, for the slope.
+"""Cost of a partition, used or not: the same work at several numbers of partitions, for the slope.
 
 Processor seconds rather than times: they say the same on a busy machine.
 """

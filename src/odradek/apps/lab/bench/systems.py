@@ -108,7 +108,7 @@ class System(ABC):
 
     @property
     def broker_pids(self) -> list[int]:
-        """Of those that run, by id."""
+        """Process ids of the running brokers, by broker id."""
         return [process.pid for _, process in sorted(self._brokers.items())]
 
     def start(self) -> None:
@@ -199,7 +199,7 @@ def await_answer(process: Process, answers: Callable[[], bool]) -> None:
 
 
 def exchange(port: int, request: bytes) -> bytes:
-    """The first bytes of the answer, or nothing from a port where nobody serves yet."""
+    """Return the first bytes of the answer, or nothing from a port without a listener."""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
             connection.sendall(request)
@@ -209,5 +209,5 @@ def exchange(port: int, request: bytes) -> bytes:
 
 
 def serves(port: int) -> bool:
-    """Whether the broker there answers ApiVersions."""
+    """Return whether the broker there answers ApiVersions."""
     return len(exchange(port, API_VERSIONS_V0)) > 8

@@ -85,7 +85,7 @@ class ChaosBroker:
             os.kill(pid, number)
 
     def metadata(self) -> MetadataResponse | None:
-        """What this broker tells its clients, or None if it doesn't answer."""
+        """Return the metadata of this broker, or None if it does not answer."""
         try:
             with BrokerClient(*self.address, client_id="chaos", timeout_ms=3000) as client:
                 answer: MetadataResponse = client.send(MetadataRequest(topics=None))

@@ -1,4 +1,4 @@
-"""What the clients of a story did and saw, in the order in which each of them did.
+"""Operations and observations of the clients of a story, in the order of each client.
 
 Written by many client threads, each of which only appends, and read by the judge when they have ended. An
 acknowledgement counts only if the client library reported success; what timed out is indefinite and may have happened
@@ -40,7 +40,7 @@ class Acknowledged:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """`definite`: the record was surely not written, so nobody may ever read it."""
+    """A failed send. `definite`: the record was surely not written, so that no reader may ever see it."""
 
     sent: Sent
     error: str

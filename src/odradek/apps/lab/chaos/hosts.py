@@ -24,7 +24,7 @@ def _ip(*arguments: str) -> None:
 
 @cache
 def available() -> bool:
-    """Whether this machine lets us make namespaces."""
+    """Return whether this machine allows network namespaces."""
     if os.geteuid() != 0 or shutil.which("ip") is None:
         return False
     try:

@@ -1,4 +1,4 @@
-"""Random faults, one after the other, drawn from a seed: for what nobody thought of.
+"""Random faults, one after the other, drawn from a seed.
 
 One broker at a time is killed, stopped, frozen or cut off; meanwhile ZooKeeper may restart, leaders go home and
 replicas move, for operators don't wait for fine weather. Each fault is over before the next, but what it broke needn't

@@ -1,4 +1,4 @@
-"""What an operator asks of a cluster in a story: moving replicas, electing preferred leaders. Asked until taken."""
+"""Operations of an administrator in a story: moving replicas, electing preferred leaders. Asked until taken."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ def ask_controller(cluster: ChaosCluster, request: Request) -> Any:
 
 
 def reassign(cluster: ChaosCluster, wanted: Mapping[TopicPartition, Sequence[int] | None]) -> None:
-    """Start moving replicas to these brokers; None cancels what is under way."""
+    """Start moving replicas to these brokers; None cancels an ongoing move."""
     by_topic: dict[str, list[ReassignablePartition]] = {}
     for tp, replicas in wanted.items():
         partition = ReassignablePartition(
@@ -55,7 +55,7 @@ def reassign(cluster: ChaosCluster, wanted: Mapping[TopicPartition, Sequence[int
 
 
 def reassigning(cluster: ChaosCluster) -> int:
-    """How many partitions are on their way."""
+    """Return the number of partitions under reassignment."""
     answer = ask_controller(cluster, ListPartitionReassignmentsRequest(timeout_ms=20_000, topics=None))
     return sum(len(topic.partitions) for topic in answer.topics)
 

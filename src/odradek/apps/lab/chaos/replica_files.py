@@ -30,7 +30,7 @@ def stored_batches(directory: Path) -> Iterator[StoredBatch]:
 
 
 def differences(replicas: Mapping[int, Path], tp: TopicPartition, high_watermark: int) -> list[str]:
-    """What isn't the same below the high watermark, per pair of the first replica and another."""
+    """Return the differences below the high watermark, per pair of the first replica and another."""
     held = {
         broker: {batch.base_offset: batch for batch in stored_batches(directory) if batch.last_offset < high_watermark}
         for broker, directory in replicas.items()

@@ -47,7 +47,7 @@ class Story:
         request_timeout_ms: int = 10_000,
         drain_s: float = 60.0,
     ) -> None:
-        """`drain_s`: how long consumers may take to read what was acknowledged, when all is well again."""
+        """`drain_s`: time for consumers to read the acknowledged records once all faults have ended."""
         self.cluster = cluster
         self.history = History()
         self.partitions = [TopicPartition(TOPIC, n) for n in range(PARTITIONS)]
@@ -101,7 +101,7 @@ class Story:
             raise TimeoutError(f"no ISR of {size} everywhere after {limit_s:.0f} s: {found}")
 
     def replicas(self, tp: TopicPartition) -> tuple[int, ...]:
-        """Who holds the partition, by the account of the first live broker that knows it."""
+        """Return the replicas of the partition, by the first live broker that knows it."""
         views = (self.cluster.partition(tp, broker) for broker in self.cluster.brokers if broker.pid)
         return next((tuple(view.replica_nodes) for view in views if view is not None), ())
 
@@ -152,7 +152,7 @@ class Story:
         self.verdict = faults + anomalies[:20] + self._replica_differences() + self._zookeeper_differences()
 
     def _replica_differences(self) -> list[str]:
-        """Of those that it is assigned to: who was away while its replica was moved elsewhere may still have files."""
+        """Compare the assigned replicas: a broker that was away while its replica was moved may still have files."""
         found = []
         for tp in self.partitions:
             homes = {id: self.cluster.brokers[id].log_dir / str(tp) for id in self.replicas(tp)}
@@ -163,7 +163,7 @@ class Story:
         return found
 
     def _zookeeper_differences(self) -> list[str]:
-        """What the state nodes say against what the brokers tell; they may need seconds to agree."""
+        """Compare the state nodes with the brokers' metadata; they may need seconds to agree."""
         session = ZkSession(self.cluster.zookeeper, session_timeout_ms=10_000, connection_timeout_ms=30_000)
         session.start()
         store = ZkStore(session)

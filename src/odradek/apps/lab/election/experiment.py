@@ -140,7 +140,7 @@ class _Obituary:
                 raise FatalError(f"ZooKeeper did not end the dead broker's session within {_PATIENCE_S:.0f} s")
 
     def _is_there(self) -> bool:
-        """Whether it is now; `_changed` is set when that changes."""
+        """Return whether it is there now; `_changed` is set when that changes."""
         self._changed.clear()
         return bool(self._session.watch_nodes([self._path])[self._path])
 
@@ -155,7 +155,7 @@ def _seconds_until(condition: Callable[[], bool]) -> float | None:
 
 
 def _is_led(cluster: ChaosCluster, topic: str, partitions: int, dead: int | None) -> bool:
-    """Whether every living broker knows a living leader of every partition."""
+    """Return whether every live broker knows a live leader of every partition."""
     for broker in cluster.brokers:
         if broker.id != dead:
             leaders = _leaders(broker, topic)
@@ -182,7 +182,7 @@ def _open_metrics(broker: ChaosBroker) -> int:
 
 
 def _control_requests(port: int) -> int:
-    """Those that the controller has sent to the broker whose figures are at this port."""
+    """Count the requests that the controller has sent to the broker whose metrics are at this port."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
         lines = answer.read().decode().splitlines()
     counted = [line for line in lines if line.startswith("kafka_network_requestmetrics_requests_total{")]

@@ -1,4 +1,4 @@
-"""The naive election: the leader of a partition is whoever created its ephemeral node, and everybody else watches it.
+"""The naive election: the leader of a partition is the creator of its ephemeral node, and all others watch it.
 
 A replica does for each of its partitions what a broker of Odradek does once for the controller's seat. Nothing is
 replicated here: this is the election alone.
@@ -56,7 +56,7 @@ class NaiveBroker:
         self._stand([self._path(partition) for partition in first])
 
     def follow(self) -> None:
-        """From now on it watches every leader but itself, and replaces whoever goes."""
+        """Watch every leader but itself from now on, and replace one that goes."""
         led = set(self._led)
         self._contest(self._vacant([self._path(p) for p in range(self._partitions) if p not in led]))
         self._thread.start()
@@ -85,16 +85,16 @@ class NaiveBroker:
                 self._stopping.wait(_TRY_AGAIN_S)
 
     def _contest(self, paths: Sequence[str]) -> None:
-        """Tries to lead these, and watches whoever was quicker."""
+        """Try to lead these partitions, and watch the leaders of the others."""
         while paths:
             paths = self._vacant(self._stand(paths))
 
     def _vacant(self, paths: Sequence[str]) -> list[str]:
-        """Those that nobody leads; the leaders of the others are watched."""
+        """Return the partitions without a leader; the leaders of the others are watched."""
         return [path for path, is_led in self._session.watch_nodes(paths).items() if not is_led]
 
     def _stand(self, paths: Sequence[str]) -> list[str]:
-        """Those that another was quicker to take."""
+        """Stand for election; return the partitions that another broker took first."""
         outcomes = self._session.pipeline([_creation(path, self.id) for path in paths])
         lost: list[str] = []
         for path, outcome in zip(paths, outcomes, strict=True):

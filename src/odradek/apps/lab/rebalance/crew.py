@@ -33,25 +33,25 @@ class Hand(Protocol):
     def start(self) -> None: ...
 
     def close(self) -> None:
-        """It leaves."""
+        """Leave the group."""
 
     def crash(self) -> None: ...
 
     def cut(self) -> None:
-        """It reaches nobody any more who coordinates the group, and goes on reading."""
+        """Cut the member off from its coordinator; it goes on reading."""
 
     def mend(self) -> None: ...
 
     def halt(self) -> None:
-        """Nothing is measured any more: it does nothing more."""
+        """Stop all work: the measurement is over."""
 
     def end(self) -> None:
-        """What is left of a halted one goes."""
+        """Remove the rest of a halted member."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Where a group lives."""
+    """Cluster of a group."""
 
     group: str
     topic: str
@@ -110,7 +110,7 @@ class Crew:
         self._coordinators: list[GroupCoordinator] = []
 
     def start(self) -> None:
-        """What a group needs besides members."""
+        """Start the services that a group needs besides members."""
         if self._design == "two":
             for number in range(_COORDINATORS):
                 coordinator = GroupCoordinator(

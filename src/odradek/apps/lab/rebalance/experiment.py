@@ -103,7 +103,7 @@ class Experiment:
         self._tell(f"{name}: {told}")
 
     def _await_settled(self, from_s: float) -> float | None:
-        """When the last partition changed hands, once nothing has moved for a while."""
+        """Return the time at which the last partition changed hands, once nothing has moved for a while."""
         live = [hand.id for hand in self._live]
         while (now_s := self._recorder.now_s()) < from_s + self._patience_s:
             owned, moved_at_s = self._recorder.owned()

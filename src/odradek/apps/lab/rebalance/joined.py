@@ -77,7 +77,7 @@ class JoinedConsumer:
         self._disconnect()
 
     def cut(self) -> None:
-        """It reaches its coordinator no more."""
+        """Cut the member off from its coordinator."""
         self._is_cut.set()
 
     def mend(self) -> None:
@@ -87,7 +87,7 @@ class JoinedConsumer:
         self.crash()
 
     def end(self) -> None:
-        """Nothing is left."""
+        """Release everything."""
 
     # ---- its thread
 

@@ -1,4 +1,6 @@
-"""What the members of a group did, and when, and what that comes to. Everything but `Recorder` is pure."""
+"""Events of a group's members, with their times, and the figures derived from them. Everything but
+`Recorder` is pure.
+"""
 
 import threading
 import time
@@ -21,7 +23,7 @@ class Happening:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What ZooKeeper and the brokers were asked."""
+    """Requests to ZooKeeper and to the brokers."""
 
     reads: int = 0
     writes: int = 0
@@ -74,7 +76,7 @@ class Recorder:
             return list(self._happenings)
 
     def owned(self) -> tuple[dict[str, frozenset[TopicPartition]], float]:
-        """What each member reads now, and when that last changed."""
+        """Return the partitions of each member now, and the time of the last change."""
         with self._lock:
             return {member: frozenset(owned) for member, owned in self._owned.items()}, self._moved_at_s
 
@@ -96,7 +98,7 @@ class Stretch:
 def stretches(
     happenings: Iterable[Happening], partitions: Iterable[TopicPartition], from_s: float, to_s: float
 ) -> list[Stretch]:
-    """How many owners each partition had, from the one time to the other; what happened before counts."""
+    """Count the owners of each partition, from the one time to the other; earlier events count."""
     owners: dict[TopicPartition, set[str]] = {tp: set() for tp in partitions}
     since = dict.fromkeys(owners, from_s)
     found: list[Stretch] = []

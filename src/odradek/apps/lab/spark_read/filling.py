@@ -1,4 +1,4 @@
-"""The topic that everybody reads: records of 100 bytes with keys, in four partitions."""
+"""Topic of the experiment: records of 100 bytes with keys, in four partitions."""
 
 import time
 from typing import Final
@@ -13,7 +13,7 @@ VALUE_BYTES: Final = 100
 
 
 def fill(bootstrap: str, topic: str, records: int) -> bool:
-    """Whether it had to: a topic with so many records is left as it is."""
+    """Fill the topic and return whether it was needed: a topic with so many records is left as it is."""
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
     try:
         admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(30)

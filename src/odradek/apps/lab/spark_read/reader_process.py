@@ -71,7 +71,7 @@ def stream(spark: SparkSession, source: str, options: dict[str, str], work: Path
 
 
 def family() -> Iterator[tuple[int, list[str]]]:
-    """This process and all below it, with what /proc/PID/stat has after the name."""
+    """Return this process and all below it, with the fields of /proc/PID/stat after the name."""
     fields: dict[int, list[str]] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(FileNotFoundError, ProcessLookupError):
@@ -84,7 +84,7 @@ def family() -> Iterator[tuple[int, list[str]]]:
 
 
 def cpu_seconds() -> float:
-    """Of the family, those that have ended included."""
+    """Processor seconds of the family, ended processes included."""
     return sum(int(ticks) for _, values in family() for ticks in values[11:15]) / _TICKS
 
 

@@ -1,4 +1,4 @@
-"""What the rounds say: a line for each way, and a line for each aim."""
+"""Report of the rounds: a line for each way, and a line for each aim."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

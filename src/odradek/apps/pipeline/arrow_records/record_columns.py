@@ -68,7 +68,7 @@ def chunked(batches: Iterable[PlainBatch]) -> Iterator[Chunk]:
 
 
 def decode_records(batches: Chunk, headers_type: pa.DataType | None) -> RecordColumns:
-    """`headers_type` None: nobody asks for headers."""
+    """Decode the records of a batch into columns; `headers_type` None leaves headers out."""
     data = np.frombuffer(b"".join(payload for _, payload in batches), np.uint8)
     headers = [header for header, _ in batches]
     counts = np.array([header.record_count for header in headers], np.int64)

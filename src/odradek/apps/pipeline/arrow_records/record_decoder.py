@@ -90,7 +90,7 @@ def decode(
 def decode_headers(
     data: Any, headers_at: Any, header_count: Any, key_at: Any, key_size: Any, value_at: Any, value_size: Any
 ) -> bool:
-    """Where the keys and values of all headers lie; False when one of them runs over the data."""
+    """Find the positions of the keys and values of all headers; return False when one of them runs over the data."""
     end = len(data)
     found = 0
     for row in range(len(headers_at)):

@@ -1,4 +1,4 @@
-"""Which of the files found are replicas: the cluster's assignment against what lies in brokers' directories.
+"""Scope of an audit: the cluster's assignment against the files in brokers' directories.
 
 A broker that was away while its replica was moved elsewhere, or while its topic was deleted, keeps the files. They are
 named as left-overs and not compared: nobody replicates to them, and a broker may have died with records in them that
@@ -37,7 +37,7 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class AuditScope:
-    """What is compared, and what isn't and why."""
+    """Replicas that are compared, and the ones that are not, with the reason."""
 
     directories: tuple[LogDirectory, ...]
     topics: frozenset[str]
@@ -130,7 +130,7 @@ class AuditedFiles:
         return absent, [_named(broker, reason, tps) for (broker, reason), tps in others.items()]
 
     def _has(self, tp: TopicPartition, broker: int) -> bool:
-        """Whether files have come since the directories were listed."""
+        """Return whether files have come since the directories were listed."""
         return any((known.path / str(tp)).is_dir() for known in self.directories if known.broker == broker)
 
 

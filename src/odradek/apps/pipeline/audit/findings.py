@@ -1,4 +1,4 @@
-"""What an audit can find, as values: the report is made of these, whatever it is printed as."""
+"""Findings of an audit as values: every form of the report is made of these."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -19,7 +19,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Finding:
-    """Something that must not be, and where. `brokers` are those whose files show it."""
+    """A violation, and its place. `brokers` are those whose files show it."""
 
     topic: str
     partition: int
@@ -52,7 +52,7 @@ class NotCompared:
 
 @dataclass(frozen=True, slots=True, order=True)
 class TopicCount:
-    """What a topic holds below its high watermarks, counted on the fullest replica of each partition."""
+    """Records of a topic below its high watermarks, counted on the fullest replica of each partition."""
 
     topic: str
     partitions: int

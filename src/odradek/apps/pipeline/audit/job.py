@@ -74,7 +74,7 @@ def _as_finding(row: Row) -> Finding:
 
 
 def _replica_rows(found: Iterable[ReplicaDirectory]) -> list[tuple[str | int, ...]]:
-    """Each replica with what is known of it, and of its partition through the others."""
+    """Return each replica with its own facts, and the facts of its partition from the others."""
     found = list(found)
     committed: dict[TopicPartition, int] = {}
     cleaned: dict[TopicPartition, int] = {}
@@ -112,8 +112,9 @@ def _told(*parts: str | Column) -> Column:
 
 
 def _broken(batches: DataFrame) -> DataFrame:
-    """Bytes that aren't those that were written. A torn tail is a crash's, and will be cut: above the high watermark
-    and above the recovery point, below which everything had been flushed to disk."""
+    """Find batches whose bytes are not the written ones. A torn tail is a crash's, and will be cut: above the high
+    watermark and above the recovery point, below which everything had been flushed to disk.
+    """
     detail = _told("byte ", f.col("position"), " of ", f.col("segment"), ": ", f.col("problem"))
     broken = batches.where("problem is not null and (baseOffset < greatest(committed, flushed) or baseOffset < 0)")
     return broken.select(*_finding(Kind.BROKEN, "baseOffset", f.array("broker"), detail))
@@ -192,7 +193,7 @@ def _duplicates(whole: DataFrame) -> DataFrame:
 
 
 def _different_records(records: DataFrame, known: DataFrame) -> DataFrame:
-    """Where a cleaner has been: an offset that several replicas have is the same record on all of them."""
+    """Compare records after compaction: an offset that several replicas have is the same record on all of them."""
     content = f.xxhash64("key", "value", "timestamp", f.to_json("headers"))
     versions = (
         records.join(f.broadcast(known.where("any_cleaned > 0")), [*_REPLICA])

@@ -56,7 +56,7 @@ class Segment:
 
 @dataclass
 class SegmentsPartition(InputPartition):
-    """What one Spark task reads."""
+    """Range of one Spark task."""
 
     segments: tuple[Segment, ...]
 

@@ -1,4 +1,4 @@
-"""What lies in brokers' log directories: which broker, which partitions, which segments, and what the checkpoints say.
+"""Log directories of brokers: their broker, partitions, segments and checkpoints.
 
 Read-only, and made for directories that a running broker writes to, that a dead one left, or that were copied.
 """
@@ -70,12 +70,14 @@ def replicas(paths: Iterable[str], topics: frozenset[str] = frozenset()) -> list
 
 
 def stray_replicas(directories: Iterable[LogDirectory], topics: frozenset[str]) -> list[ReplicaDirectory]:
-    """Replicas that a broker has set aside because nobody told it to host them: `orders-0.UUID-stray`."""
+    """Return replicas that a broker has set aside because it no longer hosts them: `orders-0.UUID-stray`."""
     return _wanted(directories, topics, LogKind.STRAY)
 
 
 def existing_replicas(paths: Sequence[str], topics: frozenset[str]) -> list[ReplicaDirectory]:
-    """Those, and at least one. OptionError if it's nothing, or if a topic isn't there at all."""
+    """Return the replicas under the paths, at least one. OptionError if it's nothing, or if a topic isn't
+    there at all.
+    """
     found = replicas(paths, topics)
     absent = topics - {replica.partition.topic for replica in found}
     if absent or not found:

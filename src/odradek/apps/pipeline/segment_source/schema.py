@@ -42,5 +42,5 @@ BATCHES: Final = StructType(
 
 
 def records(*, with_headers: bool) -> StructType:
-    """Those of `format("odradek")`, and whose log it is."""
+    """Columns of `format("odradek")`, and the replica that a record comes from."""
     return StructType([*record_schema(with_headers=with_headers).fields, _BROKER])

@@ -1,4 +1,4 @@
-"""One segment file, batch by batch: headers, checksums, and what is wrong with those that aren't whole."""
+"""One segment file, batch by batch: headers, checksums, and the faults of damaged batches."""
 
 import hashlib
 import mmap

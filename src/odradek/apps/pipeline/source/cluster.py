@@ -1,4 +1,4 @@
-"""What the driver asks the cluster: which partitions there are, where they begin and end, where a time falls."""
+"""Requests of the driver to the cluster: partitions, their first and end offsets, offsets by time."""
 
 import re
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""What the data source says when it can't go on. Each is one sentence for the person who wrote the query."""
+"""Errors of the data source. Each is one sentence for the person who wrote the query."""
 
 
 class OptionError(ValueError):
@@ -17,7 +17,7 @@ class DataLoss(RuntimeError):
 
 
 class ReadFailed(RuntimeError):
-    """The cluster didn't give what was asked for."""
+    """The cluster did not deliver the requested records."""
 
 
 class WriteFailed(RuntimeError):

@@ -1,4 +1,4 @@
-"""What a Spark task does: reads one range of offsets from the brokers, and gives it on as Arrow batches.
+"""Work of a Spark task: reads one range of offsets from the brokers, and passes it on as Arrow batches.
 
 Where a query asks for nothing but records, they are fetched as they lie in the log and decoded by compiled code
 (`plain_fetching`). For all else there is librdkafka: security, committed reads, settings of its own, and the rest of a
@@ -101,7 +101,7 @@ class RangeReader:
                 )
 
     def _after(self, event: Message, consumer: Consumer, wanted: OffsetRange, at: int) -> int:
-        """Where the reading goes on after something other than a record came."""
+        """Return the next position after a message other than a record."""
         error = event.error()
         assert error is not None
         code = error.code()
@@ -138,7 +138,7 @@ class RangeReader:
 
 
 class Columns:
-    """Makes record batches of the records of one partition: what is the same in all is made once."""
+    """Maker of record batches of one partition: constant columns are built once."""
 
     def __init__(self, wanted: OffsetRange, schema: pa.Schema, *, with_headers: bool) -> None:
         self._partition = wanted.partition
@@ -184,7 +184,7 @@ def _assign(consumer: Consumer, wanted: OffsetRange, offset: int) -> None:
 
 
 def _next_messages(consumer: Consumer, most: int) -> list[Message]:
-    """What is there, or else what comes next; `consume` with a timeout would wait for as many as are asked for."""
+    """Return the messages that are there, or else the next one; `consume` with a timeout would wait for all of them."""
     if messages := consumer.consume(most, 0):
         return messages
     first = consumer.poll(_POLL_S)
@@ -213,5 +213,5 @@ def _offset(message: Message) -> int:
 
 
 def _header_rows(message: Message) -> object:
-    """None without headers, as the connector has it."""
+    """Return the headers as rows; None without headers, as the connector has it."""
     return message.headers() or None

@@ -1,4 +1,4 @@
-"""Where reading starts and stops: offset arithmetic over values, as Spark's connector does it. No cluster in here.
+"""Start and end offsets of a read: offset arithmetic over values, as Spark's connector does it. No cluster in here.
 
 Offsets travel as JSON of the connector's own form, `{"topic": {"0": 23, "1": -2}}`, in options and checkpoints.
 """
@@ -45,7 +45,7 @@ def from_json(offsets: OffsetsJson) -> Offsets:
 
 
 def parse_offsets(option: str, text: str) -> Offsets:
-    """What a person wrote into an option, checked."""
+    """Parse the offsets of an option, checked."""
     shape = 'JSON like {"topicA": {"0": 23, "1": 42}}'
     try:
         document = json.loads(text)

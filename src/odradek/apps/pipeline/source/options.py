@@ -1,4 +1,4 @@
-"""What a query says with `.option(...)`, read once and checked: the options of Spark's Kafka connector."""
+"""Options of a query (`.option(...)`), read once and checked: those of Spark's Kafka connector."""
 
 import json
 import re
@@ -23,7 +23,9 @@ _UNIT_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """Which partitions: all of the named topics, all of those that match, or exactly these. One of the three is set."""
+    """Subscription of a query: the named topics, the topics that match a pattern, or exactly these partitions. One of
+    the three is set.
+    """
 
     topics: tuple[str, ...] = ()
     pattern: str | None = None
@@ -65,7 +67,9 @@ class ReadOptions:
 
     @property
     def is_plain(self) -> bool:
-        """Nothing is asked of the client but records: no security, no committed reads, no setting of its own."""
+        """True if nothing but records is asked of the client: no security, no committed reads, no setting
+        of its own.
+        """
         protocol = str(self.settings.get("security.protocol", "plaintext"))
         return self.settings.keys() <= _PLAIN_SETTINGS and protocol.lower() == "plaintext" and not self.read_committed
 

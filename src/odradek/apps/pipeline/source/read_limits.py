@@ -1,4 +1,4 @@
-"""How much a batch may have, in Spark's words: they came with Spark 4.2.
+"""Limits of a batch, in Spark's words: they came with Spark 4.2.
 
 Before that a stream of Python isn't asked where it stands when it is asked how far to go, so a batch has all that is
 there, and these names mean nothing.

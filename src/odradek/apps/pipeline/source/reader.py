@@ -25,7 +25,7 @@ from odradek.model.topology import TopicPartition
 
 @dataclass
 class RangePartition(InputPartition):
-    """What one Spark task reads."""
+    """Range of one Spark task."""
 
     range: OffsetRange
 

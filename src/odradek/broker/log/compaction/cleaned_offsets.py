@@ -22,7 +22,7 @@ class CleanedOffsets:
         self._lock = threading.Lock()
 
     def load(self, directory: Path, logs: Iterable[PartitionLog]) -> None:
-        """What the directory's file says of the logs in it. One that ends before its offset lost its tail."""
+        """Read the directory's checkpoint for the logs in it. One that ends before its offset lost its tail."""
         ends = {opened.partition: opened.log_end_offset for opened in logs}
         with self._lock:
             read = read_offsets(directory / CLEANER_FILE)
@@ -31,7 +31,7 @@ class CleanedOffsets:
             self._replace(directory, known)
 
     def of(self, opened: PartitionLog) -> int | None:
-        """None where the log was never cleaned, in this directory."""
+        """Return the clean offset; None if the log was never cleaned in this directory."""
         return self._offsets.get(opened.directory.parent, {}).get(opened.partition)
 
     def put(self, opened: PartitionLog, offset: int) -> None:

@@ -32,7 +32,7 @@ log = get_logger(__name__)
 
 
 class CleanableLog(Protocol):
-    """Who owns a log: a partition. Its lock is its writer's."""
+    """Owner of a log: a partition. Its lock is its writer's."""
 
     @property
     def log(self) -> PartitionLog: ...
@@ -47,7 +47,7 @@ class CleanableLog(Protocol):
 
 
 class CleaningAborted(Exception):
-    """The log isn't what it was when the cleaning began, or nobody wants it cleaned any more."""
+    """The log has changed since the cleaning began, or the cleaning was cancelled."""
 
 
 @dataclass(slots=True)
@@ -205,7 +205,7 @@ class Cleaner:
         write()
 
     def _batches(self, run: "_Run", segment: Segment, position: int) -> Iterator[tuple[memoryview, int, BatchHeader]]:
-        """Each batch from the position to the end of the segment: where it lies in what was read, and its header."""
+        """Yield each batch from the position to the end of the segment: its place in the buffer, and its header."""
         try:
             file, end = segment.file, segment.size
         except FileNotFoundError as error:

@@ -10,7 +10,7 @@ _LOOK_EVERY_MS = 300
 
 class IoThrottle:
     def __init__(self, bytes_per_second: float, clock: Clock, wait: Callable[[float], object]) -> None:
-        """`wait` takes seconds, and may return early when nobody wants to go on."""
+        """`wait` takes seconds, and may return early when the cleaner stops."""
         self._bytes_per_ms = bytes_per_second / 1000
         self._clock = clock
         self._wait = wait

@@ -122,7 +122,7 @@ class LogCleaner:
                 self._stopping.wait(self._backoff_s)
 
     def clean_filthiest(self, cleaner: Cleaner) -> bool:
-        """Whether a log was cleaned: then the next may be worth it too."""
+        """Clean the log with the most to gain; return whether there was one: then the next may be worth it too."""
         chosen = self._choose()
         if chosen is None:
             return False

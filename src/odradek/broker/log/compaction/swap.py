@@ -1,4 +1,4 @@
-"""A compacted segment takes the place of those that it was made of, so that a crash at any point loses nothing.
+"""Replacement of segments by a compacted one, so that a crash at any point loses nothing.
 
     NNN.log.cleaned    being written; a start removes it
     NNN.log.swap       complete and on disk; a start puts it in place, unless a `.cleaned` of the same set is there

@@ -1,4 +1,4 @@
-"""What compaction leaves of one batch: the same bytes, a smaller batch, an empty one or nothing.
+"""Compaction of one batch: the same bytes, a smaller batch, an empty one or nothing.
 
 A batch keeps its base offset, its last offset and its sequences whatever goes, so gaps appear inside of and between
 batches, and what its producer wrote last stays known: that one batch of each active producer stays even when it is
@@ -77,7 +77,9 @@ class BatchFilter:
         self._new_horizon_ms = now_ms + delete_retention_ms
 
     def filter(self, buf: memoryview, pos: int, header: BatchHeader) -> Filtered:
-        """KafkaError when the batch isn't what was written, or its records can't be read."""
+        """Return the compacted batch; raise KafkaError when its bytes are not the written ones, or its records can't be
+        read.
+        """
         if header.magic < MAGIC:
             self.counts.old_formats += 1
             return Filtered(buf[pos : pos + header.size], header.max_timestamp, 1)
@@ -147,7 +149,7 @@ class BatchFilter:
 
 
 def spans(data: bytes, count: int) -> Iterator[Span]:
-    """Where each record lies, and what compaction asks of it. KafkaError where they don't fill the batch."""
+    """Yield the place of each record, and its facts for compaction. KafkaError where they don't fill the batch."""
     at, end = 0, len(data)
     varint = read_varint
     try:
@@ -225,7 +227,7 @@ def emptied(header: BatchHeader) -> bytearray:
 
 
 def control_type(buf: Buffer, pos: int, header: BatchHeader) -> ControlType | None:
-    """What the control batch says; None when it is empty, or of a kind that isn't known."""
+    """Return the kind of a control batch; None when it is empty or of an unknown kind."""
     record = next(read_records(buf, pos, header), None) if header.record_count else None
     return None if record is None else read_control_type(record.key)
 

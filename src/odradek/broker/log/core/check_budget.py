@@ -52,7 +52,7 @@ class TakesLong(Exception):
 
 
 class CheckBudget:
-    """What is left of the steps, for one request."""
+    """Steps left for one request."""
 
     __slots__ = ("_batches", "_is_quick", "left")
 

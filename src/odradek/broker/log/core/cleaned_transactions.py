@@ -1,4 +1,4 @@
-"""Which transactions the cleaner is in the middle of, on its way from the start of a log to the end of what it cleans.
+"""Transactions that are open where the cleaner is, on its way from the start of a log to the end of the cleaned part.
 
 It never goes beyond the last stable offset, so how each transaction ended is known before its first batch is met.
 Data of an aborted one goes at once. A marker stays until a cleaning meets no more data of its transaction; from then

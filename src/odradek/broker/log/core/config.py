@@ -52,7 +52,7 @@ class LogConfig:
 
     @classmethod
     def of(cls, topic: TopicConfig, producer_id_expiration_ms: int) -> "LogConfig":
-        """What a topic's settings say to the log, with the one that the broker sets for all."""
+        """Settings of a log from its topic's configuration, with the one that the broker sets for all."""
         return cls(
             segment_bytes=topic.segment_bytes,
             # A compacted record must leave the active segment in time to be cleaned in time.

@@ -1,4 +1,4 @@
-"""Which part of a log may be compacted, how much that is worth, and which log is worth most. Decisions over values.
+"""Dirty part of a log: its bounds, its ratio, and the choice of the next log to clean. Decisions over values.
 
     log start ≤ first dirty ≤ first uncleanable ≤ base offset of the active segment
 

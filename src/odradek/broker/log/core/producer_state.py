@@ -66,7 +66,7 @@ class ProducerEntry(NamedTuple):
         return (self.last_sequence + 1) % _SEQUENCES if epoch == self.epoch else 0
 
     def reaches(self, sequence: int) -> bool:
-        """Whether the sequence is the next one, or one of the half of all sequences before it."""
+        """True if the sequence is the next one, or one of the half of all sequences before it."""
         return (self.next_sequence(self.epoch) - sequence) % _SEQUENCES < _SEQUENCES // 2
 
     def duplicate_of(self, batch: BatchInfo) -> AppendedBatch | None:
@@ -80,7 +80,7 @@ class ProducerEntry(NamedTuple):
 
 
 class Staged(NamedTuple):
-    """What an append will change once it is written."""
+    """Changes of an append, made once it is written."""
 
     entries: dict[int, ProducerEntry]
     completed: tuple[CompletedTransaction, ...] = ()
@@ -190,7 +190,7 @@ class ProducerStates:
             )
 
     def may_begin_at(self, producer_id: int, epoch: int, sequence: int) -> bool:
-        """Whether the producer has no entry, and may have had one that this sequence continues."""
+        """Return whether the producer has no entry, and may have had one that this sequence continues."""
         if producer_id in self.entries:
             return False
         if producer_id <= self.forgotten_up_to:

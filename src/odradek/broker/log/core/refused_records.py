@@ -1,4 +1,4 @@
-"""Which records of a refused batch are at fault, as far as a producer is told."""
+"""Records of a refused batch that are at fault, for the producer's error."""
 
 from collections.abc import Iterable
 from itertools import islice

@@ -1,4 +1,4 @@
-"""What a follower fetched, made ready for its own log: checked, and cut where a segment must end.
+"""Fetched batches of a follower, made ready for its own log: checked, and split where a segment must end.
 
 The leader gave the offsets; here they must only rise. One fetch may hold more than a segment takes, so the batches come
 as runs, each of which fits into one segment and is written in one go.

@@ -1,4 +1,4 @@
-"""Which of a log's oldest segments may go. A decision over values: no clock, no file is touched here.
+"""Retention: the oldest segments that may be deleted. A decision over values: no clock, no file is touched here.
 
 Kafka's three reasons, each looking from the oldest segment on until one must stay: its youngest record is older than
 `retention.ms`; the log is larger than `retention.bytes` by at least that segment; all its records lie before the log
@@ -21,7 +21,7 @@ def expired_count(
     high_watermark: int,
     now_ms: int,
 ) -> int:
-    """How many segments from the front are to be deleted. All of them is possible: then the log needs a new one."""
+    """Return the number of segments to delete from the front. All of them is possible: then the log needs a new one."""
 
     def leading(may_go: Callable[[int], bool]) -> int:
         count = 0

@@ -1,4 +1,4 @@
-"""What a producer's bytes must be before they enter the log, and the offsets they get.
+"""Validation of a producer's batches before they enter the log, and the offsets they get.
 
 The role of Kafka's LogValidator: a function of the bytes, the topic's rules and the time; no clock, no file, no lock.
 A batch of magic 2 that needs no change but its offsets is patched where it lies, in the request's own buffer, and its
@@ -59,14 +59,14 @@ _FIRST_PRODUCE_VERSION_OF_ZSTD: Final = 7
 
 
 class Origin(Enum):
-    """Who appends."""
+    """Origin of an append: a client, a coordinator, a replica."""
 
     CLIENT = "a producer on the wire: nothing that it says is believed"
     COORDINATOR = "this broker itself: may write control batches, and several batches at once"
 
 
 class RecordCheck(Enum):
-    """How far to look into records that no rule asks about. The costs are of a 64 KiB batch of 100-byte records."""
+    """Depth of the check of records that no rule asks about. The costs are of a 64 KiB batch of 100-byte records."""
 
     HEADER = "compressed records are taken as they are: 0.01 ms"
     LENGTHS = "there are as many as the batch says, and they fill it: 0.03 ms, compressed 0.1-0.4 ms"
@@ -122,7 +122,7 @@ class CheckedBatch(NamedTuple):
 
 
 class CheckedRecords(NamedTuple):
-    """What may enter a log with these rules, and has no offsets yet."""
+    """Batches that passed these rules, and have no offsets yet."""
 
     batches: list[CheckedBatch]
     rules: BatchRules
@@ -158,8 +158,8 @@ def check_produce_records(records: memoryview, api_version: int) -> None:
 def check_records(
     records: memoryview, *, rules: BatchRules, now_ms: int, budget: CheckBudget = UNBOUNDED
 ) -> CheckedRecords:
-    """All that needs no place in the log; the long part, so whoever holds a lock does it before. Raises KafkaError,
-    or what the budget raises when it is spent."""
+    """Check everything that does not depend on the log's state; this is the long part, to be done outside of locks.
+    Raises KafkaError, or what the budget raises when it is spent."""
     budget.begin_batch()
     if compiled and rules.keeps_batches and (usual := _usual_batch(records, rules, now_ms, budget)):
         return CheckedRecords([usual], rules, now_ms)
@@ -254,7 +254,7 @@ def assign_offsets(checked: CheckedRecords, *, next_offset: int, leader_epoch: i
 
 
 def batch_info(header: BatchHeader, base_offset: int, position: int) -> BatchInfo:
-    """What the log has to know of the batch with this header, once it has its offsets."""
+    """Facts of the batch with this header for the log, once it has its offsets."""
     _, length, _, _, _, attributes, delta, _, max_timestamp, producer_id, producer_epoch, sequence, _ = header
     # tuple.__new__ skips the Python-level constructor of NamedTuple: one is made per batch that is written anywhere.
     info: BatchInfo = tuple.__new__(
@@ -277,7 +277,7 @@ def batch_info(header: BatchHeader, base_offset: int, position: int) -> BatchInf
 
 
 def _check_header(batch: memoryview, header: BatchHeader, rules: BatchRules) -> None:
-    """What the header alone and the checksum can tell."""
+    """Check the header alone, and the checksum."""
     base_offset, length, _, _, _, attributes, delta, _, _, producer_id, _, sequence, count = header
     size = length + LOG_OVERHEAD
     if size > rules.max_message_bytes:

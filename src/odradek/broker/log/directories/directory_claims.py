@@ -1,4 +1,4 @@
-"""Whose a log directory is: made where it is missing, held against other processes, its broker remembered."""
+"""Claim of a log directory: created where it is missing, locked against other processes, its broker remembered."""
 
 import fcntl
 from collections.abc import Iterable

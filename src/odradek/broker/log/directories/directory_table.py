@@ -1,4 +1,4 @@
-"""Which logs are open in which directory, which directories still work, and what is done to all logs now and then.
+"""Table of the open logs by directory, of the directories that still work, and of periodic work on all logs.
 
 `log_dirs` fills and empties this table; both hold `_changing` while they change it. A directory whose disk fails leaves
 the table with its logs, and whoever has to know is told under no lock of ours.

@@ -61,7 +61,7 @@ def _meta_properties(directory: Path) -> dict[str, str]:
 
 
 def read_topic_id(directory: Path) -> UUID | None:
-    """None when it isn't known; the controller says it again."""
+    """Return the topic id; None if it is unknown, until the controller sends it again."""
     try:
         return parse_topic_id((directory / PARTITION_METADATA).read_text("utf-8"))
     except FileNotFoundError:

@@ -244,7 +244,7 @@ class LogDirs(DirectoryTable):
         return made
 
     def _emptiest(self) -> Path:
-        """Where the fewest logs are. Names are compared as text: with thousands of logs, paths would take long."""
+        """Return the directory with the fewest logs, whose names are compared as text: faster than paths."""
         directories = self._online_directories()
         if len(directories) == 1:
             return directories[0]
@@ -266,7 +266,7 @@ class LogDirs(DirectoryTable):
         self._background.once(f"topic id of {opened.partition}", settle)
 
     def reconfigure(self, config: BrokerConfig) -> None:
-        """For what is done from now on; logs that are open have a configuration of their own."""
+        """Apply new settings from now on; logs that are open have a configuration of their own."""
         self._config = config
 
     def log_config(self, config: TopicConfig) -> LogConfig:
@@ -275,7 +275,7 @@ class LogDirs(DirectoryTable):
     # -- moving them --------------------------------------------------------------------------------------------
 
     def wish(self, tp: TopicPartition, directory: Path) -> None:
-        """Where the partition's log is to be made, should this broker be told to host it."""
+        """Remember the directory for the partition's log, should this broker be told to host it."""
         with self._changing:
             self._wishes[tp] = directory
             if len(self._wishes) > _WISHES_MAX:
@@ -326,7 +326,7 @@ class LogDirs(DirectoryTable):
             self._delete_log(future)
 
     def prepare_to_finish(self, tp: TopicPartition) -> None:
-        """What takes long about finishing a move, and can be done while the writers go on."""
+        """Do the slow part of finishing a move, while the writers go on."""
         with self._changing:
             source, future = self._logs.get(tp), self._futures.get(tp)
         if source is None or future is None:

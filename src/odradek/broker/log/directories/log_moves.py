@@ -1,4 +1,4 @@
-"""How a partition's log gets from one directory to another while it is written.
+"""Move of a partition's log from one directory to another while it is written.
 
     1  B/orders-0.UUID-future is made and filled from A/orders-0, a piece at a time           (`LogCopy`)
     2  B/orders-0.UUID-future/moved-from says: A                                              (`prepare_to_finish`)
@@ -44,7 +44,7 @@ class LogCopy:
 
     @property
     def is_prefix(self) -> bool:
-        """Whether all that the copy has is known to be what the source has."""
+        """Return whether the whole copy is known to equal the source."""
         return self._compared_at == self.source.truncations
 
     @property
@@ -119,7 +119,7 @@ def common_end(source: PartitionLog, future: PartitionLog) -> int:
 
 
 def bytes_from(source: PartitionLog, offset: int) -> int:
-    """How much there is from the batch on that has the offset."""
+    """Return the number of bytes from the batch with the offset on."""
     total = 0
     for segment in reversed(source.segments):
         if segment.base_offset <= offset:

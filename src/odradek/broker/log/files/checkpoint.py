@@ -45,7 +45,7 @@ def read_epochs(path: Path) -> list[tuple[int, int]]:
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """The file has this content, or still its old one, whatever happens meanwhile."""
+    """Replace the content of a file atomically: a crash leaves the old content or the new."""
     temporary = path.with_name(path.name + ".tmp")
     with open(temporary, "wb") as file:
         file.write(content)

@@ -24,7 +24,7 @@ _CHECKED_ENTRIES = 64
 
 
 class CorruptIndex(Exception):
-    """The file can't be what was written; rebuild it from the log."""
+    """The file is damaged; rebuild it from the log."""
 
 
 class _Tail:
@@ -39,7 +39,7 @@ class _Tail:
 
 
 class _SparseIndex:
-    """What both indexes share: rows of (key, value), where the file has one of the two relative to the base offset."""
+    """Base of both indexes: rows of (key, value), where the file has one of the two relative to the base offset."""
 
     __slots__ = ("_tail", "base_offset", "path")
 
@@ -78,7 +78,7 @@ class _SparseIndex:
         self._tail = _Tail(0)
 
     def flush(self, *, sync: bool = False) -> None:
-        """Everything to the file, and the file to exactly its entries."""
+        """Write all entries to the file, and cut the file to exactly its entries."""
         tail = self._loaded()
         if not tail.keys and not sync:
             return
@@ -220,11 +220,11 @@ class OffsetIndex(_SparseIndex):
     append = _SparseIndex._append
 
     def room(self, max_bytes: int) -> int:
-        """How many entries more it may have."""
+        """Return the number of further entries that fit."""
         return max_bytes // self._row.size - len(self)
 
     def position_for(self, offset: int) -> int:
-        """Where to begin scanning for the batch that has the offset."""
+        """Return the position at which to begin scanning for the batch that has the offset."""
         entry = self.lookup(offset)
         return entry[1] if entry else 0
 

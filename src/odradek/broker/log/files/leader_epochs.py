@@ -1,4 +1,4 @@
-"""Which leader epoch began at which offset: a partition's history of leaders, and its checkpoint file.
+"""Leader epochs of a partition with their start offsets, and their checkpoint file.
 
 The cache answers OffsetForLeaderEpoch and tells a follower where to truncate. Epochs and offsets both rise from entry
 to entry. The entries are an immutable tuple replaced whole, so readers need no lock; the partition's writer is the only
@@ -84,7 +84,7 @@ class LeaderEpochCache:
         self._replace(entries)
 
     def save(self) -> None:
-        """Everything on disk that is not there yet."""
+        """Write unsaved entries to disk."""
         with self._saving:
             if self._unsaved:
                 self._unsaved = False  # first: what the writer adds meanwhile must not be forgotten

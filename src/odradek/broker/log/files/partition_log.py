@@ -1,4 +1,4 @@
-"""The log of one partition: what is appended to it, and what goes from it again.
+"""The log of one partition: appends, truncation, retention.
 
 The partition that owns the log serialises its writers, which is everything here.
 """
@@ -43,7 +43,7 @@ log = get_logger(__name__)
 
 
 class AppendResult(NamedTuple):
-    """Where the records are. For a duplicate: where they were put the first time."""
+    """Offsets and times of appended records. For a duplicate: where they were put the first time."""
 
     first_offset: int
     last_offset: int
@@ -54,7 +54,7 @@ class AppendResult(NamedTuple):
 
 
 def ignore_failure(directory: Path, error: OSError) -> None:
-    """For tools and tests that have nobody to tell."""
+    """Ignore the failure: for tools and tests without a listener."""
 
 
 class PartitionLog(ReadableLog):
@@ -104,7 +104,7 @@ class PartitionLog(ReadableLog):
     # -- appending ----------------------------------------------------------------------------------------------
 
     def begin_epoch(self, leader_epoch: int) -> None:
-        """What is appended from here on is of this epoch."""
+        """Begin a leader epoch: later appends belong to it."""
         self._guarded(lambda: self.epochs.assign(leader_epoch, self.log_end_offset))
 
     def append_as_leader(
@@ -114,7 +114,9 @@ class PartitionLog(ReadableLog):
         return self.append_checked(self.check(records, rules), leader_epoch=leader_epoch, guard=guard)
 
     def check(self, records: memoryview, rules: BatchRules, budget: CheckBudget = UNBOUNDED) -> CheckedRecords:
-        """What `append_checked` wants to have. It may take long and changes nothing: no writer has to wait for it."""
+        """Check the batches for `append_checked`. It may take long and changes nothing: no writer has to
+        wait for it.
+        """
         self._check_writable()
         return check_records(records, rules=rules, now_ms=self._clock.now_ms(), budget=budget)
 

@@ -122,7 +122,7 @@ class ProducerSnapshots:
         self._offsets = [offset for offset in self._offsets if wanted(offset)]
 
     def drop_strays(self, base_offsets: set[int]) -> None:
-        """Keeps those that begin a segment, and the newest one if it is past them all (a clean stop's)."""
+        """Keep the snapshots that begin a segment, and the newest one if it is past them all (a clean stop's)."""
         newest = self._offsets[-1] if self._offsets else -1
         last_base = max(base_offsets, default=0)
         self.keep(lambda offset: offset in base_offsets or (offset == newest and offset > last_base))

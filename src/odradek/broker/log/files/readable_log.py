@@ -63,7 +63,7 @@ class ReadableLog(SegmentedLog):
     def read_committed(
         self, offset: int, max_bytes: int, *, upper_bound: int, min_one_batch: bool
     ) -> tuple[ReadResult, list[AbortedTransaction]]:
-        """As `read`, with the aborted transactions of what is read, which compaction may be about to drop."""
+        """Read as `read` does, with the aborted transactions in the range, which compaction may be about to drop."""
         while True:
             segments = self.segments
             found = self.read(offset, max_bytes, upper_bound=upper_bound, min_one_batch=min_one_batch)
@@ -101,7 +101,7 @@ class ReadableLog(SegmentedLog):
         return self._among_segments(lambda segments: timestamps.youngest(segments, self.log_start_offset))
 
     def _among_segments(self, look: Callable[[Sequence[Segment]], TimestampOffset | None]) -> TimestampOffset | None:
-        """What is found, even if segments are deleted or replaced while one looks."""
+        """Search again when segments are deleted or replaced during a lookup."""
         while True:
             segments = self.segments
             try:

@@ -96,7 +96,9 @@ def load(
 
 
 def _holds_every_producer(first: Segment, log_start_offset: int, log_end_offset: int, oldest_kept_ms: int) -> bool:
-    """Whether no producer can be missing in the snapshots: nothing was deleted, and the log is too young for expiry."""
+    """Return whether no producer can be missing in the snapshots: nothing was deleted, and the log is too young for
+    expiry.
+    """
     if log_end_offset == 0:
         return True
     if log_start_offset or not first.size:
@@ -168,7 +170,7 @@ def recover_segment(segment: Segment, config: LogConfig, epochs: LeaderEpochCach
 
 
 def _rebuild_indexes(segment: Segment, config: LogConfig, epochs: LeaderEpochCache) -> tuple[int, int, str]:
-    """How many bytes are whole and right batches, the offset after them, and what is wrong with the next byte."""
+    """Rebuild the indexes; return the number of valid bytes, the offset after them, and the fault of the next byte."""
     segment.index.reset()
     segment.time_index.reset()
     valid, since_index, next_offset = 0, 0, segment.base_offset

@@ -43,7 +43,7 @@ def header_at(buf: Buffer, pos: int) -> BatchHeader:
 
 
 def verify(buf: Buffer, pos: int, header: BatchHeader) -> None:
-    """KafkaError unless the bytes are those that were summed up when they were written."""
+    """Raise KafkaError unless the checksum matches the bytes."""
     if header.magic == MAGIC:
         check_crc(buf, pos, header)
         if header.last_offset_delta < 0:

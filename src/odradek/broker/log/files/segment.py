@@ -211,7 +211,7 @@ class Segment:
             self.time_index.flush(sync=True)
 
     def note_newest(self, newest: TimestampOffset) -> None:
-        """What a scan of the segment found."""
+        """Take over the results of a scan of the segment."""
         self._max = newest
 
     # -- reading ------------------------------------------------------------------------------------------------
@@ -264,7 +264,7 @@ class Segment:
         return None
 
     def end_position(self, upper_bound: int) -> int:
-        """Where the batch begins that has the upper bound: readers stop there."""
+        """Return the position of the batch that has the upper bound: readers stop there."""
         offsets, positions = self._marks
         slot = bisect_right(offsets, upper_bound) - 1
         if slot >= 0:
@@ -298,7 +298,7 @@ class Segment:
 
     @property
     def age_timestamp(self) -> int:
-        """What retention by time goes by: the largest timestamp, or the file's own where records have none."""
+        """Timestamp for retention: the largest one, or the file's own where records have none."""
         timestamp = self.max_timestamp.timestamp
         return timestamp if timestamp >= 0 else int(os.stat(self.path).st_mtime * 1000)
 
@@ -332,7 +332,7 @@ class Segment:
         return renamed
 
     def retire(self) -> list[Path]:
-        """As `mark_deleted`, for one whose names another takes: whoever still reads this one reads its own files."""
+        """Mark as deleted a segment whose names another one takes: its readers keep its own files."""
         kept = self.file
         OPEN_FILES.discard(self)
         self._active = True  # keeps its descriptor for as long as it is needed

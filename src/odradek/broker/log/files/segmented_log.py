@@ -224,11 +224,11 @@ class SegmentedLog:
             raise self._fail(error) from error
 
     def fail(self, error: OSError) -> None:
-        """For whoever met the error on the log's files without the log."""
+        """Report an error that another part met on the log's files."""
         self._fail(error)
 
     def _fail(self, error: OSError) -> KafkaError:
-        """After an I/O error the log takes no more writes; whoever owns the directory decides what happens to it."""
+        """Stop taking writes after an I/O error; the owner of the directory decides about it."""
         if self._failed is None:
             self._failed = error
             if self.is_deleted:  # whoever still wrote to it has nothing to write to

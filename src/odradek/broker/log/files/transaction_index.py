@@ -53,7 +53,9 @@ class TransactionIndex:
         return list(self._from(-1))
 
     def overlapping(self, offset: int, upper_bound: int) -> tuple[list[AbortedTransaction], bool]:
-        """Those that touch [offset, upper_bound), and whether later segments can't have more of them."""
+        """Return the transactions that touch [offset, upper_bound), and whether later segments can't have
+        more of them.
+        """
         found = []
         for aborted in self._from(offset):
             if aborted.first_offset < upper_bound:

@@ -1,4 +1,4 @@
-"""How many connections a second may come from an address: set by who follows the configuration, read at the door."""
+"""Limits of connections per second by address: set by the configuration, read by the acceptor."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Which limit is whose: what was set for users, clients and pairs of them, and the one of it that holds. Pure.
+"""Table of quotas for users, clients and pairs of them, and the choice of the one that applies. Pure.
 
 Of all that could hold for a client, the first of these does:
 
@@ -24,7 +24,7 @@ _CLIENTS = "/clients/"
 
 
 class Payer(NamedTuple):
-    """Whose account is charged. An empty name: the limit doesn't look at it."""
+    """User and client id that are charged. An empty name: the limit doesn't look at it."""
 
     user: str
     client_id: str

@@ -1,4 +1,4 @@
-"""How fast something goes, over the last windows of time. Pure: the caller brings the time.
+"""Rate over the last windows of time. Pure: the caller brings the time.
 
 With `windows` of `window_ms` each, the rate is what was recorded divided by the time since the oldest sample, which
 counts as no less than all windows but one: whoever begins may use at once what it could have used in that time.

@@ -100,7 +100,7 @@ _LISTS = frozenset({"isr", "replicas", "adding", "removing", "partitions", "memb
 
 
 def maybe_entry(line: str) -> Entry | None:
-    """None for what is no entry: a line that a crash has torn, or somebody else's file."""
+    """Parse a line; None for one that a crash has torn, or for another file's."""
     try:
         content = json.loads(line)
         known: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""What the controller knew at a moment: who controls, who lives, and who leads and follows each partition.
+"""Cluster as the controller knew it at a moment: controller, live brokers, leader and ISR of each partition.
 
 A fold over entries in their order. The writer keeps one too, and begins each file with it, so that a journal whose
 first files are gone can still be replayed.
@@ -74,7 +74,7 @@ class Picture:
                     del self.partitions[tp]
 
     def entries(self) -> Iterator[dict[str, Any]]:
-        """What a file begins with: the fields of entries that give this picture again."""
+        """Return the first entries of a file: fields that give this picture again."""
         if self.controller == NO_LEADER:
             return
         epoch = self.controller_epoch

@@ -1,4 +1,4 @@
-"""Why a partition's leader or ISR changed: each change with the event that caused it and what else came of it.
+"""Causes of changes of a partition's leader or ISR: each change with its event and its other effects.
 
 Most causes are events of the controller, and the reason is what made the event: a broker that is gone, a log directory
 that failed. A change that a controller only found when it was elected was made before: its cause is not the election,
@@ -52,7 +52,7 @@ class Change:
 
 
 def is_about(entry: Entry, tp: TopicPartition) -> bool:
-    """Whether `changes_of` that partition needs the entry."""
+    """Return whether `changes_of` that partition needs the entry."""
     if entry.topic is not None:
         return entry.topic == tp.topic and entry.partition in (tp.partition, None)
     return entry.partitions is None or str(tp) in entry.partitions or len(entry.partitions) < (entry.count or 0)
@@ -77,7 +77,7 @@ def changes_of(tp: TopicPartition, entries: Iterable[Entry]) -> list[Change]:
 
 
 def gaps_since(tp: TopicPartition, entries: Sequence[Entry]) -> list[Entry]:
-    """What is missing since the last that is known of the partition."""
+    """Return the gaps since the last known state of the partition."""
     gaps = set(map(id, gaps_of_controllers(entries)))
     latest = takewhile(lambda entry: entry.topic_partition != tp, reversed(entries))
     return [entry for entry in latest if id(entry) in gaps][::-1]
@@ -89,7 +89,7 @@ def _led(state: PartitionPicture) -> tuple[int, int, tuple[int, ...]]:
 
 @dataclass(slots=True)
 class _Moment:
-    """What was known when an event came."""
+    """Knowledge at the time of an event."""
 
     brokers: Mapping[int, Mapping[str, Any]]
     former_controller: tuple[int, int]
@@ -98,7 +98,7 @@ class _Moment:
 
 @dataclass(slots=True)
 class _Known:
-    """What the story has told so far; of what comes later, what brokers recorded of themselves."""
+    """Story so far; and the brokers' own entries of later times."""
 
     story: Sequence[Entry]
     picture: Picture = field(default_factory=Picture)
@@ -186,7 +186,7 @@ class _Known:
         return ""
 
     def _end_of(self, broker: int, place: int, epoch: int | None) -> str:
-        """How the broker ended, by its own account: it may have written of it only after others had acted.
+        """Return the end of the broker, by its own account: it may have written of it only after others had acted.
 
         `epoch`: of the controller that it was, and that may have resigned.
         """
@@ -204,7 +204,7 @@ class _Known:
         return "is gone, without a stop in its journal" if before or after else "is gone"
 
     def _own(self, broker: int, place: int, epoch: int | None = None) -> tuple[list[Entry], list[Entry]]:
-        """What the broker recorded of its life before and after that place of the story."""
+        """Return the broker's own entries before and after that place of the story."""
         parts = self.story[:place], self.story[place:]
         before, after = (
             [entry for entry in part if entry.broker == broker and _is_of_life(entry, epoch)] for part in parts
