@@ -17,6 +17,7 @@ from odradek.client.group_admin import ask_coordinator, commit_offsets, committe
 from odradek.client.partition_offsets import list_offsets
 from odradek.client.record_reader import DEFAULT_MAX_WAIT_MS, DEFAULT_PARTITION_MAX_BYTES, Fetched, RecordReader
 from odradek.model.topology import TopicPartition
+from odradek.protocol.isolation import IsolationLevel
 from odradek.protocol.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 from odradek.protocol.messages.consumer_protocol_assignment import TopicPartition as AssignedTopic
 from odradek.protocol.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
@@ -52,6 +53,7 @@ class GroupReader:
         commits: bool = True,
         max_wait_ms: int = DEFAULT_MAX_WAIT_MS,
         partition_max_bytes: int = DEFAULT_PARTITION_MAX_BYTES,
+        isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
     ) -> None:
         """`begin_at`: `EARLIEST` or `LATEST`, for partitions in which the group has not been."""
         self._client = client
@@ -61,6 +63,7 @@ class GroupReader:
         self._commits = commits
         self._max_wait_ms = max_wait_ms
         self._partition_max_bytes = partition_max_bytes
+        self._isolation = isolation
         self._member_id = ""
         self._generation = _NOT_JOINED
         self._reader = self._reading({})
@@ -201,12 +204,16 @@ class GroupReader:
             return {}
         committed = committed_offsets(self._client, self._group, assigned)
         fresh = [tp for tp in assigned if tp not in committed]
-        begun = list_offsets(self._client, dict.fromkeys(fresh, self._begin_at)) if fresh else {}
+        begun = list_offsets(self._client, dict.fromkeys(fresh, self._begin_at), self._isolation) if fresh else {}
         return {**committed, **{tp: found.offset or 0 for tp, found in begun.items()}}
 
     def _reading(self, positions: Mapping[TopicPartition, int]) -> RecordReader:
         return RecordReader(
-            self._client, positions, max_wait_ms=self._max_wait_ms, partition_max_bytes=self._partition_max_bytes
+            self._client,
+            positions,
+            max_wait_ms=self._max_wait_ms,
+            partition_max_bytes=self._partition_max_bytes,
+            isolation=self._isolation,
         )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.client.cluster_client import ClusterClient
 from odradek.model.topology import TopicPartition
+from odradek.protocol.isolation import IsolationLevel
 from odradek.protocol.messages.list_offsets import (
     CONSUMER_REPLICA_ID,
     EARLIEST,
@@ -41,15 +42,22 @@ def parse_time(text: str) -> int:
     return time
 
 
-def list_offsets(client: ClusterClient, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, FoundOffset]:
+def list_offsets(
+    client: ClusterClient,
+    times: Mapping[TopicPartition, int],
+    isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+) -> dict[TopicPartition, FoundOffset]:
     """The offset of each partition at its time. Raises for the first partition that can't tell, after retrying."""
-    return client.retrying(lambda: _list_offsets_once(client, times))
+    return client.retrying(lambda: _list_offsets_once(client, times, isolation))
 
 
-def _list_offsets_once(client: ClusterClient, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, FoundOffset]:
+def _list_offsets_once(
+    client: ClusterClient, times: Mapping[TopicPartition, int], isolation: IsolationLevel
+) -> dict[TopicPartition, FoundOffset]:
     found: dict[TopicPartition, FoundOffset] = {}
     for leader, partitions in client.leaders(times).items():
-        for tp, answer in ask_offsets(client, leader, {tp: times[tp] for tp in partitions}).items():
+        asked = {tp: times[tp] for tp in partitions}
+        for tp, answer in ask_offsets(client, leader, asked, isolation=isolation).items():
             code = ErrorCode(answer.error_code)
             if code is not ErrorCode.NONE:
                 raise KafkaError(code, f"offsets of {tp}: {code.name}")
@@ -62,21 +70,29 @@ def _list_offsets_once(client: ClusterClient, times: Mapping[TopicPartition, int
 
 
 def ask_offsets(
-    client: ClusterClient, broker: int, times: Mapping[TopicPartition, int], replica_id: int = CONSUMER_REPLICA_ID
+    client: ClusterClient,
+    broker: int,
+    times: Mapping[TopicPartition, int],
+    replica_id: int = CONSUMER_REPLICA_ID,
+    isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
 ) -> dict[TopicPartition, ListOffsetsPartitionResponse]:
     """Send one ListOffsets to one broker; errors stay in the answers."""
-    response = client.ask_broker(broker, list_offsets_request(times, replica_id), ListOffsetsResponse)
+    request = list_offsets_request(times, replica_id, isolation)
+    response = client.ask_broker(broker, request, ListOffsetsResponse)
     return {TopicPartition(t.name, p.partition_index): p for t in response.topics for p in t.partitions}
 
 
 def list_offsets_request(
-    times: Mapping[TopicPartition, int], replica_id: int = CONSUMER_REPLICA_ID
+    times: Mapping[TopicPartition, int],
+    replica_id: int = CONSUMER_REPLICA_ID,
+    isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
 ) -> ListOffsetsRequest:
     topics: dict[str, list[ListOffsetsPartition]] = {}
     for tp, time in times.items():
         topics.setdefault(tp.topic, []).append(ListOffsetsPartition(partition_index=tp.partition, timestamp=time))
     return ListOffsetsRequest(
         replica_id=replica_id,
+        isolation_level=isolation,
         topics=[ListOffsetsTopic(name=name, partitions=wanted) for name, wanted in topics.items()],
     )
 

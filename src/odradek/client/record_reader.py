@@ -3,7 +3,7 @@
 `poll` answers raw batches, so that a tool that only counts doesn't pay for decoding; `records_in` decodes.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -11,6 +11,8 @@ from odradek.base.errors import ErrorCode, KafkaError
 from odradek.client.broker_client import ConnectionFailed
 from odradek.client.cluster_client import ClusterClient
 from odradek.model.topology import TopicPartition
+from odradek.protocol.aborted_batches import committed_batches
+from odradek.protocol.isolation import IsolationLevel
 from odradek.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
 from odradek.protocol.record_batch import BatchHeader, batches, check_crc
 from odradek.protocol.records import Record, read_records
@@ -28,6 +30,8 @@ class Fetched:
     from_offset: int
     data: memoryview
     batches: tuple[tuple[int, BatchHeader], ...]
+    aborted: tuple[tuple[int, int], ...] = ()
+    """Producer id and first offset of the aborted transactions in it; none unless committed records are read."""
 
     @property
     def next_offset(self) -> int:
@@ -35,13 +39,17 @@ class Fetched:
 
 
 def records_in(fetched: Fetched) -> Iterator[Record]:
-    """The records that someone asked for, each batch checked against its CRC; control records are left out."""
+    """The records that someone asked for, each batch checked against its CRC; control records are left out, and
+    records of aborted transactions where committed ones are read."""
     return (record for _, record in records_with_batches(fetched))
 
 
 def records_with_batches(fetched: Fetched) -> Iterator[tuple[BatchHeader, Record]]:
     """The same, each with the header of its batch."""
-    for position, header in fetched.batches:
+    placed: Iterable[tuple[int, BatchHeader]] = fetched.batches
+    if fetched.aborted:
+        placed = committed_batches(fetched.data, placed, fetched.aborted)
+    for position, header in placed:
         if header.is_control:
             continue
         check_crc(fetched.data, position, header)
@@ -59,8 +67,10 @@ class RecordReader:
         max_wait_ms: int = DEFAULT_MAX_WAIT_MS,
         max_bytes: int = DEFAULT_MAX_BYTES,
         partition_max_bytes: int = DEFAULT_PARTITION_MAX_BYTES,
+        isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
     ) -> None:
         self.positions = dict(positions)
+        self._isolation = isolation
         self._client = client
         self._max_wait_ms = max_wait_ms
         self._max_bytes = max_bytes
@@ -120,7 +130,13 @@ class RecordReader:
                     partition_max_bytes=self._partition_max_bytes,
                 )
             )
-        return FetchRequest(max_wait_ms=wait_ms, min_bytes=1, max_bytes=self._max_bytes, topics=list(topics.values()))
+        return FetchRequest(
+            max_wait_ms=wait_ms,
+            min_bytes=1,
+            max_bytes=self._max_bytes,
+            isolation_level=self._isolation,
+            topics=list(topics.values()),
+        )
 
     def _take(self, answer: FetchResponse) -> list[Fetched]:
         if answer.error_code:
@@ -151,7 +167,8 @@ class RecordReader:
         whole = tuple(batches(data, partial_tail=True))
         if not whole:
             raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"partition {tp}: no whole batch at {self.positions[tp]}")
-        return Fetched(tp, self.positions[tp], data, whole)
+        aborted = tuple((each.producer_id, each.first_offset) for each in partition.aborted_transactions or ())
+        return Fetched(tp, self.positions[tp], data, whole, aborted)
 
     def _rotate(self) -> None:
         """The next answer begins with another partition, so that the byte limit starves none."""

@@ -40,12 +40,16 @@ def build_marker(marker: EndTransactionMarker, timestamp: int) -> bytes:
 def read_marker(buf: Buffer, pos: int, header: BatchHeader) -> tuple[EndTransactionMarker, int] | None:
     """The marker of a control batch and its timestamp; None: the batch is empty or has another kind of record."""
     record = next(read_records(buf, pos, header), None) if header.record_count else None
-    if record is None:
-        return None
+    marker = None if record is None else marker_in(header, record)
+    return None if record is None or marker is None else (marker, record.timestamp)
+
+
+def marker_in(header: BatchHeader, record: Record) -> EndTransactionMarker | None:
+    """The marker that a control record is; None: it is of another kind."""
     kind, value = read_control_type(record.key), record.value or b""
     if kind not in (ControlType.ABORT, ControlType.COMMIT) or len(value) < _VALUE.size:
         return None
     _, coordinator_epoch = _VALUE.unpack_from(value)
-    is_committed = kind is ControlType.COMMIT
-    marker = EndTransactionMarker(header.producer_id, header.producer_epoch, coordinator_epoch, is_committed)
-    return marker, record.timestamp
+    return EndTransactionMarker(
+        header.producer_id, header.producer_epoch, coordinator_epoch, kind is ControlType.COMMIT
+    )

@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import sys
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated
@@ -30,6 +31,7 @@ from odradek.client.group_reader import GroupReader
 from odradek.client.partition_offsets import list_offsets
 from odradek.client.record_reader import DEFAULT_MAX_WAIT_MS, RecordReader
 from odradek.model.topology import TopicPartition
+from odradek.protocol.isolation import IsolationLevel
 from odradek.protocol.messages.list_offsets import EARLIEST, LATEST
 
 _COLUMNS = ("topic", "partition", "offset", "timestamp_ms", "key", "value", "headers")
@@ -45,6 +47,15 @@ _PRINT_PROPERTIES = {
 _PROPERTIES = (*_PRINT_PROPERTIES, "key.separator")
 
 
+class Isolation(StrEnum):
+    READ_UNCOMMITTED = "read_uncommitted"
+    READ_COMMITTED = "read_committed"
+
+    @property
+    def level(self) -> IsolationLevel:
+        return IsolationLevel[self.name]
+
+
 class RecordFormat(StrEnum):
     TEXT = "text"
     TABLE = "table"
@@ -58,6 +69,7 @@ class RecordFormat(StrEnum):
         "odradek consume --topic orders --partition 0 --offset -10 --exit-at-end",
         r"odradek consume --topic 'orders.*' -f '%t-%p/%o %T %k=%s\n' --max-messages 5",
         "odradek consume --topic orders --group shop --from-beginning",
+        "odradek consume --topic payments --from-beginning --isolation read_committed",
     ]
 )
 def consume(
@@ -86,6 +98,10 @@ def consume(
     exit_at_end: Annotated[
         bool, Option("--exit-at-end, -e", help="Stop at what is the end now, instead of waiting for more.")
     ] = False,
+    isolation: Annotated[
+        Isolation,
+        Option("--isolation, --isolation-level", help="read_committed: without open and aborted transactions."),
+    ] = Isolation.READ_UNCOMMITTED,
     keys: Annotated[bool, Option("--keys", help="Print the key before the value.")] = False,
     headers: Annotated[bool, Option("--headers", help="Print headers.")] = False,
     timestamps: Annotated[bool, Option("--timestamps", help="Print the timestamp in ms.")] = False,
@@ -117,21 +133,49 @@ def consume(
         topics = select_topics(client.topics(), topic)
         _print_header(output)
         if group is not None:
-            begin_at = EARLIEST if start == "earliest" else LATEST
-            members = GroupReader(
-                client, group, [state.name for state in topics], begin_at=begin_at, max_wait_ms=wait_ms
-            )
-            printing = Printing(members, printer, limits)
-            try:
-                _run(printing)
-            finally:
-                members.close(printing.consumed)
-            return
-        asked = [tp for state in topics for tp in _partitions(state, wanted)]
-        positions = _positions(client, asked, start)
-        ends = _offsets_at(client, asked, LATEST) if exit_at_end else {}
-        unread = {tp: position for tp, position in positions.items() if position < ends.get(tp, position + 1)}
-        _run(Printing(RecordReader(client, unread, max_wait_ms=wait_ms), printer, limits, ends))
+            _consume_as_member(client, group, topics, start, Consuming(printer, limits, wait_ms, isolation.level))
+        else:
+            asked = [tp for state in topics for tp in _partitions(state, wanted)]
+            how = Consuming(printer, limits, wait_ms, isolation.level)
+            _consume_partitions(client, asked, start, exit_at_end, how)
+
+
+@dataclass(frozen=True, slots=True)
+class Consuming:
+    """How records are read and printed."""
+
+    printer: Printer
+    limits: Limits
+    wait_ms: int
+    isolation: IsolationLevel
+
+
+def _consume_as_member(
+    client: ClusterClient, group: str, topics: list[TopicState], start: int | str, how: Consuming
+) -> None:
+    members = GroupReader(
+        client,
+        group,
+        [state.name for state in topics],
+        begin_at=EARLIEST if start == "earliest" else LATEST,
+        max_wait_ms=how.wait_ms,
+        isolation=how.isolation,
+    )
+    printing = Printing(members, how.printer, how.limits)
+    try:
+        _run(printing)
+    finally:
+        members.close(printing.consumed)
+
+
+def _consume_partitions(
+    client: ClusterClient, asked: list[TopicPartition], start: int | str, exit_at_end: bool, how: Consuming
+) -> None:
+    positions = _positions(client, asked, start, how.isolation)
+    ends = _offsets_at(client, asked, LATEST, how.isolation) if exit_at_end else {}
+    unread = {tp: position for tp, position in positions.items() if position < ends.get(tp, position + 1)}
+    reader = RecordReader(client, unread, max_wait_ms=how.wait_ms, isolation=how.isolation)
+    _run(Printing(reader, how.printer, how.limits, ends))
 
 
 def _check_group_options(offset: str | None, partitions: set[int], exit_at_end: bool) -> None:
@@ -170,20 +214,24 @@ def _partitions(topic: TopicState, wanted: set[int]) -> list[TopicPartition]:
     return [TopicPartition(topic.name, number) for number in there if not wanted or number in wanted]
 
 
-def _positions(client: ClusterClient, asked: list[TopicPartition], start: int | str) -> dict[TopicPartition, int]:
+def _positions(
+    client: ClusterClient, asked: list[TopicPartition], start: int | str, isolation: IsolationLevel
+) -> dict[TopicPartition, int]:
     if start == "earliest":
-        return _offsets_at(client, asked, EARLIEST)
+        return _offsets_at(client, asked, EARLIEST, isolation)
     if start == "latest":
-        return _offsets_at(client, asked, LATEST)
+        return _offsets_at(client, asked, LATEST, isolation)
     assert isinstance(start, int), "a start is a number or one of the two words"
     if start >= 0:
         return dict.fromkeys(asked, start)
-    first, last = _offsets_at(client, asked, EARLIEST), _offsets_at(client, asked, LATEST)
+    first, last = _offsets_at(client, asked, EARLIEST, isolation), _offsets_at(client, asked, LATEST, isolation)
     return {tp: max(first[tp], last[tp] + start) for tp in asked}
 
 
-def _offsets_at(client: ClusterClient, asked: list[TopicPartition], when: int) -> dict[TopicPartition, int]:
-    found = list_offsets(client, dict.fromkeys(asked, when))
+def _offsets_at(
+    client: ClusterClient, asked: list[TopicPartition], when: int, isolation: IsolationLevel
+) -> dict[TopicPartition, int]:
+    found = list_offsets(client, dict.fromkeys(asked, when), isolation)
     return {tp: answer.offset or 0 for tp, answer in found.items()}
 
 

@@ -38,6 +38,7 @@ from odradek.protocol.record_batch import (
     read_header,
 )
 from odradek.protocol.records import Record, read_control_type, read_records
+from odradek.protocol.transaction_markers import marker_in
 
 _OFFSET_AND_LENGTH = Struct(">qi")
 _LEGACY_MIN_LENGTH = 14
@@ -191,8 +192,13 @@ def _record_fields(header: BatchHeader, record: Record, with_data: bool) -> dict
         "headerKeys": [name for name, _ in record.headers],
     }
     if header.is_control:
-        kind = read_control_type(record.key)
-        fields["controlType"] = "UNKNOWN" if kind is None else kind.name
+        found = marker_in(header, record)
+        if found is None:
+            kind = read_control_type(record.key)
+            fields["controlType"] = "UNKNOWN" if kind is None else kind.name
+        else:
+            fields["endTxnMarker"] = "COMMIT" if found.is_committed else "ABORT"
+            fields["coordinatorEpoch"] = found.coordinator_epoch
     elif with_data:
         fields["key"] = record.key
         fields["payload"] = record.value

@@ -12,9 +12,9 @@ from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.broker.replication.core.outcomes import FetchedPartition
 from odradek.model.topology import NO_LEADER, TopicPartition
+from odradek.protocol.isolation import IsolationLevel
 
-READ_UNCOMMITTED = 0
-READ_COMMITTED = 1
+READ_COMMITTED = IsolationLevel.READ_COMMITTED
 
 
 class ReadableReplica:

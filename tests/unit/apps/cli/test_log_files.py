@@ -11,6 +11,7 @@ from odradek.base.errors import FatalError
 from odradek.protocol.compression import Codec
 from odradek.protocol.record_batch import build_batch
 from odradek.protocol.records import Record
+from odradek.protocol.transaction_markers import EndTransactionMarker, build_marker
 
 
 def batch(first: int, count: int, compression: Codec = Codec.NONE) -> bytes:
@@ -166,3 +167,13 @@ def test_a_broken_epoch_checkpoint(tmp_path: Path, text: str) -> None:
 def test_other_files_are_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(FatalError, match=r"it reads \.log, \.index"):
         reader_for(tmp_path / "partition.metadata")
+
+
+def test_a_marker_is_shown_as_kafka_dump_log_shows_it(tmp_path: Path) -> None:
+    path = tmp_path / "00000000000000000000.log"
+    path.write_bytes(build_marker(EndTransactionMarker(7, 3, 9, is_committed=False), 1000))
+    (entry,), problems = dump(path, with_records=True)
+    assert not problems
+    assert (entry.fields["isTransactional"], entry.fields["isControl"]) == (True, True)
+    (record,) = entry.records
+    assert (record["endTxnMarker"], record["coordinatorEpoch"]) == ("ABORT", 9)

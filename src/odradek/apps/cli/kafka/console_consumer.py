@@ -15,6 +15,7 @@ from odradek.client.group_reader import GroupReader
 from odradek.client.partition_offsets import list_offsets
 from odradek.client.record_reader import DEFAULT_MAX_WAIT_MS, RecordReader
 from odradek.model.topology import TopicPartition
+from odradek.protocol.isolation import IsolationLevel
 from odradek.protocol.messages.list_offsets import EARLIEST, LATEST
 
 _ONLY_FORMATTER = "org.apache.kafka.tools.consumer.DefaultMessageFormatter"
@@ -107,19 +108,20 @@ def _check(given: Given) -> dict[str, str]:
 
 def _one_partition(client: ClusterClient, given: Given, wait_ms: int) -> RecordReader:
     tp = TopicPartition(given.text("topic"), given.number("partition") or 0)
+    isolation = _isolation(given)
     topic = client.topic(tp.topic)
     if tp.partition not in [state.partition for state in topic.partitions]:
         raise unknown_partition(tp, len(topic.partitions))
     text = "earliest" if given.has("from-beginning") else given.text("offset").lower()
     if text in ("earliest", "latest"):
-        found = list_offsets(client, {tp: EARLIEST if text == "earliest" else LATEST})
-        return RecordReader(client, {tp: found[tp].offset or 0}, max_wait_ms=wait_ms)
+        found = list_offsets(client, {tp: EARLIEST if text == "earliest" else LATEST}, isolation)
+        return RecordReader(client, {tp: found[tp].offset or 0}, max_wait_ms=wait_ms, isolation=isolation)
     if not text.isdecimal():
         raise WrongOptions(
             f"The provided offset value '{text}' is incorrect. Valid values are 'earliest', 'latest', or a "
             "non-negative long."
         )
-    return RecordReader(client, {tp: int(text)}, max_wait_ms=wait_ms)
+    return RecordReader(client, {tp: int(text)}, max_wait_ms=wait_ms, isolation=isolation)
 
 
 def _member(client: ClusterClient, given: Given, consumer: dict[str, str], wait_ms: int) -> GroupReader:
@@ -131,7 +133,19 @@ def _member(client: ClusterClient, given: Given, consumer: dict[str, str], wait_
         begin_at=EARLIEST if consumer["auto.offset.reset"] == "earliest" else LATEST,
         commits=is_true(consumer, "enable.auto.commit", default=has_group),
         max_wait_ms=wait_ms,
+        isolation=_isolation(given),
     )
+
+
+def _isolation(given: Given) -> IsolationLevel:
+    text = given.text("isolation-level")
+    try:
+        return IsolationLevel[text.upper()]
+    except KeyError:
+        raise WrongOptions(
+            f"Invalid value {text} for configuration isolation.level: String must be one of: "
+            "read_committed, read_uncommitted"
+        ) from None
 
 
 def _topics(client: ClusterClient, given: Given) -> list[str]:

@@ -2,7 +2,8 @@
 
 Options: `path` (log directories, separated by commas; or what `load` is given), `topics` (all of them unless named),
 `rows` (`records` or `batches`), `includeHeaders`, `mode` (FAILFAST: a broken batch fails the query; DROPMALFORMED:
-its records are left out). Control records are left out, those of open and aborted transactions are not.
+its records are left out), `isolationLevel` (`read_uncommitted`, or `read_committed`: without records of open and
+aborted transactions, and below the checkpointed high watermark). Control records are left out.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,13 +25,15 @@ from odradek.apps.pipeline.arrow_records.record_columns import (
     decode_records,
 )
 from odradek.apps.pipeline.segment_source import schema as columns
-from odradek.apps.pipeline.segment_source.log_directories import replicas
+from odradek.apps.pipeline.segment_source.committed import NO_END, base_offset, committed_part
+from odradek.apps.pipeline.segment_source.log_directories import ReplicaDirectory, replicas
 from odradek.apps.pipeline.segment_source.segment_file import StoredBatch, stored_batches
 from odradek.apps.pipeline.source.errors import OptionError, ReadFailed
 from odradek.apps.pipeline.source.options import includes_headers
 from odradek.apps.pipeline.source.schema import arrow_schema
 from odradek.base.errors import KafkaError
 from odradek.model.topology import TopicPartition
+from odradek.protocol.aborted_batches import AbortedBatches
 from odradek.protocol.record_batch import HEADER_SIZE
 from odradek.protocol.records import plain_payload
 
@@ -45,6 +48,7 @@ class LogOptions:
     rows: str
     with_headers: bool
     drop_malformed: bool
+    read_committed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,10 @@ class Segment:
     broker: int
     partition: TopicPartition
     path: str
+    end: int = NO_END
+    """Records from this offset on are not read."""
+    aborted: tuple[tuple[int, int], ...] = ()
+    """Producer id and first offset of the transactions whose records are not read."""
 
 
 @dataclass
@@ -82,11 +90,22 @@ class SegmentReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         segments = [
-            (path.stat().st_size, Segment(replica.broker, replica.partition, str(path)))
+            (Path(segment.path).stat().st_size, segment)
             for replica in replicas(self._options.paths, self._options.topics)
-            for path in replica.segments()
+            for segment in self._segments(replica)
         ]
         return [SegmentsPartition(tuple(task)) for task in tasks_of(segments)]
+
+    def _segments(self, replica: ReplicaDirectory) -> list[Segment]:
+        paths = replica.segments()
+        if not self._options.read_committed:
+            return [Segment(replica.broker, replica.partition, str(path)) for path in paths]
+        committed = committed_part(replica.path, paths, replica.high_watermark)
+        bases = [*map(base_offset, paths), NO_END]
+        return [
+            Segment(replica.broker, replica.partition, str(path), committed.end, committed.of_segment(base, next_base))
+            for path, base, next_base in zip(paths, bases, bases[1:], strict=False)
+        ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if isinstance(partition, SegmentsPartition):  # with nothing to read, Spark starts a task with none of ours
@@ -115,9 +134,14 @@ class RecordRows(SegmentReader):
             raise ReadFailed(f"{segment.path}: {what}. With the option mode=DROPMALFORMED its records are left out")
 
     def _batches(self, segment: Segment) -> Iterator[PlainBatch]:
+        skipped = AbortedBatches(segment.aborted)
         for batch in stored_batches(Path(segment.path)):
+            if batch.header.base_offset >= segment.end:
+                return
             if batch.problem is not None:
                 self._refuse(segment, f"the batch at byte {batch.position} is broken: {batch.problem}")
+                continue
+            if skipped.is_aborted(batch.view, 0, batch.header):
                 continue
             if batch.header.is_control or not batch.header.record_count:
                 continue
@@ -163,8 +187,14 @@ def log_options(options: Mapping[str, str]) -> LogOptions:
         raise OptionError(f'rows is "records" or "batches", not {rows!r}')
     if mode not in ("FAILFAST", "DROPMALFORMED"):
         raise OptionError(f"mode is FAILFAST or DROPMALFORMED, not {mode!r}")
+    isolation = options.get("isolationLevel", "read_uncommitted").lower()
+    if isolation not in ("read_uncommitted", "read_committed"):
+        raise OptionError(f"isolationLevel is read_uncommitted or read_committed, not {isolation!r}")
+    if rows == "batches" and isolation == "read_committed":
+        raise OptionError("isolationLevel is for records: rows of batches show all that is in the files")
     topics = frozenset(topic.strip() for topic in options.get("topics", "").split(",") if topic.strip())
-    return LogOptions(paths, topics, rows, includes_headers(options), mode == "DROPMALFORMED")
+    is_committed = isolation == "read_committed"
+    return LogOptions(paths, topics, rows, includes_headers(options), mode == "DROPMALFORMED", is_committed)
 
 
 def _payload(batch: StoredBatch) -> bytes | memoryview:

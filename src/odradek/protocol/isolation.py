@@ -1,0 +1,10 @@
+"""How far a reader of a partition may see, in Fetch and ListOffsets."""
+
+from enum import IntEnum
+
+
+class IsolationLevel(IntEnum):
+    READ_UNCOMMITTED = 0
+    """Up to the high watermark, records of open and aborted transactions included."""
+    READ_COMMITTED = 1
+    """Up to the last stable offset, without records of aborted transactions."""
