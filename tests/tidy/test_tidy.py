@@ -28,6 +28,18 @@ LARGER_FUNCTIONS = {
     "broker/server.py:_start": 66,
     "protocol/record_walk.py:_walk_fields": 70,
 }
+HEADLESS_MAX = 0.01
+"""Share of docstrings without a noun or a verb as their subject; it may fall only."""
+
+HEADLESS_START = re.compile(
+    r"(what|whatever|who|whoever|whom|whose|nobody|everybody|everyone|somebody|anybody|those|these|this|that|it|they"
+    r"|where|wherever|whether|when|how|why|which|none|all that|everything|nothing|something|anything"
+    r"|one (that|which|who)|ones)\b",
+    re.IGNORECASE,
+)
+HEADLESS_INSIDE = re.compile(
+    r"\b(what is|what was|what are|whoever|nobody|everybody|those that|those who|whatever)\b", re.IGNORECASE
+)
 # `import` name → distribution name where they differ.
 DISTRIBUTIONS = {"confluent_kafka": "confluent-kafka", "google": "protobuf", "delta": "deltalake"}
 EXTERNAL_OF_SPARK = frozenset({"py4j", "numpy", "delta"})
@@ -82,6 +94,25 @@ def test_functions_fit_on_a_screen() -> None:
 
 def test_every_module_says_what_it_is() -> None:
     assert [name_of(path) for path in sources() if path.stat().st_size and not ast.get_docstring(tree(path))] == []
+
+
+def docstrings(path: Path) -> Iterator[str]:
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    for node in ast.walk(tree(path)):
+        if isinstance(node, documented) and (text := ast.get_docstring(node)):
+            yield text
+
+
+def is_headless(text: str) -> bool:
+    """Judge the first sentence: it begins with a clause in place of a noun or a verb, or leans on one."""
+    first = re.match(r".*?[.!?](?=\s|$)|.*", text.split("\n\n")[0], re.DOTALL)
+    return bool(HEADLESS_START.match(text) or HEADLESS_INSIDE.search(first[0] if first else ""))
+
+
+def test_docstrings_have_a_subject() -> None:
+    found = [(name_of(path), text) for path in sources() for text in docstrings(path)]
+    headless = [(name, text.split("\n")[0]) for name, text in found if is_headless(text)]
+    assert len(headless) <= HEADLESS_MAX * len(found), headless
 
 
 def test_every_room_says_what_it_owns() -> None:

@@ -1,4 +1,4 @@
-"""What can be measured of a broker, under the names that Kafka's JMX exporter gives them."""
+"""Metrics of a broker, under the names that Kafka's JMX exporter gives them."""
 
 from collections.abc import Callable, Iterable
 

@@ -44,7 +44,7 @@ class ConfigApplication:
         live.on_change.append(self._apply_defaults)
 
     def apply_all(self) -> None:
-        """What is set when the broker starts."""
+        """Apply the dynamic configs when the broker starts."""
         self.apply_to_broker()
         self.apply_quotas()
         self.apply_credentials()
@@ -85,7 +85,7 @@ class ConfigApplication:
             self._credentials.set_users(self._known.all("users"))
 
     def apply_to_broker(self) -> None:
-        """What is set for it and for all brokers, as it is known now."""
+        """Apply the current overrides of this broker and of all brokers."""
         with self._applying:
             self._live.adopt(self._known.of_broker(str(self._broker_id)), self._known.of_broker(DEFAULT_ENTITY))
         self._replicas.quotas.set_rates(
@@ -95,7 +95,7 @@ class ConfigApplication:
         self._moves.set_rate(self._rate("replica.alter.log.dirs.io.max.bytes.per.second"))
 
     def _apply_defaults(self, before: BrokerConfig, after: BrokerConfig) -> None:
-        """What topics don't say themselves comes from the broker."""
+        """Apply the broker's values as defaults of topics without overrides."""
         defaults = (before.topic_defaults, before.producer_id_expiration_ms)
         if defaults != (after.topic_defaults, after.producer_id_expiration_ms):
             for topic in {tp.topic for tp in self._replicas.partitions.copy()}:

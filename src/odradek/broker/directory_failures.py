@@ -21,7 +21,8 @@ class DirectoryFailures:
         self._stopped = threading.Event()
 
     def failed(self, failure: DirectoryFailure) -> None:
-        """By the thread that found out, which waits for nobody: the controller is told by another."""
+        """Handle a failed directory without waiting, on the thread that found out: another thread reports it to the
+        controller."""
         self._replicas.take_offline(failure.partitions)
         threading.Thread(target=self._tell, name="directory-failure", daemon=True).start()
 
@@ -29,7 +30,7 @@ class DirectoryFailures:
         self._stopped.set()
 
     def _tell(self) -> None:
-        """Until it is told: with nobody knowing, the replicas would stay the leaders that they can't be."""
+        """Report until it succeeds: without it, the replicas would stay leaders that they can't be."""
         while not self._stopped.is_set():
             try:
                 self._store.notify_log_dir_failure(self._broker_id)

@@ -1,4 +1,5 @@
-"""This broker as a member of its cluster: registered, again with each new session, and taking leave before it stops.
+"""Membership of this broker in its cluster: registered, again with each new session, with a controlled shutdown before
+it stops.
 
 A lost connection to ZooKeeper is waited out. A lost session has taken the broker's registration with it: a new one is
 made as soon as there is a session, with a new epoch, by which what was meant for the broker before is told apart.
@@ -93,12 +94,12 @@ def take_leave(broker_id: int, gate: ControlGate, config: BrokerConfig, metadata
 
 
 def asks_controller(inter_broker_version: str) -> bool:
-    """Whether leaders ask the controller for changes of an ISR, as since 2.7, or write them to ZooKeeper."""
+    """Return whether leaders change the ISR through the controller, as since 2.7, or through ZooKeeper."""
     return release_of(inter_broker_version) >= (2, 7)
 
 
 def _ask_to_leave(link: ControllerLink, request: ControlledShutdownRequest) -> int | None:
-    """How many partitions the broker still leads; None when nobody knows."""
+    """Return the number of partitions that the broker still leads; None without an answer."""
     try:
         answer: ControlledShutdownResponse = link.send(request)
     except KafkaError as error:

@@ -1,5 +1,5 @@
-"""What a broker itself has to say in the flight recorder: its life, its session, its log directories that failed, what
-it wants as a leader, and why the groups that it coordinates rebalanced.
+"""Entries of a broker about itself in the flight recorder: its life, its session, its failed log directories, its ISR
+changes as a leader, and the reasons why the groups that it coordinates rebalanced.
 
 The controller's part is in `controller.recording`.
 """

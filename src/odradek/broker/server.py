@@ -118,7 +118,7 @@ class BrokerServer:
         log.info("stopped", broker=self.id)
 
     def fail(self, why: str) -> None:
-        """The broker can't go on: whoever waits for it learns why."""
+        """Fail the broker: callers that wait for it get the reason."""
         log.error("broker must stop", why=why)
         self._failure = why
         self._stop_asked.set()
@@ -327,7 +327,7 @@ class BrokerServer:
         return broker
 
     def _await_cluster(self, metadata: MetadataCache) -> None:
-        """Until a controller has told this broker of its cluster, or nobody wants it to serve any more."""
+        """Wait until a controller has sent the cluster's metadata, or the broker is stopped."""
         told = threading.Event()
         metadata.on_publish.append(lambda image: told.set())
         while metadata.image.controller_id < 0 and not self._stop_asked.is_set():

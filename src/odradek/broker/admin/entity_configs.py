@@ -1,4 +1,4 @@
-"""What is set for topics, brokers and clients over their defaults: read and replaced in ZooKeeper, by any broker.
+"""Configs of topics, brokers and clients over their defaults: read and replaced in ZooKeeper, by any broker.
 
 Every broker learns of a change by the notice that is left with it; the one that makes it obeys before it answers.
 """
@@ -31,7 +31,7 @@ class EntityConfigs:
         return found[topic]
 
     def of_topics(self, topics: Iterable[str]) -> dict[str, dict[str, str]]:
-        """Of those that are there, read in one go."""
+        """Return the overrides of the existing topics, read in one go."""
         known = [topic for topic in topics if topic in self._metadata.image.topics]
         with _answered_in_time():
             found = self._store.load_configs("topics", known)
@@ -41,11 +41,11 @@ class EntityConfigs:
         self.replace("topics", topic, overrides)
 
     def effective(self, topic: str) -> TopicConfig:
-        """What the topic's logs are run by, as far as this broker knows; it reads nothing."""
+        """Return the effective configuration of the topic, as far as this broker knows; it reads nothing."""
         return TopicConfig.of(self._live.current, self._known.of(topic))
 
     def look_up(self, topics: Iterable[str]) -> None:
-        """Reads what is set for topics that are new here, whose creation leaves no notice."""
+        """Read the overrides of topics that are new here, whose creation leaves no notice."""
         self._known.look_up(topics)
 
     def of_broker(self, name: str) -> dict[str, str]:
@@ -56,7 +56,7 @@ class EntityConfigs:
         self.replace("brokers", name or DEFAULT_ENTITY, values)
 
     def load(self, entity_type: str, name: str) -> dict[str, str]:
-        """What is set for an entity, as /config calls it and its type."""
+        """Return the overrides of an entity, by its type and its name below /config."""
         with _answered_in_time():
             return self._store.load_config(entity_type, name)
 

@@ -10,7 +10,8 @@ T = TypeVar("T")
 
 
 class ImageWait(DelayedOperation, Generic[T]):
-    """`missing` tells what an image lacks; `answer` is told what was still lacking in the end."""
+    """Wait for a metadata image. `missing` returns the parts that an image lacks; `answer` gets the parts still missing
+    at the end."""
 
     KEY = "image"  # every image may bring what somebody waits for
 

@@ -9,7 +9,7 @@ log = get_logger(__name__)
 
 
 def set_levels(levels: Mapping[str, str | None], *, validate_only: bool) -> None:
-    """None: back to what the root logger has. All of them or none."""
+    """Set the level of each logger; None makes it follow the root logger. All of them or none."""
     known = thresholds()
     for name, level in levels.items():
         if name not in known:

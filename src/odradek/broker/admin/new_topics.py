@@ -1,4 +1,4 @@
-"""What a topic that somebody asks for will be. Pure: checks and placement, no ZooKeeper."""
+"""Description of a requested topic: its partitions, replicas and configs. Pure: checks and placement, no ZooKeeper."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -50,7 +50,8 @@ class MorePartitions:
 
 
 def topic_made_by_asking(name: str, config: BrokerConfig) -> NewTopic:
-    """A topic that nobody described: as the broker is configured for it. The groups' own has settings of its own."""
+    """Describe a topic that is created automatically: with the broker's defaults. The groups' own has settings of its
+    own."""
     if name != OFFSETS_TOPIC:
         return NewTopic(name, config.num_partitions, config.default_replication_factor)
     return NewTopic(
@@ -86,7 +87,7 @@ def overrides_of(topic: NewTopic) -> dict[str, str]:
 
 
 def assignment_of(topic: NewTopic, brokers: Brokers, random: Random) -> Assignment:
-    """Where its replicas go: as asked, or placed."""
+    """Return the assignment of its replicas: the requested one, or a placement."""
     if not topic.assignments:
         start, shift = (random.randrange(max(1, len(brokers))) for _ in range(2))
         return place_replicas(brokers, topic.partitions, topic.replication_factor, start=start, shift=shift)

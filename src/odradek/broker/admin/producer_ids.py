@@ -26,7 +26,7 @@ class ProducerIds:
             return producer_id
 
     def allocate_block(self, broker_id: int) -> range:
-        """Ids that nobody but this broker will hand out: what AllocateProducerIds asks for."""
+        """Allocate ids that no other broker will hand out: for AllocateProducerIds."""
         try:
             block = self._store.allocate_producer_ids(broker_id)
         except ZkUnavailable as error:

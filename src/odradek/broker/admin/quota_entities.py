@@ -1,4 +1,4 @@
-"""Whom a quota is set for: a user, a client id, both, or an address; each by name, or the default of its kind."""
+"""Entities of quotas: a user, a client id, both, or an address; each by name, or the default of its kind."""
 
 import socket
 from collections.abc import Iterable, Mapping
@@ -27,7 +27,7 @@ _OF_ADDRESSES = {"connection_creation_rate": 32}
 
 @dataclass(frozen=True, slots=True)
 class QuotaNode:
-    """Where an entity's quotas are kept, and which there are."""
+    """Znode of an entity's quotas, and the quotas that it has."""
 
     entity_type: str
     name: str
@@ -69,7 +69,7 @@ def entity_of(entity_type: str, name: str) -> dict[str, str | None]:
 
 
 def quotas_in(entity_type: str, config: Mapping[str, str]) -> dict[str, float]:
-    """What limits there are among what is set for an entity, which may be credentials too."""
+    """Return the quotas among an entity's configs, which may be credentials too."""
     quotas = {}
     for key in _OF_ADDRESSES if entity_type == "ips" else _OF_CLIENTS:
         try:
@@ -95,7 +95,7 @@ def quota_text(key: str, value: float, bits: Mapping[str, int | None]) -> str:
 
 
 def addresses_of(names: Iterable[str]) -> dict[str, list[str]]:
-    """The addresses that the names stand for; of a host that nobody knows, none."""
+    """Return the addresses of the names; none for an unknown host."""
     return {name: _resolved(name) for name in names}
 
 

@@ -54,7 +54,7 @@ Refusals: TypeAlias = dict[str, KafkaError | None]
 
 
 def free(partitions: int) -> None:
-    """A permit for what costs nobody anything."""
+    """Permit changes that cost nothing."""
 
 
 class TopicAdmin:
@@ -177,7 +177,7 @@ class TopicAdmin:
     def _plan(
         self, topics: Sequence[NewTopic], permit: Permit
     ) -> list[tuple[CreatedTopic, TopicAssignment] | KafkaError]:
-        """What they will be, or why they can't: checked against the cluster, and against each other."""
+        """Return the planned topics, or their errors: checked against the cluster, and against each other."""
         image = self._metadata.image
         names = set(image.topics)
         plans: list[tuple[CreatedTopic, TopicAssignment] | KafkaError] = []
@@ -243,7 +243,7 @@ class TopicAdmin:
             return _available(lambda: self._store.add_partitions(name, added, term))
 
     def _create_waiting(self) -> None:
-        """All that wait, in one go. Whatever goes wrong, the client that still wants them asks again."""
+        """Create all waiting topics in one go. Whatever goes wrong, the client that still wants them asks again."""
         topics = [topic_made_by_asking(name, self._config) for name in list(self._to_create)]
         try:
             if not topics:
@@ -306,7 +306,7 @@ def _with_timeouts(answers: Refusals, late: set[str]) -> Refusals:
 
 
 def _available(action: Callable[[], T]) -> T:
-    """What ZooKeeper brings, or an error that a client understands."""
+    """Turn ZooKeeper's errors into one that a client understands."""
     try:
         return action()
     except ZkUnavailable as error:

@@ -1,4 +1,5 @@
-"""What the three config requests have in common: resource types, who may be altered, how what is set for it changes."""
+"""Base of the three config requests: resource names, the entities that may be altered, the change of their
+overrides."""
 
 import re
 from collections import Counter

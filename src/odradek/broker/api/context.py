@@ -1,4 +1,4 @@
-"""What a handler may use: the broker's services, who asks, and the way to answer."""
+"""Context of a handler: the broker's services, the client, and the way to answer."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How a handler asks the controller: by an event, answered when its thread has decided."""
+"""Requests of a handler to the controller: an event, answered when its thread has decided."""
 
 from collections.abc import Callable
 from typing import Any

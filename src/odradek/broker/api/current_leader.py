@@ -1,4 +1,5 @@
-"""Who leads instead: told to clients that asked the wrong broker, so that they need not look for it (KIP-951)."""
+"""Current leader of a partition, for clients that asked the wrong broker, so that they need not look for it
+(KIP-951)."""
 
 from typing import NamedTuple
 
@@ -30,7 +31,7 @@ def current_leader(tp: TopicPartition, ctx: RequestContext) -> CurrentLeader:
 
 
 def leader_node(leader: CurrentLeader, ctx: RequestContext) -> LeaderNode | None:
-    """Where a client that came by this listener finds it."""
+    """Return the address of the leader for a client that came by this listener."""
     broker = ctx.broker.metadata.image.brokers.get(leader.id)
     endpoint = broker.endpoint(ctx.connection.listener_name) if broker else None
     return LeaderNode(leader.id, endpoint.host, endpoint.port, broker.rack) if broker and endpoint else None

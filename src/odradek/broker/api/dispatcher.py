@@ -54,7 +54,7 @@ class Dispatcher:
         self._waiting: list[InboundRequest] = []  # at most one per connection, which isn't read meanwhile
 
     def open(self) -> None:
-        """From now on serve everybody, beginning with those who wait."""
+        """Serve every client from now on, beginning with the waiting ones."""
         with self._opening:
             self._is_open = True
             waiting, self._waiting = self._waiting, []
@@ -89,7 +89,8 @@ class Dispatcher:
         work()
 
     def _begin(self, request: InboundRequest, *, may_wait: bool) -> bool:
-        """Whether it was served, or refused: here, unless it may block and the thread may not."""
+        """Serve or refuse the request here, unless it may block and the thread may not; return whether
+        that was done."""
         try:
             header, message = decode_request(request.frame, STEPS_MAX if may_wait else QUICK_STEPS_MAX)
         except UnsupportedVersion as unsupported:

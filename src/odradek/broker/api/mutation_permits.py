@@ -1,4 +1,4 @@
-"""Whether a client may make and delete partitions now: its `controller_mutation_rate`."""
+"""Permits of a client to create and delete partitions: its `controller_mutation_rate`."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Which handler answers which API key, at which versions. ApiVersions is derived from this table.
+"""Registry of the handlers by API key, with their versions. ApiVersions is derived from this table.
 
 A handler is a function of a request and its context. It returns the response; or LATER, having arranged that
 `context.reply` will be called; or NO_ANSWER where the protocol has none. A handler that may block (ZooKeeper, fsync,

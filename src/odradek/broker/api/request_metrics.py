@@ -1,4 +1,4 @@
-"""How many requests of each kind, and where their time goes: queue, local, remote, response, total.
+"""Counts of requests by kind, and their times: queue, local, remote, response, total.
 
 Of each API the moments of the last thousand requests are remembered, which costs one store per request; durations and
 quantiles are worked out when somebody asks.
@@ -15,7 +15,8 @@ REMEMBERED = 1024  # a power of two: a mask finds the place
 
 
 class Moments(NamedTuple):
-    """When a request was read, begun, left by its handler, answered, and sent. In nanoseconds of one clock."""
+    """Times at which a request was read, begun, left by its handler, answered, and sent. In nanoseconds of
+    one clock."""
 
     received: int
     started: int

@@ -70,7 +70,7 @@ class BrokerChannels:
         channel.start()
 
     def close(self, broker_id: int) -> None:
-        """What waits is not sent any more, and what comes back is not heard."""
+        """Close the channels: waiting requests are not sent, answers are ignored."""
         channel = self._channels.pop(broker_id, None)
         if channel is not None:
             channel.close()
@@ -159,7 +159,7 @@ class _Channel:
             return None if self._closed else self._requests.popleft()
 
     def _deliver(self, request: Request) -> None:
-        """Until it is answered, or nobody wants it to be."""
+        """Send until it is answered, or the channel is closed."""
         while not self._closed:
             try:
                 answer = self._connected().send(request)

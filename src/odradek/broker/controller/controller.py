@@ -122,7 +122,7 @@ class Controller:
         return None if tenure is None else tenure.term
 
     def submit(self, event: Event) -> None:
-        """Somebody who waits for an answer gets it on the event thread: he may only hand it on."""
+        """Queue a request. Its answer comes on the event thread, where the receiver may only hand it on."""
         tenure = self._tenure
         if tenure is None:
             _answer(event, _not_controller())
@@ -130,7 +130,7 @@ class Controller:
             self._queue.put(_Happened(tenure, tenure.admit(event)))
 
     def znode_changed(self, path: str) -> None:
-        """A watch of anybody's fired; those that aren't the controller's are passed over."""
+        """Take a fired watch; znodes of other parts are passed over."""
         if path == Seat.path or event_of_znode(path) is not None:
             self._queue.put_once(_ZnodeChanged(path))
 
@@ -191,7 +191,7 @@ class Controller:
     # --- the seat ------------------------------------------------------------------------------------------------
 
     def _look_at_seat(self) -> None:
-        """Who is controller? Resign if it is somebody else, stand if nobody is; and be told of the next change.
+        """Read /controller. Resign if it is somebody else, stand if nobody is; and be told of the next change.
 
         A seat that is this broker's own without a tenure is a relic of an earlier one, and the election knows how to
         take it anew.

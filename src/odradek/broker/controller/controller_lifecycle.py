@@ -87,7 +87,7 @@ class ControllerLifecycle:
         return brought
 
     def end(self, refusal: Exception) -> None:
-        """Nothing is sent any more, and nobody waits on."""
+        """End the term: no further requests, and an error for every waiting client."""
         self._channels.close_all()
         for once in list(self._unanswered):
             once(refusal)
@@ -103,7 +103,7 @@ class _Once:
         self._registry = registry
 
     def __call__(self, value: Any) -> None:
-        """Whoever can't take it must not hinder the decision that gives it."""
+        """Pass the answer on; a failing receiver must not disturb the decision that gives it."""
         if self._registry.pop(self, self) is None:
             try:
                 self._answer(value)

@@ -1,4 +1,4 @@
-"""Carries out what decisions ask for: on ZooKeeper, on the channels to the brokers, for those who wait for an answer.
+"""Execution of effects: on ZooKeeper, on the channels to the brokers, for clients that wait for an answer.
 
 One per tenure, used by the event thread alone. While ZooKeeper can't be reached an effect waits and is tried again, as
 long as the tenure lasts: a decision is carried out to its end or given up with the whole tenure, never left half done.
@@ -60,7 +60,8 @@ class EffectRunner:
         }
 
     def perform(self, effect: Effect) -> Any:
-        """What the effect brings. Raises ControllerMoved or TenureOver when this broker may not act any more."""
+        """Carry the effect out and return its result. Raises ControllerMoved or TenureOver when this broker may not act
+        any more."""
         self._trace.effect(effect)
         action = self._actions[type(effect)]
         while not self._is_over():

@@ -1,4 +1,4 @@
-"""The controller's queue: first in, first out, with what can't wait in front, and what is due later in its time.
+"""The controller's queue: first in, first out, with urgent events in front, and delayed ones at their time.
 
 Any thread may put, only the event thread takes. It stays small without a limit of its own: a znode that changes again
 before it was looked at is in it once, a broker has one request under way, and who asks waits for the answer.
@@ -36,7 +36,7 @@ class EventQueue(Generic[T]):
             self._changed.notify()
 
     def put_once(self, item: T) -> None:
-        """Nothing, if an equal one waits already."""
+        """Queue the event, unless an equal one waits already."""
         with self._changed:
             if item not in self._queued_once:
                 self._queued_once.add(item)
@@ -60,7 +60,7 @@ class EventQueue(Generic[T]):
                 self._changed.wait(None if wait_ms is None else wait_ms / 1000)
 
     def drop(self, unwanted: Callable[[T], bool]) -> list[T]:
-        """Takes out what is unwanted, also of what is due later."""
+        """Remove unwanted events, delayed ones included."""
         with self._changed:
             dropped = [item for item in self._items if unwanted(item)]
             dropped += [item for _, _, item in self._later if unwanted(item)]
@@ -71,7 +71,7 @@ class EventQueue(Generic[T]):
             return dropped
 
     def _promote_due(self) -> int | None:
-        """Lines up what is due; how long until the next one is."""
+        """Queue the due events; return the time until the next one."""
         while self._later:
             wait_ms = self._later[0][0] - self._clock.monotonic_ms()
             if wait_ms > 0:

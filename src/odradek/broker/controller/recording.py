@@ -22,7 +22,7 @@ _SUBJECTS = ("partition ", "replica ")
 
 
 class ControllerTermRecord:
-    """What one tenure records. Used by the event thread."""
+    """Record of one controller's term. Used by the event thread."""
 
     def __init__(self, records: Records, controller_epoch: int) -> None:
         self._records = records
@@ -106,7 +106,7 @@ def describe_effect(effect: Effect, brought: Any) -> Iterator[Facts]:
 
 
 def _plain(effect: Effect) -> Facts:
-    """Those whose result is no part of the picture."""
+    """Return the effects whose result is no part of the picture."""
     what = type(effect).__name__
     match effect:
         case effects.Moved(subject, moves, detail):
@@ -173,7 +173,7 @@ def _member(broker: Broker) -> dict[str, Any]:
 
 
 def _subject(subject: str) -> Facts:
-    """Which partition a move is of: `partition orders-2`, `replica orders-2@1`."""
+    """Return the partition of a move: `partition orders-2`, `replica orders-2@1`."""
     name = next((subject.removeprefix(start) for start in _SUBJECTS if subject.startswith(start)), "")
     name, _, broker = name.partition("@")
     topic, _, number = name.rpartition("-")

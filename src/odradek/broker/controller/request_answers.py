@@ -1,4 +1,4 @@
-"""What a broker's answer to the controller means, as an event. Pure."""
+"""Answers of brokers to the controller, as events. Pure."""
 
 from odradek.base.errors import ErrorCode
 from odradek.base.logs import get_logger
@@ -12,7 +12,8 @@ log = get_logger(__name__)
 
 
 def event_of(broker_id: int, request: Request, response: Response) -> Event | None:
-    """None where nobody has to know: metadata, replicas that were only stopped, a request refused as a whole."""
+    """Return the event of an answer; None for metadata, replicas that were only stopped, a request refused
+    as a whole."""
     match request, response:
         case LeaderAndIsrRequest(), LeaderAndIsrResponse():
             return _led(broker_id, request, response)

@@ -1,4 +1,4 @@
-"""What the controller sees and does, as lines of text: the one place through which every event and effect passes.
+"""Trace of the controller, as lines of text: the one place through which every event and effect passes.
 
     event   BrokersChanged
     move    partition orders-2  ONLINE → OFFLINE → ONLINE  leader 0 → 2
@@ -89,7 +89,7 @@ def request_text(request: Request) -> str:
 
 
 def request_partitions(request: Request) -> Iterator[tuple[TopicPartition, str]]:
-    """Whom the request names, each with what it says."""
+    """Return the partitions of the request, each with its state."""
     if isinstance(request, LeaderAndIsrRequest):
         for led in request.topic_states:
             for state in led.partition_states:
@@ -120,6 +120,6 @@ def _shortened(parts: Iterator[str]) -> str:
 
 
 def values_text(thing: Any) -> str:
-    """Its values, without those that are functions."""
+    """Format the values, without functions."""
     values = ((field.name, getattr(thing, field.name)) for field in fields(thing))
     return "".join(f"  {name}={value}" for name, value in values if not callable(value))

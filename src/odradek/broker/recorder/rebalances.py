@@ -16,7 +16,7 @@ _GROUPS_MAX = 2_000
 
 
 class Rebalances:
-    """Last rebalances of each group, oldest first; of the groups those that rebalanced last."""
+    """Latest rebalances of each group, oldest first; of the groups the ones that rebalanced last."""
 
     def __init__(self, *places: Path) -> None:
         self._places = places

@@ -1,4 +1,4 @@
-"""What a broker makes of the controller's orders about its replicas. Pure but for the log lines.
+"""Checks of the controller's orders about replicas. Pure but for the log lines.
 
 Each order names a leader epoch. One that is older than what the partition knows comes from the past, one with the same
 epoch was obeyed already; a restart of the request changes nothing in either case.
@@ -15,7 +15,7 @@ log = get_logger(__name__)
 
 
 def refuse_directive(directive: PartitionDirective, partition: Partition | None, broker_id: int) -> ErrorCode | None:
-    """Why the order isn't obeyed; None: it is."""
+    """Return the error that refuses the order; None if it is accepted."""
     epoch = directive.state.leader_epoch
     if partition is not None:
         known, named = partition.topic_id, directive.topic_id
@@ -32,7 +32,8 @@ def refuse_directive(directive: PartitionDirective, partition: Partition | None,
 
 
 def refuse_stop(partition: Partition | None, leader_epoch: int) -> ErrorCode | None:
-    """Why a replica isn't stopped; None: it is. What isn't hosted is stopped already, but may lie on disk."""
+    """Return the error that refuses the stop; None if it is accepted. What isn't hosted is stopped already, but may lie
+    on disk."""
     if partition is None or leader_epoch in (NO_EPOCH, EPOCH_DURING_DELETE) or leader_epoch >= partition.leader_epoch:
         return None
     log.warning(

@@ -59,7 +59,7 @@ class DirectoryMove:
 
     @property
     def is_over(self) -> bool:
-        """It was cancelled, the replica has gone, or a directory has failed."""
+        """True if it was cancelled, the replica has gone, or a directory has failed."""
         partition, copy = self._partition, self._copy
         return (
             partition.gone is not None

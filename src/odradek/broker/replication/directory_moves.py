@@ -45,7 +45,7 @@ class DirectoryMoves:
         self._stopping = False
 
     def set_rate(self, bytes_per_second: int | None) -> None:
-        """What the dynamic broker configuration says; None: no limit."""
+        """Set the throttle of the dynamic broker configuration; None: no limit."""
         self._throttle.limit = UNLIMITED if bytes_per_second is None else bytes_per_second
 
     # ---- requests
@@ -75,7 +75,7 @@ class DirectoryMoves:
             self._start(partition, future)
 
     def stop(self) -> None:
-        """What is under way goes on after the next start."""
+        """Stop the moves; they go on after the next start."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
@@ -134,7 +134,7 @@ class DirectoryMoves:
                     self._changed.notify_all()
 
     def _step(self, move: DirectoryMove) -> int | None:
-        """What fails is tried again later and later: a batch that makes no sense doesn't go away by itself."""
+        """Take a step; a failure is tried again later and later: a corrupt batch does not go away by itself."""
         try:
             pause_ms = move.step()
         except KafkaError as error:

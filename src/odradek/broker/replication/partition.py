@@ -105,7 +105,7 @@ class Partition(ReadableReplica):
             return is_new
 
     def become_follower(self, directive: PartitionDirective) -> bool:
-        """Follow in a new epoch, whoever leads, or nobody. Answers whether it led before."""
+        """Follow in a new epoch, with or without a leader. Answers whether it led before."""
         with self.lock:
             led = self.is_leader
             self.leader_id = directive.state.leader
@@ -133,8 +133,8 @@ class Partition(ReadableReplica):
     # ---- the leader writes
 
     def check(self, records: memoryview, *, acks: int, api_version: int, budget: CheckBudget) -> CheckedRecords:
-        """What a producer sent, ready to be written, or a KafkaError. Under no lock: what is long about a batch must
-        not hold up those who write to the same partition."""
+        """Check a producer's batches for the append, or raise KafkaError. Under no lock: what is long about a batch
+        must not hold up those who write to the same partition."""
         self._check_may_append(acks)
         check_produce_records(records, api_version)
         return self.log.check(records, self._rules, budget)
@@ -187,7 +187,7 @@ class Partition(ReadableReplica):
             self.log.producers.verifications.end(producer_id, guard)
 
     def acknowledgement(self, end_offset: int, awaited_in: int) -> ErrorCode | None:
-        """Whether records up to the offset, written in that leadership, are on all replicas; None: not yet."""
+        """Return whether records up to the offset, written in that leadership, are on all replicas; None: not yet."""
         with self.lock:
             if self.gone is not None:
                 return self.gone
@@ -240,7 +240,8 @@ class Partition(ReadableReplica):
     # ---- the leader and its followers
 
     def follower(self, broker_id: int, current_leader_epoch: int) -> RemoteReplica:
-        """What is known of a follower. One that isn't assigned here may know better: it is told to look again."""
+        """Return the leader's view of a follower. One that isn't assigned here may know better: it is told to look
+        again."""
         try:
             return self.followers.by_id[broker_id]
         except KeyError:
@@ -276,7 +277,7 @@ class Partition(ReadableReplica):
             return Advance(self._advance_high_watermark(), None if isr is None else self._propose(isr))
 
     def isr_answered(self, change: IsrChange, answer: LeaderAndIsr | ErrorCode) -> Advance:
-        """What became of a change that was proposed. One that may succeed later is to be asked for again."""
+        """Take the result of a proposed ISR change. One that may succeed later is to be asked for again."""
         with self.lock:
             if self.followers.pending is not change:
                 return NO_ADVANCE
@@ -319,7 +320,8 @@ class Partition(ReadableReplica):
         return self.followers.propose(change)
 
     def _advance_high_watermark(self) -> bool:
-        """Under the minimal ISR nothing more is committed: a lone replica may lose its tail, which nobody has seen."""
+        """Advance the high watermark. Below the minimal ISR nothing more is committed: a lone replica may lose its
+        tail, which no client has seen."""
         followers = self.followers
         end = self.log.log_end_offset
         if followers.by_id:

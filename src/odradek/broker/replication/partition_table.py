@@ -212,8 +212,8 @@ class PartitionTable:
         acks: int = -1,
         guard: VerificationGuard | None = None,
     ) -> None:
-        """What coordinators write: the state that they are rebuilt from. `done` is called exactly once, under no lock
-        of ours: now, or when the ISR has it or the time is up. `guard`: from `transactions.verify_own`."""
+        """Append a coordinator's records: the state that it is rebuilt from. `done` is called exactly once, under no
+        lock of ours: now, or when the ISR has it or the time is up. `guard`: from `transactions.verify_own`."""
 
         def append(partition: Partition) -> Appended:
             try:
@@ -300,7 +300,7 @@ class PartitionTable:
     # ---- those who wait
 
     def wake(self, tp: TopicPartition) -> None:
-        """Something about the partition has changed: whoever waits for it looks again."""
+        """Complete operations that wait for a change of the partition."""
         self._produces.check_and_complete(tp)
         self._fetches.check_and_complete(tp)
         self._deletes.check_and_complete(tp)
@@ -321,7 +321,7 @@ def _is_transactional(checked: Checked) -> bool:
 
 
 def _may_continue(records: memoryview, error: KafkaError, states: ProducerStates) -> bool:
-    """Whether the batch is out of order only because its producer's state may have been lost."""
+    """Return whether the batch is out of order only because its producer's state may have been lost."""
     producer = idempotent_producer(records)
     return (
         error.code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER

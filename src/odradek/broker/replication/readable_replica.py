@@ -1,4 +1,4 @@
-"""What readers see of a replica: its log up to the high watermark, and up to the last stable offset.
+"""Replica as readers see it: its log up to the high watermark, and up to the last stable offset.
 
 Readers take no lock. The high watermark is a single integer that is moved after the bytes are in the file, and the
 first unstable offset is another: both are read once for each answer.
@@ -48,7 +48,7 @@ class ReadableReplica:
         min_one_batch: bool,
         only_leader: bool = True,
     ) -> FetchedPartition:
-        """What a consumer may see from the offset on."""
+        """Read from the offset on, up to the bound of a consumer."""
         self.check_epoch(current_leader_epoch, only_leader=only_leader)
         # The watermark first: bytes below it are in the file already, so whatever is read after is there.
         watermark = self.high_watermark

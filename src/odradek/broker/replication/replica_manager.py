@@ -191,7 +191,7 @@ class ReplicaManager(PartitionTable):
         self._follow([directive for _, directive in orders])
 
     def _follow(self, directives: Iterable[PartitionDirective]) -> None:
-        """Those whose leader can't be found yet are tried again by `check_replicas`."""
+        """Follow the leaders; partitions whose leader is unknown are tried again by `check_replicas`."""
         orders: dict[TopicPartition, FetchAssignment] = {}
         for directive in directives:
             state = directive.state
@@ -270,7 +270,7 @@ class ReplicaManager(PartitionTable):
             self._follow(list(self._unreachable.values()))
 
     def isr_answered(self, change: IsrChange, answer: LeaderAndIsr | ErrorCode) -> None:
-        """What became of a change that was passed to `on_isr_change`."""
+        """Take the result of a change that was passed to `on_isr_change`."""
         partition = self.partitions.get(change.partition)
         if partition is not None:
             self.follow_up(change.partition, partition.isr_answered(change, answer))
@@ -291,7 +291,7 @@ class ReplicaManager(PartitionTable):
 
 
 class _Soon(Timer):
-    """Something to do on another thread, right away."""
+    """A task to run on another thread, right away."""
 
     __slots__ = ("_action",)
 

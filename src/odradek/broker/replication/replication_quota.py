@@ -61,7 +61,7 @@ class Throttle:
         self._partitions: dict[str, frozenset[int] | None] = {}  # None: all of the topic
 
     def set_replicas(self, topic: str, replicas: Sequence[str]) -> None:
-        """What the topic's configuration says: `*`, or partition:broker pairs, or nothing."""
+        """Set the throttled replicas of a topic: `*`, or partition:broker pairs, or none."""
         if not replicas:
             self._partitions.pop(topic, None)
         elif tuple(replicas) == (ALL_PARTITIONS,):
@@ -73,7 +73,7 @@ class Throttle:
 
     @property
     def is_idle(self) -> bool:
-        """Nothing is held back, whatever the rate: the answer that costs nothing."""
+        """True if nothing is throttled at any rate: the cheap answer."""
         return not self._partitions
 
     def covers(self, tp: TopicPartition) -> bool:
@@ -97,27 +97,27 @@ class ReplicationQuotas:
         self.follower = Throttle(broker_id, WindowedRate(window_ms, windows, clock))
 
     def set_rates(self, leader: int | None, follower: int | None) -> None:
-        """What the dynamic broker configuration says; None: no limit."""
+        """Set the rates of the dynamic broker configuration; None: no limit."""
         self.leader.limit = UNLIMITED if leader is None else leader
         self.follower.limit = UNLIMITED if follower is None else follower
 
     def set_topic(self, topic: str, leader_replicas: Sequence[str], follower_replicas: Sequence[str]) -> None:
-        """What the topic's configuration says now; two empty ones when the topic is gone."""
+        """Set the throttled replicas of a topic; two empty lists when the topic is gone."""
         self.leader.set_replicas(topic, leader_replicas)
         self.follower.set_replicas(topic, follower_replicas)
 
     def leader_throttled(self, tp: TopicPartition, *, in_sync: bool) -> bool:
-        """Whether a follower's fetch gets no records of the partition for now."""
+        """Return whether a follower's fetch gets no records of the partition for now."""
         return not in_sync and not self.leader.is_idle and self.leader.covers(tp) and self.leader.is_exceeded
 
     def record_leader(self, tp: TopicPartition, size: int) -> None:
-        """These bytes were sent to a follower."""
+        """Count bytes sent to a follower."""
         self.leader.record(tp, size)
 
     def follower_throttled(self, tp: TopicPartition, *, in_sync: bool) -> bool:
-        """Whether this broker leaves the partition out of its fetches for now."""
+        """Return whether this broker leaves the partition out of its fetches for now."""
         return not in_sync and not self.follower.is_idle and self.follower.covers(tp) and self.follower.is_exceeded
 
     def record_follower(self, tp: TopicPartition, size: int) -> None:
-        """These bytes were copied from a leader."""
+        """Count bytes copied from a leader."""
         self.follower.record(tp, size)

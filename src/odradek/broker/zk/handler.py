@@ -1,4 +1,4 @@
-"""How kazoo meets the operating system: many requests in one write, many answers in one read.
+"""Event handler of kazoo: many requests in one write, many answers in one read.
 
 kazoo sends and reads message by message, asks `select` before each step and wakes its thread by one byte per request.
 A pipeline of a thousand requests pays for that ten thousand times. kazoo lets its handler make the sockets and the
@@ -119,7 +119,8 @@ class PipeliningHandler(SequentialThreadingHandler):  # type: ignore[misc]
     def select(
         self, readers: Sequence[Any], writers: Sequence[Any], _: Sequence[Any], timeout: float | None = None
     ) -> tuple[list[Any], list[Any], list[Any]]:
-        """Whatever can go on without asking the system goes on; only then gathered writes leave, and it waits."""
+        """Select among the descriptors: ready ones first, without a system call; only then gathered writes leave, and
+        it waits."""
         if writers and all(isinstance(writer, _GatheringSocket) for writer in writers):
             return [], list(writers), []
         if ready := [reader for reader in readers if getattr(reader, "has_unread", False)]:

@@ -1,4 +1,4 @@
-"""What is set for topics, brokers and clients, current on every broker without restart.
+"""Overrides of topics, brokers and clients, current on every broker without restart.
 
 Whoever changes a configuration leaves a notice under /config/changes. Every broker watches that node, reads what the
 new notices name, and tells `on_change`, on a thread of its own that waits for ZooKeeper as long as it takes. A topic's
@@ -58,19 +58,19 @@ class KnownConfigs:
             self._wake.notify()
 
     def of(self, topic: str) -> Mapping[str, str]:
-        """What was set for the topic over the broker's defaults."""
+        """Return the overrides of the topic."""
         return self._configs["topics"].get(topic, {})
 
     def of_broker(self, name: str) -> Mapping[str, str]:
-        """What was set for the broker of that id, or for all (`DEFAULT_ENTITY`)."""
+        """Return the overrides of the broker of that id, or of all brokers (`DEFAULT_ENTITY`)."""
         return self._configs["brokers"].get(name, {})
 
     def all(self, entity_type: str) -> Mapping[str, Mapping[str, str]]:
-        """What was set for each entity of the type, by its name, which may be a path: USER/clients/CLIENT."""
+        """Return the overrides of each entity of the type, by its name, which may be a path: USER/clients/CLIENT."""
         return self._configs[entity_type]
 
     def read_now(self, entity_type: str, name: str) -> None:
-        """This broker itself has made a change: it obeys before others hear of it."""
+        """Read a change that this broker itself has made, before the notice arrives."""
         try:
             self._read(entity_type, [name], self._store)
         except ZkUnavailable as error:
@@ -79,7 +79,7 @@ class KnownConfigs:
         self._tell(entity_type, name)
 
     def look_up(self, topics: Iterable[str]) -> dict[str, Mapping[str, str]]:
-        """What is set for these topics now; when ZooKeeper doesn't answer, what was last known."""
+        """Return the overrides of these topics now; the last known ones when ZooKeeper does not answer."""
         wanted = list(topics)
         try:
             self._read("topics", wanted, self._store)
@@ -142,7 +142,7 @@ class KnownConfigs:
             )
 
     def _read(self, entity_type: str, names: list[str] | None, store: ZkStore) -> list[str]:
-        """Reads the entities, or all, and keeps what is set. Returns those whose configuration is another now.
+        """Read the entities, or all, and keep their overrides. Returns those whose configuration is another now.
 
         What was read is kept only if nobody else kept something since, else it is read again: an older answer never
         replaces a newer one.

@@ -1,4 +1,4 @@
-"""How a broker enters the cluster: the roots, the cluster's id, the broker's own id and its registration.
+"""Registration of a broker: the root nodes, the cluster's id, the broker's own id and its znode.
 
 Used by the broker at start, in this order, and again (`register` only) whenever its session was renewed. Ids that were
 generated or found are returned; keeping them in meta.properties is the log's business.
@@ -53,7 +53,8 @@ def get_or_create_cluster_id(session: ZkSession) -> str:
 
 
 def generate_broker_id(session: ZkSession, reserved_broker_max_id: int) -> int:
-    """An id that no broker has, above those that people may configure: each set raises the node's version by one."""
+    """Generate an id that no broker has, above the ones that can be configured: each set raises the node's version by
+    one."""
     session.ensure_paths([BrokerSequence.path])
     stat = session.call(lambda zk: zk.set_async(BrokerSequence.path, b""))
     return reserved_broker_max_id + int(stat.version)

@@ -152,7 +152,7 @@ class ZkSession:
         return self._session_id
 
     def is_own(self, session_id: int) -> bool:
-        """Whether that is this session, or an earlier one that this session followed."""
+        """Return whether that is this session, or an earlier one that this session followed."""
         return session_id in self._own_sessions
 
     def call(self, request: Request, *, patient: bool = False) -> Any:
@@ -202,7 +202,7 @@ class ZkSession:
         return {path: outcome is not None for path, outcome in zip(paths, outcomes, strict=True)}
 
     def ensure_paths(self, paths: Sequence[str]) -> None:
-        """Creates the nodes, without content, and their parents; those that exist are left alone."""
+        """Create the nodes, without content, and their parents; existing ones are left alone."""
         wanted = dict.fromkeys(prefix for path in paths for prefix in _prefixes(path))
         outcomes = self.pipeline([_creation(path) for path in wanted])
         for outcome in outcomes:

@@ -20,7 +20,7 @@ class WatchKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Watcher:
-    """What kazoo calls. Equal for the same node and kind, so that kazoo holds one, however often it is set."""
+    """Callback for kazoo. Equal for the same node and kind, so that kazoo holds one, however often it is set."""
 
     path: str
     kind: WatchKind

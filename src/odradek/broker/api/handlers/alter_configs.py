@@ -1,4 +1,4 @@
-"""AlterConfigs (key 33): all that is set for a topic, for this broker or for all brokers is replaced by what is given.
+"""AlterConfigs (key 33): replaces all overrides of a topic, of this broker or of all brokers by the given ones.
 
 Versions 0-2. What a broker can't change while it runs is refused with INVALID_REQUEST. Not done: nothing.
 """

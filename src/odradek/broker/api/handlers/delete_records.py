@@ -1,4 +1,4 @@
-"""DeleteRecords (key 21): the log of a partition starts later; what was before can't be read any more.
+"""DeleteRecords (key 21): moves the log start offset of a partition forward; records before it can't be read any more.
 
 Versions 0-2. Offset -1 means up to the high watermark. Answered when the logs of all live replicas start there. Not
 done: nothing.

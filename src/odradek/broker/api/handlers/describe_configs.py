@@ -1,5 +1,5 @@
-"""DescribeConfigs (key 32): the configuration of topics, of this broker and its loggers, and what was set for all
-brokers; with where each value comes from.
+"""DescribeConfigs (key 32): the configuration of topics, of this broker and its loggers, and the dynamic defaults of
+all brokers; with the source of each value.
 
 Versions 0-4. v1 adds sources and synonyms, v3 types and documentation. v0 says only whether a value is the default;
 Kafka 3.9 forgot to, and calls none one. Not done: nothing.
@@ -44,7 +44,7 @@ def describe_configs(request: DescribeConfigsRequest, ctx: RequestContext) -> De
 
 
 class _Topics:
-    """What is set on the topics that one request asks about, read in one go with the first of them."""
+    """Overrides of the topics that one request asks about, read in one go with the first of them."""
 
     def __init__(self, broker: BrokerServices, names: Sequence[str]) -> None:
         self._broker = broker
@@ -120,7 +120,7 @@ def _result(
 
 
 def _describe_broker(broker: BrokerServices, name: str) -> _Description:
-    """An empty name asks for what was set for all brokers while they ran."""
+    """Describe a broker; an empty name asks for the dynamic defaults of all brokers."""
     if name and _broker_id(name) != broker.id:
         message = f"Unexpected broker id, expected {broker.id} or empty string, but received {name}"
         raise KafkaError(ErrorCode.INVALID_REQUEST, message)

@@ -54,7 +54,7 @@ def _when_led(
     ctx: RequestContext,
     reply: Callable[[Results, ErrorCode], None],
 ) -> None:
-    """Those that aren't seen to have their leader within the time are answered so."""
+    """Answer once the leaders are visible; partitions without theirs within the time get an error."""
     won = [tp for tp, error in results.items() if error is None]
 
     def missing(image: MetadataImage) -> set[TopicPartition]:

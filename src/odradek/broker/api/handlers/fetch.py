@@ -185,8 +185,8 @@ def _response(
 
 
 def _is_over_quota(ctx: RequestContext, outcomes: list[FetchOutcome]) -> bool:
-    """Whether the client gets nothing now. Who was within its limit gets all that was found, and waits afterwards: so
-    even what is larger than the limit is read in the end."""
+    """Return whether the client gets nothing now. Who was within its limit gets all that was found, and waits
+    afterwards: so even what is larger than the limit is read in the end."""
     quota = ctx.broker.quotas.fetch
     ctx.throttle_ms = quota.wait_ms(ctx.user, ctx.client_id)
     if ctx.throttle_ms:

@@ -1,5 +1,5 @@
-"""IncrementalAlterConfigs (key 44): what is set for a topic, for this broker or for all brokers is set, deleted,
-appended to or subtracted from, one by one; and the levels of this broker's loggers.
+"""IncrementalAlterConfigs (key 44): sets, deletes, appends to or subtracts from single overrides of a topic, of this
+broker or of all brokers; and sets the levels of this broker's loggers.
 
 Versions 0-1. What a broker can't change while it runs is refused with INVALID_REQUEST. Not done: nothing.
 """
@@ -111,7 +111,8 @@ def apply_operations(
 
 
 def _elements(overrides: dict[str, str], name: str, verb: str, keys: Mapping[str, ConfigKey]) -> list[str]:
-    """What a list key holds now: the entity's own list, or else Kafka's default, whatever the broker's is."""
+    """Return the current elements of a list key: the entity's own list, or else Kafka's default, also where the
+    broker's differs."""
     key = keys.get(name)
     if key is None:
         raise KafkaError(ErrorCode.INVALID_CONFIG, f"Unknown config name: {name}")

@@ -80,7 +80,7 @@ def _directives(named: list[Named], request: LeaderAndIsrRequest, ctx: RequestCo
 
 
 def _config_of(directives: list[PartitionDirective], ctx: RequestContext) -> Callable[[str], TopicConfig]:
-    """What a topic is configured for; a topic that is new here is looked up first."""
+    """Return the configuration of a topic; the overrides of a topic that is new here are read first."""
     hosted = ctx.broker.replicas.partitions
     if new := {d.partition.topic for d in directives if d.partition not in hosted}:
         ctx.broker.configs.look_up(new)

@@ -36,7 +36,7 @@ NONE_FOUND = (-1, -1)
 
 
 def searches_by_time(request: ListOffsetsRequest) -> bool:
-    """Whether batches have to be read, and records in them, of which there may be many."""
+    """Return whether batches have to be read, and records in them, of which there may be many."""
     return any(
         asked.timestamp >= 0 or asked.timestamp == MAX_TIMESTAMP
         for topic in request.topics

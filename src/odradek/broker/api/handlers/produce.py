@@ -58,7 +58,8 @@ LOGGED_REFUSALS_MAX = 20
 
 
 def takes_long(request: ProduceRequest) -> bool:
-    """Whether looking into the records could hold up other clients: bytes alone don't tell, a bomb is small."""
+    """Return whether a look into the records could hold up other clients: the size alone does not tell, a bomb is
+    small."""
     records = compressed = 0
     for topic in request.topic_data:
         for data in topic.partition_data:
@@ -186,7 +187,7 @@ def _batches(request: ProduceRequest, refused_whole: KafkaError | None) -> list[
 
 
 def _refused(request: ProduceRequest, ctx: RequestContext) -> KafkaError | None:
-    """Why nothing of the request may be written."""
+    """Return the error that refuses the whole request."""
     if request.acks not in VALID_ACKS:
         return KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
     if ctx.connection.peer_closed and request.acks and _is_idempotent(request):

@@ -50,7 +50,7 @@ def isr_change_asked(context: ControllerContext, event: IsrChangeAsked) -> Decis
 
 
 def _fenced(current: LeaderAndIsr, wanted: LeaderAndIsr) -> ErrorCode | None:
-    """Who knows more than this controller has a newer one."""
+    """Return whether the sender knows a newer controller epoch."""
     if wanted.zk_version > current.zk_version or wanted.leader_epoch > current.leader_epoch:
         return ErrorCode.NOT_CONTROLLER
     if wanted.leader_epoch < current.leader_epoch:
@@ -93,7 +93,8 @@ def _is_eligible(context: ControllerContext, broker_id: int, epoch_seen: int) ->
 def _write(
     context: ControllerContext, approved: Mapping[TopicPartition, LeaderAndIsr]
 ) -> Decision[Mapping[TopicPartition, LeaderAndIsr]]:
-    """→ what was written. Who lost a race is read again, so that the next request finds what there is."""
+    """Write the states. → the written ones. Who lost a race is read again, so that the next request finds what there
+    is."""
     if not approved:
         return {}
     written: Mapping[TopicPartition, LeaderAndIsr] = yield UpdatePartitionStates(approved)

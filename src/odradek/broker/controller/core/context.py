@@ -1,4 +1,4 @@
-"""What the controller knows: the cluster as it was read from ZooKeeper and as its own decisions changed it.
+"""Knowledge of the controller: the cluster as it was read from ZooKeeper and as its own decisions changed it.
 
 Owned by the event thread. Decisions read and change it; nobody else may. Read once when the tenure begins, current
 from then on.
@@ -119,7 +119,7 @@ class ControllerContext:
     # --- who lives -----------------------------------------------------------------------------------------------
 
     def live_brokers(self) -> set[int]:
-        """Those that may lead: registered and not on their way out."""
+        """Brokers that may lead: registered and not shutting down."""
         return self.brokers.keys() - self.shutting_down
 
     def is_online(self, replica: PartitionReplica, *, include_shutting_down: bool = False) -> bool:

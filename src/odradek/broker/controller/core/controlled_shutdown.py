@@ -45,7 +45,7 @@ def _refusal(context: ControllerContext, event: ControlledShutdownAsked) -> Kafk
 
 
 def _concerned(context: ControllerContext, leaving: int) -> list[TopicPartition]:
-    """A partition with one replica has nobody to hand over to."""
+    """Return the partitions to move; a partition with one replica has no other leader."""
     return [
         replica.partition
         for replica in context.replicas_on((leaving,))

@@ -1,4 +1,4 @@
-"""What the controller does about each event: one table.
+"""Table of the controller's decisions, one for each event.
 
 A decision is a generator: it yields effects, gets what they bring, and changes the context on its way. It runs to its
 end before the next event is looked at. Pure: the performer gives it ZooKeeper and brokers, a scenario gives it values.

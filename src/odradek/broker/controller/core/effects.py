@@ -1,4 +1,4 @@
-"""What is to be done: everything that a decision may ask of the world, in the imperative.
+"""Effects: everything that a decision may ask of the world, in the imperative.
 
 A decision is a generator that yields effects; what the effect brings is what the `yield` returns. The performer carries
 them out on ZooKeeper and on the channels to the brokers, a simulator on values in memory. Every write is fenced by the
@@ -43,14 +43,14 @@ class ReadTopics:
 
 @dataclass(frozen=True, slots=True)
 class ReadPartitionStates:
-    """→ dict[TopicPartition, LeaderAndIsr]: those that have a state."""
+    """→ dict[TopicPartition, LeaderAndIsr]: the partitions that have a state."""
 
     partitions: tuple[TopicPartition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ReadTopicConfigs:
-    """→ dict[str, dict[str, str]]: what was set for these topics, or for all."""
+    """→ dict[str, dict[str, str]]: overrides of these topics, or of all."""
 
     topics: frozenset[str] | None = None
 
@@ -137,7 +137,7 @@ class DropLogDirNotifications:
 
 @dataclass(frozen=True, slots=True)
 class WriteReassignmentNode:
-    """What is still to be done of /admin/reassign_partitions; empty removes the node."""
+    """Replace the remaining moves of /admin/reassign_partitions; empty removes the node."""
 
     remaining: Mapping[TopicPartition, tuple[int, ...]]
 
@@ -193,7 +193,7 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Something that a person should know: an illegal move, a corrupt znode, a partition without a leader."""
+    """A message for the operator: an illegal move, a corrupt znode, a partition without a leader."""
 
     message: str
     level: str = "warning"

@@ -1,4 +1,4 @@
-"""Who leads next: one pure function per reason to elect.
+"""Leader election: one pure function per reason to elect.
 
 Each takes what the partition's state node holds and answers the state that it should hold, with those who must be told
 of it; or None when nobody may lead. Every election raises the leader epoch, also when the leader stays.
@@ -69,7 +69,7 @@ def _elect_offline(
 
 
 def elect_preferred(context: ControllerContext, tp: TopicPartition, state: LeaderAndIsr) -> Elected | None:
-    """The first of the assignment, if it is alive and in sync; nobody else."""
+    """Elect the first of the assignment, if it is alive and in sync; no other."""
     replicas = context.assignment(tp).replicas
     if not replicas or not _may_lead(context, tp, replicas[0], state):
         return None
@@ -77,14 +77,15 @@ def elect_preferred(context: ControllerContext, tp: TopicPartition, state: Leade
 
 
 def elect_for_reassignment(context: ControllerContext, tp: TopicPartition, state: LeaderAndIsr) -> Elected | None:
-    """The first live in-sync replica among those that stay."""
+    """Elect the first live in-sync replica of the target."""
     target = context.assignment(tp).target
     leader = next((broker for broker in target if _may_lead(context, tp, broker, state)), None)
     return None if leader is None else Elected(_next_state(context, state, leader, state.isr), target)
 
 
 def elect_for_shutdown(context: ControllerContext, tp: TopicPartition, state: LeaderAndIsr) -> Elected | None:
-    """Somebody in sync who isn't leaving. Those who leave are told too, so that they stop to lead."""
+    """Elect an in-sync replica whose broker is not shutting down. Those who leave are told too, so that they stop to
+    lead."""
     recipients = tuple(
         broker
         for broker in context.assignment(tp).replicas

@@ -1,4 +1,4 @@
-"""What happened: everything that the controller reacts to, in the past tense.
+"""Events of the controller, in the past tense.
 
 Watches, timers, answers of brokers and requests of clients only enqueue one of these; the event thread takes them one
 after the other and asks `decisions` what is to be done. An event that somebody waits on carries `answer`, which is
@@ -20,7 +20,7 @@ Callback: TypeAlias = Callable[[Any], None]
 
 @dataclass(frozen=True, slots=True)
 class ControllerElected:
-    """This broker won: it reads the cluster and takes over. The term is in the context already."""
+    """This broker was elected: it reads the cluster and takes over. The term is in the context already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class PreferredElectionNodeWritten:
 
 @dataclass(frozen=True, slots=True)
 class RebalanceDue:
-    """It is time to look whether leaders are where they should be."""
+    """The check of preferred leaders is due."""
 
 
 # --- answers of brokers ------------------------------------------------------------------------------------------
@@ -155,14 +155,14 @@ class ReassignmentsListed:
 
 @dataclass(frozen=True, slots=True)
 class TopicConfigsChanged:
-    """What was set for a topic changed; an unclean election may have become possible."""
+    """Overrides of a topic changed; an unclean election may have become possible."""
 
     topics: frozenset[str] = field(default_factory=frozenset)
 
 
 @dataclass(frozen=True, slots=True)
 class UncleanElectionDefaultChanged:
-    """What holds for topics that don't say whether they may be led by a replica that isn't in sync."""
+    """The default of unclean.leader.election.enable changed, for topics without an override."""
 
     enabled: bool
 

@@ -1,4 +1,5 @@
-"""Taking over: a new controller learns the cluster, tells everybody who it is, and goes on where the last one stopped.
+"""Failover: a new controller reads the cluster, announces itself to all brokers, and goes on where the last one
+stopped.
 
 Watches before reads, so that nothing that changes meanwhile is missed. All that many nodes hold is read at once.
 """
@@ -69,7 +70,8 @@ def take_over(context: ControllerContext, event: ControllerElected) -> Decision[
 
 
 def _drop_notices() -> Decision[None]:
-    """What they tell of is read now anyway: the states of all partitions, and from the brokers which replicas work."""
+    """Delete the notices: their subjects are read now anyway, the states of all partitions, and from the brokers their
+    failed replicas."""
     names, _ = yield ReadLogDirNotifications()
     if names:
         yield DropLogDirNotifications(tuple(names))
@@ -106,7 +108,7 @@ def _read_deletions(context: ControllerContext) -> Decision[None]:
 
 
 def _fence_restarted_brokers(context: ControllerContext) -> Decision[None]:
-    """Out of the ISR: whoever has registered since the state was written, so that nobody acted on its death.
+    """Remove from the ISR every broker that has registered since the state was written: its restart was never handled.
 
     It may have come back with less than it had. If it led on in the same epoch, the others would cut their logs to its
     own. So others lead and it follows, as if its death had been seen; unless nobody else in the ISR has lived on. Where

@@ -32,7 +32,7 @@ _STRATEGIES = {
 
 
 def asked(context: ControllerContext, event: ElectionAsked) -> Decision[None]:
-    """Who asks about all partitions isn't told of those that need no election."""
+    """Answer an election request; one about all partitions gets no results for partitions that need no election."""
     results: dict[TopicPartition, KafkaError | None] = {}
     electable = []
     for tp in sorted(context.all_partitions() if event.partitions is None else event.partitions):
@@ -66,7 +66,7 @@ def node_written(context: ControllerContext, event: PreferredElectionNodeWritten
 
 
 def elect_preferred(context: ControllerContext, tps: Iterable[TopicPartition]) -> Decision[None]:
-    """Those whose preferred replica can't lead keep their leader; the machine reports them."""
+    """Elect preferred leaders; partitions whose preferred replica can't lead keep their leader, and are reported."""
     partitions = list(tps)
     if partitions:
         yield from move_partitions(context, partitions, PartitionState.ONLINE, ElectionStrategy.PREFERRED)

@@ -20,8 +20,8 @@ def rebalance_due(context: ControllerContext, event: RebalanceDue) -> Decision[N
 
 
 def _strayed_too_far(context: ControllerContext) -> Iterator[TopicPartition]:
-    """Of each broker that more than `leader.imbalance.per.broker.percentage` of its leaders have left: those that can
-    come back now."""
+    """Return, of each broker that has lost more than `leader.imbalance.per.broker.percentage` of its leaders, the
+    partitions that can come back now."""
     preferred: dict[int, list[TopicPartition]] = {}
     for tp in context.all_partitions():
         replicas = context.assignment(tp).replicas

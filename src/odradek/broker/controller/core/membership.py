@@ -43,7 +43,7 @@ def brokers_changed(context: ControllerContext, event: BrokersChanged) -> Decisi
 
 
 def broker_info_changed(context: ControllerContext, event: BrokerInfoChanged) -> Decision[None]:
-    """One that has gone, or come back with another epoch, is told of by its parent node too."""
+    """Handle a changed registration; a broker that has gone or restarted is reported by its parent node too."""
     known = context.brokers.get(event.broker_id)
     if known is None:
         return
@@ -81,7 +81,7 @@ def _brokers_came(context: ControllerContext, came: Mapping[int, Broker]) -> Dec
 
 
 def _reconnect(context: ControllerContext, broker: Broker) -> Decision[None]:
-    """What waited in the old channel is lost with it, so the broker is told everything again."""
+    """Replace the channel; requests in the old one are lost, so that the broker gets its full state again."""
     yield CloseChannel(broker.id)
     yield OpenChannel(broker)
     yield from _tell_of(context, context.brokers.keys() - {broker.id}, (broker.id,))

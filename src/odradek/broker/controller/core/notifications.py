@@ -39,7 +39,7 @@ def isr_changes_notified(context: ControllerContext, event: IsrChangesNotified) 
 
 
 def log_dirs_failed(context: ControllerContext, event: LogDirsFailed) -> Decision[None]:
-    """Which replicas are gone is found out by telling the broker again what it should lead and follow."""
+    """Send the broker its LeaderAndIsr again: the answer names the replicas that failed."""
     yield Watch(children=(LogDirFailures.path,))
     names, brokers = yield ReadLogDirNotifications()
     if not names:

@@ -40,7 +40,8 @@ def move_partitions(
     target: PartitionState,
     strategy: ElectionStrategy | None = None,
 ) -> Decision[Errors]:
-    """Answers those that found no leader, and why. `strategy` is needed where partitions that had a leader get one."""
+    """Move the partitions; return the ones without a leader, with the reason. `strategy` is needed where partitions
+    that had a leader get one."""
     legal = yield from _only_legal(context, tps, target)
     if target is PartitionState.ONLINE:
         return (yield from _bring_online(context, legal, strategy or ElectionStrategy.OFFLINE))
@@ -146,7 +147,7 @@ def _first_leaders(
 def _elections(
     context: ControllerContext, tps: list[TopicPartition], strategy: ElectionStrategy, batch: RequestBatch
 ) -> Decision[Errors]:
-    """What the context knows of the nodes is tried first: the version tells whether it was current."""
+    """Elect with the states in the context first: the version tells whether they were current."""
     errors: Errors = {}
     known = {tp: context.states[tp] for tp in tps if tp in context.states}
     unknown = [tp for tp in tps if tp not in known]
@@ -209,7 +210,7 @@ def _one_round(
 
 
 def _refresh_configs(context: ControllerContext, known: Mapping[TopicPartition, LeaderAndIsr]) -> Decision[None]:
-    """Whether an election may be unclean is asked at the moment it matters."""
+    """Read the configs at the moment of the election: they say whether it may be unclean."""
     topics = frozenset(tp.topic for tp, state in known.items() if lacks_live_isr(context, tp, state))
     if topics:
         configs: dict[str, dict[str, str]] = yield ReadTopicConfigs(topics)
@@ -229,7 +230,7 @@ def _no_leader(tp: TopicPartition, strategy: ElectionStrategy) -> KafkaError:
 
 
 def change_of(before: LeaderAndIsr, after: LeaderAndIsr) -> str:
-    """What an election changed, as a person reads it."""
+    """Describe the changes of an election."""
     leader = str(after.leader) if before.leader == after.leader else f"{before.leader} → {after.leader}"
     isr = _ids(after.isr) if before.isr == after.isr else f"{_ids(before.isr)} → {_ids(after.isr)}"
     return f"leader {leader}  leader_epoch {before.leader_epoch} → {after.leader_epoch}  isr {isr}"

@@ -1,4 +1,4 @@
-"""Who asks for partitions to be moved to other brokers, and what is answered; `reassignment_steps` does it.
+"""Requests for reassignments, and their answers; `reassignment_steps` carries them out.
 
 Asked by AlterPartitionReassignments and by the node that older tools write; resumed by a new controller and when
 brokers come; ended by ISR changes. Decisions of the event thread; nobody else calls them.
@@ -51,7 +51,7 @@ def node_written(context: ControllerContext, event: ReassignmentNodeWritten) -> 
 
 
 def resume(context: ControllerContext) -> Decision[None]:
-    """Take-over: obeys what was written to the node meanwhile, and goes on with the others."""
+    """Resume after a failover: take the moves written to the node meanwhile, and go on with the others."""
     begun = yield from _obey_node(context)
     yield from advance(context, sorted(context.reassigning - begun))
 

@@ -1,4 +1,4 @@
-"""What a reassignment makes of an assignment, and which ones are refused, with Apache Kafka's words. Pure."""
+"""Arithmetic of a reassignment, and the refused ones, with Apache Kafka's words. Pure."""
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.controller.core.context import ControllerContext
@@ -17,12 +17,12 @@ def reassigned_to(assignment: ReplicaAssignment, target: tuple[int, ...]) -> Rep
 
 
 def dropped_by(current: ReplicaAssignment, wanted: ReplicaAssignment) -> tuple[int, ...]:
-    """Replicas that an earlier reassignment was adding and that nobody needs any more."""
+    """Return the replicas that an earlier reassignment was adding and that the new one does not need."""
     return tuple(broker for broker in current.replicas if broker not in wanted.replicas)
 
 
 def refusal(context: ControllerContext, tp: TopicPartition, target: tuple[int, ...] | None) -> KafkaError | None:
-    """Why a request's wish can't be fulfilled; None when it can. `target` None cancels."""
+    """Return the reason why a request is refused; None when it is accepted. `target` None cancels."""
     current = context.assignment(tp)
     if target is not None:
         wrong = malformed(target) or _not_alive(context, reassigned_to(current, target))
@@ -48,7 +48,7 @@ def malformed(target: tuple[int, ...]) -> KafkaError | None:
 
 
 def unknown_partition(context: ControllerContext, tp: TopicPartition) -> KafkaError | None:
-    """A topic that is being deleted doesn't exist any more for those who want to move it."""
+    """Return whether the partition is unknown; a topic that is being deleted can't be moved."""
     if context.assignment(tp).replicas and not context.is_being_deleted(tp.topic):
         return None
     return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")

@@ -1,4 +1,4 @@
-"""How a partition moves to other brokers, step by step.
+"""Steps of a reassignment.
 
 What is to be done is in ZooKeeper before it is done, so that a new controller goes on where its predecessor stopped.
 
@@ -43,7 +43,7 @@ Wanted = Mapping[TopicPartition, ReplicaAssignment]
 
 
 def begin(context: ControllerContext, wanted: Wanted) -> Decision[dict[TopicPartition, KafkaError]]:
-    """→ those that could not begin."""
+    """Begin the moves. → the failed ones."""
     changed = {tp: assignment for tp, assignment in wanted.items() if assignment != context.assignment(tp)}
     yield from _remove_replicas(
         context,

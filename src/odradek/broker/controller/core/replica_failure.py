@@ -1,4 +1,4 @@
-"""What follows when replicas are gone, with their broker or with their directory: others lead, the ISR shrinks."""
+"""Failure of replicas, with their broker or with their directory: other leaders are elected, the ISR shrinks."""
 
 from collections.abc import Iterable
 

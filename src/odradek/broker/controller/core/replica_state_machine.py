@@ -172,7 +172,8 @@ _MOVES: Mapping[ReplicaState, Callable[[ControllerContext, list[PartitionReplica
 def _leave_isr(
     context: ControllerContext, broker: int, known: dict[TopicPartition, LeaderAndIsr]
 ) -> Decision[dict[TopicPartition, str]]:
-    """Answers what changed in each partition, empty where the broker wasn't in sync; without those that failed."""
+    """Remove the broker from the ISR of each partition; return the changes, empty where it was not in sync; without
+    failed writes."""
     changes: dict[TopicPartition, str] = {}
     for _ in range(ROUNDS_MAX):
         wanted = {tp: without_replica(context, state, broker) for tp, state in known.items() if broker in state.isr}

@@ -1,4 +1,4 @@
-"""What brokers are to be told at the end of a decision, gathered so that each gets one request of a kind.
+"""Requests to brokers at the end of a decision, gathered so that each gets one request of a kind.
 
 The requests are built when the batch is flushed, from what the context holds then. Every LeaderAndIsr is followed by an
 UpdateMetadata of the same partitions to all live brokers. Requests to brokers that aren't live are dropped: they are
@@ -210,7 +210,7 @@ class RequestBatch:
             )
 
     def _leader_epoch(self, tp: TopicPartition) -> int:
-        """A topic that goes is stopped whatever the broker's epoch is."""
+        """Return the leader epoch of a StopReplica; a topic that is deleted is stopped at every epoch."""
         if self._context.is_being_deleted(tp.topic):
             return EPOCH_DURING_DELETE
         state = self._context.states.get(tp)

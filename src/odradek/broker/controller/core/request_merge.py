@@ -16,7 +16,7 @@ from odradek.protocol.schema import Request
 
 
 def merged(older: Request, newer: Request) -> Request | None:
-    """None if they are not of one kind, or of different controllers or lives of the broker."""
+    """Merge two requests; None if they are of different kinds, controllers or broker epochs."""
     match older, newer:
         case (LeaderAndIsrRequest(), LeaderAndIsrRequest()) if _same_parties(older, newer):
             leaders = {leader.broker_id: leader for leader in [*older.live_leaders, *newer.live_leaders]}

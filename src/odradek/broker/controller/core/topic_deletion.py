@@ -1,4 +1,4 @@
-"""How a topic goes: marked under /admin/delete_topics, its replicas told to delete their logs, its znodes last.
+"""Deletion of a topic: marked under /admin/delete_topics, its replicas told to delete their logs, its znodes last.
 
 A topic waits (`ineligible_for_deletion`) while one of its replicas is down; whoever brings it back calls `resume_for`.
 The mark in ZooKeeper goes with the last node, so that a new controller finds a deletion that its predecessor didn't
@@ -67,7 +67,7 @@ def enqueue_deletions(context: ControllerContext, topics: Iterable[str]) -> Deci
 
 
 def resume_for(context: ControllerContext, topics: Iterable[str]) -> Decision[None]:
-    """What these topics waited for may be over: brokers are back."""
+    """Resume the deletion of these topics: brokers are back."""
     waited = context.to_delete.intersection(topics)
     if waited:
         context.ineligible_for_deletion -= waited
@@ -83,7 +83,7 @@ def mark_ineligible(context: ControllerContext, topics: Iterable[str], why: str)
 
 
 def fail_deletions(context: ControllerContext, replicas: Iterable[PartitionReplica]) -> Decision[None]:
-    """These replicas can't delete their logs now: the broker or the directory is gone, or it answered an error."""
+    """Suspend the deletion: the broker or the directory of these replicas is gone, or it answered an error."""
     failed = [
         replica
         for replica in replicas
@@ -106,7 +106,7 @@ _HAVE_NOTHING_TO_FAIL = frozenset(
 
 
 def replicas_answered(context: ControllerContext, event: StopReplicaAnswered) -> Decision[None]:
-    """Answers for replicas that a reassignment removed come here too; nobody waits for those."""
+    """Handle the answers of deleted replicas; replicas that a reassignment removed come here too and change nothing."""
     failed: list[PartitionReplica] = []
     deleted: list[PartitionReplica] = []
     for tp, error in event.errors.items():
@@ -120,7 +120,7 @@ def replicas_answered(context: ControllerContext, event: StopReplicaAnswered) ->
 
 
 def resume_deletions(context: ControllerContext) -> Decision[None]:
-    """Forgets the topics whose replicas have all gone, and tells the replicas of those that may go now."""
+    """Finish topics whose replicas are all deleted, and start the deletion of the ones that may go now."""
     if not context.delete_topic_enabled:
         return
     begin = []

@@ -1,4 +1,4 @@
-"""Which event the change of a znode is to the controller."""
+"""Events of the controller by the znode that changed."""
 
 from odradek.broker.controller.core.events import (
     BrokerInfoChanged,
@@ -25,7 +25,7 @@ _EVENTS: dict[str, Event] = {
 
 
 def event_of_znode(path: str) -> Event | None:
-    """None for a znode that the controller doesn't react to."""
+    """Return the event; None for a znode that the controller does not react to."""
     if (event := _EVENTS.get(path)) is not None:
         return event
     parent, _, name = path.rpartition("/")

@@ -100,7 +100,7 @@ class GroupCoordinator:
     # ---- which groups are ours
 
     def lead(self, tp: TopicPartition, leader_epoch: int) -> None:
-        """This broker leads the partition from now on: if groups are kept in it, they are ours."""
+        """Take over the groups of the partition that this broker leads from now on, if groups are kept in it."""
         if tp.topic == OFFSETS_TOPIC:
             self._table.lead(tp.partition, leader_epoch)
 
@@ -192,7 +192,7 @@ class GroupCoordinator:
             self._decide(held, lambda group, now: rebalance.expire(group, self._rules, now))
 
     def _decide(self, held: GroupEntry, decide: Decide[T]) -> T | None:
-        """What the decision returns, if it is made at once."""
+        """Return the result of the decision, if it is made at once."""
 
         def begin() -> T | None:
             now = self._now()

@@ -47,7 +47,7 @@ class GroupLog:
         )
 
     def is_new(self, partition: int) -> bool:
-        """Nothing was ever written to it, as far as is known."""
+        """Return whether nothing was ever written to it, as far as is known."""
         found = self._replicas.partitions.get(TopicPartition(OFFSETS_TOPIC, partition))
         return found is not None and found.log.log_end_offset == 0
 

@@ -39,7 +39,7 @@ _TOO_LARGE = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_L
 
 
 class GroupEntry:
-    """Everything in it is guarded by `lock`, but that anybody may look at the group's state."""
+    """Entry of a group: guarded by `lock`, except for reads of the group's state."""
 
     __slots__ = ("answers", "group", "in_flight", "lock", "offsets", "partition", "shown", "timer")
 
@@ -146,7 +146,7 @@ class GroupLogWriter:
             self.append_gathered()
 
     def append_gathered(self) -> None:
-        """When it returns, all that was gathered before is appended. Under no lock of a group."""
+        """Append all gathered records before returning. Under no lock of a group."""
         thread = self._thread
         finished: list[GroupEntry] = []
         thread.finished = finished

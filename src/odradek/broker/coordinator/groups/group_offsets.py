@@ -174,13 +174,13 @@ class GroupOffsets:
         self._writes.turn(held, decide)
 
     def forget_topic(self, topic: str) -> None:
-        """It is deleted: a topic of the same name begins anew."""
+        """Drop the offsets of a deleted topic: a topic of the same name begins anew."""
         self._forget_everywhere(
             lambda held: [tp for tp in {*held.offsets, *held.unsettled_offsets()} if tp.topic == topic]
         )
 
     def expire(self) -> None:
-        """What retention says, and groups of which nothing is left."""
+        """Remove offsets past their retention, and groups that are empty then."""
         now_ms = self._clock.now_ms()
         self._forget_everywhere(lambda held: expired_offsets(held.group, held.offsets, now_ms, self._retention_ms))
 
@@ -247,5 +247,5 @@ def _may_go(group: Group) -> bool:
 
 
 def _reads(group: Group, topic: str) -> bool:
-    """Whether a member reads the topic, as far as can be known."""
+    """Return whether a member subscribes to the topic, as far as can be known."""
     return group.subscribed_topics is None or topic in group.subscribed_topics

@@ -83,7 +83,7 @@ class GroupReplay:
 
 
 def replay(partition_log: PartitionLog, max_bytes: int) -> GroupReplay:
-    """Everything up to the end of the log, a piece at a time."""
+    """Replay the log to its end, a piece at a time."""
     replayed = GroupReplay()
     offset = partition_log.log_start_offset
     while offset < (end := partition_log.log_end_offset):

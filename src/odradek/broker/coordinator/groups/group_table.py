@@ -1,4 +1,4 @@
-"""Which groups are this broker's: those kept in the offsets partitions that it leads.
+"""Groups of this broker: the ones kept in the offsets partitions that it leads.
 
 To lead a partition is a tenure, which begins with a leader epoch. News of an epoch that is over changes nothing, and
 a replay that is finished only after its tenure is thrown away. Groups of a tenure that ended are given up on a thread
@@ -59,7 +59,7 @@ class GroupTable:
     # ---- tenures
 
     def lead(self, partition: int, epoch: int) -> None:
-        """This broker leads the partition in this epoch. One that it led before goes on: its groups are in memory."""
+        """Lead the partition in this epoch. One that it led before goes on: its groups are in memory."""
         with self._lock:
             first_time = partition not in self._epochs
             if self._stopped or epoch < self._epochs.get(partition, epoch):
@@ -72,7 +72,7 @@ class GroupTable:
                 self._loader.submit(self._load, partition, epoch, tenure)
 
     def resign(self, partition: int, epoch: int) -> None:
-        """It doesn't lead it any more, since this epoch, or in it if the partition is not here any more."""
+        """Resign from the partition at this epoch, or in it if the partition is not here any more."""
         with self._lock:
             if self._stopped or epoch < self._epochs.get(partition, epoch):
                 return
@@ -149,7 +149,7 @@ class GroupTable:
             return self._groups.setdefault(group_id, new)
 
     def forget(self, held: GroupEntry) -> None:
-        """It is deleted. A new group of the same name is another one."""
+        """Drop the deleted partition. A new group of the same name is another one."""
         with self._lock:
             if self._groups.get(held.group.id) is held:
                 del self._groups[held.group.id]

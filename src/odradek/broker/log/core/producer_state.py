@@ -58,7 +58,7 @@ class ProducerEntry(NamedTuple):
         return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
 
     def is_in_transaction(self, epoch: int) -> bool:
-        """Whether a transaction of the producer is open here, and of this epoch."""
+        """True if a transaction of the producer is open here, and of this epoch."""
         return self.txn_first_offset >= 0 and self.epoch == epoch
 
     def next_sequence(self, epoch: int) -> int:
@@ -199,8 +199,8 @@ class ProducerStates:
         return former is not None and former.epoch == epoch and former.reaches(sequence)
 
     def check_marker(self, marker: EndTransactionMarker) -> bool:
-        """Whether the marker has to be written, or KafkaError. A repeated marker changes nothing, and is not written
-        again: its transaction is over, and its epochs are known."""
+        """Return whether the marker has to be written, or raise KafkaError. A repeated marker changes nothing, and is
+        not written again: its transaction is over, and its epochs are known."""
         entry = self.entries.get(marker.producer_id)
         if entry is None:
             return True
@@ -210,7 +210,8 @@ class ProducerStates:
         return entry.txn_first_offset >= 0 or not is_known
 
     def commit(self, staged: Staged, end_offset: int) -> None:
-        """What was staged is in the log, and the transactions that it completed are in the transaction index."""
+        """Take over the staged changes: the batches are in the log, and their completed transactions are in the
+        transaction index."""
         self.map_end_offset = end_offset
         for producer_id, entry in staged.entries.items():
             self.entries[producer_id] = entry

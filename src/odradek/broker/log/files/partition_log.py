@@ -164,7 +164,7 @@ class PartitionLog(ReadableLog):
         return self.append_checked(CheckedRecords([batch], rules, now_ms), leader_epoch=leader_epoch)
 
     def nothing_appended(self) -> AppendResult:
-        """For what is in the log already, somewhere before its end."""
+        """Return the result for batches that are in the log already, somewhere before its end."""
         end = self.log_end_offset
         return AppendResult(end, end - 1, NO_TIMESTAMP, NO_TIMESTAMP, self.log_start_offset, is_duplicate=True)
 

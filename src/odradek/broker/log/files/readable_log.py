@@ -75,7 +75,8 @@ class ReadableLog(SegmentedLog):
                 return found, aborted
 
     def aborted_transactions(self, offset: int, upper_bound: int) -> list[AbortedTransaction]:
-        """Those with records in [offset, upper_bound), by first offset: a reader of committed records skips them."""
+        """Return the aborted transactions with records in [offset, upper_bound), by first offset: read_committed
+        consumers skip them."""
         renames = self._renames
         found = self._aborted_transactions(offset, upper_bound)
         return self.aborted_transactions(offset, upper_bound) if self._was_renamed_since(renames) else found

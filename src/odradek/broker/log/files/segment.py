@@ -202,8 +202,8 @@ class Segment:
         self.time_index.flush()
 
     def sync(self) -> None:
-        """The segment's bytes to the disk, and its aborted transactions, whose absence nobody would notice. The other
-        indexes too once it is inactive, since nobody checks them again then."""
+        """Flush the segment's bytes, and its aborted transactions, whose absence would go unnoticed. The other indexes
+        too once it is inactive, since nobody checks them again then."""
         os.fsync(self.file.fileno())
         self.transactions.sync()
         if not self._active:

@@ -108,7 +108,7 @@ class TransactionIndex:
             os.close(fd)
 
     def is_sane(self, base_offset: int) -> bool:
-        """Whether whole entries fill the file, each one behind the one before."""
+        """Return whether whole entries fill the file, each one behind the one before."""
         try:
             size = os.stat(self.path).st_size
         except FileNotFoundError:

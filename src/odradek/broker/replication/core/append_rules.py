@@ -1,4 +1,4 @@
-"""What may be appended to a topic's partitions, by its configuration."""
+"""Rules of appends to a topic's partitions, by its configuration."""
 
 from dataclasses import replace
 
@@ -28,5 +28,5 @@ def batch_rules(config: LogConfig) -> BatchRules:
 
 
 def own_rules(rules: BatchRules) -> BatchRules:
-    """The same for what this broker made itself: nobody has to find out whether its records are sound."""
+    """Return the rules for batches that this broker made itself: their records need no check."""
     return replace(rules, origin=Origin.COORDINATOR, compacted=False, verify_records=RecordCheck.HEADER)

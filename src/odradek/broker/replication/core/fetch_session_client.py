@@ -22,7 +22,7 @@ _SPARE_NAMES = 16  # of topics that are fetched no longer; the rest is thrown aw
 
 
 class Position(NamedTuple):
-    """What a fetch says about one partition."""
+    """State of one partition in a fetch."""
 
     topic_id: UUID
     leader_epoch: int
@@ -77,7 +77,7 @@ class FetchSession:
             self._to_forget.setdefault(tp, position.topic_id)
 
     def next_topics(self) -> tuple[list[FetchTopic], list[ForgottenTopic]]:
-        """What the next request names: (wanted, no longer wanted). To be called once per request."""
+        """Return the partitions of the next request: (wanted, no longer wanted). To be called once per request."""
         if self.epoch == 0 or len(self.topic_names) > 2 * len(self._positions) + _SPARE_NAMES:
             self.topic_names = {position.topic_id: tp.topic for tp, position in self._positions.items()}
         wanted = self._topics(self._unsaid if self.epoch else self._positions)
@@ -87,7 +87,7 @@ class FetchSession:
         return wanted, forgotten
 
     def accept(self, answer: FetchResponse) -> bool:
-        """Whether the answer is of use. If not, the next request names everything."""
+        """Take an answer; return whether it is of use. If not, the next request names everything."""
         if answer.error_code:
             not_found = answer.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
             self.session_id, self.epoch = (0 if not_found else self.session_id), 0
@@ -100,7 +100,7 @@ class FetchSession:
         return True
 
     def restart(self) -> None:
-        """A request failed: nobody knows what the leader has seen and what it has answered."""
+        """Start a new session after a failed request: the leader's view of the old one is unknown."""
         self.epoch = 0
 
     def _topics(self, tps: Iterable[TopicPartition]) -> list[FetchTopic]:

@@ -15,7 +15,7 @@ from odradek.model.topology import PartitionDirective
 
 @dataclass(frozen=True, slots=True)
 class LagRules:
-    """When a follower has kept up: not longer behind than this, and its broker alive."""
+    """Rules of lag: the longest time behind the leader's end, and liveness of the broker."""
 
     max_lag_ms: int
     is_alive: Callable[[int], bool]
@@ -49,7 +49,7 @@ class Followers:
     # ---- the ISR
 
     def confirm(self, isr: tuple[int, ...]) -> None:
-        """This is the ISR now; nothing is pending."""
+        """Set the ISR as confirmed; no change is pending."""
         self.isr = isr
         self.maximal = maximal(isr)
         self.pending = None
@@ -68,7 +68,7 @@ class Followers:
         return *self.isr, follower.broker_id
 
     def shrunk(self, *, leader_end: int, now_ms: int) -> tuple[int, ...] | None:
-        """The ISR without those that lag, if any does, and none is on its way already."""
+        """Return the ISR without lagging followers, if there are any, and no change is pending."""
         others = [broker_id for broker_id in self.isr if broker_id != self._broker_id]
         if self.pending is not None or not others:
             return None

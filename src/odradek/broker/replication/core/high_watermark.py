@@ -13,7 +13,7 @@ def high_watermark(
     *,
     is_joining: Callable[[RemoteReplica], bool],
 ) -> int:
-    """Everything that the whole ISR holds is committed; what is committed stays so.
+    """Return the high watermark: the offset up to which the whole ISR has the log; it never falls.
 
     A follower that has caught up and is about to join is waited for as well: if the watermark ran away from it, it
     would never reach it.

@@ -58,5 +58,6 @@ def out_of_sync(
 
 
 def may_join(follower: RemoteReplica, *, high_watermark: int, epoch_start: int) -> bool:
-    """It has everything that is committed, and everything that the leader had when it began to lead."""
+    """Return whether the follower may join the ISR: it has all committed records, and the log up to the start of the
+    leader's epoch."""
     return follower.log_end_offset >= high_watermark and follower.log_end_offset >= epoch_start

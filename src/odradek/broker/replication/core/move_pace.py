@@ -1,5 +1,5 @@
-"""How to get to the end of a log that is written all the time: when a copy may go on beside the writers, and when they
-have to wait for it. Pure.
+"""Pace of a copy of a log that is written all the time: beside the writers while it gains on them, then with the
+writers waiting. Pure.
 
 Copying what is there takes a while, in which more is written; copying that takes less, and so on: each lap is shorter
 than the one before, as long as the copy is faster than the writers. If it isn't, they are held back, a piece at a
@@ -29,7 +29,7 @@ class Pace:
         self.start_over()
 
     def start_over(self) -> None:
-        """What is known of the laps says nothing any more: a throttle has stopped the copy, or it was cut."""
+        """Forget the measured laps: a throttle has stopped the copy, or it was truncated."""
         self._lap: int | None = None  # what was to copy when the lap began
         self._left = 0  # of the lap
         self._is_holding = False
@@ -42,7 +42,7 @@ class Pace:
         return not self._is_holding and self._left > self._finish_bytes
 
     def next(self, remaining: int) -> Manner:
-        """How to copy the next piece of so many bytes that remain now."""
+        """Return how to copy the next piece, of so many bytes that remain now."""
         if remaining <= self._finish_bytes:
             return Manner.FINISH
         if not self._is_holding:

@@ -1,4 +1,4 @@
-"""What a partition answers: what was read, what was written, and what follows for others."""
+"""Results of a partition: of reads, of appends, and their consequences for others."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ COMMITTED = -1
 
 @dataclass(frozen=True, slots=True)
 class FetchedPartition:
-    """What a fetch found: never beyond the high watermark, nor beyond the last stable offset if asked so."""
+    """Result of a fetch: never beyond the high watermark, nor beyond the last stable offset if asked so."""
 
     records: FileSlice | None
     high_watermark: int
@@ -31,7 +31,7 @@ class Appended(NamedTuple):
 
 
 class Advance(NamedTuple):
-    """What follows from a change: whether more is committed than before, and a change of the ISR to ask for."""
+    """Consequences of a change: whether more is committed than before, and a change of the ISR to propose."""
 
     committed: bool = False
     change: IsrChange | None = None

@@ -132,7 +132,8 @@ class RefusedBatches(dict[Key, Refusal]):
         self[tp, producer.id, producer.epoch] = Refusal(producer.sequence, error.code, error.message, REPEATS_MAX)
 
     def forget(self, tp: TopicPartition, records: memoryview) -> None:
-        """A batch of the producer is in the log: what was refused has been sent again, or is not missed."""
+        """Forget the producer's refused batches: one of its batches is in the log, so that they were sent again or are
+        not missed."""
         if (producer := idempotent_producer(records)) is not None:
             self.pop((tp, producer.id, producer.epoch), None)
 

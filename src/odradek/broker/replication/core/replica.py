@@ -1,4 +1,4 @@
-"""What a leader knows of one follower: how far its log reaches, and since when it has kept up.
+"""Follower as its leader sees it: the end of its log, and the time since which it has kept up.
 
 The leader learns both from the follower's fetches: to ask for an offset is to have everything before it. Owned by the
 partition, touched under its lock. Times are monotonic.
@@ -43,7 +43,7 @@ class RemoteReplica:
             self.last_fetch_ms = now_ms if in_sync else NEVER_MS
 
     def record_fetch(self, offset: int, log_start_offset: int, *, leader_end: int, now_ms: int) -> None:
-        """It asks from the offset on, while the leader's log ends at `leader_end`.
+        """Note a fetch from the offset on, while the leader's log ends at `leader_end`.
 
         To have reached the end that the leader had at its last fetch is enough to have caught up as of then: under
         steady writes nobody ever reaches the end of now.

@@ -1,4 +1,5 @@
-"""Where a follower must cut its log so that it agrees with its leader's. Arithmetic on epochs and offsets, no more.
+"""Truncation point of a follower, from which on its log agrees with its leader's. Arithmetic on epochs and offsets, no
+more.
 
 The high watermark plays no part: a follower's own is behind the leader's, so cutting there drops what was committed.
 """
@@ -18,13 +19,13 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class StartOver:
-    """Nothing of the log is of use: it goes on, empty, at the offset."""
+    """Drop the whole log and start over, empty, at the offset."""
 
     offset: int
 
 
 def cut_by_epoch(leader: tuple[int, int], own: tuple[int, int], log_end_offset: int) -> Cut:
-    """Where the logs part.
+    """Return the offset where the logs diverge.
 
     `leader` is the largest epoch that the leader knows, not above the follower's last, and where it ended there; `own`
     is the follower's answer to the same question about that epoch. Either may be undefined (-1).
@@ -43,7 +44,7 @@ def cut_by_epoch(leader: tuple[int, int], own: tuple[int, int], log_end_offset: 
 
 
 def after_out_of_range(log_end_offset: int, leader_start: int, leader_end: int) -> Cut | StartOver | None:
-    """What to do when the leader doesn't have the end of the follower's log; None: nothing, it has it by now.
+    """Return the step after OFFSET_OUT_OF_RANGE; None if the leader has the end of the follower's log by now.
 
     A shorter leader was elected uncleanly. A leader that begins later has deleted what the follower misses.
     """

@@ -22,7 +22,7 @@ _PASSING: Final = frozenset(
 
 
 def produce_error(code: ErrorCode, api_version: int) -> KafkaError | None:
-    """Why the batch is not appended; None: it may be."""
+    """Return the reason why the batch is not appended; None if it may be."""
     if code is ErrorCode.NONE:
         return None
     if code in _PASSING:

@@ -1,4 +1,4 @@
-"""What a follower does with a leader's answer about one partition: append, truncate, or know why not.
+"""Answer of a leader about one partition, as its follower handles it: append, truncate, or a failure.
 
 Called by fetch loops. It touches the partition through its doors and says what the loop should do next.
 """
@@ -97,7 +97,7 @@ def _refused(tp: TopicPartition, following: FetchAssignment, code: ErrorCode) ->
 
 
 def failed(tp: TopicPartition, error: KafkaError) -> Outcome:
-    """What an error of our own log, or one that the leader answered, means for the partition."""
+    """Return the outcome of an error, of our own log or of the leader."""
     if error.code is ErrorCode.FENCED_LEADER_EPOCH:
         return Outcome.OVER
     log.error("copying failed", partition=str(tp), error=str(error))

@@ -1,5 +1,4 @@
-"""What a follower knows of a partition that it copies: who leads it, through which doors its log is written, and how
-the copying goes.
+"""State of a followed partition: its leader, the writers of its log, and the progress of the copy.
 
 `FetchAssignment` is the controller's order and never changes. `Progress` belongs to the one fetch loop that copies the
 partition; nobody else touches it.
@@ -54,7 +53,7 @@ FindFollower = Callable[[TopicPartition], Follower | None]
 
 @dataclass(frozen=True, slots=True)
 class FetchSurroundings:
-    """What the fetch loops of a broker share."""
+    """Services that the replica fetcher threads of a broker share."""
 
     broker_id: int
     config: BrokerConfig

@@ -1,4 +1,4 @@
-"""How other threads reach a fetch loop, which sleeps most of the time: they post what it should do, and it wakes.
+"""Thread-safe queue of actions for a replica fetcher thread; posting wakes the thread.
 
 The loop's thread takes, rests and looks at the flags; everybody else only summons.
 """
@@ -27,7 +27,7 @@ class FetcherMailbox:
         self._mailbox.post(lambda: None)
 
     def take(self) -> None:
-        """Does what was posted."""
+        """Carry out the posted actions."""
         self.is_urgent = False
         self._mailbox.run_posted()
 
@@ -39,7 +39,7 @@ class FetcherMailbox:
         return bool(self.poll(self._poller, timeout_ms)) or bool(self._mailbox)
 
     def new_poller(self) -> select.poll:
-        """One that a summons wakes; others may be registered beside it."""
+        """Return a poller that a post wakes; other descriptors may be registered beside it."""
         poller = select.poll()
         poller.register(self._mailbox.fd, select.POLLIN)
         return poller

@@ -1,4 +1,4 @@
-"""Who copies what: the partitions that this broker follows, spread over fetch loops.
+"""Assignment of followed partitions to replica fetcher threads.
 
 A leader is asked by up to `num.replica.fetchers` loops, each with its own thread and connection. A partition goes to
 one of them by its hash, as in Apache Kafka. Loops begin with their first partition, and end when they have had none for
@@ -38,7 +38,8 @@ class Fetchers:
         broker_epoch: Callable[[], int],
         quotas: ReplicationQuotas,
     ) -> None:
-        """`find` answers None for what is hosted no longer. `on_advance` is told when a high watermark moved."""
+        """`find` returns None for a partition that is no longer hosted. `on_advance` is told when a high watermark
+        moved."""
         self._surroundings = FetchSurroundings(broker_id, config, find, clock, on_advance, broker_epoch, quotas)
         self._loops_per_leader = config.num_replica_fetchers
         self._lock = threading.Lock()
@@ -48,7 +49,7 @@ class Fetchers:
         self._is_stopped = False
 
     def reconfigure(self, config: BrokerConfig) -> None:
-        """Another number of loops: what is followed is spread over them anew."""
+        """Change the number of fetcher threads: the partitions are spread over them anew."""
         with self._lock:
             if config.num_replica_fetchers == self._loops_per_leader:
                 return

@@ -114,7 +114,7 @@ class LeaderLink:
         return request, version
 
     def _await_answer(self, peer: PeerConnection) -> bool:
-        """Whether the answer begins to arrive, rather than that something came that can't wait for it."""
+        """Wait for the answer; return False if a posted action comes first."""
         summons = self._summons
         now = self._clock.monotonic_ms()
         deadline = now + self._config.replica_socket_timeout_ms
@@ -138,5 +138,5 @@ class LeaderLink:
 
 
 def knows_divergence(protocol_version: str) -> bool:
-    """Whether brokers of this version say in the answer to a fetch where the logs part."""
+    """Return whether brokers of this version report the divergence of logs in the answer to a fetch."""
     return release_of(protocol_version) >= _FIRST_RELEASE_WITH_DIVERGENCE

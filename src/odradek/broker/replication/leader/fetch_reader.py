@@ -1,4 +1,4 @@
-"""One fetch over many partitions: what was asked, what was found, and the wait until there is enough.
+"""One fetch over many partitions: the request, the results, and the wait until there is enough.
 
 Consumers read up to the high watermark, from the leader or from a follower; followers read up to the end of the
 leader's log, and by asking tell how far they are.
@@ -57,7 +57,7 @@ class FetchTerms:
 
 @dataclass(frozen=True, slots=True)
 class EpochEnd:
-    """Where the leader's log leaves the fetcher's: the fetcher must truncate there."""
+    """End of an epoch in the leader's log, where it diverges from the fetcher's: the fetcher must truncate there."""
 
     epoch: int
     end_offset: int
@@ -190,7 +190,8 @@ class FetchReader:
         return FetchOutcome(target, ErrorCode.NONE, found)
 
     def _is_quiet(self, target: FetchTarget, terms: FetchTerms, now_ms: int) -> bool:
-        """Whether all is as the fetcher knows it. A follower that has everything has caught up once more."""
+        """Return whether nothing has changed for the fetcher. A follower that has everything has caught up
+        once more."""
         partition = self._partitions.get(target.partition)
         if (
             partition is None
@@ -212,7 +213,7 @@ class FetchReader:
         return terms.replica_id in followers.isr
 
     def has_moved(self, targets: Iterable[FetchTarget], terms: FetchTerms) -> bool:
-        """Whether a second look at one of them would find more than nothing: records, or an error."""
+        """Return whether a second look at one of the partitions would find records, or an error."""
         is_follower = terms.replica_id >= 0
         for target in targets:
             partition = self._partitions.get(target.partition)
@@ -295,7 +296,7 @@ class DelayedFetch(DelayedOperation):
         return self.force_complete()
 
     def on_complete(self) -> None:
-        """What was found is answered; a fetch whose time is up takes what there is now."""
+        """Answer with the results; a fetch whose time is up takes the records present now."""
         outcomes = self._outcomes
         self._answer(outcomes if outcomes is not None else self._read())
 

@@ -50,7 +50,8 @@ class FetchSession:
             return list(self.partitions.values())
 
     def news(self, keyed: Iterable[tuple[Hashable, FetchOutcome]], *, full: bool) -> list[FetchOutcome]:
-        """What must be told. Partitions that sent records go to the end, so that the others get their turn."""
+        """Return the changed partitions. Partitions that sent records go to the end, so that the others get
+        their turn."""
         told = []
         with self.lock:
             for key, outcome in keyed:

@@ -38,10 +38,10 @@ Answer: TypeAlias = LeaderAndIsr | ErrorCode
 
 
 class IsrUpdater(Protocol):
-    """How changes are made."""
+    """Updater of ISRs: through the controller or through ZooKeeper."""
 
     def make(self, changes: Sequence[IsrChange]) -> dict[TopicPartition, Answer]:
-        """Those that are missing in the answer are tried again, and all of them when this raises."""
+        """Make the changes. Partitions missing in the answer are tried again, and all of them when this raises."""
 
 
 class IsrChanges:
@@ -58,7 +58,7 @@ class IsrChanges:
         self._thread.start()
 
     def stop(self) -> None:
-        """What is on its way is answered, nothing else is sent."""
+        """Stop: requests under way are answered, nothing else is sent."""
         with self._changed:
             self._stopped = True
             self._changed.notify()
@@ -80,7 +80,7 @@ class IsrChanges:
             self._retry_ms = 0 if done else min(max(RETRY_MS, 2 * self._retry_ms), RETRY_MS_MAX)
 
     def _next(self) -> list[IsrChange]:
-        """All that is waiting; nothing when it has been stopped."""
+        """Return all waiting changes; none after the stop."""
         with self._changed:
             if self._retry_ms:
                 self._changed.wait_for(lambda: self._stopped, self._retry_ms / 1000)

@@ -70,7 +70,7 @@ class MarkerWriter:
         self._replicas.append_marker(tp, marker, timeout_ms=self._timeout_ms, done=settled)
 
     def _tell(self, marker: EndTransactionMarker, tp: TopicPartition) -> None:
-        """The marker is written, whatever becomes of the listener."""
+        """Notify the listener; the marker is written even if this fails."""
         try:
             self._listener.transaction_completed(tp, marker.producer_id, marker.producer_epoch, marker.is_committed)
         except Exception:

@@ -1,4 +1,4 @@
-"""Changes of SCRAM credentials that one request asks for: which users are refused and why, and what is left. Pure."""
+"""Changes of SCRAM credentials in one request: the refused users with their errors, and the accepted changes. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping

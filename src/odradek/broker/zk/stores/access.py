@@ -1,4 +1,4 @@
-"""How operations on znodes are combined: pipelined reads, and writes that are fenced by the controller's term.
+"""Operations on znodes: pipelined reads, and writes that are fenced by the controller's term.
 
 What only the controller may write is one transaction with a check of /controller_epoch's version, so that a controller
 that has been replaced without noticing changes nothing and learns of it by `ControllerMoved`.
@@ -86,7 +86,8 @@ class ZnodeAccess:
                 continue  # somebody else's, or our own whose answer was lost
 
     def _create_sequential(self, path: str, content: bytes) -> None:
-        """One that is sent twice, because its answer was lost, makes two nodes that tell the same."""
+        """Create a sequential node; sent twice, because its answer was lost, it makes two nodes with the
+        same content."""
         self._call(lambda zk: zk.create_async(path, content, sequence=True))
 
     def _fenced(self, operations: Sequence[Fill], term: ControllerTerm) -> list[Exception | None]:
@@ -121,12 +122,12 @@ class ZnodeAccess:
         return [outcome if isinstance(outcome, Exception) else failure(outcome) for outcome in outcomes]
 
     def _drop_all(self, paths: Iterable[str], term: ControllerTerm) -> None:
-        """Deletes the nodes; those that are gone already are fine."""
+        """Delete the nodes; missing ones are fine."""
         raise_unless(NoNodeError, self._fenced([deletion(path) for path in paths], term))
 
 
 def readable(decode: Callable[..., T], *content: Any) -> T | None:
-    """What the node says; None, and a word in the log, when it can't be understood."""
+    """Decode the node; None, and a log line, when it is corrupt."""
     try:
         return decode(*content)
     except CorruptZnode as error:
@@ -141,7 +142,7 @@ def raise_unless(expected: type[Exception] | tuple[type[Exception], ...], outcom
 
 
 def failure(results: Iterable[Any]) -> Exception | None:
-    """Why a transaction was refused: the one error that isn't a consequence of another."""
+    """Return the reason why a transaction was refused: the one error that isn't a consequence of another."""
     consequences = (RolledBackError, RuntimeInconsistency)
     return next((r for r in results if isinstance(r, Exception) and not isinstance(r, consequences)), None)
 

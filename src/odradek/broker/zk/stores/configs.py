@@ -1,4 +1,4 @@
-"""What was set for topics, brokers, users and clients, and the notices by which every broker learns of a change."""
+"""Overrides of topics, brokers, users and clients, and the notices by which every broker learns of a change."""
 
 from collections.abc import Iterable, Mapping
 

@@ -1,4 +1,4 @@
-"""The controller's seat: who holds it, and the epoch that fences whoever held it before."""
+"""Controller election: the /controller node, and the epoch that fences earlier controllers."""
 
 from kazoo.client import TransactionRequest
 
@@ -67,14 +67,15 @@ class ControllerElectionStore(PartitionStateNodes):
         return failure(self._call(commit(election))) is None or self._won_unheard(epoch)
 
     def _won_unheard(self, epoch: int) -> bool:
-        """Whether an election that looks lost was ours after all: its answer went with the connection."""
+        """Return whether an election that looks lost was won: its answer went with the connection."""
         seat, counter = self._read_all([Controller.path, ControllerEpoch.path])
         if seat is None or counter is None or seat[1].ephemeralOwner != self._session.session_id:
             return False
         return counter[0] == ControllerEpoch.encode(epoch)
 
     def _clear_own_seat(self) -> bool:
-        """Whether the seat may be tried again: it is free by now, or it was this broker's own and is free now.
+        """Return whether the election may be tried again: /controller is free, or it was this broker's own and is
+        deleted now.
 
         The epoch's version is read before the seat: who has been elected since has changed it, and is left alone.
         """

@@ -12,7 +12,7 @@ from odradek.model.topology import ControllerTerm, LeaderAndIsr, TopicPartition
 
 class PartitionStateNodes(ZnodeAccess):
     def load_partition_states(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, LeaderAndIsr]:
-        """Those that have a state: one that was never led has none, and one that can't be understood is left out."""
+        """Return the states; a partition that never had a leader has none, and a corrupt one is left out."""
         wanted = list(partitions)
         found = self._read_all([PartitionState.path(tp) for tp in wanted])
         nodes = ((tp, node) for tp, node in zip(wanted, found, strict=True) if node is not None)

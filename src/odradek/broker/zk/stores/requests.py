@@ -1,4 +1,4 @@
-"""What tools ask by writing under /admin, and what brokers tell the controller by sequential nodes."""
+"""Requests of tools under /admin, and notices of brokers to the controller as sequential nodes."""
 
 from collections.abc import Iterable, Mapping
 
@@ -13,12 +13,12 @@ class RequestNodes(ZnodeAccess):
     # --- /admin ------------------------------------------------------------------------------------------------
 
     def read_reassignments(self) -> dict[TopicPartition, tuple[int, ...]]:
-        """What /admin/reassign_partitions asks for; nothing without the node, or when it can't be understood."""
+        """Return the moves of /admin/reassign_partitions; none without the node, or when it is corrupt."""
         node = self._read(Reassignments.path)
         return {} if node is None else readable(Reassignments.decode, node[0]) or {}
 
     def write_reassignments(self, remaining: Mapping[TopicPartition, tuple[int, ...]], term: ControllerTerm) -> None:
-        """What is still to be done; when nothing is, the node goes."""
+        """Write the remaining moves; without any, delete the node."""
         path = Reassignments.path
         if not remaining:
             self._drop_all([path], term)

@@ -33,7 +33,8 @@ class TopicNodes(ZnodeAccess):
             raise refusal
 
     def create_topics(self, topics: Sequence[tuple[TopicAssignment, Mapping[str, str]]]) -> list[KafkaError | None]:
-        """Each with its configuration, at once, so that whoever sees it sees it configured; per topic its refusal."""
+        """Create each topic together with its configuration, so that no broker sees it without; return the refusal of
+        each."""
         outcomes = self._session.pipeline([commit(_with_config(*topic)) for topic in topics], patient=self._patient)
         return [
             self._settle_creation(*topic) if isinstance(outcome, Exception) or failure(outcome) is not None else None
@@ -70,7 +71,7 @@ class TopicNodes(ZnodeAccess):
     def add_partitions(
         self, topic: str, added: Mapping[int, ReplicaAssignment], term: ControllerTerm
     ) -> TopicAssignment:
-        """Gives the topic more partitions; those that it has, and how they are moving, stay. Returns what it has now.
+        """Add partitions to the topic; the existing ones, and their reassignments, stay. Returns what it has now.
 
         KafkaError UNKNOWN_TOPIC_OR_PARTITION when the topic is gone or its node can't be understood.
         """
@@ -85,7 +86,7 @@ class TopicNodes(ZnodeAccess):
     def _change(
         self, topic: str, change: Callable[[TopicAssignment | None], TopicAssignment], term: ControllerTerm
     ) -> TopicAssignment:
-        """Reads, changes and writes if nobody else wrote in between; else begins anew."""
+        """Read, change and write if the node has not changed in between; else begin anew."""
         path = Topic.path(topic)
         while (node := self._read(path)) is not None:
             changed = change(readable(Topic.decode, topic, node[0]))

@@ -20,7 +20,7 @@ class ClusterId:
 
 
 class Controller:
-    """Ephemeral: whoever creates it is the controller."""
+    """Ephemeral: its creator is the controller."""
 
     path = "/controller"
 
@@ -36,7 +36,7 @@ class Controller:
 
 
 class ControllerEpoch:
-    """How many controllers there were; a plain number, and the one node not in JSON."""
+    """Number of controllers so far; a plain number, and the one node not in JSON."""
 
     path = "/controller_epoch"
 

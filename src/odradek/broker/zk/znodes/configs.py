@@ -1,4 +1,4 @@
-"""/config: what was set for topics, brokers, users and clients over the defaults."""
+"""/config: overrides of topics, brokers, users and clients."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ DEFAULT_ENTITY = "<default>"
 
 
 class EntityConfig:
-    """What was set for one topic, broker, user, client or address (or `DEFAULT_ENTITY`) over the defaults."""
+    """Overrides of one topic, broker, user, client or address (or `DEFAULT_ENTITY`)."""
 
     @staticmethod
     def parent(entity_type: str) -> str:

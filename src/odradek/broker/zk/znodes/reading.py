@@ -1,4 +1,4 @@
-"""Reading a znode's JSON: whatever is wrong with it becomes one error that names the znode.
+"""JSON of znodes: every fault of it becomes one error that names the znode.
 
 For the codecs of this package only.
 """
@@ -24,7 +24,7 @@ class CorruptZnode(Exception):
 
 
 def decoded(path: str, content: bytes | None, read: Callable[[dict[str, Any]], T]) -> T:
-    """Runs a decoder on parsed JSON and turns whatever goes wrong into the one error."""
+    """Run a decoder on parsed JSON and turn every failure into the one error."""
     if content is None:
         raise CorruptZnode(path, content, "it is empty")
     try:

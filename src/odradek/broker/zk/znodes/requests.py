@@ -19,7 +19,7 @@ class DeletedTopic:
 
 
 class Reassignments:
-    """Where partitions shall be moved; rewritten as they arrive and removed after the last."""
+    """Target replicas of partitions; rewritten as moves finish and removed after the last."""
 
     path = "/admin/reassign_partitions"
 

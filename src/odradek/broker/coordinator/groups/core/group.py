@@ -112,14 +112,14 @@ class Group:
         self.state_since_ms = now.wall_ms
 
     def wake_by(self, deadline_ms: int) -> int:
-        """Somebody has to look at the clock by then."""
+        """Return the time of the next timeout."""
         self.wake_ms = min(self.wake_ms, deadline_ms)
         return deadline_ms
 
     # ---- why it rebalances
 
     def because(self, cause: str, said: str | None = None) -> None:
-        """Something happened that makes the next generation another one; perhaps with a client's own words."""
+        """Note the reason of the next rebalance; perhaps with a client's own words."""
         self._cause_count += 1
         if len(self._causes) < CAUSES_MAX:
             self._causes.append(f"{cause}: {said[:_SAID_LENGTH_MAX]}" if said else cause)
@@ -142,7 +142,7 @@ class Group:
         self.pending_members.pop(member.id, None)
 
     def remove(self, member_id: str) -> None:
-        """Whoever waited in its name must have been answered."""
+        """Remove the member. Its pending requests must have been answered."""
         member = self.members.pop(member_id, None)
         if member is not None:
             self._supporters.subtract(name for name, _ in member.protocols)
@@ -202,7 +202,8 @@ class Group:
         return True
 
     def silent_members(self, now_ms: int) -> list[Member]:
-        """Those whose time is up. Whoever waits for an answer of ours is not silent, unless it never was a member."""
+        """Return the members whose session has timed out. Whoever waits for an answer of ours is not silent, unless it
+        never was a member."""
         return [member for member in self.members.values() if self._deadline_of(member) <= now_ms]
 
     def _deadline_of(self, member: Member) -> int:
@@ -217,14 +218,14 @@ class Group:
     # ---- protocols
 
     def supports(self, protocol_type: str, protocols: Protocols) -> bool:
-        """Whether somebody who can do these may join: all members must have one in common."""
+        """Return whether a member with these protocols may join: all members must have one in common."""
         if self.state is GroupState.EMPTY:
             return bool(protocol_type and protocols)
         everybody = len(self.members)
         return self.protocol_type == protocol_type and any(self._supporters[name] == everybody for name, _ in protocols)
 
     def select_protocol(self) -> str:
-        """The one that most members prefer among those that all can do."""
+        """Select the protocol that most members prefer among the common ones."""
         everybody = len(self.members)
         votes = Counter(
             next(name for name, _ in member.protocols if self._supporters[name] == everybody)

@@ -1,4 +1,4 @@
-"""How groups look to those who administer them."""
+"""Groups as administrators see them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ CLASSIC = "classic"
 
 
 class GroupOverview(NamedTuple):
-    """What is told of each group when all are listed: there may be ten thousand."""
+    """Row of a group in a list of all groups, of which there may be ten thousand."""
 
     id: str
     protocol_type: str

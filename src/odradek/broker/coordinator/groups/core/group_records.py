@@ -139,7 +139,7 @@ def encode_group(value: GroupMetadataValue) -> bytes:
 
 
 def decode_key(raw: bytes) -> StateKey | None:
-    """None for a kind that isn't known."""
+    """Decode a key; None for an unknown kind."""
     version = _version_of(raw)
     if version in OffsetCommitKey.VERSIONS:
         key = _decode(OffsetCommitKey, raw)

@@ -1,4 +1,4 @@
-"""What is said to a group, what it answers, and what it wants done. Values only."""
+"""Requests to a group, its answers, and its effects. Values only."""
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ NO_GENERATION: Final = -1
 
 
 class Moment(NamedTuple):
-    """Now, by both clocks: what is remembered in records needs the one, what times out the other."""
+    """Current time by both clocks: records need the wall clock, timeouts the monotonic one."""
 
     wall_ms: int
     monotonic_ms: int
@@ -23,7 +23,7 @@ Protocols: TypeAlias = tuple[tuple[str, bytes], ...]
 
 @dataclass(frozen=True, slots=True)
 class JoinedMember:
-    """What the leader is told of each member."""
+    """A member as its group's leader sees it."""
 
     member_id: str
     instance_id: str | None
@@ -86,7 +86,7 @@ class StoreGroup:
 
 @dataclass(frozen=True, slots=True)
 class NoteGroup:
-    """An effect: the group's record, which nobody waits for."""
+    """An effect: write the group's record, without a waiting request."""
 
     value: GroupMetadataValue
 
@@ -104,7 +104,7 @@ class Rebalanced:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What became of a record, and when that was known."""
+    """Result of a record's write, and its time."""
 
     error: ErrorCode
     now: Moment

@@ -1,4 +1,4 @@
-"""Who is a member of a group, and what only members may do at any time: beat, and commit. Pure: time is passed in."""
+"""Members of a group, and their requests at any time: heartbeat and commit. Pure: time is passed in."""
 
 from odradek.base.errors import ErrorCode
 from odradek.broker.coordinator.groups.core.group import Group, GroupState

@@ -1,4 +1,4 @@
-"""Which of a group's committed offsets nobody needs any more. Pure: time is passed in."""
+"""Expiration of a group's committed offsets. Pure: time is passed in."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""What happens to a group: members join, sync, beat, leave and fall silent. Decisions of the group protocol.
+"""Rebalances of a group: members join, sync, send heartbeats, leave and time out. Decisions of the group protocol.
 
     members join → PreparingRebalance, until all are in or time is up → the leader assigns → the others sync → Stable
 
@@ -134,7 +134,8 @@ def _add(
 def _static_member_returns(
     group: Group, member: Member, joining: Joining, waiter: JoinWaiter, rules: GroupRules, now: Moment
 ) -> Decision:
-    """It takes the place of its former self, who is fenced; the group rebalances only if the protocol changes."""
+    """Replace the former instance of a static member, which is fenced; the group rebalances only if the protocol
+    changes."""
     former = (member.id, member.protocols, member.rebalance_timeout_ms, member.session_timeout_ms)
     former_leader = group.leader or ""
     yield from _dismiss(group, member.id, ErrorCode.FENCED_INSTANCE_ID, told_id=member.id)
@@ -227,7 +228,7 @@ def _join_time_is_up(group: Group, rules: GroupRules, now: Moment) -> Decision:
 
 
 def _complete_join(group: Group, now: Moment) -> Decision:
-    """Go on with those who are in. Static members keep their place until their session ends."""
+    """Complete the join phase with the present members. Static members keep their place until their session ends."""
     for member in list(group.members.values()):
         if member.id not in group.waiting_to_join and member.instance_id is None:
             group.because(f"{member} did not join again in time")
@@ -301,7 +302,7 @@ def _take_assignment(group: Group, assignments: Mapping[str, bytes], rules: Grou
 
 
 def _hand_out(group: Group, assignments: Mapping[str, bytes], error: ErrorCode, now: Moment) -> Decision:
-    """Each member's part, to those who wait for it. With an error nobody has one."""
+    """Send each waiting member its assignment. With an error nobody has one."""
     for member in group.members.values():
         member.assignment = assignments.get(member.id, b"") if not error else b""
         if (waiter := group.waiting_to_sync.pop(member.id, None)) is not None:
@@ -362,7 +363,7 @@ def _remove(group: Group, member_id: str, rules: GroupRules, now: Moment) -> Dec
 
 
 def _dismiss(group: Group, member_id: str, error: ErrorCode, *, told_id: str = "") -> Decision:
-    """Whoever waits in this member's name waits no longer."""
+    """Answer the pending requests of this member."""
     if (join_waiter := group.waiting_to_join.pop(member_id, None)) is not None:
         yield _refused(join_waiter, told_id, error)
     if (sync_waiter := group.waiting_to_sync.pop(member_id, None)) is not None:
