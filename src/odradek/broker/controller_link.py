@@ -52,7 +52,9 @@ class ControllerLink:
             self._hang_up()
             try:
                 self._client = self._setup.connect(
-                    lambda limit_ms: BrokerClient(peer[1], peer[2], self._client_id, self._timeout_ms, limit_ms)
+                    lambda limit_ms: BrokerClient(
+                        peer[1], peer[2], self._client_id, self._timeout_ms, limit_ms, security=self._setup.security
+                    )
                 )
             except ConnectionFailed as error:
                 raise KafkaError(ErrorCode.NOT_CONTROLLER, str(error)) from error

@@ -28,6 +28,7 @@ from odradek.broker.admin.topic_admin import TopicAdmin
 from odradek.broker.api.context import BrokerServices
 from odradek.broker.api.control_gate import ControlGate
 from odradek.broker.api.dispatcher import Dispatcher
+from odradek.broker.api.sasl_gate import SaslGate
 from odradek.broker.broker_metrics import register_broker_metrics, register_cleaner_metrics
 from odradek.broker.config_application import ConfigApplication
 from odradek.broker.controller.controller import Controller
@@ -61,6 +62,7 @@ from odradek.broker.replication.leader.isr_changes import (
 from odradek.broker.replication.leader.marker_writer import MarkerWriter, NoPendingOffsets
 from odradek.broker.replication.replica_manager import ReplicaManager
 from odradek.broker.scheduled_tasks import schedule_tasks
+from odradek.broker.security.authentication.listener_settings import secured_listeners, watch_certificates
 from odradek.broker.security.credential_store import KnownCredentials
 from odradek.broker.server_settings import server_settings
 from odradek.broker.zk.known_configs import KnownConfigs
@@ -168,14 +170,17 @@ class BrokerServer:
         gate = ControlGate()
         replicas = self._start_replication(logs, metadata, store, reaper, gate, started)
         services = self._services(session, store, logs, metadata, reaper, gate, replicas, started)
-        dispatcher = Dispatcher(services)
-        server = SocketServer(server_settings(config), dispatcher, services.quotas.addresses)
+        sasl = SaslGate(reaper, config.integer("connection.failed.authentication.delay.ms"))
+        dispatcher = Dispatcher(services, sasl)
+        security = secured_listeners(config, services.credentials, self._clock)
+        server = SocketServer(server_settings(config), dispatcher, services.quotas.addresses, security)
         started.callback(gate.stop)
         started.callback(server.stop)
         server.bind()
 
         membership = self._enter(session, server, services, started)
         register_broker_metrics(services, server)
+        watch_certificates(security, scheduler, services.metrics)
         self._serve_metrics(services, started)
         schedule_tasks(scheduler, logs, services)
         cleaner = LogCleaner(config, replicas.partitions, logs.cleaned, self._clock)

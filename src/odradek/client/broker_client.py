@@ -8,22 +8,27 @@ Not thread-safe, but for `abort`. After an error the connection is closed; make 
 
 import itertools
 import socket
+import time
 from collections.abc import Iterator
 from struct import Struct
 from types import TracebackType
 from typing import Any, Self
 
 from odradek.base.errors import ErrorCode
+from odradek.client.client_security import AuthenticationRefused, ClientSecurity
 from odradek.protocol.api_keys import APIS, ApiKey
 from odradek.protocol.framing import decode_response, encode_request
 from odradek.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from odradek.protocol.messages.produce import ProduceRequest
+from odradek.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
+from odradek.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from odradek.protocol.primitives import ProtocolError
 from odradek.protocol.schema import Request, Response
 
 _SIZE = Struct(">i")
 _CORRELATION_AND_ERROR = Struct(">ih")
 _MAX_RESPONSE_BYTES = 1 << 30
+_RENEWAL_FACTOR = 0.85  # of a session's lifetime: as Kafka's clients, before it ends
 
 
 class ConnectionFailed(Exception):
@@ -44,8 +49,10 @@ class BrokerClient:
         connect_timeout_ms: int | None = None,
         correlation_ids: Iterator[int] | None = None,
         remembers: bool = False,
+        security: ClientSecurity | None = None,
     ) -> None:
-        """Connects and asks for the broker's versions. `connect_timeout_ms` can only shorten the time for connecting.
+        """Connects, authenticates as `security` says, and asks for the broker's versions. `connect_timeout_ms` can only
+        shorten the time for connecting.
 
         `correlation_ids`: for who goes on counting where an earlier connection ended. `remembers`: for who asks the
         same again and again; an answer whose bytes are those of the one before, of its kind, is the same object.
@@ -56,6 +63,8 @@ class BrokerClient:
         self._timeout_ms = timeout_ms
         self._correlation_ids = itertools.count(1) if correlation_ids is None else correlation_ids
         self._correlation_id = 0
+        self._security = security
+        self._renew_login_at: float | None = None
         try:
             connect_seconds = min(timeout_ms, connect_timeout_ms or timeout_ms) / 1000
             self._socket = socket.create_connection((host, port), connect_seconds)
@@ -65,13 +74,19 @@ class BrokerClient:
             raise ConnectionFailed(f"no broker answers at {self.address}: {detail}") from error
         try:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if security is not None:
+                self._secure(security, host)
             self.versions = self._ask_versions()
+            if security is not None and security.mechanism is not None:
+                self._log_in(security)
         except BaseException:
             self.close()
             raise
 
     def send(self, request: Request, version: int | None = None) -> Any:
         """The response object, of the class that belongs to the request; None to a Produce with acks=0."""
+        if self._renew_login_at is not None:
+            self._maybe_renew_login()
         if version is None:
             version = self.best_version(request.KEY)
         if isinstance(request, ProduceRequest) and request.acks == 0:
@@ -109,6 +124,48 @@ class BrokerClient:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _secure(self, security: ClientSecurity, host: str) -> None:
+        try:
+            self._socket = security.wrap(self._socket, host)
+        except (OSError, ValueError) as error:
+            detail = getattr(error, "verify_message", None) or getattr(error, "reason", None) or error
+            raise ConnectionFailed(f"TLS with the broker at {self.address} failed: {detail}") from error
+
+    def _log_in(self, security: ClientSecurity) -> None:
+        """SASL, the first time or again. The session's lifetime says when it is due again."""
+        assert security.mechanism is not None
+        lifetime_ms = 0
+
+        def exchange(token: bytes) -> bytes:
+            nonlocal lifetime_ms
+            answer = self._ask(SaslAuthenticateRequest(auth_bytes=token))
+            if answer.error_code:
+                raise AuthenticationRefused(answer.error_message or ErrorCode(answer.error_code).name)
+            lifetime_ms = answer.session_lifetime_ms
+            return bytes(answer.auth_bytes)
+
+        shaken = self._ask(SaslHandshakeRequest(mechanism=security.mechanism), 1)
+        try:
+            if shaken.error_code:
+                raise AuthenticationRefused(
+                    f"mechanism {security.mechanism} is not one of the broker's, {', '.join(shaken.mechanisms)}"
+                )
+            security.authenticate(exchange)
+        except AuthenticationRefused as refusal:
+            self.close()
+            raise ConnectionFailed(f"the broker at {self.address} refuses to authenticate: {refusal}") from None
+        began = time.monotonic()
+        self._renew_login_at = began + lifetime_ms * _RENEWAL_FACTOR / 1000 if lifetime_ms else None
+
+    def _maybe_renew_login(self) -> None:
+        if self._renew_login_at is not None and self._security is not None and time.monotonic() > self._renew_login_at:
+            self._log_in(self._security)
+
+    def _ask(self, request: Request, version: int | None = None) -> Any:
+        """Of the connection itself, before and between the requests of its user."""
+        chosen = self.best_version(request.KEY) if version is None else version
+        return self._decode(APIS[request.KEY].response, self._exchange(request, chosen), chosen)
 
     def _ask_versions(self) -> dict[int, range]:
         """A broker too old for our version of the question answers error 35 in version 0; then we ask in that."""

@@ -17,11 +17,11 @@ from odradek.base.config.listeners import (
     parse_security_protocol,
     split_list,
 )
-from odradek.base.config.support import REFUSALS
 from odradek.base.errors import ConfigError
 
 Values = Mapping[str, ConfigValue]
 
+_JAAS_KEY = r"listener\.name\.[^.A-Z]+\.[^.A-Z]+\.sasl\.jaas\.config"
 _FIRST_RELEASE_WITH_FORMAT_2 = (0, 11)
 
 
@@ -73,7 +73,7 @@ def check(originals: Mapping[str, str], values: Values, derived: Mapping[str, ob
     _check_listener_names(values, derived)
     _check_inter_broker_sasl(originals, values, derived)
     _check_connections(originals, values)
-    _check_security_protocols(derived)
+    _check_jaas(originals)
 
 
 def advice(originals: Mapping[str, str]) -> list[str]:
@@ -202,16 +202,14 @@ def _check_advertised_hosts(advertised: Sequence[Listener]) -> None:
         )
 
 
-def _check_security_protocols(derived: Mapping[str, object]) -> None:
-    listeners = derived["listeners"]
-    assert isinstance(listeners, tuple)
-    for listener in listeners:
-        _require(
-            listener.security_protocol is SecurityProtocol.PLAINTEXT,
-            f"Invalid value {listener.name} for configuration listeners: listener.security.protocol.map gives it "
-            f"{listener.security_protocol.name}, and {REFUSALS['security'].lacks}. Valid here: PLAINTEXT listeners, on "
-            "loopback or in a trusted network.",
-        )
+def _check_jaas(originals: Mapping[str, str]) -> None:
+    """Kafka ignores such a key, and takes a JAAS file that isn't there for us: better that the broker doesn't start."""
+    for name in originals:
+        if name.endswith("sasl.jaas.config") and not re.fullmatch(_JAAS_KEY, name):
+            raise ConfigError(
+                f"{name} must name listener and mechanism: listener.name.LISTENER.MECHANISM.sasl.jaas.config, in lower "
+                "case"
+            )
 
 
 def _check_inter_broker_sasl(originals: Mapping[str, str], values: Values, derived: Mapping[str, object]) -> None:
@@ -222,7 +220,10 @@ def _check_inter_broker_sasl(originals: Mapping[str, str], values: Values, deriv
     enabled = values["sasl.enabled.mechanisms"]
     override = originals.get(f"listener.name.{name.lower()}.sasl.enabled.mechanisms")
     mechanisms = enabled if override is None else tuple(split_list(override))
-    mechanism = values["sasl.mechanism.inter.broker.protocol"]
+    mechanism = originals.get(
+        f"listener.name.{name.lower()}.sasl.mechanism.inter.broker.protocol",
+        values["sasl.mechanism.inter.broker.protocol"],
+    )
     _require(
         isinstance(mechanisms, tuple) and mechanism in mechanisms,
         f"sasl.mechanism.inter.broker.protocol {mechanism} must be one of sasl.enabled.mechanisms",

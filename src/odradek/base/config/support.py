@@ -29,7 +29,6 @@ class Refusal:
     """What to do instead, as a sentence."""
 
 
-_TRUSTED_NETWORK = "Remove the key, and listen on loopback or in a trusted network."
 _REMOVE = "Remove the key."
 
 REFUSALS: Mapping[str, Refusal] = {
@@ -38,16 +37,16 @@ REFUSALS: Mapping[str, Refusal] = {
         "Remove the key, and let only trusted clients reach the listeners.",
     ),
     "java-class": Refusal("Java classes can't run in this broker, it would go on without this one", _REMOVE),
+    "jsse": Refusal("TLS is done by OpenSSL, providers and algorithms of Java can't be chosen", _REMOVE),
+    "kerberos": Refusal("GSSAPI isn't supported", "Remove the key, and enable PLAIN or SCRAM."),
     "kraft": Refusal("this broker is coordinated by ZooKeeper, KRaft isn't supported", _REMOVE),
+    "oauth": Refusal("OAUTHBEARER isn't supported", "Remove the key, and enable PLAIN or SCRAM."),
     "passwords": Refusal("passwords are not kept in ZooKeeper, so none are encoded", _REMOVE),
     "reporters": Refusal(
         "Java classes can't run in this broker, metrics would not be reported",
         "Remove the key, and read the metrics from the endpoint of odradek.metrics.port.",
     ),
-    "sasl": Refusal("SASL isn't supported, every client is the user ANONYMOUS", _TRUSTED_NETWORK),
-    "security": Refusal("only PLAINTEXT is supported, neither TLS nor SASL", _TRUSTED_NETWORK),
     "tiered": Refusal("tiered storage isn't supported, all segments stay in log.dirs", _REMOVE),
-    "tls": Refusal("TLS isn't supported", _TRUSTED_NETWORK),
     "tokens": Refusal("delegation tokens aren't supported", _REMOVE),
     "unstable": Refusal("unstable versions of requests aren't supported", _REMOVE),
     "zk-acl": Refusal(
@@ -61,7 +60,6 @@ REFUSALS: Mapping[str, Refusal] = {
 }
 
 NO_EFFECTS: Mapping[str, str] = {
-    "authentication": "there is no authentication that could fail",
     "authorizer": "there is no authorizer whose start a listener could wait for",
     "format": "records are stored in message format 2, as by Kafka with inter.broker.protocol.version 3.0 or newer",
     "jmx": "there is no JVM and no JMX; metrics are served at odradek.metrics.port",

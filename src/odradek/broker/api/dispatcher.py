@@ -19,6 +19,7 @@ from odradek.broker.api.context import Answer, BrokerServices, RequestContext
 from odradek.broker.api.handlers.api_versions import unsupported_version
 from odradek.broker.api.registry import HANDLERS, LATER, NO_ANSWER, Handler, Outcome
 from odradek.broker.api.request_metrics import RequestMetrics
+from odradek.broker.api.sasl_gate import SAMPLE_NAMES, SaslGate
 from odradek.broker.api.throttling import throttled
 from odradek.broker.log.core.check_budget import TakesLong
 from odradek.broker.network.request import InboundRequest
@@ -44,8 +45,10 @@ handlers.load_all()
 
 
 class Dispatcher:
-    def __init__(self, broker: BrokerServices) -> None:
+    def __init__(self, broker: BrokerServices, sasl: SaslGate) -> None:
         self._broker = broker
+        self._sasl = sasl
+        broker.metrics.add(sasl.samples, SAMPLE_NAMES)
         self.end_turn = broker.groups.end_burst
         self._metrics = RequestMetrics()
         broker.metrics.add(self._metrics.samples)
@@ -64,6 +67,10 @@ class Dispatcher:
         releasing.shutdown(wait=False)
 
     def begin(self, request: InboundRequest) -> bool:
+        if (session := request.connection.sasl) is not None:
+            served = self._sasl.begin(request, session, may_block=False)
+            if served is not None:
+                return served
         if not self._is_open and not _is_served_from_the_start(request):
             return False
         frame = request.frame
@@ -72,6 +79,9 @@ class Dispatcher:
         return self._begin(request, may_wait=False)
 
     def run(self, request: InboundRequest) -> None:
+        session = request.connection.sasl if request.work is None else None
+        if session is not None and self._sasl.begin(request, session, may_block=True) is not None:
+            return
         if not self._is_open and not _is_served_from_the_start(request):
             with self._opening:
                 if not self._is_open:

@@ -191,6 +191,7 @@ class _Channel:
             self._timeout_ms,
             connect_timeout_ms=limit_ms,
             correlation_ids=self._correlation_ids,
+            security=self._setup.security,
         )
 
     def _failed(self, error: Exception) -> None:

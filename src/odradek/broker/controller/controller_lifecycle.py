@@ -42,11 +42,12 @@ class ControllerLifecycle:
     ) -> None:
         self.term = term
         self._context = _context(broker_id, config, term)
+        listener_name = config.control_plane_listener_name or config.inter_broker_listener_name
         self._channels = BrokerChannels(
             broker_id,
-            config.control_plane_listener_name or config.inter_broker_listener_name,
+            listener_name,
             timeout_ms=config.controller_socket_timeout_ms,
-            setup_timeout=lambda: SetupTimeout.of(config),
+            setup_timeout=lambda: SetupTimeout.of(config, listener_name),
             answered=enqueue,
         )
         self._performer = EffectRunner(store, session, self._channels, term, schedule=enqueue_later, is_over=is_over)

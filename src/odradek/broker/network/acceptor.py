@@ -16,6 +16,7 @@ from odradek.broker.network.connection import Accepted
 from odradek.broker.network.connection_quotas import ComesTooOften, ConnectionQuotas, Stopped, TooManyConnections
 from odradek.broker.network.processor import Processor
 from odradek.broker.network.settings import ListenerSettings, ServerSettings
+from odradek.broker.security.authentication.listener_security import ListenerSecurity
 
 log = get_logger(__name__)
 
@@ -31,6 +32,7 @@ class Acceptor:
         processors: Sequence[Processor],
         quotas: ConnectionQuotas,
         make_room: Callable[[], None],
+        security: ListenerSecurity | None = None,
     ) -> None:
         """Binds at once, so that a port that is taken stops the broker's start."""
         self._listener = listener
@@ -39,6 +41,7 @@ class Acceptor:
         """Taken in turn by new connections. Replaced as a whole, by any thread."""
         self._quotas = quotas
         self._make_room = make_room
+        self._security = security
         self._count = 0
         self._held: list[tuple[float, int, socket.socket]] = []  # a heap: until when, then in turn
         self._stopping = threading.Event()
@@ -101,6 +104,7 @@ class Acceptor:
             security_protocol=self._listener.security_protocol,
             client_host=host,
             client_port=port,
+            security=self._security,
         )
         processors = self.processors
         processors[self._count % len(processors)].adopt(accepted)

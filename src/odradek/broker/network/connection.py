@@ -8,12 +8,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from select import EPOLLIN, EPOLLRDHUP
 from socket import socket
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from odradek.broker.network.frame_reader import FrameReader
 from odradek.broker.network.outbox import Outbox
 from odradek.broker.network.request import Chunk, InboundRequest
+from odradek.broker.security.authentication.listener_security import ListenerSecurity
+from odradek.broker.security.authentication.sasl_session import SaslSession
 from odradek.broker.security.principal import ANONYMOUS, KafkaPrincipal
+
+if TYPE_CHECKING:
+    from odradek.broker.network.tls_transport import TlsTransport
 
 READABLE = EPOLLIN | EPOLLRDHUP
 """Events of a connection that is read: bytes, and the client closing its side behind bytes that are not read yet."""
@@ -41,6 +46,8 @@ class Accepted:
     security_protocol: str
     client_host: str
     client_port: int
+    security: ListenerSecurity | None = None
+    """None: a PLAINTEXT listener."""
 
 
 class Connection:
@@ -54,6 +61,7 @@ class Connection:
         "first_frame_began_ns",
         "id",
         "interest",
+        "is_secured",
         "last_active_ns",
         "listener_name",
         "muted_until_ns",
@@ -65,7 +73,9 @@ class Connection:
         "reader",
         "reserved_bytes",
         "reserved_ns",
+        "sasl",
         "security_protocol",
+        "setup_deadline_ns",
         "socket",
         "software_name",
         "software_version",
@@ -91,10 +101,18 @@ class Connection:
 
         # From here on the processor's.
         self.owner = owner
-        self.socket = accepted.socket
         self.fd = accepted.socket.fileno()
-        self.reader = FrameReader(accepted.socket, max_frame_bytes)
-        self.outbox = Outbox(accepted.socket)
+        self.is_secured = accepted.security is not None
+        self.sasl: SaslSession | None = None
+        """Not None: requests pass by it, because the client has to authenticate, or has to again."""
+        self.setup_deadline_ns = 0
+        """Not 0: closed then, because the client is not authenticated yet."""
+        if accepted.security is None:
+            self.socket: socket | TlsTransport = accepted.socket
+            self.reader = FrameReader(accepted.socket, max_frame_bytes)
+            self.outbox = Outbox(accepted.socket)
+        else:
+            self._secure(accepted.socket, accepted.security, max_frame_bytes)
         self.unread: deque[bytearray] = deque()
         """Frames that have arrived and not begun, because something before them has to end first."""
         self.unanswered: deque[InboundRequest] = deque()
@@ -111,6 +129,35 @@ class Connection:
         """Not 0: its client has used more than it may, and is not read until then."""
         self.first_frame_began_ns: int | None = 0
         """0: nothing has come yet. None: the first frame is complete."""
+
+    def authenticated(self, principal: KafkaPrincipal, max_frame_bytes: int) -> None:
+        """By TLS or SASL, whichever the listener's protocol ends with. On the processor's turn, or by a request's
+        handler while nothing more is read."""
+        self.principal = principal
+        self.setup_deadline_ns = 0
+        self.reader.max_size = max_frame_bytes
+
+    def _secure(self, connected: socket, security: ListenerSecurity, max_frame_bytes: int) -> None:
+        first_max_bytes = max_frame_bytes
+        if security.sasl is not None:
+            self.sasl = security.sasl.new_session(lambda principal: self.authenticated(principal, max_frame_bytes))
+            first_max_bytes = min(security.sasl.max_receive_bytes, max_frame_bytes)
+        tls = security.tls
+        if tls is None:
+            self.socket = connected
+            self.reader = FrameReader(connected, first_max_bytes)
+            self.outbox = Outbox(connected)
+            return
+        from odradek.broker.network.tls_transport import TlsFrameReader, TlsOutbox, TlsTransport
+
+        def shook_hands(certificate: bytes | None) -> None:
+            if self.sasl is None:
+                self.authenticated(tls.principal_of(certificate), max_frame_bytes)
+
+        transport = TlsTransport(connected, tls.context, shook_hands)
+        self.socket = transport
+        self.reader = TlsFrameReader(transport, first_max_bytes)
+        self.outbox = TlsOutbox(transport)
 
     def collect_answers(self) -> None:
         """Move the answers whose turn has come to the outbox."""

@@ -5,6 +5,7 @@ need.
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from odradek.broker.network.connection_setups import ConnectionSetups
 from odradek.broker.network.frame_memory import FrameMemory
 from odradek.broker.network.muted_connections import NEVER_NS
 from odradek.broker.network.settings import ServerSettings
@@ -17,16 +18,25 @@ _LOOK_AGAIN_NS = 10 * _MS
 
 
 class ConnectionTimeouts:
-    __slots__ = ("_idle_ns", "_memory", "_unfinished_ns", "next_look_ns")
+    __slots__ = ("_idle_ns", "_memory", "_setups", "_unfinished_ns", "next_look_ns")
 
     def __init__(self, settings: ServerSettings, memory: FrameMemory) -> None:
         self._idle_ns = settings.connections_max_idle_ms * _MS
         self._unfinished_ns = settings.first_frame_timeout_ms * _MS
         self._memory = memory
+        self._setups = ConnectionSetups()
         self.next_look_ns = NEVER_NS
 
-    def connected(self, now_ns: int) -> None:
+    def connected(self, connection: "Connection", now_ns: int) -> "Connection | None":
+        """Gives a connection that has to be closed, because too many are not authenticated yet."""
         self._look_by(now_ns + self._idle_ns)
+        if not connection.is_secured:
+            return None
+        self._look_by(now_ns + self._unfinished_ns)
+        return self._setups.add(connection, now_ns + self._unfinished_ns)
+
+    def closed(self, connection: "Connection") -> None:
+        self._setups.remove(connection)
 
     def reserved(self, now_ns: int) -> None:
         """Memory was set aside for a frame."""
@@ -59,6 +69,8 @@ class ConnectionTimeouts:
         if self._memory.is_short(connection):
             reason = "its frame holds memory that others need, and doesn't end"
             return connection.reserved_ns + self._unfinished_ns, reason
+        if connection.setup_deadline_ns:
+            return connection.setup_deadline_ns, "not authenticated in time"
         if connection.first_frame_began_ns:
             return connection.first_frame_began_ns + self._unfinished_ns, "its first frame never ended"
         if connection.muted_until_ns:

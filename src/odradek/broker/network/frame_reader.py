@@ -6,8 +6,8 @@ arrived gets its own buffer at once and the rest is received straight into it; t
 came, so that a size that nobody backs with bytes costs nothing.
 """
 
-from socket import socket
 from struct import Struct
+from typing import Protocol
 
 _SIZE = Struct(">i")
 _FIRST_ALLOCATION = 1 << 20
@@ -21,6 +21,12 @@ class EndOfStream(Exception):
     """The client has closed its side."""
 
 
+class ByteSource(Protocol):
+    """A socket that doesn't block, or TLS over one."""
+
+    def recv_into(self, buffer: memoryview, /) -> int: ...
+
+
 class Scratch:
     """The read buffer that one processor's connections share, one at a time."""
 
@@ -31,11 +37,11 @@ class Scratch:
 
 
 class FrameReader:
-    __slots__ = ("_filled", "_frame", "_max_size", "_socket", "_stub", "frame_size", "received")
+    __slots__ = ("_filled", "_frame", "_socket", "_stub", "frame_size", "max_size", "received")
 
-    def __init__(self, connected: socket, max_size: int) -> None:
+    def __init__(self, connected: ByteSource, max_size: int) -> None:
         self._socket = connected
-        self._max_size = max_size
+        self.max_size = max_size
         self._stub = b""  # the first bytes of a size field, while it is incomplete
         self._frame: bytearray | None = None
         self._filled = 0
@@ -65,8 +71,8 @@ class FrameReader:
         start = 0
         while end - start >= 4:
             (size,) = _SIZE.unpack_from(buffer, start)
-            if not 0 <= size <= self._max_size:
-                raise InvalidFrame(f"frame of {size} bytes, allowed are 0 to {self._max_size}")
+            if not 0 <= size <= self.max_size:
+                raise InvalidFrame(f"frame of {size} bytes, allowed are 0 to {self.max_size}")
             start += 4
             stop = start + size
             if stop > end:

@@ -8,9 +8,9 @@ before one are sent with MSG_MORE so that they share its packet.
 import os
 from collections import deque
 from collections.abc import Callable
-from socket import MSG_MORE, socket
+from socket import MSG_MORE
 from time import monotonic_ns
-from typing import TypeAlias, TypeGuard
+from typing import Protocol, TypeAlias, TypeGuard
 
 from odradek.base.file_slice import FileSlice
 from odradek.broker.network.request import Chunk, InboundRequest
@@ -26,10 +26,18 @@ class SliceTruncated(Exception):
     """The file ends before the slice does: the answer that was promised can't be given."""
 
 
+class ByteSink(Protocol):
+    """A socket that doesn't block, or TLS over one."""
+
+    def send(self, data: bytes | bytearray | memoryview, flags: int = 0, /) -> int: ...
+
+    def fileno(self) -> int: ...
+
+
 class Outbox:
     __slots__ = ("_queue", "_socket", "unsent_bytes")
 
-    def __init__(self, connected: socket) -> None:
+    def __init__(self, connected: ByteSink) -> None:
         self._socket = connected
         self._queue: deque[Chunk | SentCallback] = deque()
         self.unsent_bytes = 0

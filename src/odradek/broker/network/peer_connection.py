@@ -9,6 +9,7 @@ from struct import Struct
 from typing import Any
 
 from odradek.client.broker_client import BrokerClient, ConnectionFailed
+from odradek.client.client_security import ClientSecurity
 from odradek.protocol.api_keys import APIS
 from odradek.protocol.schema import Request
 
@@ -27,12 +28,16 @@ class PeerConnection(BrokerClient):
         timeout_ms: int,
         connect_timeout_ms: int | None = None,
         receive_buffer_bytes: int = -1,
+        security: ClientSecurity | None = None,
     ) -> None:
         """`receive_buffer_bytes`: SO_RCVBUF; a negative number leaves it to the kernel."""
-        super().__init__(host, port, client_id, timeout_ms, connect_timeout_ms)
+        super().__init__(host, port, client_id, timeout_ms, connect_timeout_ms, security=security)
         self._buffer = bytearray(_FIRST_BYTES)
         if receive_buffer_bytes >= 0:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
+        self._is_tls = security is not None and security.is_tls
+        if self._is_tls:
+            return
         # The kernel keeps the limits: Python's own would ask before each call whether the socket is ready.
         limit = _TIMEVAL.pack(timeout_ms // 1000, timeout_ms % 1000 * 1000)
         self._socket.settimeout(None)
@@ -44,6 +49,8 @@ class PeerConnection(BrokerClient):
         return self._socket.fileno()
 
     def begin(self, request: Request, version: int) -> None:
+        if self._renew_login_at is not None:
+            self._maybe_renew_login()
         self._write(request, version)
 
     def finish(self, request: Request, version: int) -> Any:
@@ -79,7 +86,7 @@ class PeerConnection(BrokerClient):
 
     def _fill(self, view: memoryview, received: int, enough: int) -> int:
         """Reads into the view until `enough` bytes are there; how many there are."""
-        wait_for_all = socket.MSG_WAITALL if enough == len(view) else 0
+        wait_for_all = socket.MSG_WAITALL if enough == len(view) and not self._is_tls else 0
         while received < enough:
             count = self._socket.recv_into(view[received:], 0, wait_for_all)
             if not count:

@@ -53,8 +53,7 @@ class Processor:
     ) -> None:
         """`colleagues` is shared by processors that may do each other's work: running processors, by thread."""
         self.name = name
-        self.accepted = 0
-        self.closed = 0
+        self.accepted = self.closed = 0
         self.bytes_in = 0
         self.bytes_out = 0
         self.requests = 0
@@ -104,7 +103,7 @@ class Processor:
 
     def drain(self, timeout_s: float) -> None:
         """Begin to stop: read nothing more, send the answers that come within the time, close."""
-        self._post(self._begin_drain, monotonic_ns() + int(timeout_s * 1e9))
+        self._post(setattr, self, "_drain_until_ns", monotonic_ns() + int(timeout_s * 1e9))
 
     def join(self) -> None:
         if self._thread.ident is None:
@@ -239,7 +238,8 @@ class Processor:
         self._connections[connection.fd] = connection
         self._epoll.register(connection.fd, READABLE)
         self.accepted += 1
-        self._patience.connected(self._now_ns)
+        if (displaced := self._patience.connected(connection, self._now_ns)) is not None:
+            self._close(displaced, "too many connections are not authenticated, and it was the oldest")
 
     def _read(self, connection: Connection) -> None:
         if not self._may_read(connection):
@@ -250,6 +250,8 @@ class Processor:
         try:
             frames = reader.read(self._scratch)
         except BlockingIOError:
+            if connection.outbox and not connection.interest & select.EPOLLOUT:  # a TLS handshake has more to send
+                self._set_interest(connection, connection.interest | select.EPOLLOUT)
             return
         except EndOfStream:
             self._close(connection, None)
@@ -429,6 +431,7 @@ class Processor:
         connection.unanswered.clear()
         if connection.delegated is not None and connection.delegated in self._refused:
             self._refused.remove(connection.delegated)
+        self._patience.closed(connection)
         connection.socket.close()
         self.closed += 1
         self._on_closed(connection)
@@ -443,9 +446,6 @@ class Processor:
             self._close(connection, reason)
 
     # stopping
-
-    def _begin_drain(self, until_ns: int) -> None:
-        self._drain_until_ns = until_ns
 
     def _drained(self, until_ns: int) -> bool:
         return self._now_ns >= until_ns or not any(

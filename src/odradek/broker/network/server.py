@@ -6,9 +6,10 @@ acceptor ──▶ processor ──▶ application.begin          (cannot block:
 """
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from time import sleep
 
+from odradek.base.errors import FatalError
 from odradek.base.logs import get_logger
 from odradek.broker.network.acceptor import Acceptor
 from odradek.broker.network.connection import Connection
@@ -16,8 +17,9 @@ from odradek.broker.network.connection_quotas import ConnectionQuotas
 from odradek.broker.network.processor import Processor
 from odradek.broker.network.request import Application
 from odradek.broker.network.request_channel import RequestChannel
-from odradek.broker.network.settings import ServerSettings
+from odradek.broker.network.settings import ListenerSettings, ServerSettings
 from odradek.broker.quotas.core.address_limits import AddressLimits
+from odradek.broker.security.authentication.listener_security import ListenerSecurity
 
 log = get_logger(__name__)
 
@@ -27,8 +29,14 @@ _SURPLUS_DRAIN_S = 2.0
 
 class SocketServer:
     def __init__(
-        self, settings: ServerSettings, application: Application, address_limits: AddressLimits | None = None
+        self,
+        settings: ServerSettings,
+        application: Application,
+        address_limits: AddressLimits | None = None,
+        security: Mapping[str, ListenerSecurity] | None = None,
     ) -> None:
+        """`security` of each listener that is not PLAINTEXT, by its name."""
+        self._security = {} if security is None else security
         self.settings = settings
         self.channel = RequestChannel(
             application, capacity=settings.queued_max_requests, max_threads=settings.num_io_threads
@@ -65,11 +73,23 @@ class SocketServer:
             for listener in self.settings.listeners:
                 processors = self._new_processors(listener.name, range(self._threads_of(listener.name)))
                 self._acceptors[listener.name] = Acceptor(
-                    listener, self.settings, processors, self._quotas, self._make_room
+                    listener,
+                    self.settings,
+                    processors,
+                    self._quotas,
+                    self._make_room,
+                    self._security_of(listener),
                 )
         except BaseException:
             self.stop(0)
             raise
+
+    def _security_of(self, listener: ListenerSettings) -> ListenerSecurity | None:
+        if listener.security_protocol == "PLAINTEXT":
+            return None
+        if listener.name not in self._security:
+            raise FatalError(f"listener {listener.name} is {listener.security_protocol} and has no security settings")
+        return self._security[listener.name]
 
     def start(self) -> None:
         if not self._acceptors:

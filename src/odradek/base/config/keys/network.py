@@ -2,7 +2,7 @@
 
 TABLE = """
 advertised.listeners                       string  -           -    high    per-broker    obeyed
-connection.failed.authentication.delay.ms  int     100         >=0  low     read-only     no-effect:authentication
+connection.failed.authentication.delay.ms  int     100         >=0  low     read-only     obeyed
 connections.max.idle.ms                    long    600000      -    medium  read-only     obeyed
 control.plane.listener.name                string  -           -    high    read-only     obeyed
 inter.broker.listener.name                 string  -           -    medium  read-only     obeyed
@@ -17,7 +17,7 @@ num.network.threads                        int     3           >=1  high    clus
 queued.max.request.bytes                   long    268435456   -    medium  read-only     obeyed
 queued.max.requests                        int     500         >=1  high    read-only     obeyed
 security.inter.broker.protocol  string
-    PLAINTEXT  PLAINTEXT|SSL|SASL_PLAINTEXT|SASL_SSL  medium  read-only  refused:security
+    PLAINTEXT  PLAINTEXT|SSL|SASL_PLAINTEXT|SASL_SSL  medium  read-only  obeyed
 socket.connection.setup.timeout.max.ms     long    30000       -    medium  read-only     obeyed
 socket.connection.setup.timeout.ms         long    10000       -    medium  read-only     obeyed
 socket.listen.backlog.size                 int     1024        >=1  medium  read-only     obeyed

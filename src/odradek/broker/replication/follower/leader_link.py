@@ -71,6 +71,7 @@ class LeaderLink:
             self._config.replica_socket_timeout_ms,
             connect_timeout_ms=limit_ms,
             receive_buffer_bytes=self._config.replica_socket_receive_buffer_bytes,
+            security=self._setup.security,
         )
 
     def disconnect(self) -> None:

@@ -1,0 +1,183 @@
+"""Requests of SASL connections before they reach a handler.
+
+Until a client is authenticated it gets ApiVersions, SaslHandshake and SaslAuthenticate; anything else closes its
+connection, and nothing else is decoded. A failure is answered after `connection.failed.authentication.delay.ms`, and
+then the connection is closed.
+"""
+
+from collections.abc import Iterable, Sequence
+from struct import pack
+
+from odradek.base.errors import ErrorCode
+from odradek.base.logs import get_logger
+from odradek.base.metrics import Sample
+from odradek.broker.network.request import Chunk, InboundRequest
+from odradek.broker.purgatory.reaper import ExpirationReaper, Timer
+from odradek.broker.security.authentication.mechanisms import AuthenticationFailed
+from odradek.broker.security.authentication.sasl_session import Evaluated, IllegalSaslState, SaslSession, SaslState
+from odradek.protocol.api_keys import ApiKey
+from odradek.protocol.framing import RequestHeader, UnsupportedVersion, decode_request, encode_response
+from odradek.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from odradek.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from odradek.protocol.primitives import ProtocolError
+from odradek.protocol.schema import Response
+
+log = get_logger(__name__)
+
+_STEPS_MAX = 1000
+SAMPLE_NAMES = (
+    "kafka_server_socketservermetrics_successful_authentication_total",
+    "kafka_server_socketservermetrics_successful_reauthentication_total",
+    "kafka_server_socketservermetrics_failed_authentication_total",
+    "kafka_server_socketservermetrics_expired_connections_killed_count",
+)
+
+
+class SaslGate:
+    def __init__(self, reaper: ExpirationReaper, failure_delay_ms: int) -> None:
+        self._reaper = reaper
+        self._failure_delay_ms = failure_delay_ms
+        self._successes = self._renewals = self._failures = self._expired = 0
+
+    def samples(self) -> Iterable[Sample]:
+        counts = (self._successes, self._renewals, self._failures, self._expired)
+        return [Sample(name, "counter", count, {}) for name, count in zip(SAMPLE_NAMES, counts, strict=True)]
+
+    def begin(self, request: InboundRequest, session: SaslSession, *, may_block: bool) -> bool | None:
+        """None: let it pass. True: it is answered, or will be. False: call again where it may block."""
+        state = session.state
+        if state is SaslState.FAILED:
+            return True  # it waits for its end: an earlier one would tell of the failure before its time
+        key = int.from_bytes(request.frame[:2], "big")
+        if state is SaslState.TOKEN:
+            if session.may_block and not may_block:
+                return False
+            if session.raw_tokens:
+                self._take_raw_token(request, session)
+            else:
+                self._decode(request, session, key, ApiKey.SASL_AUTHENTICATE)
+            return True
+        if key == ApiKey.SASL_HANDSHAKE:
+            self._decode(request, session, key, ApiKey.SASL_HANDSHAKE)
+            return True
+        if key == ApiKey.API_VERSIONS:
+            return None
+        if state is SaslState.AUTHENTICATED:
+            if not session.is_expired:
+                return None
+            self._expired += 1
+            request.close_connection("its session has expired, and the client did not re-authenticate")
+            return True
+        request.close_connection(f"request {key} before authentication")
+        return True
+
+    def _decode(self, request: InboundRequest, session: SaslSession, key: int, expected: ApiKey) -> None:
+        if key != expected:
+            request.close_connection(f"request {key} during authentication")
+            return
+        try:
+            header, message = decode_request(request.frame, _STEPS_MAX)
+        except (UnsupportedVersion, ProtocolError):
+            request.close_connection("malformed request before authentication")
+            return
+        try:
+            if isinstance(message, SaslHandshakeRequest):
+                self._handshake(request, session, header, message)
+            else:
+                assert isinstance(message, SaslAuthenticateRequest)
+                self._authenticate(request, session, header, message)
+        except IllegalSaslState as error:
+            request.close_connection(str(error))
+
+    def _handshake(
+        self, request: InboundRequest, session: SaslSession, header: RequestHeader, message: SaslHandshakeRequest
+    ) -> None:
+        if session.handshake(message.mechanism, header.api_version):
+            _reply(request, header, SaslHandshakeResponse(mechanisms=session.mechanisms))
+            return
+        self._failures += 1
+        log.info("SASL mechanism refused", connection=request.connection.id, mechanism=message.mechanism[:40])
+        answer = SaslHandshakeResponse(error_code=ErrorCode.UNSUPPORTED_SASL_MECHANISM, mechanisms=session.mechanisms)
+        _close_after(request, "its SASL mechanism is not enabled")
+        _reply(request, header, answer)
+
+    def _authenticate(
+        self, request: InboundRequest, session: SaslSession, header: RequestHeader, message: SaslAuthenticateRequest
+    ) -> None:
+        try:
+            evaluated = self._evaluate(request, session, message.auth_bytes)
+        except AuthenticationFailed as failure:
+            answer = SaslAuthenticateResponse(
+                error_code=ErrorCode.SASL_AUTHENTICATION_FAILED, error_message=str(failure)
+            )
+            self._fail(request, encode_response(header.correlation_id, answer, header.api_version))
+            return
+        _reply(
+            request,
+            header,
+            SaslAuthenticateResponse(
+                error_message=None, auth_bytes=evaluated.challenge, session_lifetime_ms=evaluated.lifetime_ms
+            ),
+        )
+
+    def _take_raw_token(self, request: InboundRequest, session: SaslSession) -> None:
+        try:
+            evaluated = self._evaluate(request, session, bytes(request.frame))
+        except AuthenticationFailed:
+            self._fail(request, None)
+            return
+        request.reply([pack(">i", len(evaluated.challenge)), evaluated.challenge])
+
+    def _evaluate(self, request: InboundRequest, session: SaslSession, token: bytes) -> Evaluated:
+        is_renewal = session.is_renewal
+        try:
+            evaluated = session.evaluate(bytes(token))
+        except AuthenticationFailed as failure:
+            self._failures += 1
+            log.warning("authentication failed", connection=request.connection.id, reason=failure.detail)
+            raise
+        if evaluated.is_complete:
+            if is_renewal:
+                self._renewals += 1
+            else:
+                self._successes += 1
+            if not session.is_needed:
+                request.connection.sasl = None
+        return evaluated
+
+    def _fail(self, request: InboundRequest, answer: Sequence[Chunk] | None) -> None:
+        rejection = _Rejection(request, answer, self._failure_delay_ms)
+        if not self._reaper.add(rejection):
+            rejection.expire()
+
+
+class _Rejection(Timer):
+    """Answer and end of a connection whose authentication failed."""
+
+    __slots__ = ("_answer", "_request")
+
+    def __init__(self, request: InboundRequest, answer: Sequence[Chunk] | None, delay_ms: int) -> None:
+        super().__init__(delay_ms)
+        self._request = request
+        self._answer = answer
+
+    def expire(self) -> None:
+        if self._answer is None:
+            self._request.close_connection("authentication failed")
+            return
+        _close_after(self._request, "authentication failed")
+        self._request.reply(self._answer)
+
+
+def _close_after(request: InboundRequest, reason: str) -> None:
+    """Closes the connection when the answer to the request is sent."""
+
+    def sent(sent_ns: int) -> None:
+        request.on_sent = None
+        request.close_connection(reason)
+
+    request.on_sent = sent
+
+
+def _reply(request: InboundRequest, header: RequestHeader, response: Response) -> None:
+    request.reply(encode_response(header.correlation_id, response, header.api_version))

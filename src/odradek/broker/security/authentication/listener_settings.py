@@ -1,0 +1,183 @@
+"""Security of the listeners, from the broker's configuration.
+
+A listener that can't be secured as its settings say stops the broker's start: nothing is served with less.
+"""
+
+import secrets
+from collections.abc import Mapping
+
+from odradek.base.clock import Clock
+from odradek.base.config.broker_config import BrokerConfig
+from odradek.base.config.definition import Password
+from odradek.base.config.listeners import Listener, SecurityProtocol
+from odradek.base.errors import ConfigError
+from odradek.base.metrics import Registry, Sample
+from odradek.base.scheduler import Scheduler
+from odradek.broker.security.authentication.listener_security import ListenerSecurity
+from odradek.broker.security.authentication.mechanisms import (
+    PlainServer,
+    ScramServer,
+    ScramSettings,
+    ServerFactory,
+    TokenLookup,
+)
+from odradek.broker.security.authentication.sasl_session import SaslListener
+from odradek.broker.security.credential_store import CredentialStore
+from odradek.security.jaas import login_module
+from odradek.security.scram import HASH_OF_MECHANISM
+from odradek.security.stores import TLS_KEYS
+
+SUPPORTED_MECHANISMS = ("PLAIN", *HASH_OF_MECHANISM)
+_TLS_PROTOCOLS = (SecurityProtocol.SSL, SecurityProtocol.SASL_SSL)
+_RELOAD_CHECK_MS = 5_000
+_SASL_PROTOCOLS = (SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL)
+
+
+def secured_listeners(
+    config: BrokerConfig, credentials: CredentialStore, clock: Clock, tokens: TokenLookup | None = None
+) -> dict[str, ListenerSecurity]:
+    """Of each listener that is not PLAINTEXT, by its name. ConfigError names what is missing."""
+    return {
+        listener.name: _secured(config, listener, credentials, clock, tokens)
+        for listener in config.listeners
+        if listener.security_protocol is not SecurityProtocol.PLAINTEXT
+    }
+
+
+def watch_certificates(listeners: Mapping[str, ListenerSecurity], scheduler: Scheduler, metrics: Registry) -> None:
+    """Takes changed certificate files into use, and tells when certificates end."""
+    secured = {name: security.tls for name, security in listeners.items() if security.tls is not None}
+    if not secured:
+        return
+    scheduler.every("certificates", _RELOAD_CHECK_MS, lambda: [tls.reload() for tls in secured.values()])
+    name = "odradek_certificate_expiry_timestamp_seconds"
+    metrics.add(
+        lambda: [Sample(name, "gauge", tls.expires_s, {"listener": listener}) for listener, tls in secured.items()],
+        [name],
+    )
+
+
+def listener_texts(config: BrokerConfig, listener_name: str, keys: tuple[str, ...]) -> dict[str, str]:
+    """Settings as they were written, those of the listener before those of the broker; unset ones are left out."""
+    originals, prefix = config.originals, f"listener.name.{listener_name.lower()}."
+    found = {key: originals.get(prefix + key, originals.get(key)) for key in keys}
+    return {key: text for key, text in found.items() if text is not None}
+
+
+def jaas_config(config: BrokerConfig, listener_name: str, mechanism: str) -> tuple[str, str]:
+    """Key and text of a mechanism's login module, which each listener has for itself."""
+    key = f"listener.name.{listener_name.lower()}.{mechanism.lower()}.sasl.jaas.config"
+    text = config.originals.get(key)
+    if text is None:
+        raise ConfigError(f"listener {listener_name} enables {mechanism} and has no {key}")
+    return key, text
+
+
+def enabled_mechanisms(config: BrokerConfig, listener_name: str) -> tuple[str, ...]:
+    """ConfigError for a mechanism that can't be had."""
+    value = config.for_listener(listener_name, "sasl.enabled.mechanisms")
+    assert isinstance(value, tuple)
+    for mechanism in value:
+        if mechanism not in SUPPORTED_MECHANISMS:
+            raise ConfigError(
+                f"Invalid value {mechanism} for configuration sasl.enabled.mechanisms of listener {listener_name}: not "
+                f"supported. Valid here: {', '.join(SUPPORTED_MECHANISMS)}."
+            )
+    if not value:
+        raise ConfigError(f"sasl.enabled.mechanisms of listener {listener_name} is empty")
+    return value
+
+
+def _secured(
+    config: BrokerConfig,
+    listener: Listener,
+    credentials: CredentialStore,
+    clock: Clock,
+    tokens: TokenLookup | None,
+) -> ListenerSecurity:
+    tls = sasl = None
+    try:
+        if listener.security_protocol in _TLS_PROTOCOLS:
+            from odradek.broker.security.authentication.listener_tls import ListenerTls  # and with it ssl: milliseconds
+
+            settings = listener_texts(config, listener.name, TLS_KEYS)
+            if listener.security_protocol is SecurityProtocol.SASL_SSL:
+                _leave_authentication_to_sasl(config, listener.name, settings)
+            rules = config.for_listener(listener.name, "ssl.principal.mapping.rules")
+            tls = ListenerTls(
+                listener.name,
+                settings,
+                str(rules),
+                allow_dn_changes=config.for_listener(listener.name, "ssl.allow.dn.changes") is True,
+                allow_san_changes=config.for_listener(listener.name, "ssl.allow.san.changes") is True,
+            )
+        if listener.security_protocol in _SASL_PROTOCOLS:
+            sasl = _sasl_listener(config, listener.name, credentials, clock, tokens)
+    except ConfigError as error:
+        raise ConfigError(f"listener {listener.name}: {error}") from None
+    return ListenerSecurity(tls, sasl)
+
+
+def _leave_authentication_to_sasl(config: BrokerConfig, listener_name: str, settings: dict[str, str]) -> None:
+    """As in Kafka: on SASL_SSL certificates of clients are asked for only where the listener's own setting says so."""
+    own = config.originals.get(f"listener.name.{listener_name.lower()}.ssl.client.auth")
+    settings["ssl.client.auth"] = "none" if own is None else own
+
+
+def _sasl_listener(
+    config: BrokerConfig,
+    listener_name: str,
+    credentials: CredentialStore,
+    clock: Clock,
+    tokens: TokenLookup | None,
+) -> SaslListener:
+    secret = secrets.token_bytes(32)
+    factories: dict[str, ServerFactory] = {}
+    for mechanism in enabled_mechanisms(config, listener_name):
+        if mechanism == "PLAIN":
+            factories[mechanism] = _plain(plain_passwords(config, listener_name))
+        else:
+            factories[mechanism] = _scram(ScramSettings(mechanism, credentials, secret, tokens))
+    size = config.for_listener(listener_name, "sasl.server.max.receive.size")
+    assert isinstance(size, int)
+    lifetimes = {mechanism: _max_reauth_ms(config, listener_name, mechanism) for mechanism in factories}
+    return SaslListener(factories, lifetimes, size, clock)
+
+
+def _plain(passwords: Mapping[str, str]) -> ServerFactory:
+    return lambda: PlainServer(passwords)
+
+
+def _scram(settings: ScramSettings) -> ServerFactory:
+    return lambda: ScramServer(settings)
+
+
+def plain_passwords(config: BrokerConfig, listener_name: str) -> dict[str, str]:
+    """Users of PLAIN: `user_NAME="PASSWORD"` in the listener's login module."""
+    key, text = jaas_config(config, listener_name, "PLAIN")
+    options = login_module(key, text, "PLAIN").options
+    return {name.removeprefix("user_"): value for name, value in options.items() if name.startswith("user_")}
+
+
+def _max_reauth_ms(config: BrokerConfig, listener_name: str, mechanism: str) -> int:
+    prefix = f"listener.name.{listener_name.lower()}.{mechanism.lower()}."
+    text = config.originals.get(f"{prefix}connections.max.reauth.ms")
+    if text is not None:
+        return int(text)
+    value = config.for_listener(listener_name, "connections.max.reauth.ms")
+    assert isinstance(value, int)
+    return value
+
+
+def inter_broker_settings(config: BrokerConfig, name: str) -> dict[str, str]:
+    """Settings of connections to other brokers by the listener of this name, in the words of a client's file."""
+    listener = next(listener for listener in config.advertised_listeners if listener.name == name)
+    settings = {"security.protocol": listener.security_protocol.name}
+    if listener.security_protocol in _TLS_PROTOCOLS:
+        settings |= listener_texts(config, name, TLS_KEYS)
+    if listener.security_protocol in _SASL_PROTOCOLS:
+        mechanism = config.for_listener(name, "sasl.mechanism.inter.broker.protocol")
+        assert not isinstance(mechanism, Password)
+        settings["sasl.mechanism"] = str(mechanism)
+        settings["sasl.jaas.config"] = jaas_config(config, name, str(mechanism))[1]
+    return settings

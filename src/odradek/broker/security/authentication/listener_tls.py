@@ -1,0 +1,102 @@
+"""TLS of one listener: its context, which is made anew when its files change, and the principals of certificates."""
+
+import errno
+import ssl
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from odradek.base.errors import ConfigError
+from odradek.base.logs import get_logger
+from odradek.broker.security.principal import ANONYMOUS, USER_TYPE, KafkaPrincipal
+from odradek.security.distinguished_names import NoMatchingRule, PrincipalMapper, subject_of
+from odradek.security.stores import file_marks, key_material, store_files
+from odradek.security.tls_contexts import server_context
+
+log = get_logger(__name__)
+
+
+class ListenerTls:
+    def __init__(
+        self,
+        listener_name: str,
+        settings: Mapping[str, str],
+        mapping_rules: str,
+        *,
+        allow_dn_changes: bool = False,
+        allow_san_changes: bool = False,
+    ) -> None:
+        """ConfigError where the settings can't be used. A reloaded certificate has the same subject, and all the
+        alternative names, unless changes of them are allowed."""
+        self._allow_dn_changes = allow_dn_changes
+        self._allow_san_changes = allow_san_changes
+        self._listener_name = listener_name
+        self._settings = settings
+        self._mapper = PrincipalMapper(mapping_rules)
+        self._reloading = threading.Lock()
+        self._marks = file_marks(store_files(settings))
+        self._names = self._read_names()
+        self.context: ssl.SSLContext = server_context(settings)
+        """Of new connections. Replaced as a whole."""
+
+    def principal_of(self, certificate: bytes | None) -> KafkaPrincipal:
+        """PermissionError, which closes the connection, where no rule applies to its name."""
+        if certificate is None:
+            return ANONYMOUS
+        try:
+            return KafkaPrincipal(USER_TYPE, self._mapper.name_of(subject_of(certificate)))
+        except (NoMatchingRule, ValueError) as error:
+            raise PermissionError(errno.EACCES, str(error)) from None
+
+    def reload(self) -> bool:
+        """Whether files had changed and are in use now. Files that can't be used are logged, and the old ones stay."""
+        with self._reloading:
+            marks = file_marks(store_files(self._settings))
+            if marks == self._marks:
+                return False
+            self._marks = marks
+            try:
+                names = self._read_names()
+                self._check_names(names)
+                self.context = server_context(self._settings)
+                self._names = names
+            except ConfigError as error:
+                log.error("changed certificates can't be used", listener=self._listener_name, reason=str(error))
+                return False
+            log.info("certificates reloaded", listener=self._listener_name)
+            return True
+
+    @property
+    def expires_s(self) -> float:
+        """Unix time at which the first certificate of the listener's chain ends."""
+        return self._names.expires_s
+
+    def _check_names(self, names: "_CertificateNames") -> None:
+        if not self._allow_dn_changes and names.subject != self._names.subject:
+            raise ConfigError(f"the subject changed to {names.subject}; ssl.allow.dn.changes would allow it")
+        if not self._allow_san_changes and not self._names.alternatives <= names.alternatives:
+            raise ConfigError("alternative names are missing; ssl.allow.san.changes would allow it")
+
+    def _read_names(self) -> "_CertificateNames":
+        from cryptography.x509 import ExtensionNotFound, SubjectAlternativeName, load_pem_x509_certificates
+
+        material = key_material(self._settings)
+        if material is None:
+            return _CertificateNames("", frozenset(), 0)
+        chain = load_pem_x509_certificates(material.chain)
+        try:
+            found = chain[0].extensions.get_extension_for_class(SubjectAlternativeName).value
+        except ExtensionNotFound:
+            found = SubjectAlternativeName([])
+        return _CertificateNames(
+            chain[0].subject.rfc4514_string(),
+            frozenset(str(name.value) for name in found),
+            min(certificate.not_valid_after_utc for certificate in chain).timestamp(),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _CertificateNames:
+    subject: str
+    alternatives: frozenset[str]
+    expires_s: float

@@ -1,0 +1,123 @@
+"""Security of a client's connections: what a `client.properties` file says, in Kafka's words.
+
+    security.protocol=SASL_SSL
+    sasl.mechanism=SCRAM-SHA-512
+    sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required username="…" password="…";
+    ssl.truststore.type=PEM
+    ssl.truststore.location=/path/ca.pem
+
+The host name of the broker is verified unless `ssl.endpoint.identification.algorithm` is set to nothing.
+"""
+
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from odradek.base.config.listeners import SecurityProtocol, parse_security_protocol
+from odradek.base.config.properties import parse_properties
+from odradek.base.errors import ConfigError
+from odradek.security.jaas import login_module
+from odradek.security.stores import TLS_KEYS, file_marks, store_files
+
+if TYPE_CHECKING:
+    import ssl
+
+# The modules ssl and hashlib are imported where they are needed: milliseconds that most commands don't need.
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+_KEYS = frozenset(
+    {*TLS_KEYS, "security.protocol", "sasl.mechanism", "sasl.jaas.config", "ssl.keymanager.algorithm"}
+    | {"ssl.trustmanager.algorithm"}
+)
+_GUARDED_PREFIXES = ("ssl.", "sasl.", "security.")
+Exchange = Callable[[bytes], bytes]
+"""Sends a token to the broker and gives its answer."""
+
+
+class AuthenticationRefused(Exception):
+    """The broker doesn't accept the credentials, or can't prove that it knows them. The message says which."""
+
+
+class ClientSecurity:
+    """Thread-safe. Made once; each connection takes its context from it, a new one when the files have changed."""
+
+    def __init__(self, settings: Mapping[str, str]) -> None:
+        """ConfigError names a setting that can't be used."""
+        unknown = [key for key in settings if key.startswith(_GUARDED_PREFIXES) and key not in _KEYS]
+        if unknown:
+            raise ConfigError(f"{', '.join(sorted(unknown))}: not supported by this client. Remove the key.")
+        self.protocol = parse_security_protocol("security.protocol", settings.get("security.protocol") or "PLAINTEXT")
+        self.mechanism: str | None = None
+        self._settings = dict(settings)
+        self._lock = threading.Lock()
+        self._context: ssl.SSLContext | None = None
+        self._marks = file_marks(())
+        if self.protocol in (SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL):
+            self._read_login()
+        if self.protocol in (SecurityProtocol.SSL, SecurityProtocol.SASL_SSL):
+            self._current_context()
+
+    @classmethod
+    def from_file(cls, path: Path) -> "ClientSecurity":
+        try:
+            text = path.read_text("utf-8")
+        except OSError as error:
+            raise ConfigError(f"{path} can't be read: {error.strerror}") from None
+        return cls(parse_properties(text))
+
+    @property
+    def is_tls(self) -> bool:
+        return self.protocol in (SecurityProtocol.SSL, SecurityProtocol.SASL_SSL)
+
+    def wrap(self, connected: socket.socket, host: str) -> socket.socket:
+        """The connection itself, or TLS over it, with the handshake done. OSError where that fails."""
+        if not self.is_tls:
+            return connected
+        context = self._current_context()
+        return context.wrap_socket(connected, server_hostname=host)
+
+    def authenticate(self, exchange: Exchange) -> None:
+        """One SASL exchange; AuthenticationRefused tells why it failed."""
+        assert self.mechanism is not None
+        if self.mechanism == "PLAIN":
+            exchange(f"\0{self._user}\0{self._password}".encode())
+            return
+        import secrets
+
+        from odradek.security.scram import ScramClient, ScramError
+
+        client = ScramClient(
+            self.mechanism, self._user, self._password, secrets.token_urlsafe(24), token=self._is_token
+        )
+        try:
+            client.verify(exchange(client.final(exchange(client.first()))))
+        except ScramError as error:
+            raise AuthenticationRefused(str(error)) from None
+
+    def _read_login(self) -> None:
+        mechanism = self._settings.get("sasl.mechanism") or "GSSAPI"
+        if mechanism not in MECHANISMS:
+            raise ConfigError(
+                f"Invalid value {mechanism} for configuration sasl.mechanism: not supported. Valid here: "
+                f"{', '.join(MECHANISMS)}."
+            )
+        text = self._settings.get("sasl.jaas.config")
+        if not text:
+            raise ConfigError(f"sasl.jaas.config is required with {self.protocol.name}")
+        options = login_module("sasl.jaas.config", text, mechanism).options
+        if not options.get("username") or "password" not in options:
+            raise ConfigError("sasl.jaas.config needs username and password")
+        self.mechanism = mechanism
+        self._user, self._password = options["username"], options["password"]
+        self._is_token = options.get("tokenauth", "").lower() == "true"
+
+    def _current_context(self) -> "ssl.SSLContext":
+        with self._lock:
+            marks = file_marks(store_files(self._settings))
+            if self._context is None or marks != self._marks:
+                from odradek.security.tls_contexts import client_context
+
+                self._context = client_context(self._settings)
+                self._marks = marks
+            return self._context

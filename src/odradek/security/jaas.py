@@ -1,0 +1,61 @@
+"""`sasl.jaas.config`: one login module with its options, as Kafka's settings have it. Pure.
+
+    org.apache.kafka.common.security.plain.PlainLoginModule required username="admin" password="secret";
+
+A closed list of modules is known, and none of them is loaded as code: the name only says which options are meant.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from odradek.base.errors import ConfigError
+
+PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
+SCRAM_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
+OAUTH_MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
+_MODULES = {
+    "PLAIN": PLAIN_MODULE,
+    "SCRAM-SHA-256": SCRAM_MODULE,
+    "SCRAM-SHA-512": SCRAM_MODULE,
+    "OAUTHBEARER": OAUTH_MODULE,
+}
+_FLAGS = ("required", "requisite", "sufficient", "optional")
+_TOKEN = re.compile(r'\s*(?:"((?:\\.|[^"\\])*)"|\'((?:\\.|[^\'\\])*)\'|([;=])|([^\s;="\']+))')
+_TEXT_MAX = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class LoginModule:
+    name: str
+    options: Mapping[str, str] = field(repr=False)
+
+
+def login_module(key: str, text: str, mechanism: str) -> LoginModule:
+    """The module of `text` under `key`, which must be the mechanism's. ConfigError never shows the text: it has
+    passwords."""
+    tokens = _tokens(key, text)
+    if len(tokens) < 3 or tokens[1].lower() not in _FLAGS or tokens[-1] != ";" or tokens.count(";") != 1:
+        raise ConfigError(f'{key}: expected MODULE required NAME="VALUE" … ;')
+    expected = _MODULES.get(mechanism)
+    if tokens[0] != expected:
+        raise ConfigError(f"{key}: login module {tokens[0]} is not supported for {mechanism}; valid is {expected}")
+    rest = tokens[2:-1]
+    if len(rest) % 3 or any(rest[i + 1] != "=" for i in range(0, len(rest), 3)):
+        raise ConfigError(f'{key}: options are written NAME="VALUE"')
+    return LoginModule(tokens[0], {rest[i]: rest[i + 2] for i in range(0, len(rest), 3)})
+
+
+def _tokens(key: str, text: str) -> list[str]:
+    if len(text) > _TEXT_MAX:
+        raise ConfigError(f"{key} is longer than {_TEXT_MAX} characters")
+    tokens: list[str] = []
+    at, text = 0, text.strip()
+    while at < len(text):
+        found = _TOKEN.match(text, at)
+        if found is None:
+            raise ConfigError(f"{key}: a quotation mark is missing")
+        quoted = found[1] if found[1] is not None else found[2]
+        tokens.append((found[3] or found[4]) if quoted is None else re.sub(r"\\(.)", r"\1", quoted))
+        at = found.end()
+    return tokens

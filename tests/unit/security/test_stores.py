@@ -1,0 +1,151 @@
+"""Key stores of every kind that Kafka has, written by the tools that people write them with."""
+
+import shutil
+import ssl
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from odradek.base.errors import ConfigError
+from odradek.security.certificates import IssuedCertificate, issue, new_authority
+from odradek.security.stores import file_marks, key_material, store_files, trusted_certificates
+from odradek.security.tls_contexts import client_context, openssl_suite, server_context
+
+
+@pytest.fixture(scope="module")
+def authority() -> IssuedCertificate:
+    return new_authority("test CA", 2)
+
+
+@pytest.fixture(scope="module")
+def issued(authority: IssuedCertificate) -> IssuedCertificate:
+    return issue(authority, "broker", ["localhost", "127.0.0.1"], 1)
+
+
+def test_pem_in_a_file(authority: IssuedCertificate, issued: IssuedCertificate, tmp_path: Path) -> None:
+    file = tmp_path / "broker.pem"
+    file.write_bytes(issued.key + issued.certificate + authority.certificate)
+    settings = {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(file)}
+    material = key_material(settings)
+    assert material is not None
+    assert material.chain.count(b"BEGIN CERTIFICATE") == 2
+    assert server_context(settings).cert_store_stats()["x509"] == 0
+    assert store_files(settings) == (str(file),)
+
+
+def test_pem_in_the_setting_on_one_line(authority: IssuedCertificate, issued: IssuedCertificate) -> None:
+    settings = {
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.key": issued.key.decode().replace("\n", " "),
+        "ssl.keystore.certificate.chain": issued.certificate.decode().replace("\n", "\\n"),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.certificates": authority.certificate.decode().replace("\n", " "),
+        "ssl.client.auth": "required",
+    }
+    context = server_context(settings)
+    assert context.verify_mode is ssl.CERT_REQUIRED
+    assert context.cert_store_stats()["x509_ca"] == 1
+
+
+def test_an_encrypted_pem_key(issued: IssuedCertificate, tmp_path: Path) -> None:
+    from cryptography.hazmat.primitives.serialization import (
+        BestAvailableEncryption,
+        Encoding,
+        PrivateFormat,
+        load_pem_private_key,
+    )
+
+    key = load_pem_private_key(issued.key, None)
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"secret"))
+    settings = {
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.key": pem.decode(),
+        "ssl.keystore.certificate.chain": issued.certificate.decode(),
+    }
+    server_context({**settings, "ssl.key.password": "secret"})
+    with pytest.raises(ConfigError, match="can't be read"):
+        server_context({**settings, "ssl.key.password": "wrong"})
+
+
+@pytest.mark.parametrize("kind", ["PKCS12", "JKS"])
+@pytest.mark.skipif(shutil.which("keytool") is None, reason="needs Java's keytool")
+def test_stores_of_keytool(kind: str, tmp_path: Path) -> None:
+    keys, trust, certificate = tmp_path / "keys", tmp_path / "trust", tmp_path / "certificate.pem"
+
+    def keytool(*arguments: object) -> None:
+        command = ["keytool", *map(str, arguments), "-storepass", "secret1", "-storetype", kind, "-noprompt"]
+        subprocess.run(command, check=True, capture_output=True, timeout=60)
+
+    keytool("-genkeypair", "-alias", "a", "-keyalg", "EC", "-dname", "CN=b,O=c", "-keystore", keys)
+    keytool("-exportcert", "-alias", "a", "-rfc", "-keystore", keys, "-file", certificate)
+    keytool("-importcert", "-alias", "a", "-file", certificate, "-keystore", trust)
+    settings = {
+        "ssl.keystore.type": kind,
+        "ssl.keystore.location": str(keys),
+        "ssl.keystore.password": "secret1",
+        "ssl.truststore.type": kind,
+        "ssl.truststore.location": str(trust),
+        "ssl.truststore.password": "secret1",
+        "ssl.client.auth": "requested",
+    }
+    context = server_context(settings)
+    assert context.cert_store_stats()["x509"] == 1
+    assert trusted_certificates(settings) == certificate.read_text().replace("\r\n", "\n")
+    with pytest.raises(ConfigError, match="wrong"):
+        server_context({**settings, "ssl.keystore.password": "another"})
+    with pytest.raises(ConfigError):
+        trusted_certificates({**settings, "ssl.truststore.password": "another"})
+
+
+@pytest.mark.parametrize("size", [0, 3, 4, 30, 100])
+def test_a_damaged_store_is_refused(size: int, tmp_path: Path) -> None:
+    file = tmp_path / "store"
+    file.write_bytes((b"\xfe\xed\xfe\xed" + bytes(range(200)))[:size])
+    with pytest.raises(ConfigError):
+        key_material({"ssl.keystore.location": str(file), "ssl.keystore.password": "x"})
+    with pytest.raises(ConfigError):
+        trusted_certificates({"ssl.truststore.location": str(file)})
+
+
+def test_a_listener_without_a_key_has_no_context() -> None:
+    with pytest.raises(ConfigError, match="private key"):
+        server_context({})
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"ssl.enabled.protocols": "TLSv1.1"}, "ssl.enabled.protocols"),
+        ({"ssl.protocol": "SSLv3"}, "ssl.protocol"),
+        ({"ssl.protocol": "TLSv1.2", "ssl.enabled.protocols": "TLSv1.3"}, "allows none"),
+        ({"ssl.cipher.suites": "TLS_AES_128_GCM_SHA256"}, "can't choose"),
+        ({"ssl.cipher.suites": "TLS_NO_SUCH_SUITE"}, "none is available"),
+        ({"ssl.endpoint.identification.algorithm": "LDAPS"}, "identification"),
+        ({"ssl.truststore.type": "BKS"}, "ssl.truststore.type"),
+        ({"ssl.truststore.location": "/no/such/file"}, "No such file"),
+    ],
+)
+def test_settings_that_can_not_be_used(settings: dict[str, str], told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        client_context(settings)
+
+
+def test_protocols_and_suites() -> None:
+    context = client_context({"ssl.cipher.suites": "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384"})
+    assert context.maximum_version is ssl.TLSVersion.TLSv1_2
+    assert "ECDHE-RSA-AES256-GCM-SHA384" in {suite["name"] for suite in context.get_ciphers()}
+    assert client_context({"ssl.enabled.protocols": "TLSv1.3"}).minimum_version is ssl.TLSVersion.TLSv1_3
+    assert client_context({}).check_hostname
+    assert not client_context({"ssl.endpoint.identification.algorithm": ""}).check_hostname
+    assert openssl_suite("TLS_RSA_WITH_AES_128_CBC_SHA") == "AES128-SHA"
+    assert openssl_suite("TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256") == "ECDHE-ECDSA-CHACHA20-POLY1305"
+
+
+def test_a_replaced_file_has_another_mark(tmp_path: Path) -> None:
+    file = tmp_path / "a"
+    missing = file_marks([str(file)])
+    file.write_text("1")
+    written = file_marks([str(file)])
+    file.write_text("22")
+    assert len({missing, written, file_marks([str(file)])}) == 3
