@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -50,10 +50,16 @@ class OwnBroker:
         }
         self.log_dirs = [Path(path) for path in properties["log.dirs"].split(",")]
         self._properties_file = directory / "server.properties"
-        self._properties_file.write_text(format_properties(properties))
+        self._properties = properties
+        self.set({})
         self._log_file = directory / "broker.log"
         self._log_file.touch()
         self._process: subprocess.Popen[bytes] | None = None
+
+    def set(self, properties: Mapping[str, str]) -> None:
+        """Of the next start, besides those that it has."""
+        self._properties |= properties
+        self._properties_file.write_text(format_properties(self._properties))
 
     @property
     def bootstrap(self) -> str:

@@ -133,8 +133,7 @@ def test_a_bad_value_refuses_to_start_and_names_the_key(tmp_path: Path) -> None:
             "AclAuthorizer for configuration authorizer.class.name: there is no authorizer",
         ),
         ({"remote.log.storage.system.enable": "true"}, "storage.system.enable: tiered storage isn't supported"),
-        ({"listeners": "SSL://127.0.0.1:0", "security.inter.broker.protocol": "SSL"}, "Valid here: PLAINTEXT"),
-        ({"listener.name.plaintext.plain.sasl.jaas.config": "hunter2"}, "Invalid value [hidden] for configuration"),
+        ({"password.encoder.secret": "hunter2"}, "Invalid value [hidden] for configuration"),
     ],
 )
 def test_a_broker_refuses_what_kafka_would_do_and_it_does_not(
@@ -145,6 +144,30 @@ def test_a_broker_refuses_what_kafka_would_do_and_it_does_not(
     assert stopped.stderr.startswith("error: Invalid value ")
     assert stopped.stderr.count("\n") == 1
     assert words in stopped.stderr
+    assert not (tmp_path / "logs").exists()
+
+
+@pytest.mark.parametrize(
+    ("protocol", "settings", "words"),
+    [
+        ("SSL", {}, "needs a private key"),
+        ("SSL", {"ssl.keystore.location": "/no/such/file"}, "ssl.keystore.location: No such file"),
+        ("SASL_PLAINTEXT", {}, "sasl.enabled.mechanisms of listener SASL_PLAINTEXT: not supported. Valid here: PLAIN"),
+        (
+            "SASL_PLAINTEXT",
+            {"sasl.enabled.mechanisms": "PLAIN", "sasl.mechanism.inter.broker.protocol": "PLAIN"},
+            "has no listener.name.sasl_plaintext.plain.sasl.jaas.config",
+        ),
+    ],
+)
+def test_a_listener_that_can_not_be_secured_stops_the_start(
+    tmp_path: Path, protocol: str, settings: dict[str, str], words: str
+) -> None:
+    listeners = {"listeners": f"{protocol}://127.0.0.1:0", "security.inter.broker.protocol": protocol}
+    stopped = run_broker(tmp_path, **listeners, **settings)
+    assert stopped.returncode == 1
+    assert words in stopped.stderr
+    assert stopped.stderr.count("\n") == 1
     assert not (tmp_path / "logs").exists()
 
 

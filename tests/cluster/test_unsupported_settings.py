@@ -42,7 +42,7 @@ def test_a_topic_is_not_created_with_tiered_storage(broker: OwnBroker, kafka_too
         (
             ("brokers", "0"),
             "listener.name.plaintext.ssl.keystore.location=/keys",
-            "listener.name.plaintext.ssl.keystore.location: TLS isn't supported",
+            "Set these in server.properties and restart the broker",
         ),
     ],
 )

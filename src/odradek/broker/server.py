@@ -62,7 +62,11 @@ from odradek.broker.replication.leader.isr_changes import (
 from odradek.broker.replication.leader.marker_writer import MarkerWriter, NoPendingOffsets
 from odradek.broker.replication.replica_manager import ReplicaManager
 from odradek.broker.scheduled_tasks import schedule_tasks
-from odradek.broker.security.authentication.listener_settings import secured_listeners, watch_certificates
+from odradek.broker.security.authentication.listener_settings import (
+    check_listeners,
+    secured_listeners,
+    watch_certificates,
+)
 from odradek.broker.security.credential_store import KnownCredentials
 from odradek.broker.server_settings import server_settings
 from odradek.broker.zk.known_configs import KnownConfigs
@@ -129,6 +133,7 @@ class BrokerServer:
 
     def _start(self, started: ExitStack) -> None:
         config = self.config
+        check_listeners(config)
         scheduler = Scheduler(self._clock)
         logs = LogDirs([Path(directory) for directory in config.log_dirs], config, scheduler, self._clock, self.fail)
         started.callback(logs.unlock)

@@ -305,4 +305,4 @@ def test_a_format_that_kafka_ignores_is_ignored() -> None:
 
 def test_secrets_do_not_show() -> None:
     assert "hunter2" not in repr(Password("hunter2"))
-    assert "hunter2" not in refusal(ssl_key_password="hunter2")
+    assert "hunter2" not in refusal(password_encoder_secret="hunter2")

@@ -78,7 +78,7 @@ def test_documentation_tells_what_is_different_here() -> None:
     assert documentation["background.threads"].endswith(
         "No effect here: background tasks share one thread; long ones have their own."
     )
-    assert "Refused here unless it is unset: TLS isn't supported." in documentation["ssl.keystore.location"]
+    assert "Refused here unless it is unset: TLS is done by OpenSSL" in documentation["ssl.provider"]
     assert "Refused here unless it is false: tiered storage" in topic_documentation()["remote.storage.enable"]
     for name, deviation in DEVIATIONS.items():
         assert f"differs from Kafka's {deviation.kafka_default}" in documentation[name]

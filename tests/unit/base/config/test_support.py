@@ -29,13 +29,14 @@ SOURCE = Path(__file__).parents[4] / "src" / "odradek"
 MINIMAL = {"zookeeper.connect": "zk:2181"}
 
 # Packages that run in a broker: a tool that names a key doesn't obey it.
-BROKER_PACKAGES = ("api", "broker", "controller", "coordinator", "log", "network", "quotas", "replication", "zk")
+BROKER_PACKAGES = ("broker", "security")
 # Keys that are read together with another one, whose value they give or change (`broker_config`, `topic_defaults`).
 READ_AS = {
     "listener.security.protocol.map": "listeners",
     "log.dir": "log.dirs",
     "message.timestamp.difference.max.ms": "message.timestamp.before.max.ms",
     "node.id": "broker.id",
+    "security.inter.broker.protocol": "inter.broker.listener.name",
 }
 
 
@@ -182,15 +183,13 @@ def test_a_topic_is_refused_it(name: str) -> None:
     validate_topic_overrides({name: format_value(TOPIC_KEYS[name].default) or ""}, defaults)
 
 
-def test_a_listener_of_another_protocol_is_refused() -> None:
-    properties = {
-        "listeners": "PLAINTEXT://a:1,OUTSIDE://a:2",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,OUTSIDE:SSL",
-    }
-    with pytest.raises(
-        ConfigError, match=r"Invalid value OUTSIDE for configuration listeners: .* SSL, and only PLAINTEXT"
-    ):
-        BrokerConfig.from_properties(MINIMAL | properties)
+@pytest.mark.parametrize(
+    "name", ["sasl.jaas.config", "listener.name.a.sasl.jaas.config", "listener.name.A.PLAIN.sasl.jaas.config"]
+)
+def test_a_login_module_without_listener_and_mechanism_is_refused(name: str) -> None:
+    with pytest.raises(ConfigError, match="must name listener and mechanism") as error:
+        BrokerConfig.from_properties(MINIMAL | {name: "hunter2"})
+    assert "hunter2" not in str(error.value)
 
 
 def test_kraft_is_refused_before_a_missing_zookeeper_is() -> None:

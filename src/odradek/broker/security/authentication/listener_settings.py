@@ -6,7 +6,7 @@ A listener that can't be secured as its settings say stops the broker's start: n
 import secrets
 from collections.abc import Mapping
 
-from odradek.base.clock import Clock
+from odradek.base.clock import SYSTEM_CLOCK, Clock
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.definition import Password
 from odradek.base.config.listeners import Listener, SecurityProtocol
@@ -22,7 +22,7 @@ from odradek.broker.security.authentication.mechanisms import (
     TokenLookup,
 )
 from odradek.broker.security.authentication.sasl_session import SaslListener
-from odradek.broker.security.credential_store import CredentialStore
+from odradek.broker.security.credential_store import CredentialStore, KnownCredentials
 from odradek.security.jaas import login_module
 from odradek.security.scram import HASH_OF_MECHANISM
 from odradek.security.stores import TLS_KEYS
@@ -42,6 +42,13 @@ def secured_listeners(
         for listener in config.listeners
         if listener.security_protocol is not SecurityProtocol.PLAINTEXT
     }
+
+
+def check_listeners(config: BrokerConfig) -> None:
+    """Before anything is begun: ConfigError where a listener can't be secured, or other brokers can't be reached."""
+    if any(listener.security_protocol is not SecurityProtocol.PLAINTEXT for listener in config.listeners):
+        secured_listeners(config, KnownCredentials(), SYSTEM_CLOCK)
+        inter_broker_settings(config, config.inter_broker_listener_name)
 
 
 def watch_certificates(listeners: Mapping[str, ListenerSecurity], scheduler: Scheduler, metrics: Registry) -> None:

@@ -1,0 +1,261 @@
+"""One broker with a listener of every security protocol, and the clients that people use."""
+
+import asyncio
+import socket
+import ssl
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from kafka import KafkaConsumer, KafkaProducer
+
+from kafka_tools import KafkaTools
+from odradek.base.config.properties import format_properties
+from odradek.client.broker_client import BrokerClient, ConnectionFailed
+from odradek.client.client_security import ClientSecurity
+from odradek.local.zookeeper_server import free_port
+from odradek.protocol.messages.metadata import MetadataRequest
+from odradek.security.certificates import IssuedCertificate, issue, new_authority
+from odradek.security.jaas import PLAIN_MODULE, SCRAM_MODULE
+from waiting import eventually
+
+from .conftest import unused_name
+from .own_broker import OwnBroker, running
+
+PASSWORD = 'pass="w,o;rd'
+PROTOCOLS = ("SSL", "SASL_PLAINTEXT", "SASL_SSL")
+
+
+@dataclass
+class Secured:
+    broker: OwnBroker
+    directory: Path
+    ports: dict[str, int]
+    authority: IssuedCertificate
+    user: IssuedCertificate
+
+    def bootstrap(self, protocol: str) -> str:
+        return f"localhost:{self.ports[protocol]}"
+
+    def settings(self, protocol: str, mechanism: str = "", password: str = PASSWORD) -> dict[str, str]:
+        """Of a client, as Kafka's tools take them from a file."""
+        settings = {"security.protocol": protocol}
+        if protocol != "SASL_PLAINTEXT":
+            settings["ssl.truststore.type"] = "PEM"
+            settings["ssl.truststore.location"] = str(self.directory / "ca.pem")
+        if protocol == "SSL":
+            settings["ssl.keystore.type"] = "PEM"
+            settings["ssl.keystore.location"] = str(self.directory / "alice.pem")
+        else:
+            module = PLAIN_MODULE if mechanism == "PLAIN" else SCRAM_MODULE
+            quoted = password.replace("\\", "\\\\").replace('"', '\\"')
+            settings["sasl.mechanism"] = mechanism
+            settings["sasl.jaas.config"] = f'{module} required username="alice" password="{quoted}";'
+        return settings
+
+    def file(self, protocol: str, mechanism: str = "", password: str = PASSWORD) -> Path:
+        path = self.directory / f"{protocol}-{mechanism}-{len(password)}.properties"
+        path.write_text(format_properties(self.settings(protocol, mechanism, password)))
+        return path
+
+    def librdkafka(self, protocol: str, mechanism: str, password: str = PASSWORD) -> dict[str, str | int]:
+        settings: dict[str, str | int] = {
+            "bootstrap.servers": self.bootstrap(protocol),
+            "security.protocol": protocol,
+            "log_level": 0,
+            "ssl.ca.location": str(self.directory / "ca.pem"),
+        }
+        if protocol == "SSL":
+            key, certificate = str(self.directory / "alice.key"), str(self.directory / "alice.crt")
+            return {**settings, "ssl.key.location": key, "ssl.certificate.location": certificate}
+        return {**settings, "sasl.mechanism": mechanism, "sasl.username": "alice", "sasl.password": password}
+
+    def context(self) -> ssl.SSLContext:
+        context = ssl.create_default_context(cafile=str(self.directory / "ca.pem"))
+        context.load_cert_chain(self.directory / "alice.pem")
+        return context
+
+
+@pytest.fixture(scope="module")
+def secured(zookeeper: str, tmp_path_factory: pytest.TempPathFactory, kafka_tools: KafkaTools) -> Iterator[Secured]:
+    directory = tmp_path_factory.mktemp("secured")
+    authority = new_authority("test CA", 2)
+    host = issue(authority, "broker", ["localhost"], 2)
+    alice = issue(authority, "alice", [], 2)
+    (directory / "ca.pem").write_bytes(authority.certificate)
+    (directory / "broker.pem").write_bytes(host.key + host.certificate)
+    (directory / "alice.pem").write_bytes(alice.key + alice.certificate)
+    (directory / "alice.key").write_bytes(alice.key)
+    (directory / "alice.crt").write_bytes(alice.certificate)
+    ports = {protocol: free_port() for protocol in PROTOCOLS}
+    quoted = PASSWORD.replace('"', '\\"')
+    plain = f'{PLAIN_MODULE} required username="broker" password="b" user_broker="b" user_alice="{quoted}";'
+    broker = OwnBroker(directory, zookeeper)
+    secure = {
+        "listeners": f"PLAINTEXT://127.0.0.1:{broker.port},"
+        + ",".join(f"{protocol}://localhost:{port}" for protocol, port in ports.items()),
+        "security.inter.broker.protocol": "SASL_SSL",
+        "sasl.mechanism.inter.broker.protocol": "PLAIN",
+        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
+        "listener.name.sasl_plaintext.plain.sasl.jaas.config": plain,
+        "listener.name.sasl_ssl.plain.sasl.jaas.config": plain,
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(directory / "broker.pem"),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(directory / "ca.pem"),
+        "ssl.client.auth": "required",
+        "connection.failed.authentication.delay.ms": "20",
+    }
+    broker.set(secure)
+    with running(broker):
+        for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512"):
+            done = kafka_tools.run(
+                "kafka-configs", "--bootstrap-server", broker.bootstrap, "--alter", "--entity-type", "users",
+                "--entity-name", "alice", "--add-config", f"{mechanism}=[iterations=4096,password={PASSWORD}]",
+            )  # fmt: skip
+            assert done.status == 0, done.text
+        yield Secured(broker, directory, ports, authority, alice)
+
+
+WAYS = [
+    ("SSL", ""),
+    ("SASL_PLAINTEXT", "PLAIN"),
+    ("SASL_PLAINTEXT", "SCRAM-SHA-256"),
+    ("SASL_SSL", "PLAIN"),
+    ("SASL_SSL", "SCRAM-SHA-512"),
+]
+every_way = pytest.mark.parametrize(("protocol", "mechanism"), WAYS)
+
+
+@every_way
+def test_librdkafka(secured: Secured, protocol: str, mechanism: str) -> None:
+    topic = unused_name()
+    secured.broker.create_topic(topic)
+    settings = secured.librdkafka(protocol, mechanism)
+    producer = Producer(settings)
+    for n in range(100):
+        producer.produce(topic, f"{n}-".encode() * 300)
+    assert producer.flush(30) == 0
+    consumer = Consumer({**settings, "group.id": topic, "auto.offset.reset": "earliest"})
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    found = [message.value() for message in consumer.consume(100, 30)]
+    consumer.close()
+    assert found == [f"{n}-".encode() * 300 for n in range(100)]
+
+
+@pytest.mark.parametrize("protocol", ["SASL_PLAINTEXT", "SASL_SSL"])
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512"])
+def test_a_wrong_password_is_told(secured: Secured, protocol: str, mechanism: str) -> None:
+    errors: list[KafkaError] = []
+    producer = Producer({**secured.librdkafka(protocol, mechanism, "wrong"), "error_cb": errors.append})
+    eventually(lambda: producer.poll(0.1) >= 0 and KafkaError._AUTHENTICATION in {error.code() for error in errors})
+
+
+@every_way
+def test_kafka_python(secured: Secured, protocol: str, mechanism: str) -> None:
+    topic = unused_name()
+    secured.broker.create_topic(topic)
+    settings = {"bootstrap_servers": secured.bootstrap(protocol), "security_protocol": protocol}
+    if protocol != "SASL_PLAINTEXT":
+        settings["ssl_context"] = secured.context()  # type: ignore[assignment]
+    if protocol != "SSL":
+        settings |= {"sasl_mechanism": mechanism, "sasl_plain_username": "alice", "sasl_plain_password": PASSWORD}
+    producer = KafkaProducer(**settings)
+    producer.send(topic, b"hello").get(30)
+    producer.close()
+    consumer = KafkaConsumer(topic, auto_offset_reset="earliest", consumer_timeout_ms=20_000, **settings)
+    assert next(iter(consumer)).value == b"hello"
+    consumer.close()
+
+
+@every_way
+def test_aiokafka(secured: Secured, protocol: str, mechanism: str) -> None:
+    topic = unused_name()
+    secured.broker.create_topic(topic)
+    settings = {"bootstrap_servers": secured.bootstrap(protocol), "security_protocol": protocol}
+    if protocol != "SASL_PLAINTEXT":
+        settings["ssl_context"] = secured.context()  # type: ignore[assignment]
+    if protocol != "SSL":
+        settings |= {"sasl_mechanism": mechanism, "sasl_plain_username": "alice", "sasl_plain_password": PASSWORD}
+
+    async def exchange() -> bytes | None:
+        async with AIOKafkaProducer(**settings) as producer:
+            await producer.send_and_wait(topic, b"hello")
+        async with AIOKafkaConsumer(topic, auto_offset_reset="earliest", **settings) as consumer:
+            return (await consumer.getone()).value
+
+    assert asyncio.run(asyncio.wait_for(exchange(), 30)) == b"hello"
+
+
+@pytest.mark.parametrize(("protocol", "mechanism"), [("SSL", ""), ("SASL_SSL", "SCRAM-SHA-512")])
+def test_kafka_s_own_tools(secured: Secured, kafka_tools: KafkaTools, protocol: str, mechanism: str) -> None:
+    topic, file, bootstrap = unused_name(), secured.file(protocol, mechanism), secured.bootstrap(protocol)
+    common = ("--bootstrap-server", bootstrap)
+    made = kafka_tools.run("kafka-topics", *common, "--command-config", file, "--create", "--topic", topic)
+    assert made.status == 0, made.text
+    sent = kafka_tools.run(
+        "kafka-console-producer", *common, "--producer.config", file, "--topic", topic, stdin="one\ntwo\n"
+    )
+    assert sent.status == 0, sent.text
+    read = kafka_tools.run(
+        "kafka-console-consumer", *common, "--consumer.config", file, "--topic", topic, "--from-beginning",
+        "--max-messages", "2", "--timeout-ms", "20000",
+    )  # fmt: skip
+    assert read.output.split()[:2] == ["one", "two"], read.text
+
+
+def test_kafka_s_own_tools_are_told_of_a_wrong_password(secured: Secured, kafka_tools: KafkaTools) -> None:
+    file = secured.file("SASL_SSL", "SCRAM-SHA-512", "wrong")
+    told = kafka_tools.run(
+        "kafka-topics", "--bootstrap-server", secured.bootstrap("SASL_SSL"), "--command-config", file, "--list"
+    )
+    assert told.status != 0
+    assert "invalid credentials with SASL mechanism SCRAM-SHA-512" in told.text
+
+
+@every_way
+def test_our_own_client(secured: Secured, protocol: str, mechanism: str) -> None:
+    security = ClientSecurity(secured.settings(protocol, mechanism))
+    with BrokerClient("localhost", secured.ports[protocol], security=security) as client:
+        (broker,) = client.send(MetadataRequest(topics=[])).brokers
+    assert (broker.host, broker.port) == ("localhost", secured.ports[protocol])
+    if protocol != "SSL":
+        refused = ClientSecurity(secured.settings(protocol, mechanism, "wrong"))
+        with pytest.raises(ConnectionFailed, match="refuses to authenticate"):
+            BrokerClient("localhost", secured.ports[protocol], security=refused)
+
+
+def test_our_own_client_refuses_a_broker_that_it_can_not_trust(secured: Secured) -> None:
+    settings = secured.settings("SSL")
+    with pytest.raises(ConnectionFailed, match=r"(?i)ip address mismatch"):
+        BrokerClient("127.0.0.1", secured.ports["SSL"], security=ClientSecurity(settings))
+    other = secured.directory / "other.pem"
+    other.write_bytes(new_authority("another", 1).certificate)
+    untrusting = ClientSecurity({**settings, "ssl.truststore.location": str(other)})
+    with pytest.raises(ConnectionFailed, match="TLS with the broker"):
+        BrokerClient("localhost", secured.ports["SSL"], security=untrusting)
+
+
+def test_tls_for_a_plaintext_port_and_the_reverse(secured: Secured) -> None:
+    context = secured.context()
+    context.check_hostname = False
+    with socket.create_connection(("127.0.0.1", secured.broker.port), 20) as plain, pytest.raises(OSError):
+        context.wrap_socket(plain)
+    with socket.create_connection(("localhost", secured.ports["SSL"]), 20) as tls:
+        tls.sendall(struct.pack(">ihhihi", 14, 3, 1, 1, -1, 0))
+        try:
+            while tls.recv(1000):
+                pass
+        except ConnectionResetError:
+            pass
+    with secured.broker.client() as client:
+        assert client.send(MetadataRequest(topics=[])).brokers
+
+
+def test_no_secret_is_in_the_log(secured: Secured) -> None:
+    assert PASSWORD not in secured.broker.log
+    assert "PRIVATE KEY" not in secured.broker.log
