@@ -5,6 +5,8 @@ from collections.abc import Callable
 from odradek.base.scheduler import Scheduler
 from odradek.broker.api.context import BrokerServices
 from odradek.broker.log.directories.log_dirs import LogDirs
+from odradek.broker.security.authentication.listener_security import ListenerSecurity
+from odradek.broker.security.authentication.listener_settings import secured_listeners, watch_certificates
 
 NEVER_MS = 2**62
 
@@ -30,3 +32,10 @@ def schedule_tasks(scheduler: Scheduler, logs: LogDirs, services: BrokerServices
     scheduler.every(
         "offsets", config.integer("offsets.retention.check.interval.ms"), services.groups.expire_offsets, delay_ms=0
     )
+
+
+def watched_listeners(services: BrokerServices, scheduler: Scheduler) -> dict[str, ListenerSecurity]:
+    """Security of the listeners that have any; their certificates are reloaded when the files change."""
+    listeners = secured_listeners(services.config, services.credentials, services.clock)
+    watch_certificates(listeners, scheduler, services.metrics)
+    return listeners

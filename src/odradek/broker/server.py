@@ -61,12 +61,8 @@ from odradek.broker.replication.leader.isr_changes import (
 )
 from odradek.broker.replication.leader.marker_writer import MarkerWriter, NoPendingOffsets
 from odradek.broker.replication.replica_manager import ReplicaManager
-from odradek.broker.scheduled_tasks import schedule_tasks
-from odradek.broker.security.authentication.listener_settings import (
-    check_listeners,
-    secured_listeners,
-    watch_certificates,
-)
+from odradek.broker.scheduled_tasks import schedule_tasks, watched_listeners
+from odradek.broker.security.authentication.listener_settings import check_listeners
 from odradek.broker.security.credential_store import KnownCredentials
 from odradek.broker.server_settings import server_settings
 from odradek.broker.zk.known_configs import KnownConfigs
@@ -106,6 +102,7 @@ class BrokerServer:
     # ---- life
 
     def start(self) -> None:
+        check_listeners(self.config)
         with ExitStack() as started:
             self._start(started)
             self._running = started.pop_all()
@@ -133,7 +130,6 @@ class BrokerServer:
 
     def _start(self, started: ExitStack) -> None:
         config = self.config
-        check_listeners(config)
         scheduler = Scheduler(self._clock)
         logs = LogDirs([Path(directory) for directory in config.log_dirs], config, scheduler, self._clock, self.fail)
         started.callback(logs.unlock)
@@ -170,14 +166,12 @@ class BrokerServer:
         reaper = ExpirationReaper(self._clock)
         reaper.start()
         started.callback(reaper.stop)
-
         metadata = MetadataCache(MetadataImage(cluster_id))
         gate = ControlGate()
         replicas = self._start_replication(logs, metadata, store, reaper, gate, started)
         services = self._services(session, store, logs, metadata, reaper, gate, replicas, started)
-        sasl = SaslGate(reaper, config.integer("connection.failed.authentication.delay.ms"))
-        dispatcher = Dispatcher(services, sasl)
-        security = secured_listeners(config, services.credentials, self._clock)
+        dispatcher = Dispatcher(services, SaslGate.of(config, reaper))
+        security = watched_listeners(services, scheduler)
         server = SocketServer(server_settings(config), dispatcher, services.quotas.addresses, security)
         started.callback(gate.stop)
         started.callback(server.stop)
@@ -185,7 +179,6 @@ class BrokerServer:
 
         membership = self._enter(session, server, services, started)
         register_broker_metrics(services, server)
-        watch_certificates(security, scheduler, services.metrics)
         self._serve_metrics(services, started)
         schedule_tasks(scheduler, logs, services)
         cleaner = LogCleaner(config, replicas.partitions, logs.cleaned, self._clock)

@@ -7,7 +7,9 @@ then the connection is closed.
 
 from collections.abc import Iterable, Sequence
 from struct import pack
+from typing import Self
 
+from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.errors import ErrorCode
 from odradek.base.logs import get_logger
 from odradek.base.metrics import Sample
@@ -38,6 +40,10 @@ class SaslGate:
         self._reaper = reaper
         self._failure_delay_ms = failure_delay_ms
         self._successes = self._renewals = self._failures = self._expired = 0
+
+    @classmethod
+    def of(cls, config: BrokerConfig, reaper: ExpirationReaper) -> Self:
+        return cls(reaper, config.integer("connection.failed.authentication.delay.ms"))
 
     def samples(self) -> Iterable[Sample]:
         counts = (self._successes, self._renewals, self._failures, self._expired)
