@@ -61,7 +61,7 @@ def test_an_unknown_key_is_a_warning_that_says_what_was_meant(cluster: LocalClus
 
 def test_a_setting_without_effect_is_told_with_its_reason(cluster: LocalCluster) -> None:
     (told,) = [line for line in log_of(cluster).splitlines() if "background.threads" in line]
-    assert "setting has no effect" in told
+    assert "config has no effect" in told
     assert "background tasks share one thread" in told
 
 

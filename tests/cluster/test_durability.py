@@ -276,7 +276,7 @@ def test_torn_tails_are_cut_and_told(broker: OwnBroker) -> None:
         for partition, file in enumerate(files):
             kept = VALUES[:-1] if partition < len(TORN) else VALUES
             assert read_all(client, "torn", partition) == list(enumerate(kept))
-            assert f"segment cut path={file}" in log
+            assert f"segment truncated at the first invalid batch path={file}" in log
             assert produce(client, "torn", batch_of(b"next"), partition).base_offset == len(kept)
             assert read_all(client, "torn", partition) == list(enumerate([*kept, b"next"]))
 
@@ -331,8 +331,8 @@ def test_a_clean_stop_needs_no_scan(broker: OwnBroker) -> None:
     assert broker.stop() == 0
     log = broker.start()
     assert "clean=True" in log
-    assert "segment checked" not in log
-    assert "segment cut" not in log
+    assert "segment recovered" not in log
+    assert "segment truncated at the first invalid batch" not in log
     assert "logs loaded logs=4 " in log
     with broker.client() as client:
         assert [len(read_all(client, "clean", partition)) for partition in range(4)] == [4] * 4

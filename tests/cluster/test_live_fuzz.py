@@ -29,7 +29,7 @@ PING_ID = 77_777
 ANSWER_PATIENCE_S = 0.2
 GROWTH_MAX = 128 << 20
 # What a correct broker never logs, whatever it is sent.
-FAULTS = ("Traceback", "request failed", "answer failed", "second answer", "background task failed")
+FAULTS = ("Traceback", "request failed", "response failed", "second response", "background task failed")
 
 
 @pytest.fixture(scope="module")

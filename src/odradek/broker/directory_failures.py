@@ -36,5 +36,5 @@ class DirectoryFailures:
                 self._store.notify_log_dir_failure(self._broker_id)
                 return
             except ZkUnavailable as error:
-                log.error("controller can't be told of the failed directory", error=str(error))
+                log.error("failed log directory could not be reported to the controller, retrying", error=str(error))
             self._stopped.wait(RETRY_S)

@@ -82,15 +82,15 @@ def take_leave(broker_id: int, gate: ControlGate, config: BrokerConfig, metadata
     link = ControllerLink(broker_id, config, metadata)
     for attempts_left in reversed(range(config.controlled_shutdown_max_retries)):
         if metadata.image.brokers.keys() <= {broker_id}:
-            log.info("no other broker is left to take over")
+            log.info("controlled shutdown skipped, no other broker is alive")
             return
         remaining = _ask_to_leave(link, ControlledShutdownRequest(broker_id=broker_id, broker_epoch=gate.broker_epoch))
         if remaining == 0:
-            log.info("leaders have been moved away")
+            log.info("controlled shutdown finished")
             return
         if attempts_left:
             pause.wait(config.controlled_shutdown_retry_backoff_ms / 1000)
-    log.warning("stopping although leaders could not be moved away")
+    log.warning("controlled shutdown failed, proceeding with unclean shutdown")
 
 
 def asks_controller(inter_broker_version: str) -> bool:
@@ -103,9 +103,9 @@ def _ask_to_leave(link: ControllerLink, request: ControlledShutdownRequest) -> i
     try:
         answer: ControlledShutdownResponse = link.send(request)
     except KafkaError as error:
-        log.warning("controller can't be asked to move leaders away", error=str(error))
+        log.warning("controlled shutdown request failed, retrying", error=str(error))
         return None
     if answer.error_code:
-        log.warning("controller refuses to move leaders away", error_code=answer.error_code)
+        log.warning("controlled shutdown refused by the controller", error_code=answer.error_code)
         return None
     return len(answer.remaining_partitions)

@@ -122,7 +122,7 @@ class BrokerServer:
 
     def fail(self, why: str) -> None:
         """Fail the broker: callers that wait for it get the reason."""
-        log.error("broker must stop", why=why)
+        log.error("fatal error, broker is stopping", why=why)
         self._failure = why
         self._stop_asked.set()
 

@@ -128,7 +128,7 @@ class Feed(Generic[T]):
         except UNREADABLE as error:
             self.reading = Reading(before.value, before.at_ms, plainly(error), before.version + 1)
         except Exception as error:
-            log.exception("a reading failed", feed=self.name)
+            log.exception("feed failed", feed=self.name)
             self.reading = Reading(before.value, before.at_ms, f"{type(error).__name__}: {error}", before.version + 1)
 
 

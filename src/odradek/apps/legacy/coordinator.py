@@ -122,7 +122,7 @@ class GroupCoordinator:
         if isinstance(stat, Exception):
             raise stat
         self._term = int(stat.version)
-        log.info("coordinator took office", group=self.group, name=self.name, term=self._term)
+        log.info("coordinator elected", group=self.group, name=self.name, term=self._term)
         return self._term
 
     def _coordinate(self, term: int) -> None:

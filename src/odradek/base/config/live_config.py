@@ -57,7 +57,7 @@ class LiveConfig:
         try:
             after = self._over_static(own, of_all)
         except ConfigError as error:
-            log.error("settings don't fit together, the former ones stay", error=str(error))
+            log.error("inconsistent configs refused, the former ones stay", error=str(error))
             return
         self.own, self.of_all, self.current = own, of_all, after
         report(after, told_before=before)
@@ -65,7 +65,7 @@ class LiveConfig:
             try:
                 listener(before, after)
             except Exception:
-                log.exception("a changed setting could not be applied")
+                log.exception("config change could not be applied")
 
     def _over_static(self, own: Settings, of_all: Settings) -> BrokerConfig:
         settings = {**self.static.originals, **of_all, **own}
@@ -81,11 +81,11 @@ def report(config: BrokerConfig, told_before: BrokerConfig | None = None) -> Non
     ineffective = {} if told_before is None else without_effect(told_before.originals)
     for name, reason in without_effect(config.originals).items():
         if name not in ineffective:
-            log.info("setting has no effect", key=name, value=config.originals[name], reason=reason)
+            log.info("config has no effect", key=name, value=config.originals[name], reason=reason)
 
 
 def _obeyed(settings: Settings, *, for_all: bool) -> dict[str, str]:
     obeyed, faults = understood(settings, for_all=for_all)
     for fault in faults:
-        log.error("setting is ignored", error=fault)
+        log.error("invalid config ignored", error=fault)
     return obeyed

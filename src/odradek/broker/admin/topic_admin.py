@@ -221,7 +221,7 @@ class TopicAdmin:
         topic_id = self._known(name)
         permit(len(self._metadata.image.topics[name].partitions))
         _available(lambda: self._store.mark_for_deletion(name))
-        log.info("topic is to be deleted", topic=name)
+        log.info("topic marked for deletion", topic=name)
         return topic_id
 
     def _add_partitions(self, asked: MorePartitions, permit: Permit, *, validate_only: bool) -> TopicAssignment:
@@ -251,11 +251,11 @@ class TopicAdmin:
             if self._controller.is_active:
                 for topic, answer in zip(topics, self._create_all(topics, free, validate_only=False), strict=True):
                     if isinstance(answer, KafkaError) and answer.code != ErrorCode.TOPIC_ALREADY_EXISTS:
-                        log.warning("topic can't be created automatically", topic=topic.name, error=str(answer))
+                        log.warning("automatic topic creation failed", topic=topic.name, error=str(answer))
             else:
                 self._send_to_controller(_request_for(topics, self._config.request_timeout_ms))
         except Exception as error:
-            log.warning("topics can't be created automatically", topics=len(topics), error=str(error))
+            log.warning("automatic topic creation failed", topics=len(topics), error=str(error))
         finally:
             for topic in topics:
                 self._to_create.pop(topic.name, None)

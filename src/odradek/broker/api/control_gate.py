@@ -55,7 +55,7 @@ class ControlGate:
                 self._latest = sent
             return ErrorCode.NONE
         log.warning(
-            "controller is not obeyed",
+            "request from stale controller epoch ignored",
             why=code.name,
             controller=request.controller_id,
             controller_epoch=request.controller_epoch,

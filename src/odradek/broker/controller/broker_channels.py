@@ -55,7 +55,7 @@ class BrokerChannels:
         self.close(broker.id)
         endpoint = broker.endpoint(self._listener)
         if endpoint is None:
-            log.error("broker can't be reached by the controller", broker=broker.id, listener=self._listener)
+            log.error("controller failed to connect to broker", broker=broker.id, listener=self._listener)
             return
         channel = _Channel(
             self._controller_id,
@@ -78,7 +78,9 @@ class BrokerChannels:
     def send(self, broker_id: int, request: Request) -> None:
         channel = self._channels.get(broker_id)
         if channel is None:
-            log.warning("not sent, the broker is offline", broker=broker_id, request=type(request).__name__)
+            log.warning(
+                "controller request not sent, broker is offline", broker=broker_id, request=type(request).__name__
+            )
         else:
             channel.put(request)
 
@@ -148,7 +150,7 @@ class _Channel:
             try:
                 self._deliver(request)
             except Exception:
-                log.exception("request dropped", broker=self._broker_id, request=request_text(request))
+                log.exception("controller request dropped", broker=self._broker_id, request=request_text(request))
                 self._disconnect()
         self._disconnect()
 
@@ -167,7 +169,7 @@ class _Channel:
                 self._failed(error)
                 continue
             if self._troubled:
-                log.info("broker answers the controller again", broker=self._broker_id)
+                log.info("controller reconnected to broker", broker=self._broker_id)
                 self._troubled = False
             event = event_of(self._broker_id, request, answer)
             if event is not None and not self._closed:
@@ -200,7 +202,9 @@ class _Channel:
             if self._closed:
                 return
             if not self._troubled:
-                log.warning("controller can't reach a broker, trying on", broker=self._broker_id, error=str(error))
+                log.warning(
+                    "controller failed to connect to broker, retrying", broker=self._broker_id, error=str(error)
+                )
                 self._troubled = True
             self._changed.wait_for(lambda: self._closed, RETRY_BACKOFF_MS / 1000)
 

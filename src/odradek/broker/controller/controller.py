@@ -168,7 +168,7 @@ class Controller:
                 self._registered = False
                 self._resign("its session with ZooKeeper expired")
             case _Registered(broker):
-                log.debug("registered anew", broker=broker.id, epoch=broker.epoch)
+                log.debug("broker re-registered", broker=broker.id, epoch=broker.epoch)
                 self._registered = True
                 self._look_at_seat()
             case _:
@@ -225,7 +225,7 @@ class Controller:
         if term is None:
             log.debug("another broker was elected controller")
             return
-        log.info("elected controller", broker=self._broker_id, epoch=term.epoch)
+        log.info("controller elected", broker=self._broker_id, epoch=term.epoch)
         tenure = ControllerLifecycle(
             self._broker_id,
             self._config,
@@ -247,7 +247,7 @@ class Controller:
         tenure, self._tenure = self._tenure, None
         if tenure is None:
             return
-        log.info("no longer controller", broker=self._broker_id, epoch=tenure.term.epoch, because=why)
+        log.info("controller resigned", broker=self._broker_id, epoch=tenure.term.epoch, because=why)
         tenure.record.tenure("Resigned", why)
         tenure.end(_not_controller())
         self._queue.drop(lambda item: isinstance(item, _Happened) and item.tenure is tenure)
@@ -258,7 +258,7 @@ class Controller:
         try:
             self._store.resign_controller(tenure.term)
         except Exception as error:
-            log.warning("the seat could not be given up", error=str(error) or type(error).__name__)
+            log.warning("controller failed to delete /controller", error=str(error) or type(error).__name__)
         self._stand_later()
 
 

@@ -109,7 +109,7 @@ class _Once:
             try:
                 self._answer(value)
             except Exception:
-                log.exception("an answer of the controller could not be given")
+                log.exception("controller response failed")
 
 
 def _context(broker_id: int, config: BrokerConfig, term: ControllerTerm) -> ControllerContext:

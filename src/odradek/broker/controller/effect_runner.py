@@ -68,7 +68,7 @@ class EffectRunner:
             try:
                 return action(effect)
             except ZkUnavailable as error:
-                log.warning("controller waits for ZooKeeper", effect=type(effect).__name__, error=str(error))
+                log.warning("controller is waiting for ZooKeeper", effect=type(effect).__name__, error=str(error))
                 time.sleep(_PAUSE_SECONDS)
         raise TenureOver
 

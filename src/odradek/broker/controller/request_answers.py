@@ -63,7 +63,7 @@ def code_of(number: int) -> ErrorCode:
 def _warn_if_refused(broker_id: int, request: Request, error_code: int) -> None:
     if error_code:
         log.warning(
-            "broker refuses the controller's request",
+            "controller request refused by broker",
             broker=broker_id,
             request=type(request).__name__,
             error=code_of(error_code).name,

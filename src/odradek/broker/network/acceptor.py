@@ -60,7 +60,7 @@ class Acceptor:
         try:
             self._socket.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits in accept
         except OSError:
-            log.debug("listener was not connected", listener=self._listener.name)
+            log.debug("wake-up connection to the listener failed", listener=self._listener.name)
         if self._thread.ident is not None:
             self._thread.join()
         for _, _, held in self._held:
@@ -78,7 +78,7 @@ class Acceptor:
                 if self._stopping.is_set():
                     return
                 # Out of descriptors, most often: the connection stays in the kernel's queue meanwhile.
-                log.error("can't accept a connection", listener=self._listener.name, detail=str(error))
+                log.error("accept failed", listener=self._listener.name, detail=str(error))
                 self._stopping.wait(_PAUSE_AFTER_ERROR_S)
                 continue
             try:

@@ -48,4 +48,4 @@ class Mailbox:
             try:
                 action(*arguments)
             except Exception:
-                log.exception("posted work failed", action=getattr(action, "__name__", repr(action)))
+                log.exception("posted action failed", action=getattr(action, "__name__", repr(action)))

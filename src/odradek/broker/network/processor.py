@@ -352,7 +352,7 @@ class Processor:
     def _accept_answer(self, request: InboundRequest, chunks: Sequence[Chunk] | None) -> None:
         connection = request.connection
         if request.answered:
-            log.error("second answer to one request ignored", connection=connection.id)
+            log.error("second response to one request ignored", connection=connection.id)
             return
         request.answered = True
         request.answer = chunks
@@ -386,10 +386,10 @@ class Processor:
         except OSError as error:
             self._close(connection, error.strerror)
         except SliceTruncated as error:
-            log.error("a log file is shorter than its answer", connection=connection.id, detail=str(error))
+            log.error("log file is shorter than the response", connection=connection.id, detail=str(error))
             self._close(connection, str(error))
         except Exception:
-            log.exception("answer failed", connection=connection.id)
+            log.exception("response failed", connection=connection.id)
             self._close(connection, "its answer can't be sent")
         else:
             self._go_on_reading(connection)

@@ -111,7 +111,7 @@ class Purgatory(Generic[K]):
             try:
                 count += operation.try_complete_for(key)
             except Exception:
-                log.exception("a waiting operation failed", purgatory=self.name, operation=repr(operation))
+                log.exception("delayed operation failed", purgatory=self.name, operation=repr(operation))
         return count
 
     def forget(self, operation: DelayedOperation) -> None:

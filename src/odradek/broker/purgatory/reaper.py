@@ -81,7 +81,7 @@ class ExpirationReaper:
             try:
                 timer.expire()
             except Exception:
-                log.exception("a timer failed when its time was up", timer=repr(timer))
+                log.exception("expiration of a delayed operation failed", timer=repr(timer))
         return len(due)
 
     def _run(self) -> None:

@@ -73,7 +73,7 @@ class Quota(Generic[AccountT]):
     def set_limits(self, users: Configs, clients: Configs) -> None:
         table, faults = read_table(self.key, users, clients)
         for fault in faults:
-            log.error("quota is ignored", why=fault)
+            log.error("invalid quota ignored", why=fault)
         self.table = table
         if not table:
             with self._lock:

@@ -71,7 +71,7 @@ def read_file(path: Path) -> Iterator[Entry]:
     except FileNotFoundError:
         return  # rotated away since it was found
     except OSError as error:
-        log.warning("journal can't be read", file=str(path), error=str(error))
+        log.warning("flight recorder journal unreadable", file=str(path), error=str(error))
 
 
 def read_journals(*places: Path, wanted: Callable[[Entry], bool] = lambda entry: True) -> list[Entry]:

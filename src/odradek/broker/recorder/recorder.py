@@ -211,7 +211,7 @@ class Recorder:
                 yield line
         except Exception:
             # an entry that can't be described is a fault of ours, and no reason to lose the others
-            log.exception("could not be recorded", what=happening.describe.__name__)
+            log.exception("flight recorder entry lost", what=happening.describe.__name__)
             with self._lock:
                 self._drop(happening.time_ms)
 

@@ -37,7 +37,7 @@ def refuse_stop(partition: Partition | None, leader_epoch: int) -> ErrorCode | N
     if partition is None or leader_epoch in (NO_EPOCH, EPOCH_DURING_DELETE) or leader_epoch >= partition.leader_epoch:
         return None
     log.warning(
-        "stop refused, it is older than what is known",
+        "StopReplica with an old leader epoch refused",
         partition=str(partition.topic_partition),
         leader_epoch=leader_epoch,
         known=partition.leader_epoch,
@@ -47,5 +47,8 @@ def refuse_stop(partition: Partition | None, leader_epoch: int) -> ErrorCode | N
 
 def _log_refusal(directive: PartitionDirective, why: str) -> None:
     log.info(
-        "directive refused", partition=str(directive.partition), leader_epoch=directive.state.leader_epoch, why=why
+        "LeaderAndIsr for a partition refused",
+        partition=str(directive.partition),
+        leader_epoch=directive.state.leader_epoch,
+        why=why,
     )

@@ -62,7 +62,7 @@ class DirectoryMoves:
                 raise
             self._move(partition, directory)
         except KafkaError as error:
-            log.warning("replica can't be moved", partition=str(tp), directory=path, error=str(error))
+            log.warning("move refused", partition=str(tp), directory=path, error=str(error))
             is_elsewhere = error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
             return ErrorCode.REPLICA_NOT_AVAILABLE if is_elsewhere else error.code
         return ErrorCode.NONE
@@ -71,7 +71,11 @@ class DirectoryMoves:
         """The replica has just been taken up: a move that the last stop interrupted goes on."""
         future = self._logs.resumable(partition.topic_partition)
         if future is not None:
-            log.info("move resumed", partition=str(partition.topic_partition), target=str(future.directory.parent))
+            log.info(
+                "move resumed",
+                partition=str(partition.topic_partition),
+                target=str(future.directory.parent),
+            )
             self._start(partition, future)
 
     def stop(self) -> None:
@@ -138,9 +142,9 @@ class DirectoryMoves:
         try:
             pause_ms = move.step()
         except KafkaError as error:
-            log.error("move stumbled", partition=str(move.tp), error=str(error))
+            log.error("move failed, retrying", partition=str(move.tp), error=str(error))
         except Exception:
-            log.exception("move stumbled", partition=str(move.tp))
+            log.exception("move failed, retrying", partition=str(move.tp))
         else:
             move.retry_ms = 0
             return pause_ms

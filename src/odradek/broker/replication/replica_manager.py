@@ -117,7 +117,7 @@ class ReplicaManager(PartitionTable):
     def _check_controller(self, controller_id: int, controller_epoch: int) -> None:
         if controller_epoch < self.controller_epoch:
             why = f"controller {controller_id} is of epoch {controller_epoch}, the latest is {self.controller_epoch}"
-            log.warning("request of a former controller refused", why=why)
+            log.warning("request from stale controller epoch refused", why=why)
             raise KafkaError(ErrorCode.STALE_CONTROLLER_EPOCH, why)
         self.controller_epoch = controller_epoch
 
@@ -135,7 +135,7 @@ class ReplicaManager(PartitionTable):
             if partition is None or partition.topic_id != directive.topic_id:
                 partition = self._host(directive, config_of(tp.topic))
         except KafkaError as error:
-            log.error("partition can't be hosted", partition=str(tp), error=str(error))
+            log.error("replica could not be created", partition=str(tp), error=str(error))
             if error.code is ErrorCode.KAFKA_STORAGE_ERROR:
                 self.offline.add(tp)
             return error.code, None
@@ -175,7 +175,7 @@ class ReplicaManager(PartitionTable):
             try:
                 partition.become_leader(directive)
             except KafkaError as error:
-                log.error("partition can't be led", partition=str(tp), error=str(error))
+                log.error("replica failed to become leader", partition=str(tp), error=str(error))
                 errors[tp] = error.code
                 continue
             self.on_lead(tp, directive.state.leader_epoch)
@@ -202,7 +202,9 @@ class ReplicaManager(PartitionTable):
                 orders[directive.partition] = following
                 self._unreachable.pop(directive.partition, None)
             elif state.leader >= 0:
-                log.warning("leader not known", partition=str(directive.partition), leader=state.leader)
+                log.warning(
+                    "leader of the partition unknown, retrying", partition=str(directive.partition), leader=state.leader
+                )
                 self._unreachable[directive.partition] = directive
         if orders and self.fetchers is not None:
             self.fetchers.follow(orders)

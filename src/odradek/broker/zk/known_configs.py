@@ -74,7 +74,7 @@ class KnownConfigs:
         try:
             self._read(entity_type, [name], self._store)
         except ZkUnavailable as error:
-            log.warning("a change is obeyed later", entity_type=entity_type, name=name, reason=str(error))
+            log.warning("config change postponed", entity_type=entity_type, name=name, reason=str(error))
             return
         self._tell(entity_type, name)
 
@@ -84,7 +84,7 @@ class KnownConfigs:
         try:
             self._read("topics", wanted, self._store)
         except ZkUnavailable as error:
-            log.warning("topic configurations can't be read, the last known are used", reason=str(error))
+            log.warning("topic configs unreadable, last known ones used", reason=str(error))
         return {topic: self.of(topic) for topic in wanted}
 
     # --- the thread ----------------------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ class KnownConfigs:
             except ZkUnavailable:
                 return  # a patient reader hears this only when the session was closed
             except Exception as error:
-                log.error("changes of configuration can't be read, trying again", error=repr(error))
+                log.error("config changes unreadable, retrying", error=repr(error))
                 with self._wake:
                     self._wake.wait_for(lambda: self._stopped, timeout=_RETRY_SECONDS)
                     self._due = self._all_due = True
@@ -133,13 +133,11 @@ class KnownConfigs:
             self._patient_store.purge_config_changes(self._clock.now_ms())
 
     def _tell(self, entity_type: str, name: str) -> None:
-        log.info("configuration changed", entity_type=entity_type, name=name)
+        log.info("config changed", entity_type=entity_type, name=name)
         try:
             self.on_change(entity_type, name)
         except Exception as error:
-            log.error(
-                "a change of configuration can't be applied", entity_type=entity_type, name=name, error=str(error)
-            )
+            log.error("config change failed", entity_type=entity_type, name=name, error=str(error))
 
     def _read(self, entity_type: str, names: list[str] | None, store: ZkStore) -> list[str]:
         """Read the entities, or all, and keep their overrides. Returns those whose configuration is another now.

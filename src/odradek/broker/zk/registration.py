@@ -47,7 +47,7 @@ def get_or_create_cluster_id(session: ZkSession) -> str:
     try:
         session.call(lambda zk: zk.create_async(ClusterId.path, proposed))
     except NodeExistsError:
-        log.debug("the cluster has an id already")
+        log.debug("cluster id already set")
     content, _ = session.call(lambda zk: zk.get_async(ClusterId.path))
     return ClusterId.decode(content)
 
@@ -80,7 +80,7 @@ class BrokerRegistrar:
             if self._clock.monotonic_ms() >= deadline_ms:
                 raise FatalError(self._conflict(broker.id))
             if not told:
-                log.info("broker id is still registered, waiting for that session to expire", broker=broker.id)
+                log.info("broker id already registered, waiting for that session to expire", broker=broker.id)
                 told = True
             time.sleep(_POLL_SECONDS)
         addresses = ",".join(endpoint_text(endpoint) for endpoint in broker.endpoints)
@@ -115,7 +115,7 @@ class BrokerRegistrar:
             try:
                 self._session.call(lambda zk: zk.delete_async(path, stat.version))
             except (NoNodeError, BadVersionError):
-                log.debug("the earlier session's registration went by itself")
+                log.debug("registration of the earlier session expired")
         return None
 
     def _conflict(self, broker_id: int) -> str:

@@ -68,7 +68,7 @@ _EVENTS = {
 
 class _ErrorsToOurLog(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
-        log.error("kazoo reports an error", message=self.format(record))
+        log.error("ZooKeeper client error", message=self.format(record))
 
 
 def _kazoo_logger() -> logging.Logger:
@@ -142,7 +142,7 @@ class ZkSession:
             self._client.close()
         except Exception as error:
             # a server that is there and doesn't answer: the session expires by itself
-            log.warning("zookeeper session could not be ended", error=str(error))
+            log.warning("zookeeper session close failed", error=str(error))
 
     @property
     def session_id(self) -> int:

@@ -43,7 +43,7 @@ def _publish(request: UpdateMetadataRequest, ctx: RequestContext) -> ErrorCode:
     try:
         brokers = {broker.id: _broker(broker, ctx.version) for broker in request.live_brokers}
     except ValueError as error:
-        log.warning("metadata is not understood", error=str(error))
+        log.warning("invalid UpdateMetadata ignored", error=str(error))
         return ErrorCode.INVALID_REQUEST
     after = before.updated(request.controller_id, brokers, list(_news(request, ctx.version)))
     cache.publish(after)

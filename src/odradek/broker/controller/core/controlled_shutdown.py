@@ -20,7 +20,7 @@ def shutdown_asked(context: ControllerContext, event: ControlledShutdownAsked) -
         yield Answer(event.answer, error)
         return
     leaving = event.broker_id
-    yield Report(f"broker {leaving} leaves", "info")
+    yield Report(f"controlled shutdown of broker {leaving}", "info")
     context.shutting_down.add(leaving)
     led: list[TopicPartition] = []
     followed: list[TopicPartition] = []

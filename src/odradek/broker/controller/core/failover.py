@@ -128,7 +128,9 @@ def _fence_restarted_brokers(context: ControllerContext) -> Decision[None]:
             changed[tp] = _without(state, leaving, leader, context.term.epoch)
     if not changed:
         return
-    yield Report(f"brokers are back before their death was seen, others lead {', '.join(map(str, changed))}", "info")
+    yield Report(
+        f"brokers restarted before their failure was seen, leaders elected for {', '.join(map(str, changed))}", "info"
+    )
     context.states |= yield UpdatePartitionStates(changed)
     if lost := tuple(tp for tp, state in changed.items() if context.states[tp].leader_epoch != state.leader_epoch):
         context.states |= yield ReadPartitionStates(lost)

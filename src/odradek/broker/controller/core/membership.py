@@ -26,7 +26,7 @@ def brokers_changed(context: ControllerContext, event: BrokersChanged) -> Decisi
     replaced = sorted(b for b in registered.keys() & known.keys() if registered[b].epoch > known[b].epoch)
     if not (came or went or replaced):
         return
-    yield Report(f"brokers came: {came}, went: {went}, are back with another session: {replaced}", "info")
+    yield Report(f"brokers came: {came}, went: {went}, restarted: {replaced}", "info")
     for broker in (*replaced, *went):
         yield CloseChannel(broker)
     for broker in (*came, *replaced):

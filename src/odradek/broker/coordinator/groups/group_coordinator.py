@@ -248,7 +248,7 @@ class GroupCoordinator:
 
 def _report(held: GroupEntry, error: ErrorCode) -> None:
     if error:
-        log.warning("group can't be stored", group=held.group.id, error=error.name)
+        log.warning("group metadata write failed", group=held.group.id, error=error.name)
 
 
 def _show(held: GroupEntry) -> None:

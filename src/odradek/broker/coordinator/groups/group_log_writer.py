@@ -122,7 +122,7 @@ class GroupLogWriter:
         try:
             write.records = [(encode_key(key), value) for key, value in records]
         except Exception:
-            log.exception("records of a group can't be made", group=held.group.id)
+            log.exception("group metadata encoding failed", group=held.group.id)
             write.error = ErrorCode.UNKNOWN_SERVER_ERROR
             return
         with self._gathering:
@@ -179,7 +179,7 @@ class GroupLogWriter:
         try:
             self._log.append(partition, [record for write in writes for record in write.records], done)
         except Exception:
-            log.exception("records of groups can't be written", partition=partition)
+            log.exception("group metadata append failed", partition=partition)
             done(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
@@ -196,14 +196,14 @@ def _settle(held: GroupEntry) -> None:
         try:
             write.settle(error)
         except Exception:
-            log.exception("group can't go on from its record", group=held.group.id)
+            log.exception("group transition after a metadata write failed", group=held.group.id)
 
 
 def _give(answer: Callable[[], None]) -> None:
     try:
         answer()
     except Exception:
-        log.exception("an answer to a group's member is lost")
+        log.exception("group response failed")
 
 
 def _nothing() -> None:

@@ -239,7 +239,7 @@ class _Gathered:
 
 def _report(group_id: str, error: ErrorCode) -> None:
     if error:
-        log.warning("offsets can't be forgotten yet", group=group_id, error=error.name)
+        log.warning("offset expiration failed, will be retried", group=group_id, error=error.name)
 
 
 def _may_go(group: Group) -> bool:

@@ -45,7 +45,7 @@ class GroupReplay:
             try:
                 self._apply_record(record, header)
             except KafkaError as error:
-                log.warning("record of group state can't be read", offset=record.offset, error=str(error))
+                log.warning("invalid group metadata record skipped", offset=record.offset, error=str(error))
 
     def groups(self, now: Moment) -> Iterator[tuple[Group, Offsets]]:
         """Every group that has members, a generation, or offsets."""

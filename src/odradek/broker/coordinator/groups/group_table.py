@@ -92,8 +92,8 @@ class GroupTable:
             try:
                 self._give_up(held)
             except Exception:
-                log.exception("group can't be given up", group=held.group.id)
-        log.info("groups given up", partition=partition, groups=len(given_up))
+                log.exception("group unloading failed", group=held.group.id)
+        log.info("groups unloaded", partition=partition, groups=len(given_up))
 
     def _load(self, partition: int, epoch: int, tenure: _Tenure) -> None:
         started_ms = self._clock.monotonic_ms()
@@ -105,7 +105,7 @@ class GroupTable:
         except Exception:
             with self._lock:
                 if self._tenures.get(partition) is tenure:
-                    log.exception("groups can't be loaded", partition=partition, epoch=epoch)
+                    log.exception("group loading failed", partition=partition, epoch=epoch)
                     self._end_tenure(partition)
             return
         with self._lock:

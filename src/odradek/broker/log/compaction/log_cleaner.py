@@ -116,7 +116,7 @@ class LogCleaner:
             try:
                 cleaned = self.clean_filthiest(cleaner)
             except Exception:
-                log.exception("choosing a log to compact failed")
+                log.exception("log cleaner failed to choose a log")
                 cleaned = False
             if not cleaned:
                 self._stopping.wait(self._backoff_s)
@@ -180,7 +180,7 @@ class LogCleaner:
                     raise CleaningAborted("the log was cut, moved or deleted")
                 self._cleaned.put(opened, stats.end_offset)
         except CleaningAborted as error:
-            log.info("compaction given up", partition=str(tp), reason=str(error))
+            log.info("log cleaning aborted", partition=str(tp), reason=str(error))
             return False
         except OSError as error:
             opened.fail(error)
@@ -196,7 +196,7 @@ class LogCleaner:
         return True
 
     def _leave_alone(self, tp: TopicPartition, opened: PartitionLog) -> None:
-        log.exception("log can't be compacted, and is left alone", partition=str(tp))
+        log.exception("log marked uncleanable", partition=str(tp))
         self.uncleanable[tp] = opened
 
     def _forget_gone_uncleanables(self) -> None:
@@ -216,7 +216,7 @@ class _Candidate(NamedTuple):
 
 def _report(tp: TopicPartition, dirtiness: Dirtiness, stats: CleaningStats) -> None:
     log.info(
-        "log compacted",
+        "log cleaned",
         partition=str(tp),
         dirty=[dirtiness.first_dirty, stats.end_offset],
         bytes=[stats.bytes_read, stats.bytes_written],
@@ -226,6 +226,6 @@ def _report(tp: TopicPartition, dirtiness: Dirtiness, stats: CleaningStats) -> N
         ms=stats.took_ms,
     )
     if stats.keyless:
-        log.warning("records without a key dropped by compaction", partition=str(tp), records=stats.keyless)
+        log.warning("records without a key dropped by the log cleaner", partition=str(tp), records=stats.keyless)
     if stats.old_formats:
-        log.warning("messages of old formats aren't compacted", partition=str(tp), messages=stats.old_formats)
+        log.warning("log with old message formats not cleaned", partition=str(tp), messages=stats.old_formats)

@@ -119,9 +119,9 @@ class LogDirs(DirectoryTable):
             elif kind is LogKind.DELETED:
                 self._delete_later(path)
             elif kind is LogKind.STRAY:
-                log.warning("directory left alone", path=str(path))
+                log.warning("stray log ignored", path=str(path))
             else:
-                log.warning("not a log, ignored", path=str(path))
+                log.warning("unknown directory ignored", path=str(path))
 
     def _load_directory(self, directory: Path, paths: Sequence[Path]) -> None:
         marker = directory / CLEAN_SHUTDOWN_FILE
@@ -298,7 +298,7 @@ class LogDirs(DirectoryTable):
                 raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{tp} can't move to {directory}: {error}") from error
             self._futures[tp] = future
             source.is_copied = True
-            log.info("move begun", partition=str(tp), source=str(source.directory.parent), target=str(directory))
+            log.info("move started", partition=str(tp), source=str(source.directory.parent), target=str(directory))
             return future
 
     def resumable(self, tp: TopicPartition) -> PartitionLog | None:

@@ -113,7 +113,9 @@ class LeaderEpochCache:
             kept -= 1
         dropped = entries[kept:]
         if len(dropped) > 1 or (dropped and dropped[0].start_offset != new.start_offset):
-            log.warning("leader epochs replaced", new=tuple(new), dropped=[tuple(entry) for entry in dropped])
+            log.warning(
+                "conflicting leader epochs replaced", new=tuple(new), dropped=[tuple(entry) for entry in dropped]
+            )
         self._set((*entries[:kept], new))
         return True
 

@@ -225,7 +225,7 @@ class PartitionLog(ReadableLog):
             segment.time_index.truncate_to(self.log_end_offset)
             segment.transactions.truncate_to(self.log_end_offset)
         except OSError as error:
-            log.error("cutting back after a failed write failed", path=str(segment.path), reason=str(error))
+            log.error("truncation after a failed append failed", path=str(segment.path), reason=str(error))
 
     # -- shrinking ----------------------------------------------------------------------------------------------
 

@@ -108,7 +108,10 @@ class ProducerSnapshots:
                 states.load(read_snapshot(snapshot_path(self._directory, offset)), offset, now_ms)
             except (CorruptSnapshot, OSError) as error:
                 log.warning(
-                    "producer snapshot dropped", directory=str(self._directory), offset=offset, reason=str(error)
+                    "corrupt producer snapshot deleted",
+                    directory=str(self._directory),
+                    offset=offset,
+                    reason=str(error),
                 )
                 self.keep(lambda known, bad=offset: known != bad)  # type: ignore[misc]
             else:

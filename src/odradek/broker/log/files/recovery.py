@@ -74,7 +74,11 @@ def load(
     elif segments:
         _find_end(segments[-1], config, epochs, snapshots)
     if segments and segments[-1].end_offset < log_start_offset:
-        log.warning("log ends before its start, deleted", directory=str(directory), start=log_start_offset)
+        log.warning(
+            "log end offset is below the log start offset, log deleted",
+            directory=str(directory),
+            start=log_start_offset,
+        )
         remove_files(path for segment in segments for path in segment.mark_deleted())
         epochs.clear()
         segments = []
@@ -163,7 +167,13 @@ def recover_segment(segment: Segment, config: LogConfig, epochs: LeaderEpochCach
     valid, next_offset, reason = _rebuild_indexes(segment, config, epochs)
     removed = segment.size - valid
     if removed:
-        log.warning("segment cut", path=str(segment.path), at_byte=valid, removed_bytes=removed, reason=reason)
+        log.warning(
+            "segment truncated at the first invalid batch",
+            path=str(segment.path),
+            at_byte=valid,
+            removed_bytes=removed,
+            reason=reason,
+        )
     segment.cut_back(valid, next_offset)
     segment.transactions.reset()  # `rebuild_producers` finds again what belongs into it
     return removed
@@ -222,7 +232,7 @@ def finish_interrupted_swaps(directory: Path) -> None:
     low, high = min((low for low, _ in covered), default=0), max((high for _, high in covered), default=0)
     for name in os.listdir(directory):
         if name.endswith(SEGMENT_SUFFIXES) and low <= _offset_of(name) < high:
-            log.info("replaced by compaction, deleted", path=str(directory / name))
+            log.info("segment replaced by log cleaner deleted", path=str(directory / name))
             remove_files([directory / name])
     for name in swaps:
         os.replace(directory / name, directory / name.removesuffix(SWAP_SUFFIX))
@@ -241,7 +251,7 @@ def _segments_on_disk(directory: Path) -> list[Segment]:
             sizes[_offset_of(entry.name)] = entry.stat().st_size
     for name in os.listdir(directory):
         if name.endswith(SEGMENT_SUFFIXES[1:]) and _offset_of(name) not in sizes:
-            log.warning("index without a log, deleted", path=str(directory / name))
+            log.warning("orphaned index file deleted", path=str(directory / name))
             remove_files([directory / name])
     bases = sorted(sizes)
     ends = [*bases[1:], bases[-1] + MAX_RELATIVE_OFFSET] if bases else []
@@ -268,7 +278,7 @@ def _check_indexes(segment: Segment, config: LogConfig, epochs: LeaderEpochCache
 def _recover_unflushed(segments: list[Segment], config: LogConfig, epochs: LeaderEpochCache) -> list[Segment]:
     """Checks each, up to the first that had to be cut: what comes after it isn't the log's continuation."""
     for slot, segment in enumerate(segments):
-        log.info("segment checked", path=str(segment.path), number=slot + 1, of=len(segments))
+        log.info("segment recovered", path=str(segment.path), number=slot + 1, of=len(segments))
         end_offset = segment.end_offset
         if recover_segment(segment, config, epochs):
             remove_files(path for later in segments[slot + 1 :] for path in later.mark_deleted())

@@ -233,7 +233,7 @@ class SegmentedLog:
             self._failed = error
             if self.is_deleted:  # whoever still wrote to it has nothing to write to
                 return self._storage_error(error)
-            log.error("log failed", partition=str(self.partition), directory=str(self.directory), reason=str(error))
+            log.error("log I/O error", partition=str(self.partition), directory=str(self.directory), reason=str(error))
             self._on_failure(self.directory.parent, error)
         return self._storage_error(error)
 

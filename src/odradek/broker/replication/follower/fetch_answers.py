@@ -50,7 +50,7 @@ def take(partition: Follower, tp: TopicPartition, progress: Progress, data: Part
     except KafkaError as error:
         return failed(tp, error)
     except Exception:
-        log.exception("answer can't be taken", partition=str(tp), leader=progress.following.leader_id)
+        log.exception("fetch response for a partition failed", partition=str(tp), leader=progress.following.leader_id)
         return Outcome.RETRY
     return Outcome.COPIED
 
@@ -74,7 +74,7 @@ def cut(partition: Follower, tp: TopicPartition, following: FetchAssignment, lea
     own = partition.log
     found = cut_by_epoch(leader, own.epochs.end_offset_for(leader[0], own.log_end_offset), own.log_end_offset)
     log.info(
-        "follower truncates",
+        "follower truncated its log",
         partition=str(tp),
         leader_epoch=following.leader_epoch,
         told=leader,
@@ -90,9 +90,11 @@ def _refused(tp: TopicPartition, following: FetchAssignment, code: ErrorCode) ->
     if code is ErrorCode.OFFSET_OUT_OF_RANGE:
         return Outcome.OUT_OF_RANGE
     if code is ErrorCode.FENCED_LEADER_EPOCH:
-        log.info("leader is of a newer epoch", partition=str(tp), leader_epoch=following.leader_epoch)
+        log.info(
+            "fenced leader epoch, waiting for the controller", partition=str(tp), leader_epoch=following.leader_epoch
+        )
         return Outcome.OVER
-    log.info("leader refuses", partition=str(tp), leader=following.leader_id, error=code.name)
+    log.info("leader returned an error", partition=str(tp), leader=following.leader_id, error=code.name)
     return Outcome.RETRY
 
 
@@ -100,7 +102,7 @@ def failed(tp: TopicPartition, error: KafkaError) -> Outcome:
     """Return the outcome of an error, of our own log or of the leader."""
     if error.code is ErrorCode.FENCED_LEADER_EPOCH:
         return Outcome.OVER
-    log.error("copying failed", partition=str(tp), error=str(error))
+    log.error("replica fetch failed for a partition", partition=str(tp), error=str(error))
     return Outcome.OVER if error.code is ErrorCode.KAFKA_STORAGE_ERROR else Outcome.RETRY
 
 
@@ -113,7 +115,7 @@ def reset_after_out_of_range(
     own = partition.log
     step = after_out_of_range(own.log_end_offset, leader_start, leader_end)
     log.warning(
-        "leader doesn't have the end of the log",
+        "fetch offset out of range",
         partition=str(tp),
         end=own.log_end_offset,
         leader_start=leader_start,

@@ -79,9 +79,9 @@ class ReplicaFetcherThread:
                 self._step()
                 continue
             except (ConnectionFailed, UnsupportedByBroker) as error:
-                log.warning("leader can't be reached", leader=self._leader_id, error=str(error))
+                log.warning("replica fetcher failed to connect to leader", leader=self._leader_id, error=str(error))
             except Exception:
-                log.exception("fetch loop stumbled", leader=self._leader_id)
+                log.exception("replica fetcher failed, restarting", leader=self._leader_id)
             self._link.disconnect()
             self._rest_longer()
         self._link.disconnect()
@@ -110,7 +110,7 @@ class ReplicaFetcherThread:
             self._backoff_ms = 0
             self._take_answer(peer, answer)
         else:
-            log.info("leader ends the session", leader=self._leader_id, error=ErrorCode(answer.error_code).name)
+            log.info("fetch session closed by leader", leader=self._leader_id, error=ErrorCode(answer.error_code).name)
             self._rest_longer()
 
     def _connect(self) -> PeerConnection:

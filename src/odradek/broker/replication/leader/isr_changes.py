@@ -75,7 +75,7 @@ class IsrChanges:
             try:
                 done = self.make(changes)
             except Exception as error:
-                log.warning("ISR changes could not be made yet", changes=len(changes), error=str(error))
+                log.warning("AlterPartition failed, retrying", changes=len(changes), error=str(error))
                 done = False
             self._retry_ms = 0 if done else min(max(RETRY_MS, 2 * self._retry_ms), RETRY_MS_MAX)
 
@@ -178,7 +178,7 @@ class ZooKeeperIsrUpdater:
                 self._to_notify = set()
         except Exception as error:
             # The change is made all the same. The notice goes with the next one.
-            log.warning("no notice of ISR changes", partitions=len(self._to_notify), error=str(error))
+            log.warning("ISR change notification failed", partitions=len(self._to_notify), error=str(error))
         return answers
 
     def _write(self, change: IsrChange) -> Answer:

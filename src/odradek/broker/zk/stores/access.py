@@ -131,7 +131,7 @@ def readable(decode: Callable[..., T], *content: Any) -> T | None:
     try:
         return decode(*content)
     except CorruptZnode as error:
-        log.warning("znode is left out", path=error.path, reason=str(error))
+        log.warning("corrupt znode ignored", path=error.path, reason=str(error))
         return None
 
 

@@ -33,7 +33,7 @@ class ControllerElectionStore(PartitionStateNodes):
         try:
             self._drop_all([Controller.path], term)
         except ControllerMoved:
-            log.debug("the seat was another's already", epoch=term.epoch)
+            log.debug("controller election lost", epoch=term.epoch)
 
     def _next_epoch(self) -> tuple[int, int]:
         """The epoch that the next controller gets, and the version of the node that holds the last one's."""
@@ -44,7 +44,7 @@ class ControllerElectionStore(PartitionStateNodes):
         if epoch is None:
             # each election raises epoch and version by one, so the version is at least the epoch that was lost
             epoch = max(self._epoch_in_states(), int(stat.version))
-            log.error("the controller's epoch was lost and is set anew", found=content, epoch=epoch + 1)
+            log.error("controller epoch missing in ZooKeeper, restored", found=content, epoch=epoch + 1)
         return epoch + 1, int(stat.version)
 
     def _epoch_in_states(self) -> int:
@@ -89,5 +89,5 @@ class ControllerElectionStore(PartitionStateNodes):
             self._drop_all([Controller.path], ControllerTerm(-1, counter[1].version))
         except ControllerMoved:
             return False
-        log.info("left a seat that was taken earlier, to take it anew", session=f"{owner:#x}")
+        log.info("/controller of an earlier session deleted, standing again", session=f"{owner:#x}")
         return True
