@@ -83,11 +83,11 @@ def _take_terminal() -> None:
 def test_colours_on_a_terminal_only(bootstrap: str) -> None:
     with on_a_terminal("cluster", bootstrap=bootstrap) as terminal:
         assert terminal.to_its_end() == 0
-        assert "\x1b[32m" in terminal.shown  # everything is well
+        assert "\x1b[32m" in terminal.shown  # healthy
     piped = subprocess.run(
         [*ODRADEK, "cluster", "-b", bootstrap], capture_output=True, text=True, timeout=LIMIT_S, check=True
     )
-    assert "everything is well" in piped.stdout
+    assert "healthy" in piped.stdout
     assert "\x1b" not in piped.stdout + piped.stderr
 
 

@@ -7,12 +7,13 @@ asks the cluster only what the goal needs, keeps every new offset within what th
 import re
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from odradek.base.clock import SYSTEM_CLOCK, Clock
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.group_admin import committed_offsets
+from odradek.client.moments import parse_moment
 from odradek.client.partition_offsets import list_offsets
 from odradek.model.topology import TopicPartition
 from odradek.protocol.messages.list_offsets import EARLIEST, LATEST
@@ -106,7 +107,7 @@ def from_file(offsets: Offsets) -> Goal:
 GOALS: Mapping[str, Callable[[str], Goal]] = {
     "to-offset": lambda text: to_offset(int(text)),
     "shift-by": lambda text: shift_by(int(text)),
-    "to-datetime": lambda text: to_time(parse_datetime(text)),
+    "to-datetime": lambda text: to_time(parse_moment(text)),
     "by-duration": lambda text: by_duration(parse_duration(text)),
     "to-earliest": lambda _: to_earliest,
     "to-latest": lambda _: to_latest,
@@ -151,17 +152,6 @@ def topics_with_offsets(client: ClusterClient, group: str, there: Container[str]
 def offsets_at(client: ClusterClient, partitions: Iterable[TopicPartition], time: int) -> Offsets:
     found = list_offsets(client, dict.fromkeys(partitions, time))
     return {tp: answer.offset or 0 for tp, answer in found.items()}
-
-
-def parse_datetime(text: str) -> int:
-    """`2026-01-31T12:00:00.000`, also shorter and with a zone (`Z`, `+01:00`); UTC without one. In milliseconds."""
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise ValueError(f"'{text}' is not a time like 2026-01-31T12:00:00.000 (UTC), or with a zone +01:00") from None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return round(moment.timestamp() * 1000)
 
 
 def parse_duration(text: str) -> timedelta:

@@ -9,7 +9,6 @@ from odradek.client.offset_reset import (
     Goal,
     Situation,
     by_duration,
-    parse_datetime,
     parse_duration,
     shift_by,
     to_current,
@@ -62,10 +61,3 @@ def test_durations(text: str, seconds: float) -> None:
 def test_what_is_no_duration(text: str) -> None:
     with pytest.raises(ValueError, match="is not a duration"):
         parse_duration(text)
-
-
-def test_times_are_utc_unless_they_say_otherwise() -> None:
-    assert parse_datetime("1970-01-01T00:00:01.500") == 1500
-    assert parse_datetime("1970-01-01T01:00:00.000+01:00") == 0
-    with pytest.raises(ValueError, match="is not a time"):
-        parse_datetime("yesterday")

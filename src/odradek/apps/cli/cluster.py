@@ -1,4 +1,4 @@
-"""`odradek cluster`: how the cluster is, on one screen."""
+"""`odradek cluster`: cluster health on one screen."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -42,7 +42,7 @@ _BROKER_COLUMNS = (
 @command(examples=["odradek cluster", "odradek cluster --watch 2", "odradek cluster --check && deploy"])
 @watchable
 def cluster(
-    check: Annotated[bool, Option("--check", help="Exit code 1 unless everything is well.")] = False,
+    check: Annotated[bool, Option("--check", help="Exit code 1 unless the cluster is healthy.")] = False,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
@@ -61,13 +61,15 @@ def cluster(
 
 def _print_page(health: ClusterHealth) -> None:
     console = data_console()
-    verdict = ("everything is well", "green") if health.is_well else ("not well", "bold red")
+    verdict = ("healthy", "green") if health.is_well else (f"degraded: {_degraded(health)}", "bold red")
     console.print(Text.assemble(("cluster ", "bold"), health.cluster_id, "   ", verdict))
     console.print(_line("controller", "none" if health.controller is None else f"broker {health.controller}", True))
     console.print(
         _line("brokers", f"{len(health.brokers)} live" + _missing(health.missing_brokers), not health.missing_brokers)
     )
-    console.print(_line("partitions", f"{health.partitions} in {health.topics} topics", True))
+    console.print(
+        _line("partitions", f"{health.partitions} in {health.topics} topic{'' if health.topics == 1 else 's'}", True)
+    )
     for name, partitions, is_trouble in (
         ("offline", health.offline, True),
         ("under min ISR", health.under_min_isr, True),
@@ -77,8 +79,23 @@ def _print_page(health: ClusterHealth) -> None:
     ):
         console.print(_line(name, _counted(partitions), not (partitions and is_trouble)))
     print_rows([_broker_row(health, broker) for broker in health.brokers], _BROKER_COLUMNS, Format.TABLE)
-    if health.not_preferred:
-        console.print("odradek elections --all-topic-partitions gives leaders back their place")
+    if health.missing_brokers:
+        console.print(f"start the missing broker again: odradek start {health.missing_brokers[0]}")
+    elif health.not_preferred:
+        console.print("run a preferred leader election with: odradek elections --all-topic-partitions")
+
+
+def _degraded(health: ClusterHealth) -> str:
+    counted = (
+        (len(health.missing_brokers), "broker", "down"),
+        (len(health.offline), "partition", "offline"),
+        (len(health.under_min_isr), "partition", "under min ISR"),
+        (len(health.under_replicated), "partition", "under-replicated"),
+        (sum(broker.directories is None for broker in health.brokers), "broker", "without an answer"),
+        (sum(bool(d.error) for b in health.brokers for d in b.directories or ()), "log directory", "failed"),
+    )
+    found = [f"{number} {noun}{'' if number == 1 else 's'} {what}" for number, noun, what in counted if number]
+    return ", ".join(found) or "no controller"
 
 
 def _line(name: str, text: str, is_well: bool) -> Text:

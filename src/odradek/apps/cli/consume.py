@@ -28,6 +28,7 @@ from odradek.apps.cli.topic_selection import parse_numbers, select_topics
 from odradek.apps.cli.usage import WrongUsage
 from odradek.client.cluster_client import ClusterClient, TopicState, unknown_partition
 from odradek.client.group_reader import GroupReader
+from odradek.client.moments import parse_moment
 from odradek.client.partition_offsets import list_offsets
 from odradek.client.record_reader import DEFAULT_MAX_WAIT_MS, RecordReader
 from odradek.model.topology import TopicPartition
@@ -63,17 +64,28 @@ class RecordFormat(StrEnum):
     CSV = "csv"
 
 
+@dataclass(frozen=True, slots=True)
+class _At:
+    """Begin with the first record that isn't older than this time."""
+
+    ms: int
+
+
 @command(
     examples=[
-        "odradek consume --topic orders --from-beginning",
-        "odradek consume --topic orders --partition 0 --offset -10 --exit-at-end",
+        "odradek consume orders --from-beginning",
+        "odradek consume orders --partition 0 --offset -10 --exit-at-end",
+        "odradek consume orders --offset '@15m ago'",
         r"odradek consume --topic 'orders.*' -f '%t-%p/%o %T %k=%s\n' --max-messages 5",
-        "odradek consume --topic orders --group shop --from-beginning",
-        "odradek consume --topic payments --from-beginning --isolation read_committed",
+        "odradek consume orders --group shop --from-beginning",
+        "odradek consume payments --from-beginning --isolation read_committed",
     ]
 )
 def consume(
-    topic: Annotated[str, Option("--topic, --include", help="A topic, several with commas, or a regular expression.")],
+    topic: Annotated[
+        str,
+        Option("--topic, -t, --include", placed=True, help="A topic, several with commas, or a regular expression."),
+    ],
     group: Annotated[
         str | None,
         Option("--group, -g", help="Share the partitions with this group's members, and commit.", show_default=False),
@@ -83,8 +95,8 @@ def consume(
         str | None,
         Option(
             "--offset",
-            metavar="N|-N|earliest|latest",
-            help="Where to begin; -N is the last N records of each partition.",
+            metavar="N|-N|@TIME|earliest|latest",
+            help="Where to begin; -N is the last N records of each partition, @TIME a time like '@15m ago'.",
             show_default="latest",
         ),
     ] = None,
@@ -151,7 +163,7 @@ class Consuming:
 
 
 def _consume_as_member(
-    client: ClusterClient, group: str, topics: list[TopicState], start: int | str, how: Consuming
+    client: ClusterClient, group: str, topics: list[TopicState], start: int | str | _At, how: Consuming
 ) -> None:
     members = GroupReader(
         client,
@@ -169,7 +181,7 @@ def _consume_as_member(
 
 
 def _consume_partitions(
-    client: ClusterClient, asked: list[TopicPartition], start: int | str, exit_at_end: bool, how: Consuming
+    client: ClusterClient, asked: list[TopicPartition], start: int | str | _At, exit_at_end: bool, how: Consuming
 ) -> None:
     positions = _positions(client, asked, start, how.isolation)
     ends = _offsets_at(client, asked, LATEST, how.isolation) if exit_at_end else {}
@@ -193,18 +205,23 @@ def _run(printing: Printing) -> None:
     note(f"{printing.printed} records read")
 
 
-def _parse_start(offset: str | None, from_beginning: bool) -> int | str:
-    """A number, or `earliest` or `latest`."""
+def _parse_start(offset: str | None, from_beginning: bool) -> int | str | _At:
+    """Return a number, a time, `earliest` or `latest`."""
     if from_beginning and offset not in (None, "earliest"):
         raise WrongUsage("--from-beginning and --offset say different things; give one of them")
     if from_beginning:
         return "earliest"
     if offset in (None, "earliest", "latest", "beginning", "end"):
         return {"beginning": "earliest", "end": "latest", None: "latest"}.get(offset, offset or "latest")
+    if offset is not None and offset.startswith("@"):
+        try:
+            return _At(parse_moment(offset[1:]))
+        except ValueError as error:
+            raise WrongUsage(str(error), "--offset") from None
     try:
         return int(offset or "")
     except ValueError:
-        raise WrongUsage(f"'{offset}' is not a number, -N, earliest or latest", "--offset") from None
+        raise WrongUsage(f"'{offset}' is not a number, -N, @TIME, earliest or latest", "--offset") from None
 
 
 def _partitions(topic: TopicState, wanted: set[int]) -> list[TopicPartition]:
@@ -215,13 +232,17 @@ def _partitions(topic: TopicState, wanted: set[int]) -> list[TopicPartition]:
 
 
 def _positions(
-    client: ClusterClient, asked: list[TopicPartition], start: int | str, isolation: IsolationLevel
+    client: ClusterClient, asked: list[TopicPartition], start: int | str | _At, isolation: IsolationLevel
 ) -> dict[TopicPartition, int]:
     if start == "earliest":
         return _offsets_at(client, asked, EARLIEST, isolation)
     if start == "latest":
         return _offsets_at(client, asked, LATEST, isolation)
-    assert isinstance(start, int), "a start is a number or one of the two words"
+    if isinstance(start, _At):
+        found = list_offsets(client, dict.fromkeys(asked, start.ms), isolation)
+        ends = _offsets_at(client, asked, LATEST, isolation)
+        return {tp: ends[tp] if answer.offset is None else answer.offset for tp, answer in found.items()}
+    assert isinstance(start, int), "a start is a number, a time or one of the two words"
     if start >= 0:
         return dict.fromkeys(asked, start)
     first, last = _offsets_at(client, asked, EARLIEST, isolation), _offsets_at(client, asked, LATEST, isolation)

@@ -60,7 +60,7 @@ def list_command(
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Show which groups there are."""
+    """List consumer groups."""
     with ClusterClient(bootstrap_server) as client:
         listings = list_groups(client, [item.strip() for item in state.split(",") if item.strip()])
     rows = [
@@ -85,7 +85,7 @@ def describe(
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Show where groups stand in each partition, how far behind, and who reads it."""
+    """Show committed offsets, lag and the assigned member of each partition."""
     rebalances = Rebalances(*(data or ()))
     rebalances.read()
     with ClusterClient(bootstrap_server) as client:
@@ -97,7 +97,7 @@ def describe(
         print_rows([row for _, rows in described for row in rows], _LAG_COLUMNS, output)
         return
     for item, rows in described:
-        title = f"{item['group']}  {item['state']}, {item['members']} members, lag {cell(item['lag']) or 'not known'}"
+        title = f"{item['group']}  {item['state']}, {_plural(item['members'], 'member')}, {_lag_text(item)}"
         print_rows(rows, _LAG_COLUMNS[1:], output, title=title, empty=f"{title}: no offsets, no members")
         if "rebalanced" in item:
             note(f"last rebalanced {item['rebalanced']}: {item['rebalanced_because']}")
@@ -110,7 +110,7 @@ def members(
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Show who is in groups, and which partitions each one reads."""
+    """Show the members of groups and their assigned partitions."""
     with ClusterClient(bootstrap_server) as client:
         found = [existing_group(client, item) for item in groups.chosen(client)]
     rows = [
@@ -127,7 +127,7 @@ def members(
         for member in each.members
     ]
     columns = ("group", "consumer_id", "instance_id", "client_id", "host", "partitions", "assignment")
-    print_rows(rows, columns, output, empty="nobody is in it")
+    print_rows(rows, columns, output, empty="no active members")
 
 
 app.verb()(reset)
@@ -165,11 +165,22 @@ def _described(
         "assignor": group.assignor,
         "members": len(group.members),
         "lag": sum(known) if known else None,
+        "partitions_without_commit": sum(lag.tp is not None and lag.committed is None for lag in lags),
     }
     if last := rebalances.of(name)[-1:]:
         described["rebalanced"] = datetime.fromtimestamp(last[0].time_ms / 1000, UTC).isoformat(timespec="milliseconds")
         described["rebalanced_because"] = last[0].text
-    return described, [_lag_row(name, lag) for lag in lags]
+    ordered = sorted(lags, key=lambda lag: (lag.tp is None, lag.tp or ("", 0)))
+    return described, [_lag_row(name, lag) for lag in ordered]
+
+
+def _lag_text(item: dict[str, object]) -> str:
+    lag, without = f"lag {cell(item['lag']) or 'unknown'}", item["partitions_without_commit"]
+    return f"{lag}, {_plural(without, 'partition')} without a committed offset" if without else lag
+
+
+def _plural(count: object, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _lag_row(group: str, lag: Lag) -> dict[str, object]:

@@ -29,13 +29,13 @@ COMMANDS = {
     "kill": Entry("odradek.apps.cli.lifecycle", "kill", "crash one broker, as kill -9 does"),
     "start": Entry("odradek.apps.cli.lifecycle", "start", "start one broker again"),
     "stop": Entry("odradek.apps.cli.lifecycle", "stop", "stop one broker cleanly"),
-    "cut": Entry("odradek.apps.cli.lifecycle", "cut", "cut one broker off the network, with --lab"),
-    "heal": Entry("odradek.apps.cli.lifecycle", "heal", "mend what was cut"),
-    "brokers": Entry("odradek.apps.cli.brokers", "brokers", "show who is in the cluster and who controls it"),
-    "cluster": Entry("odradek.apps.cli.cluster", "cluster", "how the cluster is, on one screen"),
+    "cut": Entry("odradek.apps.cli.lifecycle", "cut", "isolate one broker from the network (with --lab)"),
+    "heal": Entry("odradek.apps.cli.lifecycle", "heal", "undo `cut`"),
+    "brokers": Entry("odradek.apps.cli.brokers", "brokers", "list the brokers and the controller"),
+    "cluster": Entry("odradek.apps.cli.cluster", "cluster", "cluster health on one screen"),
     "topics": Entry("odradek.apps.cli.topics", "app", "create, list, describe, alter and delete topics"),
     "configs": Entry("odradek.apps.cli.configs", "app", "show and change settings of topics, brokers and clients"),
-    "quotas": Entry("odradek.apps.cli.quotas", "app", "show and change how much clients may do"),
+    "quotas": Entry("odradek.apps.cli.quotas", "app", "show and change client quotas"),
     "groups": Entry("odradek.apps.cli.groups", "app", "list, describe, reset and delete consumer groups"),
     "produce": Entry("odradek.apps.cli.produce", "produce", "write records from standard input or a file"),
     "consume": Entry("odradek.apps.cli.consume", "consume", "read records"),
@@ -43,11 +43,11 @@ COMMANDS = {
     "migrate": Entry("odradek.apps.cli.migrate", "app", "move a cluster from Apache Kafka to Odradek, or back"),
     "elections": Entry("odradek.apps.cli.elections", "elections", "elect leaders"),
     "log-dirs": Entry("odradek.apps.cli.log_dirs", "log_dirs", "show the brokers' directories and what lies in them"),
-    "offsets": Entry("odradek.apps.cli.offsets", "offsets", "show where partitions begin and end"),
+    "offsets": Entry("odradek.apps.cli.offsets", "offsets", "show the offsets of partitions"),
     "dump-log": Entry("odradek.apps.cli.dump_log", "dump_log", "show and check the files of a partition"),
     "audit": Entry("odradek.apps.cli.audit", "audit", "compare all replicas, file by file, as a Spark job"),
     "perf": Entry("odradek.apps.cli.perf", "app", "measure producing and consuming"),
-    "recorder": Entry("odradek.apps.cli.recorder", "app", "what brokers saw and decided, and why"),
+    "recorder": Entry("odradek.apps.cli.recorder", "app", "what brokers and the controller did, and why"),
     "console": Entry("odradek.apps.cli.console", "console", "see the cluster in the browser, and run it from there"),
     "pipeline": Entry("odradek.apps.cli.pipeline", "app", "data pipelines on Spark: from topics to tables and back"),
     "lab": Entry("odradek.apps.lab.command", "app", "experiments: rebalances, elections, and the benchmark"),
@@ -55,10 +55,22 @@ COMMANDS = {
     "completion": Entry(
         "odradek.apps.cli.completion", "completion", "print the script that makes a shell complete our commands"
     ),
-    "demo": Entry(
-        "odradek.apps.demo.command", "demo", "a cluster, a shop and a pipeline; a broker dies; the books are checked"
-    ),
+    "demo": Entry("odradek.apps.demo.command", "demo", "kill a broker under load and verify that no record is lost"),
 }
+ALIASES = {
+    "topic": "topics",
+    "group": "groups",
+    "consumer-groups": "groups",
+    "config": "configs",
+    "quota": "quotas",
+    "election": "elections",
+    "acl": "acls",
+    "user": "users",
+    "token": "tokens",
+    "transaction": "transactions",
+}
+_BEFORE_COMMAND = frozenset({"-b", "--bootstrap-server", "--command-config"})
+"""Options that may also stand before the command, as in `odradek -b HOST:PORT topics list`."""
 _BROKER_USAGE = "usage: odradek broker SERVER.PROPERTIES [--override KEY=VALUE ...]"
 
 
@@ -88,7 +100,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _dispatch(arguments: Sequence[str]) -> int:
-    name, *rest = arguments or ["--help"]
+    name, *rest = _command_first(arguments) or ["--help"]
     if name == "broker":
         return _run_broker(rest)
     if name in ("--help", "-h", "help"):
@@ -99,9 +111,20 @@ def _dispatch(arguments: Sequence[str]) -> int:
         return 0
     if name.startswith("kafka-"):
         return _run_kafka_tool(name, rest)
+    name = ALIASES.get(name, name)
     if name not in COMMANDS:
-        raise WrongUsage(f"there is no command '{name}'{_like(name, COMMANDS)}")
+        raise WrongUsage(f"unknown command '{name}'{_like(name, [*COMMANDS, 'broker'])}")
     return _run_command(name, rest)
+
+
+def _command_first(arguments: Sequence[str]) -> list[str]:
+    words = list(arguments)
+    moved: list[str] = []
+    while words and words[0].partition("=")[0] in _BEFORE_COMMAND:
+        taken = 1 if "=" in words[0] else 2
+        moved += words[:taken]
+        del words[:taken]
+    return [*words, *moved] if words else moved
 
 
 def _run_command(name: str, words: Sequence[str]) -> int:
@@ -117,7 +140,7 @@ def _run_kafka_tool(name: str, arguments: Sequence[str]) -> int:
     from odradek.apps.cli.kafka.tool import TOOLS, run_tool
 
     if name not in TOOLS:
-        raise WrongUsage(f"there is no {name}{_like(name, TOOLS)}")
+        raise WrongUsage(f"unknown tool {name}{_like(name, TOOLS)}")
     return run_tool(name, arguments)
 
 
@@ -166,7 +189,7 @@ def _help() -> str:
         f"  {'broker':<{width}}run one broker from a server.properties file",
         f"  {'kafka-…':<{width}}Kafka's own command lines: kafka-topics, kafka-configs and twelve others",
         "",
-        "`odradek COMMAND --help` tells more of each; `odradek --version` shows the version.",
+        "See `odradek COMMAND --help` for each command; `odradek --version` shows the version.",
     ]
     return "\n".join(lines)
 

@@ -10,15 +10,16 @@ from odradek.apps.cli.usage import WrongUsage
 from odradek.apps.cli.watch import watchable
 from odradek.base.errors import FatalError
 from odradek.client.cluster_client import ClusterClient
-from odradek.client.partition_offsets import FoundOffset, list_offsets, parse_time
+from odradek.client.moments import parse_moment
+from odradek.client.partition_offsets import SPECIAL_TIMES, FoundOffset, list_offsets
 from odradek.model.topology import TopicPartition
 from odradek.protocol.messages.list_offsets import EARLIEST, LATEST
 
 
 @command(
     examples=[
-        "odradek offsets --topic orders",
-        "odradek offsets --topic orders --time earliest",
+        "odradek offsets orders",
+        "odradek offsets orders --time '1h ago'",
         "odradek offsets --topic 'log-.*' --partitions 0,1 --time 1700000000000 --format json",
     ]
 )
@@ -26,7 +27,12 @@ from odradek.protocol.messages.list_offsets import EARLIEST, LATEST
 def offsets(
     topic: Annotated[
         str | None,
-        Option("--topic", help="A topic, several with commas, or a regular expression.", show_default="all"),
+        Option(
+            "--topic, -t",
+            placed=True,
+            help="A topic, several with commas, or a regular expression.",
+            show_default="all",
+        ),
     ] = None,
     partitions: Annotated[
         str, Option("--partitions", metavar="N,…", help="Only these partitions.", show_default="all")
@@ -35,7 +41,7 @@ def offsets(
         str | None,
         Option(
             "--time",
-            metavar="latest|earliest|max-timestamp|MS",
+            metavar="latest|earliest|max-timestamp|TIME",
             help="The offset at this time: the first record that isn't older.",
             show_default="earliest and latest",
         ),
@@ -49,7 +55,7 @@ def offsets(
     """Show the offsets of partitions."""
     wanted = parse_numbers(partitions, "--partitions")
     try:
-        timestamp = None if time is None else parse_time(time)
+        timestamp = None if time is None else SPECIAL_TIMES.get(time) or parse_moment(time)
     except ValueError as error:
         raise WrongUsage(str(error), "--time") from None
     with ClusterClient(bootstrap_server) as client:

@@ -26,13 +26,14 @@ from odradek.apps.pipeline.cluster_side import absent_topics
 from odradek.apps.pipeline.declaration import read_pipeline
 from odradek.apps.pipeline.live_view import LiveView, short_target, status_panel
 from odradek.apps.pipeline.queries import plan
-from odradek.apps.pipeline.replay import parse_moment, parse_offset
+from odradek.apps.pipeline.replay import parse_offset
 from odradek.apps.pipeline.replay import replay as prepare
 from odradek.apps.pipeline.runner import RunOptions, run, validate
 from odradek.apps.pipeline.scaffold import check_name, init_project
 from odradek.apps.pipeline.session import LOCAL, SparkTarget
 from odradek.apps.pipeline.status import find_statuses, is_live, read_status
 from odradek.base.errors import FatalError
+from odradek.client.moments import parse_moment
 from odradek.local.process_start import process_start
 
 app = Noun("Data pipelines on Spark: from topics to tables and back.")
@@ -168,12 +169,12 @@ def replay(
         str | None, Option("--from-offset", help="earliest, N, or TOPIC:PARTITION:OFFSET,…", check=parse_offset)
     ] = None,
     from_time: Annotated[
-        str | None, Option("--from-time", help="ISO time (UTC), or milliseconds since 1970.", check=parse_moment)
+        str | None, Option("--from-time", help="A time: 15m ago, ISO (UTC), or milliseconds.", check=parse_moment)
     ] = None,
 ) -> None:
     """Go back: the next run computes again from there. Tables give up what comes after, topics get it again."""
     if (from_offset is None) == (from_time is None):
-        raise WrongUsage("from where? Give one of --from-offset and --from-time")
+        raise WrongUsage("either --from-offset or --from-time is required")
     pipeline = read_pipeline(project)
     running = read_status(pipeline.directory)
     if running is not None and is_live(running):

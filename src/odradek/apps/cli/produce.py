@@ -51,13 +51,13 @@ CompressionOption = Annotated[
 
 @command(
     examples=[
-        "odradek produce --topic orders < orders.txt",
-        "echo 'k1:hello' | odradek produce --topic orders --key-separator :",
-        "odradek produce --topic orders --compression zstd --header source=import a.txt b.txt",
+        "odradek produce orders < orders.txt",
+        "echo 'k1:hello' | odradek produce orders --key-separator :",
+        "odradek produce orders --compression zstd --header source=import a.txt b.txt",
     ]
 )
 def produce(
-    topic: Annotated[str, Option("--topic", help="The topic, which must exist.")],
+    topic: Annotated[str, Option("--topic, -t", placed=True, help="The topic, which must exist.")],
     files: Annotated[
         list[Path] | None, Argument(help="Files with a record on each line.", show_default="standard input")
     ] = None,
@@ -108,7 +108,15 @@ def produce(
         if not paths and sys.stdin.isatty():
             note(f"type records for {topic}, one per line; Ctrl-D ends")
         write_lines(writer, paths, rules)
-    print_fields(writer.summary(), output, title=f"wrote to {topic}" if output is Format.TABLE else "")
+    if output is Format.TABLE:
+        note(_in_words(topic, writer.summary()))
+    else:
+        print_fields(writer.summary(), output)
+
+
+def _in_words(topic: str, summary: dict[str, object]) -> str:
+    records = summary["records"]
+    return f"{records:,} record{'s' if records != 1 else ''} written to {topic}"
 
 
 def _rules(

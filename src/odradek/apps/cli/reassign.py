@@ -6,7 +6,15 @@ from typing import Annotated
 from odradek.apps.cli import reassign_plan, reassign_run
 from odradek.apps.cli.grammar.declaration import Option
 from odradek.apps.cli.grammar.noun import Noun
-from odradek.apps.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption, Format, FormatOption, print_json, print_rows
+from odradek.apps.cli.output import (
+    DEFAULT_BOOTSTRAP,
+    BootstrapOption,
+    Format,
+    FormatOption,
+    note,
+    print_json,
+    print_rows,
+)
 from odradek.apps.cli.partition_files import read_assignments
 from odradek.apps.cli.usage import Exit
 from odradek.base.errors import ErrorCode
@@ -44,12 +52,19 @@ def execute(
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Begin the moves that the file plans. What is printed first brings everything back."""
+    """Begin the moves that the file plans. The JSON on standard output is the plan that brings everything back."""
     plan = read_assignments(reassignment_json_file, _PLAN)
     with ClusterClient(bootstrap_server) as client:
-        if output is Format.TABLE:
-            print_json(_as_plan(client, plan))
-        _report(alter_reassignments(client, dict(plan)), "begun", output)
+        rollback = _as_plan(client, plan)
+        answers = alter_reassignments(client, dict(plan))
+    if output is not Format.TABLE:
+        _report(answers, "begun", output)
+        return
+    print_json(rollback)
+    for tp, (code, reason) in sorted(answers.items()):
+        note(f"{tp}: {f'{code.name} {reason or str()}'.rstrip() if code else 'reassignment begun'}")
+    if any(code for code, _ in answers.values()):
+        raise Exit(1)
 
 
 @app.verb()

@@ -21,6 +21,7 @@ from odradek.broker.recorder.core.why import Change, changes_of, gaps_since, is_
 from odradek.broker.recorder.gaps import gap_text, uncertain_at
 from odradek.broker.recorder.journals import find_journals, read_journals
 from odradek.broker.recorder.rebalances import Rebalances
+from odradek.client.moments import parse_moment
 from odradek.model.topology import TopicPartition
 
 app = Noun(
@@ -343,16 +344,11 @@ def _partition(text: str) -> TopicPartition:
 
 
 def _maybe_time(text: str | None, option: str) -> int | None:
-    """Milliseconds; a time without a zone is UTC, as the brokers' logs are."""
-    if text is None:
-        return None
-    if text.isdecimal():
-        return int(text)
+    """Return milliseconds; a time without a zone is UTC, as the brokers' logs are."""
     try:
-        at = datetime.fromisoformat(text)
-    except ValueError:
-        raise WrongUsage(f"{text!r} is no time, as in 2026-11-17T02:10:05.123", option) from None
-    return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
+        return None if text is None else parse_moment(text)
+    except ValueError as error:
+        raise WrongUsage(str(error), option) from None
 
 
 def _time(at_ms: int) -> str:

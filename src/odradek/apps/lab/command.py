@@ -10,7 +10,7 @@ usage: odradek lab EXPERIMENT [OPTIONS]
   election    leaders elected per partition in ZooKeeper, and by the controller
   bench       Odradek beside Apache Kafka, figure by figure
 
-`odradek lab EXPERIMENT --help` tells more of each."""
+See `odradek lab EXPERIMENT --help` for each."""
 
 
 def app(words: Sequence[str], prog_name: str) -> int:

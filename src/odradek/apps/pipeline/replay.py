@@ -9,7 +9,6 @@ is written again: a topic can't be taken back.
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from odradek.apps.pipeline.checkpoint import Checkpoint, Identity, committed_offsets
@@ -19,6 +18,7 @@ from odradek.apps.pipeline.spec import Pipeline, TableFormat, TableSink
 from odradek.apps.pipeline.table_output import WrittenBatch, written_batches
 from odradek.base.errors import FatalError
 from odradek.client.cluster_client import ClusterClient
+from odradek.client.moments import parse_moment
 from odradek.client.partition_offsets import list_offsets
 from odradek.model.topology import TopicPartition
 from odradek.protocol.messages.list_offsets import EARLIEST, LATEST
@@ -32,17 +32,6 @@ class Replay:
     starting: Positions
     retired: Mapping[str, int]  # batches that each table gave up
     kept_lake_tables: tuple[str, ...]  # tables whose batches can't be told apart here
-
-
-def parse_moment(text: str) -> int:
-    """Milliseconds since 1970, of such a number or of an ISO time; without zone it's UTC."""
-    try:
-        if text.isdecimal():
-            return int(datetime.fromtimestamp(int(text) / 1000, UTC).timestamp() * 1000)
-        moment = datetime.fromisoformat(text)
-    except (ValueError, OverflowError):
-        raise FatalError(f"{text!r} is no time: 2026-01-31T12:00:00 or milliseconds since 1970") from None
-    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
 def parse_offset(text: str) -> dict[TopicPartition | None, int]:

@@ -25,6 +25,6 @@ def init_project(directory: Path, name: str, bootstrap: str) -> list[Path]:
         relative = source.relative_to(template)
         target = directory / relative.with_name(_RENAMED.get(relative.name, relative.name))
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(source.read_text().replace("NAME", name).replace("BOOTSTRAP", bootstrap))
+        target.write_text(source.read_text().replace("{{name}}", name).replace("{{bootstrap}}", bootstrap))
         written.append(target.relative_to(directory))
     return written

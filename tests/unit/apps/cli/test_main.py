@@ -48,14 +48,14 @@ def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["nosuch"], "there is no command 'nosuch'; there are up, down"),
+        (["nosuch"], "unknown command 'nosuch'; there are up, down"),
         (["broker"], "Give its properties file"),
         (["broker", "a", "b"], "unexpected argument 'b'"),
         (["broker", "a", "--override", "x"], "--override takes KEY=VALUE, not 'x'"),
         (["broker", "a", "--override"], "--override takes KEY=VALUE"),
         (["up", "--console", "8080", "--no-console"], "--console and --no-console exclude each other"),
         (["up", "--set", "x"], "'x' is not KEY=VALUE"),
-        (["up", "--nosuch"], "there is no option --nosuch"),
+        (["up", "--nosuch"], "unknown option --nosuch"),
     ],
 )
 def test_wrong_usage_is_exit_code_2(arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -63,6 +63,21 @@ def test_wrong_usage_is_exit_code_2(arguments: list[str], told: str, capsys: pyt
     printed = capsys.readouterr()
     assert told in " ".join(printed.err.replace("│", " ").split())
     assert printed.out == ""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["topics", "list", "-b", "127.0.0.1:1"],
+        ["-b", "127.0.0.1:1", "topics", "list"],
+        ["--bootstrap-server=127.0.0.1:1", "topic", "list"],
+        ["-b", "127.0.0.1:1", "consume", "orders"],
+        ["-b", "127.0.0.1:1", "consume", "-t", "orders", "--offset", "@15m ago"],
+    ],
+)
+def test_the_cluster_may_be_named_before_the_command(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(arguments) == 1
+    assert "127.0.0.1:1" in capsys.readouterr().err
 
 
 def test_overrides_may_hold_any_character() -> None:

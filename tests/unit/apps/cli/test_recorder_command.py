@@ -129,7 +129,7 @@ def test_show_has_gaps_in_their_place(torn: str, capsys: pytest.CaptureFixture[s
     [
         (["why", "orders"], 2, "'orders' is not TOPIC-PARTITION"),
         (["why", "orders-9"], 1, "nothing of partition orders-9"),
-        (["replay", "--at", "yesterday"], 2, "'yesterday' is no time"),
+        (["replay", "--at", "yesterday"], 2, "'yesterday' is not a time"),
         (["replay", "--at", "5"], 1, "begin after that moment"),
     ],
 )

@@ -12,7 +12,6 @@ from odradek.apps.pipeline.replay import (
     Positions,
     _reaches,
     _whole_batches,
-    parse_moment,
     parse_offset,
     read_so_far,
     replay,
@@ -68,19 +67,13 @@ def test_it_begins_where_a_batch_began(wanted: dict[str, int], begins: dict[str,
     assert [written.number for written in BATCHES if _reaches(written, positions)] == retired
 
 
-def test_places_and_times_can_be_written_in_several_ways() -> None:
+def test_places_can_be_written_in_several_ways() -> None:
     assert parse_offset("earliest") == {None: 0}
     assert parse_offset("12") == {None: 12}
     assert parse_offset("a:0:5,a:1:6") == {TopicPartition("a", 0): 5, TopicPartition("a", 1): 6}
-    assert parse_moment("1000") == 1000
-    assert parse_moment("1970-01-01T00:00:02") == 2000
-    assert parse_moment("1970-01-01T01:00:00+01:00") == 0
     for wrong in ("a:0", "a:x:1", ":0:1", "-3"):
         with pytest.raises(FatalError, match="is not earliest"):
             parse_offset(wrong)
-    for wrong in ("yesterday", "9" * 30):
-        with pytest.raises(FatalError, match="is no time"):
-            parse_moment(wrong)
 
 
 def test_a_run_ends_a_replay_that_was_killed(tmp_path: Path) -> None:

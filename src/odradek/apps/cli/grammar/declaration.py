@@ -28,6 +28,8 @@ class Option(Argument):
 
     spelled: str
     envvar: str = field(default="", kw_only=True)
+    placed: bool = field(default=False, kw_only=True)
+    """It may also be given as a word by its place: `consume orders` for `consume --topic orders`."""
 
     @property
     def names(self) -> list[str]:

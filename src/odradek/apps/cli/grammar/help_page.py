@@ -17,11 +17,12 @@ def command_page(name: str, purpose: str, parameters: Sequence[Parameter], examp
     shown = [parameter for parameter in parameters if not parameter.declared.hidden]
     arguments = [parameter for parameter in shown if parameter.option is None]
     options = [(_spelled(parameter), _told(parameter)) for parameter in shown if parameter.option]
-    words = [f"usage: {name}", "[OPTIONS]", *map(_placed, arguments)]
+    placed = [parameter for parameter in shown if parameter.option is None or parameter.option.placed]
+    words = [f"usage: {name}", "[OPTIONS]", *map(_placed, placed)]
     return _page(
         [" ".join(words), *_folded(purpose)],
         ("Arguments", _columns([(parameter.metavar, _told(parameter)) for parameter in arguments])),
-        ("Options", _columns([*options, ("-h, --help", "Show this.")])),
+        ("Options", _columns([*options, ("-h, --help", "Show this help.")])),
         ("Examples", [f"  {line}" for line in examples]),
     )
 
@@ -31,7 +32,7 @@ def noun_page(name: str, purpose: str, verbs: Mapping[str, str], examples: Seque
         [f"usage: {name} VERB [OPTIONS]", *_folded(purpose)],
         ("Verbs", _columns(list(verbs.items()))),
         ("Examples", [f"  {line}" for line in examples]),
-        ("", [f"`{name} VERB --help` tells more of each."]),
+        ("", [f"See `{name} VERB --help` for the options of each verb."]),
     )
 
 
@@ -52,7 +53,7 @@ def _spelled(parameter: Parameter) -> str:
 
 
 def _placed(parameter: Parameter) -> str:
-    word = parameter.metavar + "…" * parameter.repeats
+    word = (parameter.name.upper() if parameter.option else parameter.metavar) + "…" * parameter.repeats
     return word if parameter.is_required else f"[{word}]"
 
 

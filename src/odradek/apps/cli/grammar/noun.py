@@ -69,7 +69,7 @@ class Noun:
             return 0
         if verb not in self.verbs:
             hint = like(verb, self.verbs) or f"; there are {', '.join(self.verbs)}"
-            raise WrongUsage(f"there is no '{name} {verb}'{hint}").see(name)
+            raise WrongUsage(f"unknown command '{name} {verb}'{hint}").see(name)
         return self.verbs[verb](rest, f"{name} {verb}")
 
     def _verb_first(self, words: Sequence[str], name: str) -> list[str]:
@@ -83,7 +83,7 @@ class Noun:
             return [verbs[given[0]], *(word for word in words if word != given[0])]
         if _asks_for_help(words):
             return ["--help"]
-        raise WrongUsage(f"say what to do: one of {', '.join(self.verbs)}{like(words[0], verbs)}").see(name)
+        raise WrongUsage(f"a verb is required: one of {', '.join(self.verbs)}{like(words[0], verbs)}").see(name)
 
 
 def _asks_for_help(words: Sequence[str]) -> bool:

@@ -44,7 +44,7 @@ class _Parsing:
             name, equals, inline = self._short(word)
         parameter = self._options.get(name)
         if parameter is None:
-            raise WrongUsage(f"there is no option {name}{like(name, self._options)}")
+            raise WrongUsage(f"unknown option {name}{like(name, self._options)}")
         if not parameter.is_flag:
             value = inline if equals else self._following(name, parameter)
             self._add(parameter, convert(parameter, value))
@@ -68,13 +68,13 @@ class _Parsing:
 
     def _place_arguments(self) -> None:
         for parameter in self._parameters:
-            if parameter.option is None:
+            if parameter.option is None or (parameter.option.placed and parameter.name not in self._given):
                 taken = len(self._loose) if parameter.repeats else 1
                 for word in self._loose[:taken]:
                     self._add(parameter, convert(parameter, word))
                 del self._loose[:taken]
         if self._loose:
-            raise WrongUsage(f"'{self._loose[0]}' is not expected here")
+            raise WrongUsage(f"unexpected argument '{self._loose[0]}'")
 
     def _add(self, parameter: Parameter, value: object) -> None:
         self._given.setdefault(parameter.name, []).append(value)
@@ -104,7 +104,7 @@ def convert(parameter: Parameter, text: str) -> object:
     if parameter.declared.check:
         try:
             parameter.declared.check(text)
-        except (FatalError, KafkaError) as error:
+        except (FatalError, KafkaError, ValueError) as error:
             raise WrongUsage(str(error), parameter.shown) from None
     least, most = parameter.declared.min, parameter.declared.max
     if least is not None and value < least:

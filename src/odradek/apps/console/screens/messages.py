@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
+from random import randrange
 
 from nicegui import ui
 
@@ -157,7 +158,7 @@ async def produce(console: Console, topic: str) -> bool:
         count = len(known[name.value].partitions) if name.value in known else 1
         return None if not text else number_between(0, count - 1, "the partition")(text)
 
-    partition = dialog.field("Partition (empty: by key)", check=check_partition)
+    partition = dialog.field("Partition (empty: by key, or random)", check=check_partition)
     key = dialog.field("Key (empty: none)")
     kind = dialog.choice("The value is", {"text": "text", "json": "JSON", "hex": "hex", "null": "a tombstone"}, "text")
     value = dialog.field("Value", area=True, check=fault_of(lambda text: parse_value(text, kind.value)))
@@ -169,7 +170,7 @@ async def produce(console: Console, topic: str) -> bool:
             if partition.value
             else "the partition of its key"
             if key.value
-            else "partition 0"
+            else "a random partition"
         )
         return f"Writes one record to topic {name.value or '…'}, {where}, and waits until all in-sync replicas have it."
 
@@ -178,7 +179,13 @@ async def produce(console: Console, topic: str) -> bool:
     async def work() -> str:
         count = len(known[name.value].partitions)
         key_bytes = key.value.encode() if key.value else None
-        number = int(partition.value) if partition.value else partition_for_key(key_bytes, count) if key_bytes else 0
+        number = (
+            int(partition.value)
+            if partition.value
+            else partition_for_key(key_bytes, count)
+            if key_bytes
+            else randrange(count)
+        )
         record = NewRecord(key_bytes, parse_value(value.value, kind.value), parse_headers(headers.value))
         wanted = name.value
         offsets = await perform(

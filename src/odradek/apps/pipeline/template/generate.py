@@ -1,10 +1,11 @@
 """Sample data: orders of a shop, most of them good, some late, some twice, some broken.
 
-python generate.py [--rate 200] [--seconds 30] [--bootstrap-server BOOTSTRAP]
+python generate.py [--rate 200] [--seconds 30] [--seed N] [--bootstrap-server {{bootstrap}}]
 """
 
 import argparse
 import sys
+import time
 
 from odradek.apps.pipeline.sample_orders import CATEGORIES, OrderMaker, Shop
 
@@ -13,12 +14,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rate", type=int, default=200, help="orders a second")
     parser.add_argument("--seconds", type=float, default=30)
-    parser.add_argument("--bootstrap-server", default="BOOTSTRAP")
+    parser.add_argument("--bootstrap-server", default="{{bootstrap}}")
+    parser.add_argument("--seed", type=int, default=time.time_ns(), help="the same orders for the same seed")
     told = parser.parse_args()
     try:
-        with Shop(told.bootstrap_server, orders="NAME.orders", categories="NAME.categories") as shop:
+        with Shop(told.bootstrap_server, orders="{{name}}.orders", categories="{{name}}.categories") as shop:
             shop.describe(CATEGORIES)
-            sent = shop.sell(OrderMaker(seed=1), told.rate, told.seconds)
+            sent = shop.sell(OrderMaker(told.seed), told.rate, told.seconds)
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception as error:  # no broker, no topic

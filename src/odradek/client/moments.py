@@ -1,0 +1,27 @@
+"""Times as people type them, in every command: `15m ago`, `2026-01-31T12:00:00`, milliseconds since 1970."""
+
+import re
+import time
+from datetime import UTC, datetime, timedelta
+
+_AGO = re.compile(r"(\d{1,9})\s*([smhd])(\s+ago)?")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+
+
+def parse_moment(text: str, now_ms: int | None = None) -> int:
+    """Return milliseconds since 1970; a time without a zone is UTC. ValueError says what is right."""
+    told = text.strip()
+    try:
+        if told.isdecimal():
+            return int(datetime.fromtimestamp(int(told) / 1000, UTC).timestamp() * 1000)
+        if found := _AGO.fullmatch(told):
+            now = time.time_ns() // 1_000_000 if now_ms is None else now_ms
+            ago = timedelta(**{_UNITS[found[2]]: int(found[1])})
+            return max(0, now - int(ago.total_seconds() * 1000))
+        moment = datetime.fromisoformat(told)
+        return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+    except (ValueError, OverflowError, OSError):
+        raise ValueError(
+            f"'{text[:40]}' is not a time: give 15m ago, 2026-01-31T12:00:00 (UTC, or with +01:00), "
+            "or milliseconds since 1970"
+        ) from None
