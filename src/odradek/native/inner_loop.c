@@ -13,8 +13,9 @@
 
 #include "crc32c.h"
 #include "record_walk.h"
+#include "record_objects.h"
 
-#define INTERFACE 1 /* as in load.py: a library built from another source is not used */
+#define INTERFACE 2 /* as in load.py: a library built from another source is not used */
 
 enum {
     HEADER_SIZE = 61,
@@ -47,8 +48,6 @@ typedef struct {
     int32_t base_sequence, record_count;
 } Header;
 
-static newfunc new_tuple; /* tuple.__new__: makes a NamedTuple without its Python-level constructor */
-
 static uint64_t read_be(const uint8_t *at, int size) {
     uint64_t value = 0;
     while (size--) value = value << 8 | *at++;
@@ -76,28 +75,6 @@ static void read_header(const uint8_t *at, Header *header) {
     header->producer_epoch = (int16_t)read_be(at + 51, 2);
     header->base_sequence = (int32_t)read_be(at + 53, 4);
     header->record_count = (int32_t)read_be(at + 57, 4);
-}
-
-/* A tuple of that type; takes the values, and fails if any of them could not be made. */
-static PyObject *tuple_of(PyObject *type, PyObject **values, Py_ssize_t count) {
-    PyObject *plain = PyTuple_New(count), *made = NULL;
-    int whole = plain != NULL;
-    for (Py_ssize_t index = 0; index < count; index++) {
-        if (values[index] == NULL) whole = 0;
-        if (plain == NULL) Py_XDECREF(values[index]);
-        else PyTuple_SetItem(plain, index, values[index]);
-    }
-    if (whole) {
-        PyObject *arguments = PyTuple_New(1);
-        if (arguments != NULL) {
-            PyTuple_SetItem(arguments, 0, plain);
-            made = new_tuple((PyTypeObject *)type, arguments, NULL);
-            Py_DECREF(arguments);
-            return made;
-        }
-    }
-    Py_XDECREF(plain);
-    return NULL;
 }
 
 static PyObject *header_object(PyObject *type, const Header *header) {
@@ -301,11 +278,39 @@ static PyObject *py_walk_records(PyObject *self, PyObject *const *args, Py_ssize
     return Py_BuildValue("(LLLL)", (long long)span.low, (long long)span.high, (long long)span.keyless, (long long)span.steps);
 }
 
+/* record_spans(data, count): for batches of up to a megabyte, since the twin makes one at a time */
+static PyObject *py_record_spans(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    int64_t expected;
+    Py_buffer data;
+    if (!has_arguments(count, 2) || !as_int64(args[1], &expected) || !begin_read(args[0], &data)) return NULL;
+    Cursor records = {data.buf, 0, data.len};
+    PyObject *found = data.len > LISTED_BYTES_MAX ? NULL : list_records(records, expected, span_object, NULL);
+    PyBuffer_Release(&data);
+    return found_or_none(found);
+}
+
+/* records(Record, data, count, base_offset, base_timestamp, keeps_timestamp) */
+static PyObject *py_records(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    int64_t expected, fixed;
+    Py_buffer data;
+    RecordTerms terms;
+    if (!has_arguments(count, 6) || !as_int64(args[2], &expected) || !as_int64(args[3], &terms.base_offset)) return NULL;
+    if (!as_int64(args[4], &terms.base_timestamp) || !as_int64(args[5], &fixed)) return NULL;
+    if (!begin_read(args[1], &data)) return NULL;
+    terms.type = args[0];
+    terms.is_append_time = (int)fixed;
+    Cursor records = {data.buf, 0, data.len};
+    PyObject *found = data.len > LISTED_BYTES_MAX ? NULL : list_records(records, expected, record_object, &terms);
+    PyBuffer_Release(&data);
+    return found_or_none(found);
+}
+
 #define FUNCTION(name) {#name, (PyCFunction)(void (*)(void))py_##name, METH_FASTCALL, NULL}
 
 static PyMethodDef functions[] = {
     FUNCTION(checksum),      FUNCTION(read_header),   FUNCTION(check_batch),  FUNCTION(place_batch),
-    FUNCTION(sound_batches), FUNCTION(count_records), FUNCTION(walk_records), {NULL, NULL, 0, NULL},
+    FUNCTION(sound_batches), FUNCTION(count_records), FUNCTION(walk_records),
+    FUNCTION(record_spans),  FUNCTION(records),       {NULL, NULL, 0, NULL},
 };
 
 static PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_inner_loop", NULL, -1, functions, NULL, NULL, NULL, NULL};

@@ -43,3 +43,16 @@ class InnerLoop(Protocol):
 
     def walk_records(self, data: Buffer, expected: int, /) -> Sequence[int] | None:
         """`record_walk.walk_records`: least and largest timestamp delta, records without key, steps to pay."""
+
+    def record_spans(
+        self, data: Buffer, count: int, /
+    ) -> list[tuple[int, int, int, int, int, bytes | None, bool]] | None:
+        """`batch_filter.spans`, all at once; None also for more than a megabyte of records."""
+
+    def records(
+        self, record_type: type[T], data: Buffer, count: int, base_offset: int, timestamp: int, is_append_time: int, /
+    ) -> list[T] | None:
+        """`records.read_plain_records`, all at once; None also for more than a megabyte of records.
+
+        `timestamp` is what those of the records count from or, with `is_append_time`, that of all.
+        """

@@ -22,6 +22,7 @@ from struct import error as StructError
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.native.load import compiled
 from odradek.protocol.compression import Pay, decompress, nothing_to_pay
 from odradek.protocol.record_walk import invalid, read_varint
 
@@ -68,6 +69,16 @@ def read_records(
 
 def read_plain_records(data: bytes, header: BatchHeader) -> Iterator[Record]:
     """The same, of records that are decompressed already."""
+    if compiled is not None:
+        is_append_time = header.timestamp_type
+        timestamp = header.max_timestamp if is_append_time else header.base_timestamp
+        found = compiled.records(Record, data, header.record_count, header.base_offset, timestamp, is_append_time)
+        if found is not None:
+            return iter(found)
+    return _read_plain_records(data, header)
+
+
+def _read_plain_records(data: bytes, header: BatchHeader) -> Iterator[Record]:
     base_offset, base_timestamp = header.base_offset, header.base_timestamp
     append_time = header.max_timestamp if header.timestamp_type else None
     at, end = 0, len(data)

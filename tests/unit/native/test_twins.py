@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from odradek.base.errors import KafkaError
-from odradek.broker.log.core import validation
+from odradek.broker.log.core import batch_filter, validation
 from odradek.broker.log.core.check_budget import CheckBudget, TakesLong
 from odradek.broker.log.core.replicated import split_into_runs
 from odradek.broker.log.core.validation import BatchRules, RecordCheck, assign_offsets, check_records
 from odradek.broker.log.files import scan
 from odradek.native.load import compiled
-from odradek.protocol import record_batch, record_walk
+from odradek.protocol import record_batch, record_walk, records
 from odradek.protocol.compression import Codec
 from odradek.protocol.record_batch import (
     CRC_AT,
@@ -31,14 +31,14 @@ from odradek.protocol.record_batch import (
     read_header,
 )
 from odradek.protocol.record_walk import RecordSpan, count_records, walk_records
-from odradek.protocol.records import Record
+from odradek.protocol.records import Record, read_plain_records
 
 pytestmark = pytest.mark.skipif(compiled is None, reason="the compiled inner loop is not built, or not wanted")
 
 NOW = 1_700_000_000_000
 DEFAULT_INPUTS, SOAK_INPUTS = 3000, 1_000_000
 DAMAGES = 6
-CALLERS = (record_batch, record_walk, validation, scan)
+CALLERS = (record_batch, record_walk, records, validation, batch_filter, scan)
 RULES = [
     BatchRules(),
     BatchRules(timestamp_type=TimestampType.LOG_APPEND_TIME),
@@ -155,9 +155,18 @@ def fields_followed(payload: bytes, count: int) -> tuple[RecordSpan, int]:
     return span, sum(paid)
 
 
+def spans_of(payload: bytes, count: int) -> list[batch_filter.Span]:
+    return list(batch_filter.spans(payload, count))
+
+
+def records_of(payload: bytes, header: BatchHeader) -> list[Record]:
+    return list(read_plain_records(payload, header))
+
+
 def compare(seed: int, inputs: int) -> dict[str, int]:
     """How many of the inputs were taken, and refused."""
     made, taken = Batches(seed), {"taken": 0, "refused": 0}
+    header = read_header(build_batch([Record(0, NOW, None, None)]))._replace(base_offset=2**40)
     pick = made.random
     for _ in range(inputs):
         batch, rules = made.damaged(), pick.choice(RULES)
@@ -169,6 +178,8 @@ def compare(seed: int, inputs: int) -> dict[str, int]:
         payload, count = bytes(batch[HEADER_SIZE:]), int.from_bytes(batch[57:61] or b"\0", "big")
         same(lengths_followed, payload, count % 1000)
         same(fields_followed, payload, count % 1000)
+        same(spans_of, payload, count % 1000)
+        same(records_of, payload, header._replace(record_count=count % 1000))
     return taken
 
 

@@ -11,13 +11,14 @@ pass through as they are: their keys are not looked at, so tombstones after them
 Pure: no clock, no file.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from odradek.broker.log.core.cleaned_transactions import CleanedTransactions
 from odradek.broker.log.core.key_map import KeyMap
 from odradek.broker.log.core.producer_state import ProducerEntry
+from odradek.native.load import compiled
 from odradek.protocol.compression import compress
 from odradek.protocol.record_batch import (
     CODEC_MASK,
@@ -148,8 +149,13 @@ class BatchFilter:
         return header.is_control and header.producer_epoch == entry.epoch
 
 
-def spans(data: bytes, count: int) -> Iterator[Span]:
+def spans(data: bytes, count: int) -> Iterable[Span]:
     """Yield the place of each record, and its facts for compaction. KafkaError where they don't fill the batch."""
+    found = None if compiled is None else compiled.record_spans(data, count)
+    return _spans(data, count) if found is None else found
+
+
+def _spans(data: bytes, count: int) -> Iterator[Span]:
     at, end = 0, len(data)
     varint = read_varint
     try:
