@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from java_program import SHORT_LIVED
@@ -78,9 +78,17 @@ def broker_command(jars: Path) -> Callable[[Path], Sequence[str]]:
 
 
 class KafkaPeer:
-    """One Apache Kafka broker, id 0, on a free port."""
+    """One Apache Kafka broker, id 0, on a free port. `before_start` gets the address of its ZooKeeper."""
 
-    def __init__(self, jars: Path, directory: Path) -> None:
+    def __init__(
+        self,
+        jars: Path,
+        directory: Path,
+        settings: Mapping[str, str] | None = None,
+        before_start: Callable[[str], None] = lambda zookeeper: None,
+    ) -> None:
+        self._settings = dict(settings or {})
+        self._before_start = before_start
         self._jars = jars
         self._directory = directory
         self._port = free_port()
@@ -104,8 +112,9 @@ class KafkaPeer:
             f"broker.id=0\nbroker.rack=rack-a\nlisteners=PLAINTEXT://127.0.0.1:{self._port}\n"
             f"log.dirs={self.data_dir}\nzookeeper.connect={self.zookeeper}\nzookeeper.session.timeout.ms=6000\n"
             "offsets.topic.replication.factor=1\ntransaction.state.log.replication.factor=1\n"
-            "transaction.state.log.min.isr=1\n"
+            "transaction.state.log.min.isr=1\n" + "".join(f"{key}={value}\n" for key, value in self._settings.items())
         )
+        self._before_start(self.zookeeper)
         self._process.spawn(
             self._java("-Xms256m", "-Xmx640m", "kafka.Kafka", str(self._properties)), self._directory / "broker.log"
         )

@@ -126,11 +126,8 @@ def test_a_bad_value_refuses_to_start_and_names_the_key(tmp_path: Path) -> None:
     ("settings", "words"),
     [
         (
-            {
-                "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
-                "allow.everyone.if.no.acl.found": "false",
-            },
-            "AclAuthorizer for configuration authorizer.class.name: there is no authorizer",
+            {"authorizer.class.name": "com.example.Authorizer", "allow.everyone.if.no.acl.found": "false"},
+            "com.example.Authorizer for configuration authorizer.class.name: Java classes can't run",
         ),
         ({"remote.log.storage.system.enable": "true"}, "storage.system.enable: tiered storage isn't supported"),
         ({"password.encoder.secret": "hunter2"}, "Invalid value [hidden] for configuration"),

@@ -34,6 +34,11 @@ class Logger:
         self.threshold: int | None = None
         """None: that of all loggers."""
 
+    @property
+    def effective_threshold(self) -> int:
+        """From where on it writes: lets a caller skip the making of a line that nobody would see."""
+        return self.threshold or _output.level
+
     def debug(self, event: str, **values: object) -> None:
         self._log("debug", event, values)
 

@@ -29,6 +29,7 @@ from odradek.broker.api.context import BrokerServices
 from odradek.broker.api.control_gate import ControlGate
 from odradek.broker.api.dispatcher import Dispatcher
 from odradek.broker.api.sasl_gate import SaslGate
+from odradek.broker.authorization import start_authorizer
 from odradek.broker.broker_metrics import register_broker_metrics, register_cleaner_metrics
 from odradek.broker.config_application import ConfigApplication
 from odradek.broker.controller.controller import Controller
@@ -229,6 +230,9 @@ class BrokerServer:
         started.callback(isr_changes.stop)
         started.callback(link.close)
         replicas.on_isr_change = recording_isr_changes(self._records, isr_changes.submit)
+        failures = DirectoryFailures(self.id, replicas, store)
+        started.callback(failures.stop)
+        logs.on_offline.append(failures.failed)
         return replicas
 
     def _services(
@@ -265,9 +269,7 @@ class BrokerServer:
         )
         self._follow_configs(application, known_configs)
         started.callback(known_configs.stop)
-        failures = DirectoryFailures(self.id, replicas, store)
-        started.callback(failures.stop)
-        logs.on_offline.append(failures.failed)
+        authorizer, acls = start_authorizer(config, session, clock, self._on_znode, self._on_session_event, started)
         return BrokerServices(
             id=self.id,
             live=self._live,
@@ -288,6 +290,8 @@ class BrokerServer:
             markers=MarkerWriter(replicas, NoPendingOffsets(), config.integer("request.timeout.ms")),
             quotas=quotas,
             credentials=credentials,
+            authorizer=authorizer,
+            acls=acls,
             metrics=Registry(),
         )
 

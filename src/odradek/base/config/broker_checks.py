@@ -74,6 +74,7 @@ def check(originals: Mapping[str, str], values: Values, derived: Mapping[str, ob
     _check_inter_broker_sasl(originals, values, derived)
     _check_connections(originals, values)
     _check_jaas(originals)
+    _check_authorizer(values)
 
 
 def advice(originals: Mapping[str, str]) -> list[str]:
@@ -210,6 +211,25 @@ def _check_jaas(originals: Mapping[str, str]) -> None:
                 f"{name} must name listener and mechanism: listener.name.LISTENER.MECHANISM.sasl.jaas.config, in lower "
                 "case"
             )
+
+
+AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
+
+
+def _check_authorizer(values: Values) -> None:
+    name = str(values["authorizer.class.name"]).strip()
+    _require(
+        name in ("", AUTHORIZER),
+        f"Invalid value {name} for configuration authorizer.class.name: Java classes can't run in this broker, every "
+        f"client that connects could do everything. Valid here: no value, or {AUTHORIZER}.",
+    )
+    for user in str(values["super.users"]).split(";"):
+        kind, colon, _ = user.strip().partition(":")
+        _require(
+            not user.strip() or bool(kind and colon),
+            f"Invalid value {user} for configuration super.users: a list of principals is TYPE:NAME;TYPE:NAME, as in "
+            "User:admin;User:ANONYMOUS",
+        )
 
 
 def _check_inter_broker_sasl(originals: Mapping[str, str], values: Values, derived: Mapping[str, object]) -> None:

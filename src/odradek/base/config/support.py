@@ -33,8 +33,8 @@ _REMOVE = "Remove the key."
 
 REFUSALS: Mapping[str, Refusal] = {
     "authorizer": Refusal(
-        "there is no authorizer, every client that connects may do everything",
-        "Remove the key, and let only trusted clients reach the listeners.",
+        "the authorizer keeps its ACLs in the ZooKeeper of zookeeper.connect, by the broker's own session",
+        _REMOVE,
     ),
     "java-class": Refusal("Java classes can't run in this broker, it would go on without this one", _REMOVE),
     "jsse": Refusal("TLS is done by OpenSSL, providers and algorithms of Java can't be chosen", _REMOVE),
@@ -60,7 +60,7 @@ REFUSALS: Mapping[str, Refusal] = {
 }
 
 NO_EFFECTS: Mapping[str, str] = {
-    "authorizer": "there is no authorizer whose start a listener could wait for",
+    "authorizer": "the authorizer is ready before any listener opens",
     "format": "records are stored in message format 2, as by Kafka with inter.broker.protocol.version 3.0 or newer",
     "jmx": "there is no JVM and no JMX; metrics are served at odradek.metrics.port",
     "kraft": "only KRaft mode reads it, in Kafka as well",

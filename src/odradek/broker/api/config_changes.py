@@ -8,7 +8,9 @@ from typing import Protocol, TypeVar
 
 from odradek.base.config.topic_config import validate_topic_overrides
 from odradek.base.errors import ConfigError, ErrorCode, KafkaError
-from odradek.broker.api.context import BrokerServices
+from odradek.broker.api.authorization import authorized, denial, require_on_cluster
+from odradek.broker.api.context import BrokerServices, RequestContext
+from odradek.broker.security.authorizer.core.acls import AclOperation, ResourceType
 from odradek.protocol.messages.describe_configs import ConfigResourceType
 
 
@@ -23,6 +25,15 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,10}")
 def broker_id_of(resource_name: str) -> int | None:
     """The broker that a resource name means, or None where it isn't a number."""
     return int(resource_name) if _INTEGER.fullmatch(resource_name) else None
+
+
+def require_on_config(ctx: RequestContext, operation: AclOperation, resource: Resource) -> None:
+    """The right to a topic's configuration is the topic's, all others are the cluster's. KafkaError without it."""
+    if resource.resource_type == ConfigResourceType.TOPIC:
+        if not authorized(ctx, operation, ResourceType.TOPIC, resource.resource_name):
+            raise denial(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    else:
+        require_on_cluster(ctx, operation)
 
 
 ResourceT = TypeVar("ResourceT", bound=Resource)

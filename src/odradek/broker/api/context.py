@@ -10,6 +10,7 @@ from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.live_config import LiveConfig
 from odradek.base.logs import get_logger
 from odradek.base.metrics import Registry
+from odradek.broker.admin.acl_admin import AclAdmin
 from odradek.broker.admin.entity_configs import EntityConfigs
 from odradek.broker.admin.producer_ids import ProducerIds
 from odradek.broker.admin.topic_admin import TopicAdmin
@@ -25,6 +26,7 @@ from odradek.broker.replication.directory_moves import DirectoryMoves
 from odradek.broker.replication.leader.fetch_sessions import FetchSessions
 from odradek.broker.replication.leader.marker_writer import MarkerWriter
 from odradek.broker.replication.replica_manager import ReplicaManager
+from odradek.broker.security.authorizer.acl_authorizer import AclAuthorizer
 from odradek.broker.security.credential_store import KnownCredentials
 from odradek.broker.security.principal import KafkaPrincipal
 from odradek.model.metadata_image import MetadataCache
@@ -59,6 +61,10 @@ class BrokerServices:
     markers: MarkerWriter
     quotas: ClientQuotas
     credentials: KnownCredentials
+    authorizer: AclAuthorizer | None
+    """None: no authorizer is configured, everything is allowed."""
+    acls: AclAdmin | None
+    """None together with `authorizer`."""
     metrics: Registry
 
     @property

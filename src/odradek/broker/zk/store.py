@@ -7,6 +7,7 @@ term, and raises `ControllerMoved` when another controller was elected since.
 from kazoo.exceptions import BadVersionError
 
 from odradek.broker.zk.stores.access import ControllerMoved, conditional_set, readable
+from odradek.broker.zk.stores.acls import AclNodes
 from odradek.broker.zk.stores.configs import ConfigNodes
 from odradek.broker.zk.stores.controller_election import ControllerElectionStore
 from odradek.broker.zk.stores.requests import RequestNodes
@@ -19,7 +20,7 @@ __all__ = ["PRODUCER_ID_BLOCK_SIZE", "ControllerMoved", "ZkStore"]
 PRODUCER_ID_BLOCK_SIZE = 1000
 
 
-class ZkStore(TopicNodes, ConfigNodes, RequestNodes, ControllerElectionStore):
+class ZkStore(TopicNodes, ConfigNodes, AclNodes, RequestNodes, ControllerElectionStore):
     def load_brokers(self) -> dict[int, Broker]:
         """The live ones. One whose registration can't be understood is reported and left out."""
         ids = [int(name) for name in self._children(BrokerIds.path) if name.isdecimal()]

@@ -90,7 +90,7 @@ def test_a_start_that_fails_leaves_the_file_as_it_was(cluster: LocalCluster, bef
     ("settings", "brokers", "words"),
     [
         ({"num.io.threads": "none"}, 1, "Invalid value none for configuration num.io.threads"),
-        ({"authorizer.class.name": "kafka.security.authorizer.AclAuthorizer"}, 1, "there is no authorizer"),
+        ({"authorizer.class.name": "com.example.Authorizer"}, 1, "Java classes can't run"),
         ({"broker.id": "7"}, 1, "broker.id can't be set for a local cluster"),
         ({"zookeeper.connect": "zk:2181"}, 1, "give the ensemble with --zookeeper"),
         ({"listeners": "PLAINTEXT://127.0.0.1:9999"}, 3, "can't hold for 3 brokers at once"),

@@ -33,6 +33,7 @@ class Asking:
             config=stage.config,
             fetch_sessions=FetchSessions(10, 100_000, stage.clock),
             quotas=SimpleNamespace(is_limiting=False),
+            authorizer=None,
         )
 
     def context(self, version: int, answered: list[Any]) -> RequestContext:

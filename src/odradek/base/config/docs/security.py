@@ -2,7 +2,21 @@
 
 TEXT = """
 authorizer.class.name
-    Who decides what a principal may do, by the name of a Java class. Empty means that everything is allowed.
+    The authorizer, by the name of Kafka's class: kafka.security.authorizer.AclAuthorizer, which keeps its ACLs in
+    ZooKeeper, or empty, which allows everything to every client. Other classes are refused.
+super.users
+    Principals that may do everything, as TYPE:NAME;TYPE:NAME. Brokers must be among them, by the principal that they
+    have to each other, or have ClusterAction on the cluster by ACL.
+allow.everyone.if.no.acl.found
+    Whether everything is allowed on a resource without any ACL.
+authorizer.zookeeper.url
+    Another ZooKeeper for the authorizer.
+authorizer.zookeeper.connection.timeout.ms
+    How long the authorizer waits for that ZooKeeper.
+authorizer.zookeeper.session.timeout.ms
+    The timeout of its session there.
+authorizer.zookeeper.max.in.flight.requests
+    How many requests it may have on the way to that ZooKeeper.
 connections.max.reauth.ms
     The longest that a SASL login holds before the client must log in again; 0 never asks.
 delegation.token.expiry.check.interval.ms

@@ -6,6 +6,7 @@ words is in the `docs` package beside this one, which is loaded when somebody as
 
 from odradek.base.config.definition import ConfigKey, read_table
 from odradek.base.config.keys import (
+    authorizer,
     dynamic,
     general,
     groups,
@@ -40,5 +41,6 @@ BROKER_KEYS: dict[str, ConfigKey] = read_table(
 DYNAMIC_ONLY_KEYS: dict[str, ConfigKey] = read_table(dynamic.TABLE)
 TOPIC_KEYS: dict[str, ConfigKey] = read_table(topic.TABLE)
 INTERNAL_KEYS: dict[str, ConfigKey] = read_table(internal.TABLE)
-STATIC_KEYS: dict[str, ConfigKey] = BROKER_KEYS | INTERNAL_KEYS
+AUTHORIZER_KEYS: dict[str, ConfigKey] = read_table(authorizer.TABLE)
+STATIC_KEYS: dict[str, ConfigKey] = BROKER_KEYS | INTERNAL_KEYS | AUTHORIZER_KEYS
 """Everything that server.properties may hold."""

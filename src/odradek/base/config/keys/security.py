@@ -1,7 +1,7 @@
 """TLS, SASL, delegation tokens, principals and authorization."""
 
 TABLE = """
-authorizer.class.name                                string    ""         -       low     read-only   refused:authorizer
+authorizer.class.name                                string    ""         -       low     read-only   obeyed
 connections.max.reauth.ms                            long      0          -       medium  read-only   obeyed
 delegation.token.expiry.check.interval.ms            long      3600000    >=1     low     read-only   refused:tokens
 delegation.token.expiry.time.ms                      long      86400000   >=1     medium  read-only   refused:tokens

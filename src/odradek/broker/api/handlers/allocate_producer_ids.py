@@ -4,14 +4,18 @@ Version 0. Our own brokers take theirs from ZooKeeper; Apache Kafka's ask. Not d
 """
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.broker.api.authorization import authorized_on_cluster
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import handles
+from odradek.broker.security.authorizer.core.acls import AclOperation
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 
 
 @handles(ApiKey.ALLOCATE_PRODUCER_IDS, versions="0-0", may_block=True)
 def allocate_producer_ids(request: AllocateProducerIdsRequest, ctx: RequestContext) -> AllocateProducerIdsResponse:
+    if not authorized_on_cluster(ctx, AclOperation.CLUSTER_ACTION):
+        return AllocateProducerIdsResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     if not ctx.broker.controller.is_active:
         return AllocateProducerIdsResponse(error_code=ErrorCode.NOT_CONTROLLER)
     try:

@@ -3,10 +3,12 @@
 Versions 0-1. What is no rate is refused, where Kafka takes NaN and negative percentages. Not done: nothing.
 """
 
-from odradek.base.errors import KafkaError
+from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.admin.quota_entities import node_of, quota_text
+from odradek.broker.api.authorization import authorized_on_cluster, denial
 from odradek.broker.api.context import BrokerServices, RequestContext
 from odradek.broker.api.registry import handles
+from odradek.broker.security.authorizer.core.acls import AclOperation
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
@@ -19,21 +21,33 @@ from odradek.protocol.messages.alter_client_quotas import (
 
 @handles(ApiKey.ALTER_CLIENT_QUOTAS, versions="0-1", may_block=True)
 def alter_client_quotas(request: AlterClientQuotasRequest, ctx: RequestContext) -> AlterClientQuotasResponse:
+    refusal = None
+    if not authorized_on_cluster(ctx, AclOperation.ALTER_CONFIGS):
+        refusal = denial(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     results = {}
     for entry in request.entries:
         entity = {part.entity_type: part.entity_name for part in entry.entity}
-        results[frozenset(entity.items())] = _result(entry, entity, ctx.broker, validate_only=request.validate_only)
+        results[frozenset(entity.items())] = _result(
+            entry, entity, ctx.broker, refusal, validate_only=request.validate_only
+        )
     return AlterClientQuotasResponse(entries=list(results.values()))
 
 
 def _result(
-    entry: EntryData, entity: dict[str, str | None], broker: BrokerServices, *, validate_only: bool
+    entry: EntryData,
+    entity: dict[str, str | None],
+    broker: BrokerServices,
+    refusal: KafkaError | None,
+    *,
+    validate_only: bool,
 ) -> EntryResult:
     result = EntryResult(
         error_message=None,
         entity=[EntityData(entity_type=kind, entity_name=name) for kind, name in entity.items()],
     )
     try:
+        if refusal is not None:
+            raise refusal
         _alter(entry, entity, broker, validate_only=validate_only)
     except KafkaError as error:
         result.error_code, result.error_message = error.code, error.message or None

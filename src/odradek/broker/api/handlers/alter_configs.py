@@ -10,11 +10,13 @@ from odradek.broker.api.config_changes import (
     current_overrides,
     outcomes,
     refuse,
+    require_on_config,
     set_broker_values,
     set_overrides,
 )
 from odradek.broker.api.context import BrokerServices, RequestContext
 from odradek.broker.api.registry import handles
+from odradek.broker.security.authorizer.core.acls import AclOperation
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.alter_configs import (
     AlterConfigsRequest,
@@ -28,6 +30,7 @@ from odradek.protocol.messages.describe_configs import ConfigResourceType
 @handles(ApiKey.ALTER_CONFIGS, versions="0-2", may_block=True)
 def alter_configs(request: AlterConfigsRequest, ctx: RequestContext) -> AlterConfigsResponse:
     def alter(resource: AlterConfigsResource) -> None:
+        require_on_config(ctx, AclOperation.ALTER_CONFIGS, resource)
         _alter(ctx.broker, resource, validate_only=request.validate_only)
 
     return AlterConfigsResponse(responses=[_answer(*outcome) for outcome in outcomes(request.resources, alter)])

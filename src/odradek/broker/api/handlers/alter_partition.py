@@ -6,10 +6,12 @@ Not done: nothing.
 """
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.broker.api.authorization import authorized_on_cluster
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.controller_door import ask_controller
 from odradek.broker.api.registry import Outcome, handles
 from odradek.broker.controller.core.events import IsrChangeAsked
+from odradek.broker.security.authorizer.core.acls import AclOperation
 from odradek.model.topology import LeaderAndIsr, TopicPartition
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.alter_partition import (
@@ -29,7 +31,9 @@ Answers = dict[TopicPartition, LeaderAndIsr | KafkaError]
 
 
 @handles(ApiKey.ALTER_PARTITION, versions="0-3", may_block=False)
-def alter_partition(request: AlterPartitionRequest, ctx: RequestContext) -> Outcome:
+def alter_partition(request: AlterPartitionRequest, ctx: RequestContext) -> AlterPartitionResponse | Outcome:
+    if not authorized_on_cluster(ctx, AclOperation.CLUSTER_ACTION):
+        return AlterPartitionResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     named = [(topic, _name(topic, ctx)) for topic in request.topics]
     wanted = {
         TopicPartition(name, partition.partition_index): _wanted(partition, request.broker_id, ctx.version)

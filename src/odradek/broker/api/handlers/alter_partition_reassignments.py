@@ -4,10 +4,12 @@ Version 0. Not done: nothing.
 """
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.broker.api.authorization import authorized_on_cluster, denial
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.controller_door import ask_controller
 from odradek.broker.api.registry import Outcome, handles
 from odradek.broker.controller.core.events import ReassignmentsAsked
+from odradek.broker.security.authorizer.core.acls import AclOperation
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.alter_partition_reassignments import (
@@ -19,7 +21,9 @@ from odradek.protocol.messages.alter_partition_reassignments import (
 
 
 @handles(ApiKey.ALTER_PARTITION_REASSIGNMENTS, versions="0-0", may_block=False)
-def alter_partition_reassignments(request: AlterPartitionReassignmentsRequest, ctx: RequestContext) -> Outcome:
+def alter_partition_reassignments(
+    request: AlterPartitionReassignmentsRequest, ctx: RequestContext
+) -> AlterPartitionReassignmentsResponse | Outcome:
     wanted = {
         TopicPartition(topic.name, partition.partition_index): (
             None if partition.replicas is None else tuple(partition.replicas)
@@ -27,6 +31,11 @@ def alter_partition_reassignments(request: AlterPartitionReassignmentsRequest, c
         for topic in request.topics
         for partition in topic.partitions
     }
+    if not authorized_on_cluster(ctx, AclOperation.ALTER):
+        refusal = denial(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        refused = _response(dict.fromkeys(wanted, refusal))
+        refused.error_code, refused.error_message = refusal.code, refusal.message
+        return refused
     return ask_controller(ctx, lambda answer: ReassignmentsAsked(wanted, answer), _response)
 
 

@@ -6,8 +6,11 @@ REPLICA_NOT_AVAILABLE, and tools ask again. Not done: nothing.
 
 from collections import defaultdict
 
+from odradek.base.errors import ErrorCode
+from odradek.broker.api.authorization import authorized_on_cluster
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import handles
+from odradek.broker.security.authorizer.core.acls import AclOperation
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.alter_replica_log_dirs import (
@@ -27,8 +30,9 @@ def alter_replica_log_dirs(request: AlterReplicaLogDirsRequest, ctx: RequestCont
         for number in topic.partitions
     }
     results: dict[str, list[AlterReplicaLogDirPartitionResult]] = defaultdict(list)
+    allowed = authorized_on_cluster(ctx, AclOperation.ALTER)
     for tp, path in wanted.items():
-        error = ctx.broker.moves.move(tp, path)
+        error = ctx.broker.moves.move(tp, path) if allowed else ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         results[tp.topic].append(AlterReplicaLogDirPartitionResult(partition_index=tp.partition, error_code=error))
     return AlterReplicaLogDirsResponse(
         results=[

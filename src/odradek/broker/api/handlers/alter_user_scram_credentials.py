@@ -4,9 +4,11 @@ Versions 0-0. The client salts the password: neither the wire nor ZooKeeper has 
 """
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.broker.api.authorization import authorized_on_cluster, denial
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import handles
 from odradek.broker.quotas.core.quota_table import sanitized
+from odradek.broker.security.authorizer.core.acls import AclOperation
 from odradek.broker.security.core.scram_changes import (
     NOT_THERE,
     Change,
@@ -39,6 +41,9 @@ def alter_user_scram_credentials(
     users = dict.fromkeys(change.user for change in changes)
     if not ctx.broker.controller.is_active:
         return _response(dict.fromkeys(users, _NOT_CONTROLLER))
+    if not authorized_on_cluster(ctx, AclOperation.ALTER):
+        refusal = denial(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        return _response(dict.fromkeys(users, (refusal.code, refusal.message)))
     outcomes = refused_users(changes)
     for user in users:
         if user not in outcomes:

@@ -8,9 +8,11 @@ from collections import Counter
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.admin.new_topics import MorePartitions
 from odradek.broker.admin.topic_admin import Refusals
+from odradek.broker.api.authorization import denied_topics
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.mutation_permits import permit_for
 from odradek.broker.api.registry import LATER, Outcome, handles
+from odradek.broker.security.authorizer.core.acls import AclOperation
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -24,6 +26,11 @@ def create_partitions(request: CreatePartitionsRequest, ctx: RequestContext) -> 
     times_named = Counter(topic.name for topic in request.topics)
     twice = KafkaError(ErrorCode.INVALID_REQUEST, "Duplicate topic in request.")
     refused: Refusals = {name: twice for name, times in times_named.items() if times > 1}
+    unique = [topic.name for topic in request.topics if topic.name not in refused]
+    denied = denied_topics(ctx, AclOperation.ALTER, unique)
+    refused |= dict.fromkeys(
+        denied, KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "The topic authorization is failed.")
+    )
     asked = [
         MorePartitions(
             topic.name,

@@ -10,9 +10,11 @@ from collections import Counter
 from odradek.base.config.describe import describe_topic
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.admin.new_topics import CreatedTopic, NewTopic
+from odradek.broker.api.authorization import NONE_DENIED, authorized_on_cluster, denied_topics
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.mutation_permits import permit_for
 from odradek.broker.api.registry import LATER, Outcome, handles
+from odradek.broker.security.authorizer.core.acls import AclOperation
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.create_topics import (
     CreatableTopic,
@@ -30,21 +32,29 @@ DEFAULT = -1
 def create_topics(request: CreateTopicsRequest, ctx: RequestContext) -> Outcome:
     times_named = Counter(topic.name for topic in request.topics)
     unique = [topic for topic in request.topics if times_named[topic.name] == 1]
+    names = [topic.name for topic in unique]
+    denied, hidden = NONE_DENIED, NONE_DENIED
+    if ctx.broker.authorizer is not None:
+        if not authorized_on_cluster(ctx, AclOperation.CREATE, log_denied=False):
+            denied = denied_topics(ctx, AclOperation.CREATE, names)
+        hidden = denied_topics(ctx, AclOperation.DESCRIBE_CONFIGS, names, log_denied=False)
+    allowed = [topic for topic in unique if topic.name not in denied]
 
     def created(topic: CreatedTopic) -> CreatableTopicResult:
-        result = _created(topic, ctx)
+        result = _created(topic, ctx) if topic.name not in hidden else _without_configs(topic)
         if request.validate_only:  # what isn't made has no id
             result.topic_id = ZERO_UUID
         return result
 
     def response(outcomes: list[CreatedTopic | KafkaError]) -> CreateTopicsResponse:
         results = [_refused(name, _named_twice(name)) for name, times in times_named.items() if times > 1]
-        for topic, outcome in zip(unique, outcomes, strict=True):
+        results += [_denied(topic.name, is_hidden=topic.name in hidden) for topic in unique if topic.name in denied]
+        for topic, outcome in zip(allowed, outcomes, strict=True):
             results.append(_refused(topic.name, outcome) if isinstance(outcome, KafkaError) else created(outcome))
         return CreateTopicsResponse(topics=results)
 
     ctx.broker.topics.create(
-        [_new_topic(topic, ctx) for topic in unique],
+        [_new_topic(topic, ctx) for topic in allowed],
         validate_only=request.validate_only,
         timeout_ms=request.timeout_ms,
         permit=permit_for(ctx, strict_since=6),
@@ -89,6 +99,25 @@ def _created(topic: CreatedTopic, ctx: RequestContext) -> CreatableTopicResult:
             for entry in describe_topic(ctx.broker.live, topic.overrides)
         ],
     )
+
+
+def _without_configs(topic: CreatedTopic) -> CreatableTopicResult:
+    """For a principal that may create the topic and not see its configuration."""
+    return CreatableTopicResult(
+        name=topic.name,
+        topic_id=topic.id,
+        error_message=None,
+        num_partitions=-1,
+        replication_factor=-1,
+        topic_config_error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    )
+
+
+def _denied(name: str, *, is_hidden: bool) -> CreatableTopicResult:
+    result = _refused(name, KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed."))
+    if is_hidden:
+        result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    return result
 
 
 def _refused(name: str, error: KafkaError) -> CreatableTopicResult:

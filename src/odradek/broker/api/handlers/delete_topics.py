@@ -7,9 +7,11 @@ from uuid import UUID
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.admin.topic_admin import Refusals
+from odradek.broker.api.authorization import denial, denied_topics
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.mutation_permits import permit_for
 from odradek.broker.api.registry import LATER, Outcome, handles
+from odradek.broker.security.authorizer.core.acls import AclOperation
 from odradek.model.topology import ZERO_UUID
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicsRequest, DeleteTopicsResponse
@@ -22,6 +24,7 @@ def delete_topics(request: DeleteTopicsRequest, ctx: RequestContext) -> Outcome:
     else:
         named = [(topic.name, topic.topic_id) for topic in request.topics]
     results = [_result(name, topic_id, ctx) for name, topic_id in named]
+    _refuse_denied(results, ctx)
 
     def response(refusals: Refusals) -> DeleteTopicsResponse:
         for result in results:
@@ -47,6 +50,21 @@ def _result(name: str | None, topic_id: UUID, ctx: RequestContext) -> DeletableT
         message = "Name a topic by its name or by its id, not by both."
         _refuse(result, KafkaError(ErrorCode.INVALID_REQUEST, message))
     return result
+
+
+def _refuse_denied(results: list[DeletableTopicResult], ctx: RequestContext) -> None:
+    """A topic that was named by its id keeps its name from a principal that may not describe it."""
+    names = [result.name for result in results if result.name is not None and not result.error_code]
+    hidden = denied_topics(ctx, AclOperation.DESCRIBE, names)
+    denied = denied_topics(ctx, AclOperation.DELETE, names)
+    for result in results:
+        if result.error_code or result.name is None:
+            continue
+        if result.name in hidden and result.topic_id != ZERO_UUID:
+            result.name = None
+            _refuse(result, denial(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+        elif result.name in denied:
+            _refuse(result, denial(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
 
 
 def _refuse(result: DeletableTopicResult, error: KafkaError | None) -> None:

@@ -9,8 +9,10 @@ from enum import IntEnum
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.admin.quota_entities import CLIENT_ID, IP, KINDS, USER, Entity, entity_of, quotas_in
+from odradek.broker.api.authorization import require_on_cluster
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import handles
+from odradek.broker.security.authorizer.core.acls import AclOperation
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.describe_client_quotas import (
     ComponentData,
@@ -33,6 +35,7 @@ class Match(IntEnum):
 @handles(ApiKey.DESCRIBE_CLIENT_QUOTAS, versions="0-1", may_block=True)
 def describe_client_quotas(request: DescribeClientQuotasRequest, ctx: RequestContext) -> DescribeClientQuotasResponse:
     try:
+        require_on_cluster(ctx, AclOperation.DESCRIBE_CONFIGS)
         components = _components(request.components)
         entries = [
             _entry(entity, quotas)

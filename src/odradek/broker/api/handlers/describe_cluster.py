@@ -5,9 +5,9 @@ Not done: nothing; who may do what comes with authorization.
 """
 
 from odradek.base.errors import ErrorCode
+from odradek.broker.api.authorization import NOT_ASKED, operations_on_cluster
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import handles
-from odradek.model.operations import ALL_ON_CLUSTER, NOT_ASKED
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.describe_cluster import (
     DescribeClusterBroker,
@@ -29,7 +29,9 @@ def describe_cluster(request: DescribeClusterRequest, ctx: RequestContext) -> De
     return DescribeClusterResponse(
         cluster_id=image.cluster_id,
         controller_id=image.controller_id,
-        cluster_authorized_operations=ALL_ON_CLUSTER if request.include_cluster_authorized_operations else NOT_ASKED,
+        cluster_authorized_operations=(
+            operations_on_cluster(ctx) if request.include_cluster_authorized_operations else NOT_ASKED
+        ),
         brokers=[
             DescribeClusterBroker(broker_id=broker.id, host=endpoint.host, port=endpoint.port, rack=broker.rack)
             for broker, endpoint in image.reached_by(ctx.connection.listener_name)

@@ -13,9 +13,10 @@ from odradek.base.config.definition import ConfigSource, ConfigType
 from odradek.base.config.describe import ConfigEntry, describe_all_brokers, describe_broker, describe_topic
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import thresholds
-from odradek.broker.api.config_changes import broker_id_of
+from odradek.broker.api.config_changes import broker_id_of, require_on_config
 from odradek.broker.api.context import BrokerServices, RequestContext
 from odradek.broker.api.registry import handles
+from odradek.broker.security.authorizer.core.acls import AclOperation
 from odradek.model.topic_names import check_topic_name
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.describe_configs import (
@@ -76,6 +77,7 @@ def _describe(
 ) -> DescribeConfigsResult:
     wanted = resource.configuration_keys or None
     try:
+        require_on_config(ctx, AclOperation.DESCRIBE_CONFIGS, resource)
         describer = _DESCRIBERS[resource.resource_type]
         if describer is None:
             description = topics.describe(resource.resource_name, wanted)

@@ -1,13 +1,14 @@
 """DescribeGroups (key 15): state, members and assignments of groups.
 
 Versions 0-5. v3 may ask what the client is allowed, v4 tells static members. A group that isn't there is Dead. Not
-done: nothing; who may do what comes with authorization.
+done: nothing.
 """
 
-from odradek.base.errors import KafkaError
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.broker.api.authorization import NOT_ASKED, authorized_operations, denied_names
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import handles
-from odradek.model.operations import ALL_ON_GROUP, NOT_ASKED
+from odradek.broker.security.authorizer.core.acls import AclOperation, ResourceType
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.describe_groups import (
     DescribedGroup,
@@ -19,11 +20,15 @@ from odradek.protocol.messages.describe_groups import (
 
 @handles(ApiKey.DESCRIBE_GROUPS, versions="0-5", may_block=False)
 def describe_groups(request: DescribeGroupsRequest, ctx: RequestContext) -> DescribeGroupsResponse:
-    operations = ALL_ON_GROUP if request.include_authorized_operations else NOT_ASKED
-    return DescribeGroupsResponse(groups=[_describe(group_id, operations, ctx) for group_id in request.groups])
+    denied = denied_names(ctx, AclOperation.DESCRIBE, ResourceType.GROUP, request.groups)
+    return DescribeGroupsResponse(groups=[_describe(group_id, request, denied, ctx) for group_id in request.groups])
 
 
-def _describe(group_id: str, operations: int, ctx: RequestContext) -> DescribedGroup:
+def _describe(
+    group_id: str, request: DescribeGroupsRequest, denied: frozenset[str], ctx: RequestContext
+) -> DescribedGroup:
+    if group_id in denied:
+        return DescribedGroup(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED, group_id=group_id)
     try:
         group = ctx.broker.groups.describe(group_id)
     except KafkaError as error:
@@ -33,7 +38,11 @@ def _describe(group_id: str, operations: int, ctx: RequestContext) -> DescribedG
         group_state=group.state,
         protocol_type=group.protocol_type,
         protocol_data=group.protocol,
-        authorized_operations=operations,
+        authorized_operations=(
+            authorized_operations(ctx, ResourceType.GROUP, group_id)
+            if request.include_authorized_operations
+            else NOT_ASKED
+        ),
         members=[
             DescribedGroupMember(
                 member_id=member.id,

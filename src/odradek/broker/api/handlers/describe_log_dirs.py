@@ -8,10 +8,12 @@ from collections import defaultdict
 from pathlib import Path
 
 from odradek.base.errors import ErrorCode
+from odradek.broker.api.authorization import authorized_on_cluster
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import handles
 from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.broker.replication.partition import Partition
+from odradek.broker.security.authorizer.core.acls import AclOperation
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.describe_log_dirs import (
@@ -27,6 +29,8 @@ NOT_KNOWN = -1
 
 @handles(ApiKey.DESCRIBE_LOG_DIRS, versions="0-4", may_block=True)
 def describe_log_dirs(request: DescribeLogDirsRequest, ctx: RequestContext) -> DescribeLogDirsResponse:
+    if not authorized_on_cluster(ctx, AclOperation.DESCRIBE):
+        return DescribeLogDirsResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     wanted = None
     if request.topics is not None:
         wanted = {TopicPartition(topic.topic, p) for topic in request.topics for p in topic.partitions}

@@ -4,8 +4,10 @@ Versions 0-0. Not done: nothing.
 """
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.broker.api.authorization import denial, denied_topics
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import handles
+from odradek.broker.security.authorizer.core.acls import AclOperation
 from odradek.model.topic_names import check_topic_name
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey
@@ -20,20 +22,25 @@ from odradek.protocol.messages.describe_producers import (
 
 @handles(ApiKey.DESCRIBE_PRODUCERS, versions="0-0", may_block=True)
 def describe_producers(request: DescribeProducersRequest, ctx: RequestContext) -> DescribeProducersResponse:
+    denied = denied_topics(ctx, AclOperation.READ, [topic.name for topic in request.topics])
     return DescribeProducersResponse(
         topics=[
             TopicResponse(
                 name=topic.name,
-                partitions=[_partition(TopicPartition(topic.name, index), ctx) for index in topic.partition_indexes],
+                partitions=[
+                    _partition(TopicPartition(topic.name, index), denied, ctx) for index in topic.partition_indexes
+                ],
             )
             for topic in request.topics
         ]
     )
 
 
-def _partition(tp: TopicPartition, ctx: RequestContext) -> PartitionResponse:
+def _partition(tp: TopicPartition, denied: frozenset[str], ctx: RequestContext) -> PartitionResponse:
     response = PartitionResponse(partition_index=tp.partition)
     try:
+        if tp.topic in denied:
+            raise denial(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         response.active_producers = _producers(tp, ctx)
     except KafkaError as error:
         response.error_code, response.error_message = error.code, error.message or None

@@ -9,9 +9,11 @@ from collections import Counter
 from collections.abc import Mapping
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.broker.api.authorization import require_on_cluster
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import handles
 from odradek.broker.quotas.core.quota_table import DEFAULT, desanitized, entity_of_user_node
+from odradek.broker.security.authorizer.core.acls import AclOperation
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.describe_user_scram_credentials import (
     CredentialInfo,
@@ -29,9 +31,15 @@ def describe_user_scram_credentials(
     request: DescribeUserScramCredentialsRequest, ctx: RequestContext
 ) -> DescribeUserScramCredentialsResponse:
     try:
+        require_on_cluster(ctx, AclOperation.DESCRIBE)
         known = _credentials(ctx.broker.configs.load_all("users"))
     except KafkaError as error:
-        return DescribeUserScramCredentialsResponse(error_code=error.code, error_message=error.message or None)
+        refused = DescribeUserScramCredentialsResult(error_code=error.code, error_message=error.message or None)
+        return DescribeUserScramCredentialsResponse(
+            error_code=error.code,
+            error_message=error.message or None,
+            results=[refused] * len(request.users or ()),  # without the users' names, as Kafka answers
+        )
     times_named = Counter(user.name for user in request.users or ())
     results = [_result(user, times, known) for user, times in (times_named or dict.fromkeys(sorted(known), 1)).items()]
     return DescribeUserScramCredentialsResponse(error_message="", results=results)

@@ -7,9 +7,11 @@ partitions were asked for, those that needed no election are left out. Not done:
 from collections.abc import Callable
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.broker.api.authorization import authorized_on_cluster, denial
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import LATER, Outcome, handles
 from odradek.broker.controller.core.events import ElectionAsked, ElectionType
+from odradek.broker.security.authorizer.core.acls import AclOperation
 from odradek.model.metadata_image import MetadataImage
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey
@@ -30,6 +32,10 @@ def elect_leaders(request: ElectLeadersRequest, ctx: RequestContext) -> Outcome:
         wanted = frozenset(TopicPartition(t.topic, number) for t in request.topic_partitions for number in t.partitions)
     election_type = request.election_type if ctx.version >= 1 else ElectionType.PREFERRED
     reply = ctx.reply_with(_response)
+    if not authorized_on_cluster(ctx, AclOperation.ALTER):
+        refusal = denial(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        reply(dict.fromkeys(sorted(wanted or ()), refusal), refusal.code)
+        return LATER
     if election_type not in (ElectionType.PREFERRED, ElectionType.UNCLEAN):
         unknown = KafkaError(ErrorCode.INVALID_REQUEST, f"There is no election of type {election_type}.")
         reply(dict.fromkeys(sorted(wanted or ()), unknown), unknown.code)

@@ -8,18 +8,21 @@ and read to the end of the log. Not done: nothing.
 
 from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from uuid import UUID
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.file_slice import FileSlice
+from odradek.broker.api.authorization import authorized_on_cluster, denied_topics
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.current_leader import current_leader, leader_node
 from odradek.broker.api.registry import LATER, Outcome, handles
 from odradek.broker.replication.leader.fetch_reader import FetchOutcome, FetchTarget, FetchTerms
 from odradek.broker.replication.leader.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, SESSIONLESS, FetchSession
 from odradek.broker.replication.readable_replica import READ_COMMITTED
+from odradek.broker.security.authorizer.core.acls import AclOperation
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.legacy_records import down_convert
@@ -59,11 +62,30 @@ def fetch(request: FetchRequest, ctx: RequestContext) -> Response | Outcome:
         session, targets, full = _session(request, terms, ctx)
     except KafkaError as error:
         return FetchResponse(error_code=error.code)
+    if ctx.broker.authorizer is not None:
+        targets = _authorized(targets, ctx)
     answer = ctx.reply_with(partial(_response, ctx, request, session, full))
     if ctx.version < FIRST_WITH_BATCH_V2:
         answer = _on_converter(answer)
     ctx.broker.replicas.fetch(targets, terms, answer)
     return LATER
+
+
+def _authorized(targets: list[FetchTarget], ctx: RequestContext) -> list[FetchTarget]:
+    """Refuses the targets that the principal may not read, in this answer and not in the session."""
+    if ctx.is_from_broker:
+        denied = {target.partition.topic for target in targets}
+        if authorized_on_cluster(ctx, AclOperation.CLUSTER_ACTION):
+            return targets
+    else:
+        names = dict.fromkeys(target.partition.topic for target in targets if not target.error)
+        denied = set(denied_topics(ctx, AclOperation.READ, names))
+    return [
+        replace(target, error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        if target.partition.topic in denied and not target.error
+        else target
+        for target in targets
+    ]
 
 
 def _on_converter(answer: Callable[[list[FetchOutcome]], None]) -> Callable[[list[FetchOutcome]], None]:

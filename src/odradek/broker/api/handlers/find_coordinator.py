@@ -6,8 +6,10 @@ transactional ids, which get UNSUPPORTED_VERSION until the transaction coordinat
 """
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.broker.api.authorization import authorized, authorized_on_cluster, denial
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import handles
+from odradek.broker.security.authorizer.core.acls import AclOperation, ResourceType
 from odradek.model.topic_names import OFFSETS_TOPIC
 from odradek.model.topology import Endpoint, TopicPartition
 from odradek.protocol.api_keys import ApiKey
@@ -43,6 +45,12 @@ def _coordinator(key: str, key_type: int, ctx: RequestContext) -> Coordinator:
 
 
 def _find(key: str, key_type: int, ctx: RequestContext) -> tuple[int, Endpoint]:
+    if key_type == GROUP and not authorized(ctx, AclOperation.DESCRIBE, ResourceType.GROUP, key):
+        raise denial(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    if key_type == TRANSACTION and not authorized(ctx, AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, key):
+        raise denial(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    if key_type == SHARE and not authorized_on_cluster(ctx, AclOperation.CLUSTER_ACTION):
+        raise denial(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     if key_type == TRANSACTION:
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, "This broker has no transactions yet.")
     if key_type == SHARE and ctx.version >= 6:

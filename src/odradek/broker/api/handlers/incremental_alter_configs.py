@@ -17,11 +17,13 @@ from odradek.broker.api.config_changes import (
     current_overrides,
     outcomes,
     refuse,
+    require_on_config,
     set_broker_values,
     set_overrides,
 )
 from odradek.broker.api.context import BrokerServices, RequestContext
 from odradek.broker.api.registry import handles
+from odradek.broker.security.authorizer.core.acls import AclOperation
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.describe_configs import ConfigResourceType
 from odradek.protocol.messages.incremental_alter_configs import (
@@ -39,6 +41,7 @@ def incremental_alter_configs(
     request: IncrementalAlterConfigsRequest, ctx: RequestContext
 ) -> IncrementalAlterConfigsResponse:
     def alter(resource: AlterConfigsResource) -> None:
+        require_on_config(ctx, AclOperation.ALTER_CONFIGS, resource)
         _alter(ctx.broker, resource, validate_only=request.validate_only)
 
     answers = [_answer(*outcome) for outcome in outcomes(request.resources, alter)]

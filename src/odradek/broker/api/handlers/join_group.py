@@ -8,10 +8,12 @@ assign. Not done: nothing.
 from functools import partial
 from uuid import uuid4
 
-from odradek.base.errors import KafkaError
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.broker.api.authorization import authorized
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import LATER, Outcome, handles
 from odradek.broker.coordinator.groups.core.group_requests import JoinAnswer, Joining
+from odradek.broker.security.authorizer.core.acls import AclOperation, ResourceType
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse, JoinGroupResponseMember
 
@@ -22,6 +24,8 @@ _FIRST_VERSION_THAT_SKIPS_ASSIGNMENT = 9
 
 @handles(ApiKey.JOIN_GROUP, versions="0-9", may_block=False)
 def join_group(request: JoinGroupRequest, ctx: RequestContext) -> JoinGroupResponse | Outcome:
+    if not authorized(ctx, AclOperation.READ, ResourceType.GROUP, request.group_id):
+        return _response(ctx.version, JoinAnswer(ErrorCode.GROUP_AUTHORIZATION_FAILED, ""))
     try:
         ctx.broker.groups.join(
             request.group_id, _joining(request, ctx), ctx.reply_with(partial(_response, ctx.version))

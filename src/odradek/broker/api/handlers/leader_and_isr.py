@@ -9,8 +9,10 @@ from uuid import UUID
 
 from odradek.base.config.topic_config import TopicConfig
 from odradek.base.errors import ErrorCode
+from odradek.broker.api.authorization import authorized_on_cluster
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import LATER, Outcome, handles
+from odradek.broker.security.authorizer.core.acls import AclOperation
 from odradek.model.topology import ZERO_UUID, Endpoint, LeaderAndIsr, PartitionDirective, TopicPartition
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.leader_and_isr import (
@@ -28,8 +30,10 @@ Named = tuple[str, UUID, LeaderAndIsrPartitionState]
 
 
 @handles(ApiKey.LEADER_AND_ISR, versions="0-7", may_block=False)
-def leader_and_isr(request: LeaderAndIsrRequest, ctx: RequestContext) -> Outcome:
+def leader_and_isr(request: LeaderAndIsrRequest, ctx: RequestContext) -> LeaderAndIsrResponse | Outcome:
     named = list(_named(request, ctx.version))
+    if not authorized_on_cluster(ctx, AclOperation.CLUSTER_ACTION):
+        return _refused(named, ErrorCode.CLUSTER_AUTHORIZATION_FAILED, ctx.version)
 
     def response(refusal: ErrorCode) -> LeaderAndIsrResponse:
         if refusal:

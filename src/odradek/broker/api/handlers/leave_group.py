@@ -4,15 +4,19 @@ Versions 0-5. v0-2 name one member, whose error is the answer's; v3 names many, 
 reason, which the flight recorder keeps. Not done: nothing.
 """
 
-from odradek.base.errors import KafkaError
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.broker.api.authorization import authorized
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import handles
+from odradek.broker.security.authorizer.core.acls import AclOperation, ResourceType
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberResponse
 
 
 @handles(ApiKey.LEAVE_GROUP, versions="0-5", may_block=False)
 def leave_group(request: LeaveGroupRequest, ctx: RequestContext) -> LeaveGroupResponse:
+    if not authorized(ctx, AclOperation.READ, ResourceType.GROUP, request.group_id):
+        return LeaveGroupResponse(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
     leave = ctx.broker.groups.leave
     try:
         if ctx.version < 3:

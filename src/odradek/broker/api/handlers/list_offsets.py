@@ -8,10 +8,12 @@ back. Not done: nothing.
 """
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.broker.api.authorization import denied_topics
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import handles
 from odradek.broker.replication.partition import Partition
 from odradek.broker.replication.readable_replica import READ_COMMITTED
+from odradek.broker.security.authorizer.core.acls import AclOperation
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.list_offsets import (
@@ -46,11 +48,19 @@ def searches_by_time(request: ListOffsetsRequest) -> bool:
 
 @handles(ApiKey.LIST_OFFSETS, versions="0-9", may_block=searches_by_time)
 def list_offsets(request: ListOffsetsRequest, ctx: RequestContext) -> ListOffsetsResponse:
+    denied = denied_topics(ctx, AclOperation.DESCRIBE, [topic.name for topic in request.topics])
     return ListOffsetsResponse(
         topics=[
             ListOffsetsTopicResponse(
                 name=topic.name,
-                partitions=[_partition(topic.name, asked, request, ctx) for asked in topic.partitions],
+                partitions=[
+                    ListOffsetsPartitionResponse(
+                        partition_index=asked.partition_index, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED
+                    )
+                    if topic.name in denied
+                    else _partition(topic.name, asked, request, ctx)
+                    for asked in topic.partitions
+                ],
             )
             for topic in request.topics
         ]

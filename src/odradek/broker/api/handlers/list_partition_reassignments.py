@@ -3,11 +3,13 @@
 Version 0. Not done: nothing.
 """
 
-from odradek.base.errors import KafkaError
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.broker.api.authorization import authorized_on_cluster, denial
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.controller_door import ask_controller
 from odradek.broker.api.registry import Outcome, handles
 from odradek.broker.controller.core.events import ReassignmentsListed
+from odradek.broker.security.authorizer.core.acls import AclOperation
 from odradek.model.topology import ReplicaAssignment, TopicPartition
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.list_partition_reassignments import (
@@ -19,7 +21,11 @@ from odradek.protocol.messages.list_partition_reassignments import (
 
 
 @handles(ApiKey.LIST_PARTITION_REASSIGNMENTS, versions="0-0", may_block=False)
-def list_partition_reassignments(request: ListPartitionReassignmentsRequest, ctx: RequestContext) -> Outcome:
+def list_partition_reassignments(
+    request: ListPartitionReassignmentsRequest, ctx: RequestContext
+) -> ListPartitionReassignmentsResponse | Outcome:
+    if not authorized_on_cluster(ctx, AclOperation.DESCRIBE):
+        return _response(denial(ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
     wanted = None
     if request.topics is not None:
         wanted = frozenset(TopicPartition(t.name, number) for t in request.topics for number in t.partition_indexes)

@@ -4,12 +4,15 @@ Versions 0-9. v1 says who commits, v2-4 may ask for a retention of their own, v6
 Differs from Kafka: v0, which Kafka keeps in ZooKeeper, is kept with all others, and read back by OffsetFetch v0.
 """
 
+from collections.abc import Iterable
 from functools import partial
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.broker.api.authorization import authorized, denied_topics
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import LATER, Outcome, handles
 from odradek.broker.coordinator.groups.core.group_records import NO_TIMESTAMP, CommittedOffset
+from odradek.broker.security.authorizer.core.acls import AclOperation, ResourceType
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.offset_commit import (
@@ -23,10 +26,11 @@ from odradek.protocol.messages.offset_commit import (
 @handles(ApiKey.OFFSET_COMMIT, versions="0-9", may_block=False)
 def offset_commit(request: OffsetCommitRequest, ctx: RequestContext) -> OffsetCommitResponse | Outcome:
     commits = _commits(request, ctx)
+    refused = _refused(request, commits, ctx)
     image = ctx.broker.metadata.image
-    known = {tp: each for tp, each in commits.items() if image.partition(tp) is not None}
+    known = {tp: each for tp, each in commits.items() if tp not in refused and image.partition(tp) is not None}
     if not known:
-        return _response(request, {})
+        return _response(request, refused, {})
     try:
         ctx.broker.groups.offsets.commit(
             request.group_id,
@@ -34,11 +38,23 @@ def offset_commit(request: OffsetCommitRequest, ctx: RequestContext) -> OffsetCo
             request.group_instance_id,
             request.generation_id_or_member_epoch,
             known,
-            ctx.reply_with(partial(_response, request)),
+            ctx.reply_with(partial(_response, request, refused)),
         )
     except KafkaError as error:
-        return _response(request, dict.fromkeys(known, error.code))
+        return _response(request, refused, dict.fromkeys(known, error.code))
     return LATER
+
+
+def _refused(
+    request: OffsetCommitRequest, commits: Iterable[TopicPartition], ctx: RequestContext
+) -> dict[TopicPartition, ErrorCode]:
+    """Partitions that the principal may not commit, or all if it may not use the group."""
+    if ctx.broker.authorizer is None:
+        return {}
+    if not authorized(ctx, AclOperation.READ, ResourceType.GROUP, request.group_id):
+        return dict.fromkeys(commits, ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    denied = denied_topics(ctx, AclOperation.READ, [topic.name for topic in request.topics])
+    return {tp: ErrorCode.TOPIC_AUTHORIZATION_FAILED for tp in commits if tp.topic in denied}
 
 
 def _commits(request: OffsetCommitRequest, ctx: RequestContext) -> dict[TopicPartition, CommittedOffset]:
@@ -57,7 +73,10 @@ def _commits(request: OffsetCommitRequest, ctx: RequestContext) -> dict[TopicPar
     }
 
 
-def _response(request: OffsetCommitRequest, errors: dict[TopicPartition, ErrorCode]) -> OffsetCommitResponse:
+def _response(
+    request: OffsetCommitRequest, refused: dict[TopicPartition, ErrorCode], errors: dict[TopicPartition, ErrorCode]
+) -> OffsetCommitResponse:
+    errors = errors | refused
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return OffsetCommitResponse(
         topics=[

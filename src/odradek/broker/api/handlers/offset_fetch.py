@@ -9,10 +9,12 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.broker.api.authorization import authorized, denied_topics
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import handles
 from odradek.broker.coordinator.groups.core.group_records import CommittedOffset
 from odradek.broker.coordinator.groups.group_offsets import UNSTABLE
+from odradek.broker.security.authorizer.core.acls import AclOperation, ResourceType
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.offset_fetch import (
@@ -31,6 +33,8 @@ from odradek.protocol.messages.offset_fetch import (
 Found = dict[TopicPartition, CommittedOffset | None]
 
 _NOTHING = CommittedOffset(-1, -1, "", -1)
+_DENIED = CommittedOffset(-1, -1, "", -1)
+"""Of a topic that the principal may not describe; told from others by identity."""
 
 
 @handles(ApiKey.OFFSET_FETCH, versions="0-9", may_block=False)
@@ -43,7 +47,7 @@ def offset_fetch(request: OffsetFetchRequest, ctx: RequestContext) -> OffsetFetc
     asked = _partitions(request.topics)
     found: Found = dict.fromkeys(asked or ())
     try:
-        found = ctx.broker.groups.offsets.committed(request.group_id, asked, stable=request.require_stable)
+        found = _committed(request.group_id, asked, ctx, stable=request.require_stable)
     except KafkaError as refusal:
         error = refusal.code
         if ctx.version >= 2:
@@ -61,7 +65,7 @@ def _partitions(
 
 def _group(group: OffsetFetchRequestGroup, ctx: RequestContext, *, stable: bool) -> OffsetFetchResponseGroup:
     try:
-        found = ctx.broker.groups.offsets.committed(group.group_id, _partitions(group.topics), stable=stable)
+        found = _committed(group.group_id, _partitions(group.topics), ctx, stable=stable)
     except KafkaError as error:
         return OffsetFetchResponseGroup(group_id=group.group_id, error_code=error.code)
     return OffsetFetchResponseGroup(
@@ -83,6 +87,20 @@ def _group(group: OffsetFetchRequestGroup, ctx: RequestContext, *, stable: bool)
             for topic, partitions in _by_topic(found)
         ],
     )
+
+
+def _committed(group_id: str, asked: list[TopicPartition] | None, ctx: RequestContext, *, stable: bool) -> Found:
+    """Topics that the principal may not describe are hidden among all offsets, and refused where they are named."""
+    if not authorized(ctx, AclOperation.DESCRIBE, ResourceType.GROUP, group_id):
+        raise KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    if asked is None:
+        found = ctx.broker.groups.offsets.committed(group_id, None, stable=stable)
+        denied = denied_topics(ctx, AclOperation.DESCRIBE, {tp.topic for tp in found})
+        return {tp: offset for tp, offset in found.items() if tp.topic not in denied} if denied else found
+    denied = denied_topics(ctx, AclOperation.DESCRIBE, dict.fromkeys(tp.topic for tp in asked))
+    allowed = [tp for tp in asked if tp.topic not in denied]
+    found = ctx.broker.groups.offsets.committed(group_id, allowed, stable=stable)
+    return {**found, **{tp: _DENIED for tp in asked if tp.topic in denied}}
 
 
 def _topics(found: Found, error: ErrorCode) -> list[OffsetFetchResponseTopic]:
@@ -110,4 +128,6 @@ def _by_topic(found: Found) -> Iterable[tuple[str, list[tuple[int, CommittedOffs
 
 
 def _error(committed: CommittedOffset) -> ErrorCode:
+    if committed is _DENIED:
+        return ErrorCode.TOPIC_AUTHORIZATION_FAILED
     return ErrorCode.UNSTABLE_OFFSET_COMMIT if committed is UNSTABLE else ErrorCode.NONE

@@ -13,6 +13,7 @@ from typing import TypeGuard
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
+from odradek.broker.api.authorization import NONE_DENIED, authorized, denial, denied_topics
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.current_leader import current_leader, leader_node
 from odradek.broker.api.registry import LATER, NO_ANSWER, Outcome, handles
@@ -23,6 +24,7 @@ from odradek.broker.replication.core.refused_batches import RefusedBatches, idem
 from odradek.broker.replication.leader.delayed_produce import AppendOutcome
 from odradek.broker.replication.leader.transactional_appends import TransactionalProduce
 from odradek.broker.replication.partition_table import Batch
+from odradek.broker.security.authorizer.core.acls import AclOperation, ResourceType
 from odradek.model.topic_names import is_internal
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey
@@ -80,11 +82,12 @@ def produce(request: ProduceRequest, ctx: RequestContext) -> ProduceResponse | O
     quotas = ctx.broker.quotas
     if quotas.is_limiting and not ctx.was_put_off:
         ctx.throttle_ms = quotas.produce.charge(ctx.user, ctx.client_id, len(ctx.request.frame))
+    denied = NONE_DENIED if ctx.broker.authorizer is None else _denied(request, ctx)
     transaction, refused = None, _refused(request, ctx)
     if refused is None:
         transaction, refused = _transaction(request, ctx)
     outcomes = ctx.broker.replicas.append(
-        _batches(request, refused),
+        _batches(request, refused, denied),
         acks=request.acks,
         timeout_ms=request.timeout_ms,
         api_version=ctx.version,
@@ -167,12 +170,18 @@ def _refused_batches(connection: Connection) -> RefusedBatches:
     return memory
 
 
-def _batches(request: ProduceRequest, refused_whole: KafkaError | None) -> list[Batch]:
+def _denied(request: ProduceRequest, ctx: RequestContext) -> frozenset[str]:
+    return denied_topics(ctx, AclOperation.WRITE, [topic.name for topic in request.topic_data])
+
+
+def _batches(request: ProduceRequest, refused_whole: KafkaError | None, denied: frozenset[str]) -> list[Batch]:
     batches: list[Batch] = []
     for topic in request.topic_data:
         name = topic.name
         refused = refused_whole
-        if refused is None and is_internal(name):
+        if name in denied and (refused is None or refused.code is not ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED):
+            refused = denial(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        elif refused is None and is_internal(name):
             refused = KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {name}")
         for data in topic.partition_data:
             records = data.records
@@ -210,6 +219,8 @@ def _transaction(request: ProduceRequest, ctx: RequestContext) -> tuple[Transact
     if request.transactional_id is None:
         why = "Records of a transaction come without a transactional id."
         return None, KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, why)
+    if not authorized(ctx, AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id):
+        return None, denial(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     producers = {(found.id, found.epoch) for records in transactional if (found := idempotent_producer(records))}
     if not producers:
         return None, KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING, "Transactional records without a producer ID")

@@ -5,8 +5,10 @@ Not done: nothing.
 """
 
 from odradek.base.errors import ErrorCode
+from odradek.broker.api.authorization import authorized_on_cluster
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import LATER, Outcome, handles
+from odradek.broker.security.authorizer.core.acls import AclOperation
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.stop_replica import (
@@ -20,7 +22,10 @@ FIRST_WITH_STATES = 3
 
 
 @handles(ApiKey.STOP_REPLICA, versions="0-4", may_block=False)
-def stop_replica(request: StopReplicaRequest, ctx: RequestContext) -> Outcome:
+def stop_replica(request: StopReplicaRequest, ctx: RequestContext) -> StopReplicaResponse | Outcome:
+    if not authorized_on_cluster(ctx, AclOperation.CLUSTER_ACTION):
+        return StopReplicaResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+
     def response(refusal: ErrorCode) -> StopReplicaResponse:
         if refusal:
             return StopReplicaResponse(error_code=refusal)

@@ -4,9 +4,11 @@ Versions 0-5. v3 static members, v5 the protocol to compare, without which nothi
 """
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.broker.api.authorization import authorized
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import LATER, Outcome, handles
 from odradek.broker.coordinator.groups.core.group_requests import SyncAnswer, Syncing
+from odradek.broker.security.authorizer.core.acls import AclOperation, ResourceType
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
@@ -15,6 +17,8 @@ _FIRST_VERSION_WITH_PROTOCOL = 5
 
 @handles(ApiKey.SYNC_GROUP, versions="0-5", may_block=False)
 def sync_group(request: SyncGroupRequest, ctx: RequestContext) -> SyncGroupResponse | Outcome:
+    if not authorized(ctx, AclOperation.READ, ResourceType.GROUP, request.group_id):
+        return SyncGroupResponse(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
     names_protocol = request.protocol_type is not None and request.protocol_name is not None
     if ctx.version >= _FIRST_VERSION_WITH_PROTOCOL and not names_protocol:
         return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)

@@ -5,8 +5,10 @@ Not done: nothing.
 """
 
 from odradek.base.errors import ErrorCode
+from odradek.broker.api.authorization import authorized_on_cluster, denial
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import handles
+from odradek.broker.security.authorizer.core.acls import AclOperation
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.update_features import (
     FeatureUpdateKey,
@@ -20,6 +22,9 @@ UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 
 @handles(ApiKey.UPDATE_FEATURES, versions="0-1", may_block=False)
 def update_features(request: UpdateFeaturesRequest, ctx: RequestContext) -> UpdateFeaturesResponse:
+    if not authorized_on_cluster(ctx, AclOperation.ALTER):
+        refusal = denial(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        return UpdateFeaturesResponse(error_code=refusal.code, error_message=refusal.message)
     if not ctx.broker.controller.is_active:
         return UpdateFeaturesResponse(
             error_code=ErrorCode.NOT_CONTROLLER, error_message="This is not the correct controller for this cluster."

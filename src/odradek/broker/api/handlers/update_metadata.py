@@ -11,8 +11,10 @@ from uuid import UUID
 from odradek.base.config.listeners import SecurityProtocol
 from odradek.base.errors import ErrorCode
 from odradek.base.logs import get_logger
+from odradek.broker.api.authorization import authorized_on_cluster
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import LATER, Outcome, handles
+from odradek.broker.security.authorizer.core.acls import AclOperation
 from odradek.model.metadata_image import PartitionImage, TopicUpdate
 from odradek.model.topology import LEADER_DURING_DELETE, ZERO_UUID, Broker, Endpoint
 from odradek.protocol.api_keys import ApiKey
@@ -29,7 +31,10 @@ FIRST_BY_TOPIC = 5
 
 
 @handles(ApiKey.UPDATE_METADATA, versions="0-8", may_block=False)
-def update_metadata(request: UpdateMetadataRequest, ctx: RequestContext) -> Outcome:
+def update_metadata(request: UpdateMetadataRequest, ctx: RequestContext) -> UpdateMetadataResponse | Outcome:
+    if not authorized_on_cluster(ctx, AclOperation.CLUSTER_ACTION):
+        return UpdateMetadataResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+
     def response(refusal: ErrorCode) -> UpdateMetadataResponse:
         return UpdateMetadataResponse(error_code=refusal or _publish(request, ctx))
 

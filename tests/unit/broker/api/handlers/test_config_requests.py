@@ -67,6 +67,7 @@ class Configs:
 class Services:
     configs: Configs = field(default_factory=Configs)
     id: int = 3
+    authorizer: None = None
 
     @property
     def live(self) -> LiveConfig:

@@ -35,6 +35,7 @@ class Configs:
 @dataclass
 class Broker:
     configs: Configs
+    authorizer: None = None
 
 
 @dataclass

@@ -1,0 +1,111 @@
+"""Authorization of requests, as handlers ask for it. Without an authorizer everything is allowed.
+
+On the paths of records a handler tests `ctx.broker.authorizer` itself first, so that its absence costs nothing.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.broker.api.context import RequestContext
+from odradek.broker.security.authorizer.acl_authorizer import Requester
+from odradek.broker.security.authorizer.core.acls import (
+    CLUSTER_NAME,
+    SUPPORTED_OPERATIONS,
+    AclOperation,
+    ResourceType,
+    operation_bits,
+)
+from odradek.protocol.api_keys import ApiKey
+
+NONE_DENIED: frozenset[str] = frozenset()
+DENIED_MESSAGES = {
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: "Topic authorization failed.",
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: "Group authorization failed.",
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "Cluster authorization failed.",
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "Transactional Id authorization failed.",
+}
+
+
+NOT_ASKED = -(2**31)
+"""In place of authorized operations, for a client that didn't ask for them."""
+
+
+def denial(code: ErrorCode) -> KafkaError:
+    return KafkaError(code, DENIED_MESSAGES[code])
+
+
+def requester_of(ctx: RequestContext) -> Requester:
+    return Requester(ctx.principal, ctx.client_host, ApiKey(ctx.header.api_key).name)
+
+
+def authorized(
+    ctx: RequestContext,
+    operation: AclOperation,
+    kind: ResourceType,
+    name: str,
+    *,
+    log_allowed: bool = True,
+    log_denied: bool = True,
+) -> bool:
+    authorizer = ctx.broker.authorizer
+    return authorizer is None or authorizer.authorize(
+        requester_of(ctx), operation, kind, name, log_allowed=log_allowed, log_denied=log_denied
+    )
+
+
+def authorized_on_cluster(ctx: RequestContext, operation: AclOperation, *, log_denied: bool = True) -> bool:
+    return authorized(ctx, operation, ResourceType.CLUSTER, CLUSTER_NAME, log_denied=log_denied)
+
+
+def require_on_cluster(ctx: RequestContext, operation: AclOperation) -> None:
+    """KafkaError CLUSTER_AUTHORIZATION_FAILED."""
+    if not authorized_on_cluster(ctx, operation):
+        raise denial(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+
+
+def denied_names(
+    ctx: RequestContext,
+    operation: AclOperation,
+    kind: ResourceType,
+    names: Iterable[str],
+    *,
+    log_denied: bool = True,
+) -> frozenset[str]:
+    """The names that the principal may not do it to; each is asked for once."""
+    authorizer = ctx.broker.authorizer
+    if authorizer is None:
+        return NONE_DENIED
+    requester = requester_of(ctx)
+    return frozenset(
+        name
+        for name, count in Counter(names).items()
+        if not authorizer.authorize(requester, operation, kind, name, count=count, log_denied=log_denied)
+    )
+
+
+def denied_topics(
+    ctx: RequestContext, operation: AclOperation, names: Iterable[str], *, log_denied: bool = True
+) -> frozenset[str]:
+    return denied_names(ctx, operation, ResourceType.TOPIC, names, log_denied=log_denied)
+
+
+def authorized_for_some(ctx: RequestContext, operation: AclOperation, kind: ResourceType) -> bool:
+    """Whether the principal may do it to at least one resource of the type."""
+    authorizer = ctx.broker.authorizer
+    return authorizer is None or authorizer.authorize_by_resource_type(requester_of(ctx), operation, kind)
+
+
+def authorized_operations(ctx: RequestContext, kind: ResourceType, name: str) -> int:
+    """The bits that clients ask for along with a description."""
+    authorizer = ctx.broker.authorizer
+    if authorizer is None:
+        return operation_bits(SUPPORTED_OPERATIONS[kind])
+    return authorizer.authorized_operations(requester_of(ctx), kind, name)
+
+
+def operations_on_cluster(ctx: RequestContext) -> int:
+    """None, for a principal that may not describe the cluster."""
+    if not authorized_on_cluster(ctx, AclOperation.DESCRIBE):
+        return 0
+    return authorized_operations(ctx, ResourceType.CLUSTER, CLUSTER_NAME)

@@ -1,0 +1,1 @@
+"""ACLs, filters over them, and the decisions that follow from them. Pure."""

@@ -1,0 +1,153 @@
+"""ACLs of the cluster, current on every broker, and the one way to change them.
+
+A change is written by version, so that none of two at the same time is lost, then announced by a notice. Every broker
+watches the notices and reads the patterns that they name, on a thread that waits for ZooKeeper as long as it takes.
+The broker that makes a change obeys it before it answers.
+"""
+
+import threading
+from collections.abc import Callable
+from typing import Protocol
+
+from odradek.base.clock import Clock
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.base.logs import get_logger
+from odradek.broker.security.authorizer.core.acls import AclEntry, PatternType, ResourcePattern
+from odradek.broker.zk.session import ZkSession, ZkUnavailable
+from odradek.broker.zk.store import ZkStore
+from odradek.broker.zk.znodes.acls import ACL_ROOTS, AclChanges
+
+log = get_logger(__name__)
+
+_RETRY_SECONDS = 1.0
+_PURGE_INTERVAL_MS = 60_000
+_WRITE_TRIES = 11
+Entries = frozenset[AclEntry]
+Changes = dict[ResourcePattern, Entries | None]
+"""ACLs by pattern: none where there are none any more, None where they can't be read."""
+
+
+class OnAcls(Protocol):
+    def __call__(self, acls: Changes, *, everything: bool) -> None:
+        """Told all ACLs, or those that changed; by one thread at a time."""
+
+
+class KnownAcls:
+    def __init__(self, session: ZkSession, clock: Clock, on_acls: OnAcls) -> None:
+        self._session = session
+        self._clock = clock
+        self._on_acls = on_acls
+        self._store = ZkStore(session)
+        self._patient_store = ZkStore(session, patient=True)
+        self._lock = threading.Lock()  # one at a time changes what is known, and tells it
+        self._writing = threading.Lock()  # changes made here wait for each other, and not for ZooKeeper's answers
+        self._generation = 0
+        self._known: Changes = {}
+        self._seen: dict[PatternType, str] = {}
+        self._purged_ms: int | None = None
+        self._wake = threading.Condition()
+        self._due = self._all_due = self._stopped = False
+        self._thread = threading.Thread(target=self._run, name="acl-changes", daemon=True)
+
+    def start(self) -> None:
+        """Reads everything, and listens from then on."""
+        self._session.ensure_paths(ACL_ROOTS)
+        self._catch_up(everything=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        with self._wake:
+            self._stopped = True
+            self._wake.notify()
+
+    def refresh(self, *, everything: bool = False) -> None:
+        """To be called when one of `AclChanges.roots` fired; with `everything` when the session was renewed."""
+        with self._wake:
+            self._due = True
+            self._all_due |= everything
+            self._wake.notify()
+
+    @property
+    def patterns(self) -> list[ResourcePattern]:
+        return list(self._known)
+
+    def update(self, pattern: ResourcePattern, change: Callable[[Entries], Entries]) -> None:
+        """Changes the ACLs of one pattern. `change` may be called more than once, with what it finds each time.
+
+        KafkaError where ZooKeeper doesn't answer, or the node can't be understood. ValueError for a name that no node
+        can have.
+        """
+        try:
+            with self._writing:
+                self._update(pattern, change)
+        except ZkUnavailable as error:
+            raise KafkaError(ErrorCode.REQUEST_TIMED_OUT, str(error)) from error
+
+    def _update(self, pattern: ResourcePattern, change: Callable[[Entries], Entries]) -> None:
+        for _ in range(_WRITE_TRIES):
+            found = self._store.load_acls([pattern])[pattern]
+            if found.entries is None:
+                raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"the ACLs of {pattern.name} can't be read")
+            changed = change(found.entries)
+            if changed == found.entries:
+                self._read([pattern], self._store)
+                return
+            if self._store.write_acls(pattern, changed, found.version):
+                self._read([pattern], self._store)
+                self._store.announce_acl_change(pattern)
+                log.info("ACLs changed", resource=pattern.name, type=pattern.type.shown, entries=len(changed))
+                return
+        raise KafkaError(
+            ErrorCode.UNKNOWN_SERVER_ERROR, f"the ACLs of {pattern.name} changed {_WRITE_TRIES} times meanwhile"
+        )
+
+    # --- the thread
+
+    def _run(self) -> None:
+        while True:
+            with self._wake:
+                self._wake.wait_for(lambda: self._due or self._stopped)
+                if self._stopped:
+                    return
+                everything, self._due, self._all_due = self._all_due, False, False
+            try:
+                self._catch_up(everything=everything)
+            except ZkUnavailable:
+                return  # a patient reader hears this only when the session was closed
+            except Exception as error:
+                log.error("ACLs can't be read, trying again", error=repr(error))
+                with self._wake:
+                    self._wake.wait_for(lambda: self._stopped, timeout=_RETRY_SECONDS)
+                    self._due = self._all_due = True
+
+    def _catch_up(self, *, everything: bool) -> None:
+        # watched first, then read: what comes in between is read twice, and nothing is missed
+        self._session.watch_children(list(AclChanges.roots.values()))
+        changed, newest = self._patient_store.load_acl_changes(self._seen)
+        if everything or changed:
+            self._read(None if everything else changed, self._patient_store)
+        self._seen = newest
+        if self._purged_ms is None or self._clock.monotonic_ms() - self._purged_ms >= _PURGE_INTERVAL_MS:
+            self._purged_ms = self._clock.monotonic_ms()
+            self._patient_store.purge_acl_changes(self._clock.now_ms())
+
+    def _read(self, patterns: list[ResourcePattern] | None, store: ZkStore) -> None:
+        """Reads these patterns, or all, and tells what changed.
+
+        What was read is kept only if nobody else kept something since, else it is read again: an older answer never
+        replaces a newer one.
+        """
+        while True:
+            generation = self._generation
+            found = {pattern: acls.entries for pattern, acls in store.load_acls(patterns).items()}
+            with self._lock:
+                if generation != self._generation:
+                    continue
+                self._generation += 1
+                before = self._known
+                kept = {} if patterns is None else before
+                self._known = {pattern: acls for pattern, acls in (kept | found).items() if acls != frozenset()}
+                changed = {pattern: acls for pattern, acls in found.items() if before.get(pattern, frozenset()) != acls}
+                if patterns is None or changed:
+                    self._on_acls(changed if patterns is not None else found, everything=patterns is None)
+                return

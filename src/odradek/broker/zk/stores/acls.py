@@ -1,0 +1,104 @@
+"""ACL nodes: read at once or by pattern, written by version, announced to every broker."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kazoo.exceptions import BadArgumentsError, BadVersionError, NodeExistsError, NoNodeError
+
+from odradek.base.logs import get_logger
+from odradek.broker.security.authorizer.core.acls import (
+    PATTERN_TYPES,
+    RESOURCE_TYPES,
+    AclEntry,
+    PatternType,
+    ResourcePattern,
+)
+from odradek.broker.zk.session import Request
+from odradek.broker.zk.stores.access import ZnodeAccess, raise_unless, readable
+from odradek.broker.zk.znodes.acls import AclChanges, ResourceAcls
+from odradek.broker.zk.znodes.reading import CorruptZnode
+
+log = get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class VersionedAcls:
+    """ACLs of one pattern; version None: there is no node. Entries None: the node can't be understood."""
+
+    entries: frozenset[AclEntry] | None
+    version: int | None
+
+
+class AclNodes(ZnodeAccess):
+    def load_acls(self, patterns: Iterable[ResourcePattern] | None = None) -> dict[ResourcePattern, VersionedAcls]:
+        """Of these patterns, or of all that have a node."""
+        wanted = self._patterns() if patterns is None else list(patterns)
+        nodes = self._read_all([ResourceAcls.path(pattern) for pattern in wanted])
+        found = {}
+        for pattern, node in zip(wanted, nodes, strict=True):
+            if node is None:
+                found[pattern] = VersionedAcls(frozenset(), None)
+                continue
+            try:
+                found[pattern] = VersionedAcls(ResourceAcls.decode(pattern, node[0]), node[1].version)
+            except CorruptZnode as error:
+                log.error("unreadable ACLs: the resource is denied to all but super users", reason=str(error))
+                found[pattern] = VersionedAcls(None, node[1].version)
+        return found
+
+    def _patterns(self) -> list[ResourcePattern]:
+        parents = [(pattern_type, kind) for pattern_type in PATTERN_TYPES for kind in RESOURCE_TYPES]
+        names = self._children_of_all([ResourceAcls.parent(*parent) for parent in parents])
+        return [
+            ResourcePattern(kind, name, pattern_type)
+            for (pattern_type, kind), theirs in zip(parents, names, strict=True)
+            for name in theirs
+        ]
+
+    def write_acls(self, pattern: ResourcePattern, entries: frozenset[AclEntry], version: int | None) -> bool:
+        """Replace the ACLs that have this version (None: there are none). False: another changed them meanwhile.
+
+        ValueError for a name that no node can have.
+        """
+        path, content = ResourceAcls.path(pattern), ResourceAcls.encode(entries)
+        try:
+            if version is None:
+                self._call(lambda zk: zk.create_async(path, content, makepath=True))
+            elif entries:
+                self._call(lambda zk: zk.set_async(path, content, version))
+            else:
+                self._call(lambda zk: zk.delete_async(path, version))
+            return True
+        except BadArgumentsError as error:
+            raise ValueError(f"{pattern.name!r} can't be the name of a resource with ACLs") from error
+        except (BadVersionError, NodeExistsError, NoNodeError):
+            return False
+
+    def announce_acl_change(self, pattern: ResourcePattern) -> None:
+        self._create_sequential(AclChanges.sequence_path(pattern.pattern), AclChanges.encode(pattern))
+
+    def load_acl_changes(self, after: dict[PatternType, str]) -> tuple[list[ResourcePattern], dict[PatternType, str]]:
+        """Patterns named by notices that came after these, and the newest notices. Unreadable ones are left out."""
+        changed: dict[ResourcePattern, None] = {}
+        newest = dict(after)
+        for pattern_type, root in AclChanges.roots.items():
+            names = [name for name in self._children(root) if name > after.get(pattern_type, "")]
+            nodes = self._read_all([f"{root}/{name}" for name in names])
+            for name, node in zip(names, nodes, strict=True):
+                newest[pattern_type] = max(newest.get(pattern_type, ""), name)
+                pattern = None if node is None else readable(AclChanges.decode, f"{root}/{name}", node[0])
+                if pattern is not None:
+                    changed[pattern] = None
+        return list(changed), newest
+
+    def purge_acl_changes(self, now_ms: int) -> None:
+        """Removes the notices that every broker has had the time to see."""
+        for root in AclChanges.roots.values():
+            paths = [f"{root}/{name}" for name in self._children(root)]
+            nodes = zip(paths, self._read_all(paths), strict=True)
+            old = [path for path, node in nodes if node is not None and now_ms - node[1].ctime > AclChanges.kept_ms]
+            raise_unless(NoNodeError, self._session.pipeline([_deletion(path) for path in old], patient=self._patient))
+
+
+def _deletion(path: str) -> Request:
+    return lambda zk: zk.delete_async(path)
