@@ -7,18 +7,11 @@ from rich.text import Text
 
 from odradek.apps.cli.grammar.declaration import Option
 from odradek.apps.cli.grammar.noun import command
-from odradek.apps.cli.output import (
-    DEFAULT_BOOTSTRAP,
-    BootstrapOption,
-    Format,
-    FormatOption,
-    print_json,
-    print_rows,
-    size_as_text,
-)
+from odradek.apps.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption, Format, FormatOption, print_json, print_rows
 from odradek.apps.cli.terminal import data_console
 from odradek.apps.cli.usage import Exit
 from odradek.apps.cli.watch import watchable
+from odradek.apps.figures import size_text
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.cluster_health import BrokerHealth, ClusterHealth, examine
 from odradek.model.topology import TopicPartition
@@ -125,7 +118,7 @@ def _broker_row(health: ClusterHealth, broker: BrokerHealth) -> dict[str, object
         "imbalance": f"{broker.preferred_imbalance_percent:.0f}%",
         "replicas": broker.replicas,
         "out_of_sync": broker.out_of_sync,
-        "data": None if dirs is None else size_as_text(sum(log_dir.size for log_dir in dirs)),
+        "data": None if dirs is None else size_text(sum(log_dir.size for log_dir in dirs)),
         "data_bytes": None if dirs is None else sum(log_dir.size for log_dir in dirs),
         "disk": "no answer"
         if dirs is None

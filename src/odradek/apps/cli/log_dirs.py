@@ -4,10 +4,11 @@ from typing import Annotated
 
 from odradek.apps.cli.grammar.declaration import Option
 from odradek.apps.cli.grammar.noun import command
-from odradek.apps.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption, Format, FormatOption, print_rows, size_as_text
+from odradek.apps.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption, Format, FormatOption, print_rows
 from odradek.apps.cli.topic_selection import parse_numbers, select_topics
 from odradek.apps.cli.usage import WrongUsage
 from odradek.apps.cli.watch import watchable
+from odradek.apps.figures import size_text
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.log_dir_admin import LogDir, describe_log_dirs
 
@@ -59,7 +60,7 @@ def _directory_row(log_dir: LogDir, as_people_read: bool) -> dict[str, object]:
         "directory": log_dir.path,
         "state": log_dir.error.name if log_dir.error else "online",
         "replicas": len(log_dir.replicas),
-        "size": size_as_text(log_dir.size) if as_people_read else log_dir.size,
+        "size": size_text(log_dir.size) if as_people_read else log_dir.size,
         "volume": _size(log_dir.total_bytes, as_people_read),
         "free": _size(log_dir.usable_bytes, as_people_read),
         "used": None if used is None else f"{used:.1f}%",
@@ -67,7 +68,7 @@ def _directory_row(log_dir: LogDir, as_people_read: bool) -> dict[str, object]:
 
 
 def _size(size_bytes: int | None, as_people_read: bool) -> object:
-    return size_as_text(size_bytes) if as_people_read and size_bytes is not None else size_bytes
+    return size_text(size_bytes) if as_people_read and size_bytes is not None else size_bytes
 
 
 def _replica_rows(log_dir: LogDir, names: set[str] | None) -> list[dict[str, object]]:
@@ -77,7 +78,7 @@ def _replica_rows(log_dir: LogDir, names: set[str] | None) -> list[dict[str, obj
             "directory": log_dir.path,
             "topic": replica.tp.topic,
             "partition": replica.tp.partition,
-            "size": size_as_text(replica.size),
+            "size": size_text(replica.size),
             "bytes": replica.size,
             "lag": replica.lag,
             "future": replica.is_future,

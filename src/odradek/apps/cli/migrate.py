@@ -18,14 +18,13 @@ from odradek.apps.cli.output import (
     note,
     print_json,
     print_rows,
-    size_as_text,
     warn,
 )
-from odradek.apps.cli.reassign_picture import duration
 from odradek.apps.cli.reassign_plan import DEFAULT_THROTTLE, ThrottleOption, parse_throttle
 from odradek.apps.cli.reassign_run import Pace, clear_and_tell, execute_plan, open_cluster
 from odradek.apps.cli.topic_selection import parse_numbers
 from odradek.apps.cli.usage import Exit
+from odradek.apps.figures import size_text, time_left_text
 from odradek.apps.migrate.core.checks import Finding, Gravity, findings
 from odradek.apps.migrate.core.route import COORDINATOR_TOPICS, Step, pair_brokers, steps_of
 from odradek.apps.migrate.reading import read_controller, read_survey
@@ -76,13 +75,13 @@ def plan(
     rows = []
     for number, step in enumerate(_steps(view, pairs), 1):
         forecast = foresee(step.plan, view, rate)
-        least = None if forecast.seconds is None else duration(forecast.seconds)
+        least = None if forecast.seconds is None else time_left_text(forecast.seconds)
         rows.append(
             {
                 "step": number,
                 "what": str(step),
                 "partitions": len(step.plan.targets),
-                "bytes": forecast.copied_bytes if output is Format.JSON else size_as_text(forecast.copied_bytes),
+                "bytes": forecast.copied_bytes if output is Format.JSON else size_text(forecast.copied_bytes),
                 "at_least": least,
             }
         )

@@ -14,6 +14,7 @@ from typing import Annotated
 
 from odradek.apps.cli.colour import styled
 from odradek.apps.cli.grammar.declaration import Option
+from odradek.apps.text_table import text_table
 from odradek.client.bootstrap import parse_bootstrap
 
 Row = Mapping[str, object]
@@ -132,14 +133,6 @@ def bytes_as_text(data: bytes | None) -> str | None:
     return None if data is None else data.decode("utf-8", errors="backslashreplace")
 
 
-def size_as_text(size_bytes: float) -> str:
-    for unit in ("B", "KB", "MB"):
-        if size_bytes < 1024:
-            return f"{size_bytes:,.0f} {unit}" if unit == "B" else f"{size_bytes:,.1f} {unit}"
-        size_bytes /= 1024
-    return f"{size_bytes:,.2f} GB"
-
-
 def _print_csv(rows: Sequence[Row], columns: Sequence[str]) -> None:
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(columns)
@@ -163,16 +156,7 @@ def _print_table(rows: Sequence[Row], columns: Sequence[str], title: str) -> Non
 
         print_folded(headings, numeric, cells, title)
     else:
-        sys.stdout.write(_plain_table(headings, numeric, cells, title))
-
-
-def _plain_table(headings: Sequence[str], numeric: Sequence[bool], rows: Sequence[Sequence[str]], title: str) -> str:
-    """Without colours and folding: columns side by side, each as wide as its widest cell."""
-    widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
-    form = "   ".join(f"{{:{'>' if right else '<'}{width}}}" for width, right in zip(widths, numeric, strict=True))
-    lines = [*([title] if title else []), form.format(*headings), "─" * (sum(widths) + 3 * (len(widths) - 1))]
-    lines += [form.format(*row) for row in rows]
-    return "\n".join(line.rstrip() for line in lines) + "\n\n"
+        sys.stdout.write(text_table(headings, numeric, cells, title) + "\n\n")
 
 
 def _is_number(value: object) -> bool:

@@ -4,8 +4,8 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from odradek.apps.cli.output import size_as_text
 from odradek.apps.cli.terminal import data_console
+from odradek.apps.figures import size_text, time_left_text
 from odradek.apps.reassign.core.forecast import Forecast
 from odradek.apps.reassign.moves import BrokerForecast, Move
 from odradek.apps.reassign.risks import Gravity
@@ -41,10 +41,10 @@ def summary(forecast: Forecast, throttle_bytes: int | None) -> str:
         only_order = "only in the order of replicas: nothing is copied or removed"
         return f"{changes}, {'no replica is copied' if forecast.removed_replicas else only_order}"
     copied = _counted(forecast.copied_replicas, "replica is copied", "replicas are copied")
-    said = f"{changes}, {copied}, {size_as_text(forecast.copied_bytes)}"
+    said = f"{changes}, {copied}, {size_text(forecast.copied_bytes)}"
     if forecast.seconds is None or throttle_bytes is None:
         return f"{said}; without a throttle, as fast as disks and network go"
-    return f"{said}; at {size_as_text(throttle_bytes)}/s for each broker at least {duration(forecast.seconds)}"
+    return f"{said}; at {size_text(throttle_bytes)}/s for each broker at least {time_left_text(forecast.seconds)}"
 
 
 def removals(forecast: Forecast) -> str:
@@ -52,24 +52,16 @@ def removals(forecast: Forecast) -> str:
     if not forecast.removed_replicas:
         return ""
     each = [
-        f"{broker.replicas_removed} on broker {broker.broker} ({size_as_text(broker.bytes_freed)})"
+        f"{broker.replicas_removed} on broker {broker.broker} ({size_text(broker.bytes_freed)})"
         for broker in forecast.brokers
         if broker.replicas_removed
     ]
     removed = _counted(forecast.removed_replicas, "replica is removed", "replicas are removed")
-    return f"{removed}, {size_as_text(forecast.freed_bytes)} freed at the end: {', '.join(each)}"
+    return f"{removed}, {size_text(forecast.freed_bytes)} freed at the end: {', '.join(each)}"
 
 
 def _counted(number: int, one: str, several: str) -> str:
     return f"{number} {one if number == 1 else several}"
-
-
-def duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours} h {minutes:02d} min"
-    return f"{minutes} min {rest:02d} s" if minutes else f"{max(rest, 1)} s"
 
 
 def _moves(forecast: Forecast) -> Table:
@@ -87,7 +79,7 @@ def _moves(forecast: Forecast) -> Table:
             *(_cell(move, broker) for broker in brokers),
             ",".join(map(str, move.before)),
             ",".join(map(str, move.after)),
-            size_as_text(move.size_bytes),
+            size_text(move.size_bytes),
         )
     return table
 
@@ -113,7 +105,7 @@ def _bars(brokers: tuple[BrokerForecast, ...]) -> Table:
     for broker, (before, after) in zip(brokers, held, strict=True):
         name = f"{broker.broker} ({broker.rack})" if broker.rack else str(broker.broker)
         bar = Text(_bar(after / most), style="green" if after >= before else "yellow")
-        sizes = _change(size_as_text(broker.held_before), size_as_text(broker.held_after))
+        sizes = _change(size_text(broker.held_before), size_text(broker.held_after))
         table.add_row(name, _bar(before / most), bar, sizes)
     return table
 
@@ -128,10 +120,10 @@ def _figures(brokers: tuple[BrokerForecast, ...]) -> Table:
             str(broker.broker),
             _change(broker.replicas_before, broker.replicas_after),
             _change(broker.preferred_before, broker.preferred_after),
-            size_as_text(broker.bytes_in) if broker.bytes_in else "",
-            size_as_text(broker.bytes_out) if broker.bytes_out else "",
-            size_as_text(broker.bytes_freed) if broker.bytes_freed else "",
-            "" if broker.usable_bytes is None else size_as_text(broker.usable_bytes),
+            size_text(broker.bytes_in) if broker.bytes_in else "",
+            size_text(broker.bytes_out) if broker.bytes_out else "",
+            size_text(broker.bytes_freed) if broker.bytes_freed else "",
+            "" if broker.usable_bytes is None else size_text(broker.usable_bytes),
         )
     return table
 

@@ -21,12 +21,12 @@ from odradek.apps.cli.output import (
     note,
     print_fields,
     print_rows,
-    size_as_text,
     warn,
 )
-from odradek.apps.cli.reassign_picture import duration, removals, summary
+from odradek.apps.cli.reassign_picture import removals, summary
 from odradek.apps.cli.reassign_plan import DEFAULT_THROTTLE, ThrottleOption, parse_throttle
 from odradek.apps.cli.usage import Exit, WrongUsage
+from odradek.apps.figures import size_text, time_left_text
 from odradek.apps.reassign.admin import Unreachable, WireAdmin
 from odradek.apps.reassign.core.checks import problems_of
 from odradek.apps.reassign.core.forecast import foresee, moves_of
@@ -298,11 +298,11 @@ def _progress_text(progress: Progress) -> str:
     parts = [f"{progress.done} of {of} partitions"]
     if progress.given_up:
         parts.append(f"{progress.given_up} given up")
-    parts.append(f"{size_as_text(progress.copied_bytes)} of {size_as_text(progress.total_bytes)}")
+    parts.append(f"{size_text(progress.copied_bytes)} of {size_text(progress.total_bytes)}")
     if progress.bytes_per_second:
-        parts.append(f"{size_as_text(progress.bytes_per_second)}/s")
+        parts.append(f"{size_text(progress.bytes_per_second)}/s")
     if progress.eta_seconds is not None and progress.eta_seconds > 0:
-        parts.append(f"{duration(progress.eta_seconds)} left")
+        parts.append(f"{time_left_text(progress.eta_seconds)} left")
     return ", ".join(parts) + (f"  ({progress.note})" if progress.note else "")
 
 
@@ -329,7 +329,7 @@ def _told(record: RunRecord) -> dict[str, Any]:
         "partitions": len(record.plan.targets),
         "moved": len(record.done),
         "given_up": [f"{tp}: {why}" for tp, why in sorted(record.given_up.items())],
-        "throttle": "none" if record.throttle_bytes is None else f"{size_as_text(record.throttle_bytes)}/s",
+        "throttle": "none" if record.throttle_bytes is None else f"{size_text(record.throttle_bytes)}/s",
         "uncleared": sorted(map(str, record.uncleared)),
     }
 

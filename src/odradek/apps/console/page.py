@@ -12,7 +12,7 @@ from odradek.apps.console.feeds import Feed, Reading
 from odradek.apps.console.live import ASSETS, Live
 from odradek.apps.console.markup import Html, link, tag, together
 from odradek.apps.console.views.banner import banner
-from odradek.apps.console.views.figures import zone
+from odradek.apps.figures import zone
 
 T = TypeVar("T")
 

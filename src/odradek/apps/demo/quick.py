@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from odradek.apps.cli.output import Format, print_rows, progress, size_as_text
+from odradek.apps.cli.output import Format, print_rows, progress
 from odradek.apps.cli.terminal import data_console, note_console
+from odradek.apps.figures import size_text
 from odradek.base.errors import FatalError
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.partition_offsets import list_offsets
@@ -137,7 +138,7 @@ def _show_partitions(client: ClusterClient, cluster: LocalCluster) -> None:
             "partition": tp.partition,
             "first_offset": first[tp].offset,
             "end_offset": last[tp].offset,
-            "log_on_disk": size_as_text(
+            "log_on_disk": size_text(
                 sum(path.stat().st_size for path in cluster.data.glob(f"broker-0/logs/{tp}/*.log"))
             ),
         }
@@ -158,7 +159,7 @@ def _show_figures(cluster: LocalCluster, records: int, timing: Timing) -> None:
 
 
 def _rate(records: int, size_bytes: int, seconds: float) -> str:
-    return f"{seconds:.2f} s, {records / seconds:,.0f} records/s, {size_as_text(size_bytes / seconds)}/s"
+    return f"{seconds:.2f} s, {records / seconds:,.0f} records/s, {size_text(size_bytes / seconds)}/s"
 
 
 def _resident(pid: int | None) -> str:
@@ -166,7 +167,7 @@ def _resident(pid: int | None) -> str:
         return "unknown"
     status = Path(f"/proc/{pid}/status").read_text()
     kilobytes = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS:"))
-    return size_as_text(kilobytes * 1024)
+    return size_text(kilobytes * 1024)
 
 
 @contextmanager

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from odradek.apps.cli.output import Format, bytes_as_text, cell, print_fields, print_rows, progress, size_as_text
+from odradek.apps.cli.output import Format, bytes_as_text, cell, print_fields, print_rows, progress
+from odradek.apps.figures import size_text
 
 ROWS = [
     {"topic": "a", "partitions": 3, "isr": [0, 1], "internal": False, "rate": 1234.5, "extra": "kept"},
@@ -72,4 +73,4 @@ def test_cells(value: object, text: str) -> None:
 def test_bytes_and_sizes() -> None:
     assert bytes_as_text(b"a\xff\xc3\xbc") == "a\\xffü"
     assert bytes_as_text(None) is None
-    assert [size_as_text(size) for size in (5, 2048, 3 * 2**20, 2**31)] == ["5 B", "2.0 KB", "3.0 MB", "2.00 GB"]
+    assert [size_text(size) for size in (5, 2048, 3 * 2**20, 2**31)] == ["5 B", "2.0 KB", "3.0 MB", "2.0 GB"]

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from odradek.apps.cli.main import run
-from odradek.apps.cli.reassign_picture import duration
 from odradek.apps.cli.reassign_plan import parse_throttle
+from odradek.apps.figures import time_left_text
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ def test_rates(text: str, rate: int | None) -> None:
 
 
 def test_durations() -> None:
-    assert [duration(s) for s in (0.2, 59, 61, 3_600, 90_000)] == [
+    assert [time_left_text(s) for s in (0.2, 59, 61, 3_600, 90_000)] == [
         "1 s",
         "59 s",
         "1 min 01 s",

@@ -22,7 +22,7 @@ from odradek.apps.console.views.cluster import (
     plots,
     summarize,
 )
-from odradek.apps.console.views.figures import plural
+from odradek.apps.figures import plural
 from odradek.client.elections import ElectionType, elect_leaders
 
 

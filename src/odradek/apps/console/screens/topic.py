@@ -17,8 +17,8 @@ from odradek.apps.console.readings.storage import StorageState
 from odradek.apps.console.readings.topic import TopicDetail
 from odradek.apps.console.readings.traffic import TrafficState
 from odradek.apps.console.views.banner import gap
-from odradek.apps.console.views.figures import rate
 from odradek.apps.console.views.topic import configs_html, consumers_html, otherwise, strips_html, topic_figures
+from odradek.apps.figures import rate
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.config_admin import Resource, Setting, alter_configs, describe_configs
 from odradek.client.elections import ElectionType, elect_leaders

@@ -6,7 +6,7 @@ from odradek.apps.console.feeds import Reading
 from odradek.apps.console.markup import Html, tag, together
 from odradek.apps.console.readings.cluster import ClusterState
 from odradek.apps.console.readings.coordination import CoordinationState
-from odradek.apps.console.views.figures import duration, plural
+from odradek.apps.figures import duration_text, plural
 
 
 def banner(reading: Reading[ClusterState], coordination: CoordinationState | None, now_ms: int) -> Html:
@@ -35,7 +35,7 @@ def _zookeeper(state: CoordinationState | None) -> Html:
 
 def _brokers(reading: Reading[ClusterState], now_ms: int) -> Html:
     if reading.problem is not None:
-        age = f" What is shown is {duration(now_ms - reading.at_ms)} old." if reading.value is not None else ""
+        age = f" What is shown is {duration_text(now_ms - reading.at_ms)} old." if reading.value is not None else ""
         return _line(
             "bad", "No broker answers.", f"{reading.problem}.{age} This page goes on by itself when one is back."
         )

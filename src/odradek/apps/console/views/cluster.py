@@ -11,8 +11,8 @@ from odradek.apps.console.readings.coordination import CoordinationState
 from odradek.apps.console.readings.settings import TopicSettings
 from odradek.apps.console.readings.storage import StorageState
 from odradek.apps.console.readings.traffic import TrafficState
-from odradek.apps.console.views.figures import clock_time, count, duration, plural, rate, size
 from odradek.apps.console.views.parts import Column, button, chip, figure, meter, plot, table
+from odradek.apps.figures import clock_time, count, duration_text, plural, rate, size_text
 from odradek.client.cluster_client import PartitionState
 
 _VOLUME_FILLING, _VOLUME_FULL = 0.85, 0.95
@@ -201,7 +201,7 @@ def overview(state: ClusterState, summary: Summary, coordination: CoordinationSt
 
 def plots(traffic: TrafficState | None) -> Html:
     points = traffic.points if traffic else ()
-    span = f"the last {duration(points[-1].at_ms - points[0].at_ms)}" if len(points) > 1 else ""
+    span = f"the last {duration_text(points[-1].at_ms - points[0].at_ms)}" if len(points) > 1 else ""
     records = [sum(point.records.values()) for point in points]
     drawn = [plot("Records in", rate(_last(records)), records, rate(max(records, default=0.0)), span)]
     if traffic is None or traffic.has_metrics:
@@ -209,7 +209,9 @@ def plots(traffic: TrafficState | None) -> Html:
             ("Bytes in", [sum(point.bytes_in.values()) for point in points]),
             ("Bytes out", [sum(point.bytes_out.values()) for point in points]),
         ):
-            drawn.append(plot(title, size(_last(values), "/s"), values, size(max(values, default=0.0), "/s"), span))
+            drawn.append(
+                plot(title, size_text(_last(values), "/s"), values, size_text(max(values, default=0.0), "/s"), span)
+            )
     else:
         hint = (
             "None of these brokers tells its bytes per second: an Odradek broker does, with odradek.metrics.port set."
@@ -253,8 +255,8 @@ def _broker_cells(row: BrokerRow, metrics: bool) -> list[object]:
         used = 1 - row.free_bytes / row.volume_bytes
         tone = "bad" if used > _VOLUME_FULL else "warn" if used > _VOLUME_FILLING else ""
         volume = together(
-            meter(used, f"{size(row.free_bytes)} of {size(row.volume_bytes)} free", tone),
-            tag("div", f"{size(row.free_bytes)} free", cls="faint small nowrap"),
+            meter(used, f"{size_text(row.free_bytes)} of {size_text(row.volume_bytes)} free", tone),
+            tag("div", f"{size_text(row.free_bytes)} free", cls="faint small nowrap"),
         )
     leads = together(
         count(row.leads),
@@ -268,10 +270,10 @@ def _broker_cells(row: BrokerRow, metrics: bool) -> list[object]:
         count(row.replicas),
         tag("span", count(row.out_of_sync), cls="warn" if row.out_of_sync else ""),
         rate(row.records),
-        *([size(row.bytes_in, "/s"), size(row.bytes_out, "/s")] if metrics else []),
-        size(row.used_bytes),
+        *([size_text(row.bytes_in, "/s"), size_text(row.bytes_out, "/s")] if metrics else []),
+        size_text(row.used_bytes),
         volume,
-        duration(row.up_ms),
+        duration_text(row.up_ms),
     ]
 
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from odradek.apps.console.markup import Html, link, tag, together
 from odradek.apps.console.readings.group_changes import Seen
 from odradek.apps.console.readings.groups import GroupDetail, GroupsState
-from odradek.apps.console.views.figures import clock_time, count, duration, plural
 from odradek.apps.console.views.parts import Column, chip, figure, meter, paged, pager, table
+from odradek.apps.figures import clock_time, count, duration_text, plural
 from odradek.broker.recorder.core.entry import Entry
 from odradek.broker.recorder.rebalances import Rebalances
 from odradek.client.group_admin import Group, GroupListing
@@ -74,7 +74,7 @@ def group_figures(detail: GroupDetail) -> Html:
             plural(len({t for m in group.members for t in m.partitions}), "partition") + " read",
         ),
         figure("Lag", count(lag), "records", _tone(lag, worst)),
-        figure("Lag in time", duration(worst), "the oldest record not yet read", _tone(lag, worst)),
+        figure("Lag in time", duration_text(worst), "the oldest record not yet read", _tone(lag, worst)),
         cls="grid",
     )
 
@@ -134,7 +134,7 @@ def lags_table(detail: GroupDetail, number: int) -> Html:
             count(lag.end),
             tag("span", count(lag.lag), cls=_tone(lag.lag, detail.ages_ms.get(lag.tp)) if lag.tp else ""),
             meter((lag.lag or 0) / top if top else 0),
-            duration(detail.ages_ms.get(lag.tp)) if lag.tp else "",
+            duration_text(detail.ages_ms.get(lag.tp)) if lag.tp else "",
             tag("span", lag.member.client_id if lag.member else "nobody", cls="" if lag.member else "faint"),
         )
         for lag in lags[page.window]

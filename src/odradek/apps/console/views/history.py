@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from odradek.apps.console.markup import Html, tag, together
 from odradek.apps.console.readings.history import Moment
-from odradek.apps.console.views.figures import clock_time, moment, plural
 from odradek.apps.console.views.parts import Column, chip, paged, pager, replica_marks, table
+from odradek.apps.figures import clock_time, moment, plural
 from odradek.broker.recorder.core.picture import Picture
 from odradek.model.topic_names import is_internal
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from odradek.apps.console.markup import Html, link, tag, together
 from odradek.apps.console.readings.pipelines import PipelinesState
-from odradek.apps.console.views.figures import count, duration, moment, plural, rate, size
 from odradek.apps.console.views.parts import Column, chip, spark, table
+from odradek.apps.figures import count, duration_text, moment, plural, rate, size_text
 
 _TONES = {"running": "ok", "starting": "warn", "stopping": "warn", "failed": "bad", "died": "bad"}
 _COLUMNS = [
@@ -74,7 +74,7 @@ def _query_cells(query: Mapping[str, Any], project: str, rates: Sequence[float],
         rate(_number(query.get("input_rows_per_second"))) if is_live and has_run else "–",
         rate(_number(query.get("processed_rows_per_second"))) if is_live and has_run else "–",
         count(batch) if has_run else "–",
-        duration(_number(query.get("batch_ms"))) if has_run else "–",
+        duration_text(_number(query.get("batch_ms"))) if has_run else "–",
         tag("span", count(lag := _number(query.get("lag"))), cls="warn" if lag else ""),
         _kept(query),
     ]
@@ -92,7 +92,7 @@ def _dropped(query: Mapping[str, Any]) -> Html | None:
 def _kept(query: Mapping[str, Any]) -> str:
     if not query.get("state_rows"):
         return "–"
-    return f"{count(_number(query.get('state_rows')))} rows, {size(_number(query.get('state_bytes')))}"
+    return f"{count(_number(query.get('state_rows')))} rows, {size_text(_number(query.get('state_bytes')))}"
 
 
 def _when(told: object) -> str:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from odradek.apps.console.markup import Html, tag, together
 from odradek.apps.console.reassigner import Draft, RunsState
-from odradek.apps.console.views.figures import count, duration, moment, plural, size
 from odradek.apps.console.views.parts import Column, button, chip, figure, meter, paged, pager, table
+from odradek.apps.figures import count, duration_text, moment, plural, size_text
 from odradek.apps.reassign.journal import RunRecord
 from odradek.apps.reassign.moves import BrokerForecast, Move
 from odradek.apps.reassign.risks import Gravity
@@ -18,7 +18,7 @@ def draft_html(draft: Draft, page_number: int, *, read_only: bool) -> Html:
         return tag("div", "Nothing has to be moved: the goal is reached already.", cls="card empty")
     page = paged(len(forecast.moves), page_number)
     pace = (
-        f"at {size(draft.throttle_bytes, '/s')} for each broker"
+        f"at {size_text(draft.throttle_bytes, '/s')} for each broker"
         if draft.throttle_bytes
         else "without a throttle nobody can say"
     )
@@ -32,9 +32,9 @@ def draft_html(draft: Draft, page_number: int, *, read_only: bool) -> Html:
         tag(
             "div",
             figure("Partitions", count(len(forecast.moves)), "change their replicas"),
-            figure("To copy", size(forecast.copied_bytes), plural(forecast.copied_replicas, "replica")),
-            figure("To remove", size(forecast.freed_bytes), plural(forecast.removed_replicas, "replica")),
-            figure("Time", duration(forecast.seconds * 1000 if forecast.seconds is not None else None), pace),
+            figure("To copy", size_text(forecast.copied_bytes), plural(forecast.copied_replicas, "replica")),
+            figure("To remove", size_text(forecast.freed_bytes), plural(forecast.removed_replicas, "replica")),
+            figure("Time", duration_text(forecast.seconds * 1000 if forecast.seconds is not None else None), pace),
             figure(
                 "Risks",
                 count(len(forecast.risks)),
@@ -71,7 +71,7 @@ def _broker_html(broker: BrokerForecast, all_: Sequence[BrokerForecast]) -> Html
 
 
 def _held(replicas: int, bytes_: int, preferred: int) -> str:
-    return f"{plural(replicas, 'replica')}, {size(bytes_)}, preferred leader of {preferred}"
+    return f"{plural(replicas, 'replica')}, {size_text(bytes_)}, preferred leader of {preferred}"
 
 
 def moves_table(moves: Sequence[Move]) -> Html:
@@ -81,8 +81,8 @@ def moves_table(moves: Sequence[Move]) -> Html:
             _marks(move.before, gone=move.removing),
             "→",
             _marks(move.after, new=move.adding),
-            size(move.copied_bytes),
-            size(move.freed_bytes),
+            size_text(move.copied_bytes),
+            size_text(move.freed_bytes),
         )
         for move in moves
     ]
@@ -133,12 +133,12 @@ def runs_html(state: RunsState, *, read_only: bool) -> Html:
 
 def progress_html(progress: Progress) -> Html:
     share = progress.copied_bytes / progress.total_bytes if progress.total_bytes else 0.0
-    left = f", {duration(progress.eta_seconds * 1000)} to go" if progress.eta_seconds is not None else ""
+    left = f", {duration_text(progress.eta_seconds * 1000)} to go" if progress.eta_seconds is not None else ""
     told = (
         f"{progress.done} done, {len(progress.moving)} moving, {progress.waiting} waiting, {progress.given_up} given up"
     )
-    copied = f"{size(progress.copied_bytes)} of {size(progress.total_bytes)}"
-    speed = f"{copied} at {size(progress.bytes_per_second, '/s')}{left}"
+    copied = f"{size_text(progress.copied_bytes)} of {size_text(progress.total_bytes)}"
+    speed = f"{copied} at {size_text(progress.bytes_per_second, '/s')}{left}"
     note = tag("div", progress.note, cls="note warn") if progress.note else None
     return tag(
         "div",
@@ -162,7 +162,7 @@ def _run_cells(record: RunRecord, is_running: bool, *, read_only: bool) -> list[
     return [
         tag("span", moment(record.begun_ms)[:19], cls="mono"),
         f"{len(record.done)} / {len(record.plan.targets)}",
-        size(record.throttle_bytes, "/s") if record.throttle_bytes else "none",
+        size_text(record.throttle_bytes, "/s") if record.throttle_bytes else "none",
         state,
         None if read_only else act,
     ]
@@ -172,10 +172,12 @@ def run_sentence(draft: Draft) -> str:
     forecast = draft.forecast
     moves = plural(len(forecast.moves), "partition")
     pace = (
-        f"no broker copies faster than {size(draft.throttle_bytes, '/s')}" if draft.throttle_bytes else "at full speed"
+        f"no broker copies faster than {size_text(draft.throttle_bytes, '/s')}"
+        if draft.throttle_bytes
+        else "at full speed"
     )
-    removed = f"{plural(forecast.removed_replicas, 'replica')}, {size(forecast.freed_bytes)}"
+    removed = f"{plural(forecast.removed_replicas, 'replica')}, {size_text(forecast.freed_bytes)}"
     return (
-        f"Moves replicas of {moves}: copies {size(forecast.copied_bytes)}, {pace}; removes {removed}. The throttle "
-        "clears itself at the end; you can cancel any time, and undo afterwards."
+        f"Moves replicas of {moves}: copies {size_text(forecast.copied_bytes)}, {pace}; removes {removed}. "
+        "The throttle clears itself at the end; you can cancel any time, and undo afterwards."
     )

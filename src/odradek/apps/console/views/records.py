@@ -12,8 +12,8 @@ from odradek.apps.console.readings.records import (
     Found,
     FoundRecord,
 )
-from odradek.apps.console.views.figures import count, moment, plural, size
 from odradek.apps.console.views.parts import button, chip
+from odradek.apps.figures import count, moment, plural, size_text
 
 SHOWN_BYTES_MAX = 64 * 1024
 LINE_LENGTH = 160
@@ -73,11 +73,11 @@ def whole(data: bytes | None, limit: int = SHOWN_BYTES_MAX) -> tuple[str, str]:
         return "JSON", _cut(document, limit)
     head = data[:limit]
     text = as_text(head) if len(data) <= limit else _first_text(head)
-    more = f"\n… {size(len(data) - len(head))} more" if len(data) > len(head) else ""
+    more = f"\n… {size_text(len(data) - len(head))} more" if len(data) > len(head) else ""
     if text is not None:
         return "text", text + more
     shown = data[: limit // _HEX_WIDTH]
-    more = f"\n… {size(len(data) - len(shown))} more" if len(data) > len(shown) else ""
+    more = f"\n… {size_text(len(data) - len(shown))} more" if len(data) > len(shown) else ""
     return "bytes", as_hex(shown) + more
 
 
@@ -108,7 +108,7 @@ def coverage(found: Found) -> str:
     looked = f"{plural(len(found.records), 'record')} of {count(found.scanned)} looked at"
     if found.is_complete:
         return f"{looked}."
-    limits = f"{count(SCANNED_RECORDS_MAX)} records, {size(SCANNED_BYTES_MAX)} or {SCAN_SECONDS_MAX:.0f} seconds"
+    limits = f"{count(SCANNED_RECORDS_MAX)} records, {size_text(SCANNED_BYTES_MAX)} or {SCAN_SECONDS_MAX:.0f} seconds"
     return f"{looked}. A look ends after {limits}: go on, or narrow it by partition, offset or time."
 
 
@@ -128,7 +128,7 @@ def _record_html(item: FoundRecord, limit: int) -> Html:
         ),
         tag(
             "div",
-            tag("div", chip(f"value: {kind}"), " ", chip(size(length)), cls="row-of"),
+            tag("div", chip(f"value: {kind}"), " ", chip(size_text(length)), cls="row-of"),
             tag("pre", value, cls="value"),
             together(tag("div", chip(f"key: {key_kind}")), tag("pre", key, cls="value")) if record.key else None,
             _headers_html(record.headers) if record.headers else None,

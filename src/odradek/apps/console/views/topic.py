@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from odradek.apps.console.markup import Html, link, tag, together
 from odradek.apps.console.readings.storage import StorageState
 from odradek.apps.console.readings.topic import TopicDetail
-from odradek.apps.console.views.figures import count, size
 from odradek.apps.console.views.groups import state_chip
 from odradek.apps.console.views.parts import Column, button, chip, figure, paged, pager, replica_role, table
+from odradek.apps.figures import count, size_text
 from odradek.base.config.definition import ConfigSource
 from odradek.client.cluster_client import PartitionState
 from odradek.client.config_admin import Setting
@@ -93,7 +93,7 @@ def topic_figures(detail: TopicDetail, storage: StorageState | None, rate: str) 
         ),
         figure("Records held", count(records), "first to last offset"),
         figure("Rate", rate, "records in"),
-        figure("On disk", size(storage.topic_bytes.get(detail.topic.name) if storage else None), "all replicas"),
+        figure("On disk", size_text(storage.topic_bytes.get(detail.topic.name) if storage else None), "all replicas"),
         figure("Under-replicated", count(under), "partitions", "warn" if under else ""),
         figure("Offline", count(offline), "partitions", "bad" if offline else ""),
         cls="grid",
@@ -137,7 +137,7 @@ def _strip_html(topic: str, strip: Strip) -> Html:
                 title="Browse its records",
             ),
             tag("small", leader, cls="bad" if strip.leader < 0 else ""),
-            tag("small", size(strip.size_bytes)) if strip.size_bytes is not None else None,
+            tag("small", size_text(strip.size_bytes)) if strip.size_bytes is not None else None,
             cls="id",
         ),
         tag("div", [_lane_html(lane, strip) for lane in strip.lanes]),

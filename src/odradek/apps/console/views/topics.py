@@ -8,8 +8,8 @@ from odradek.apps.console.readings.cluster import ClusterState
 from odradek.apps.console.readings.settings import TopicSettings
 from odradek.apps.console.readings.storage import StorageState
 from odradek.apps.console.readings.traffic import TrafficState
-from odradek.apps.console.views.figures import count, rate, retention, size
 from odradek.apps.console.views.parts import Column, chip, paged, pager, spark, table
+from odradek.apps.figures import count, rate, retention, size_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ def _cells(row: TopicRow) -> list[object]:
         count(row.records),
         rate(row.rate),
         spark(row.rates),
-        size(row.bytes),
+        size_text(row.bytes),
         kept,
     ]
 

@@ -4,11 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 from odradek.apps.html_page import COLOURS, colour_key, heading, html_table, line_plot, page, paragraph, plots
 from odradek.apps.lab.election.experiment import Election
-from odradek.apps.lab.table import text_table
+from odradek.apps.text_table import text_table
 
 DESIGNS = ("naive", "controller")
 HEAD = ("design", "partitions", "led by the dead", "led again s", "notified", "zk reads", "zk writes", "requests")
 WORDS = 1
+NUMERIC = [number >= WORDS for number in range(len(HEAD))]
 _COLOURS = dict(zip(DESIGNS, COLOURS, strict=False))
 _EXPLANATIONS = {
     "naive": "Every replica watches its partition's leader, an ephemeral node; whoever creates the next one leads.",
@@ -39,7 +40,7 @@ def _rows(elections: Sequence[Election]) -> list[list[str]]:
 
 
 def text_report(elections: Sequence[Election]) -> str:
-    return text_table(HEAD, _rows(elections), WORDS)
+    return text_table(HEAD, NUMERIC, _rows(elections))
 
 
 def html_report(elections: Sequence[Election]) -> str:

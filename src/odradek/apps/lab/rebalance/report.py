@@ -17,7 +17,7 @@ from odradek.apps.html_page import (
 from odradek.apps.lab.rebalance.crew import DESIGNS
 from odradek.apps.lab.rebalance.experiment import Outcome
 from odradek.apps.lab.rebalance.recorded_events import Phase, Windows
-from odradek.apps.lab.table import text_table
+from odradek.apps.text_table import text_table
 
 HEAD = (
     "design",
@@ -38,6 +38,7 @@ HEAD = (
     "gave up",
 )
 WORDS = 2
+NUMERIC = [number >= WORDS for number in range(len(HEAD))]
 _STRIPS_MEMBERS_MAX = 10
 _OWNER_COLOURS = {0: "#dc2626", 1: "#86c59a"}
 _SEVERAL = "#7e22ce"
@@ -100,7 +101,7 @@ def in_order(phases: Sequence[Phase]) -> list[Phase]:
 
 
 def text_report(phases: Sequence[Phase]) -> str:
-    return text_table(HEAD, [cells(phase) for phase in in_order(phases)], WORDS)
+    return text_table(HEAD, NUMERIC, [cells(phase) for phase in in_order(phases)])
 
 
 def html_report(outcomes: Mapping[tuple[str, int], Outcome], facts: Sequence[str]) -> str:

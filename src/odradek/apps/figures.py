@@ -1,4 +1,4 @@
-"""Numbers for people."""
+"""Numbers for people, the same in the command line, the console and the demo: counts, rates, sizes, times."""
 
 import time
 
@@ -23,7 +23,7 @@ def short(value: float) -> str:
     raise AssertionError("the last unit takes everything")
 
 
-def size(bytes_: float | None, unit: str = "") -> str:
+def size_text(bytes_: float | None, unit: str = "") -> str:
     if bytes_ is None:
         return "–"
     value = float(bytes_)
@@ -34,7 +34,7 @@ def size(bytes_: float | None, unit: str = "") -> str:
     return f"{value:,.0f} {name}{unit}" if name == "B" or value >= 100 else f"{value:,.1f} {name}{unit}"
 
 
-def duration(ms: float | None) -> str:
+def duration_text(ms: float | None) -> str:
     """`850 ms`, `12 s`, `3 min`, `5 h`, `7 d`."""
     if ms is None:
         return "–"
@@ -43,6 +43,15 @@ def duration(ms: float | None) -> str:
             value = ms / length
             return f"{value:,.0f} {unit}" if value >= 10 or value == int(value) else f"{value:,.1f} {unit}"
     return f"{ms:,.0f} ms"
+
+
+def time_left_text(seconds: float) -> str:
+    """`5 h 03 min`, `12 min 40 s`, `8 s`."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes:02d} min"
+    return f"{minutes} min {rest:02d} s" if minutes else f"{max(rest, 1)} s"
 
 
 def clock_time(ms: int) -> str:
@@ -72,4 +81,4 @@ def retention(text: str | None, kind: str) -> str:
     value = int(text)
     if value < 0:
         return "for ever" if kind == "ms" else "no limit"
-    return duration(value) if kind == "ms" else size(value)
+    return duration_text(value) if kind == "ms" else size_text(value)
