@@ -11,7 +11,7 @@ from typing import Annotated
 
 from odradek.apps.cli.grammar.declaration import Argument, Option
 from odradek.apps.cli.grammar.noun import command
-from odradek.apps.cli.output import warn
+from odradek.apps.cli.output import DEFAULT_DATA, warn
 from odradek.apps.cli.usage import Exit, WrongUsage
 from odradek.base.errors import ConfigError, FatalError
 from odradek.local.cluster_processes import LocalCluster
@@ -21,7 +21,6 @@ DataOption = Annotated[
     Path, Option("--data", metavar="DIR", help="Where the cluster lives; nothing is written elsewhere.")
 ]
 BrokerArgument = Annotated[int, Argument(metavar="N", help="The broker's id.", min=0)]
-DEFAULT_DATA = Path("odradek-data")
 
 
 @command(

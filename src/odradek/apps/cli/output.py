@@ -10,20 +10,37 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 from odradek.apps.cli.colour import styled
 from odradek.apps.cli.grammar.declaration import Option
 from odradek.apps.text_table import text_table
+from odradek.base.errors import ConfigError, FatalError
 from odradek.client.bootstrap import parse_bootstrap
 
 Row = Mapping[str, object]
+DEFAULT_DATA = Path("odradek-data")
+"""Where `odradek up` keeps a cluster, in the current directory."""
 
 
 class Format(StrEnum):
     TABLE = "table"
     JSON = "json"
     CSV = "csv"
+
+
+def _cluster_here() -> str | None:
+    """Return the addresses of the cluster that `odradek up` runs in the current directory."""
+    if not DEFAULT_DATA.is_dir():
+        return None
+    from odradek.local.cluster_processes import LocalCluster  # only where there is one
+
+    try:
+        cluster = LocalCluster(DEFAULT_DATA)
+        return cluster.bootstrap_servers if cluster.running else None
+    except (OSError, FatalError, ConfigError):
+        return None  # not a cluster of ours, or not a readable one
 
 
 BootstrapOption = Annotated[
@@ -33,7 +50,8 @@ BootstrapOption = Annotated[
         metavar="HOST:PORT,…",
         check=parse_bootstrap,
         envvar="ODRADEK_BOOTSTRAP_SERVER",
-        help="Brokers to ask first; any one that answers is enough.",
+        fallback=_cluster_here,
+        help="Brokers to ask first; any one that answers is enough. Without it: those of ./odradek-data, if there.",
     ),
 ]
 FormatOption = Annotated[Format, Option("--format", help="A table for people, json or csv for programs.")]

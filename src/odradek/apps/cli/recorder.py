@@ -11,7 +11,7 @@ from rich.text import Text
 
 from odradek.apps.cli.grammar.declaration import Argument, Option
 from odradek.apps.cli.grammar.noun import Noun
-from odradek.apps.cli.output import Format, FormatOption, note, print_json, print_rows, warn
+from odradek.apps.cli.output import DEFAULT_DATA, Format, FormatOption, note, print_json, print_rows, warn
 from odradek.apps.cli.terminal import data_console
 from odradek.apps.cli.usage import WrongUsage
 from odradek.base.errors import ErrorCode, FatalError, KafkaError
@@ -48,7 +48,6 @@ AtOption = Annotated[
     str | None,
     Option("--at", metavar="TIME", help="2026-11-17T02:10:05.123 (UTC) or milliseconds.", show_default=False),
 ]
-_DEFAULT_DATA = Path("odradek-data")
 _QUIET = frozenset({Kind.READ, Kind.WATCH, Kind.PICTURE, Kind.ANSWER, Kind.LATER})
 _TOLD_MAX = 12
 
@@ -330,7 +329,7 @@ def _begins_ms(entry: Entry) -> int:
 
 
 def _places(data: list[Path] | None) -> list[Path]:
-    places = data or [_DEFAULT_DATA]
+    places = data or [DEFAULT_DATA]
     if not find_journals(*places):
         raise FatalError(f"no journal in {', '.join(map(str, places))}; name its directory with --data DIR")
     return places

@@ -9,6 +9,7 @@ from odradek import __version__
 from odradek.apps.cli import main
 from odradek.base.errors import ConfigError, ErrorCode, FatalError, KafkaError
 from odradek.client.broker_client import ConnectionFailed
+from odradek.local.cluster_processes import LocalCluster
 from odradek.native.load import description
 
 
@@ -123,3 +124,17 @@ def test_an_unknown_broker_and_nothing_to_stop(tmp_path: Path, capsys: pytest.Ca
     assert f"error: there is no broker 3 in {tmp_path}; start one with: odradek up\n" == capsys.readouterr().err
     assert main.run(["down", "--data", str(tmp_path)]) == 0
     assert "nothing was running" in capsys.readouterr().err
+
+
+def test_the_cluster_in_the_current_directory_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("ODRADEK_BOOTSTRAP_SERVER", raising=False)
+    monkeypatch.chdir(tmp_path)
+    for broker, port in ((0, 1), (1, 2)):
+        directory = tmp_path / "odradek-data" / f"broker-{broker}"
+        directory.mkdir(parents=True)
+        (directory / "server.properties").write_text(f"broker.id={broker}\nlisteners=PLAINTEXT://127.0.0.1:{port}\n")
+    monkeypatch.setattr(LocalCluster, "running", True)
+    assert main.run(["topics", "list"]) == 1
+    assert "127.0.0.1:2: Connection refused, nor do the others given" in capsys.readouterr().err

@@ -28,6 +28,8 @@ class Option(Argument):
 
     spelled: str
     envvar: str = field(default="", kw_only=True)
+    fallback: Callable[[], str | None] | None = field(default=None, kw_only=True)
+    """The value where none is given, before the default; None: the default."""
     placed: bool = field(default=False, kw_only=True)
     """It may also be given as a word by its place: `consume orders` for `consume --topic orders`."""
 

@@ -85,6 +85,8 @@ class _Parsing:
             return given if parameter.repeats else given[-1]
         if parameter.option and (text := os.environ.get(parameter.option.envvar)):
             return convert(parameter, text)
+        if parameter.option and parameter.option.fallback and (text := parameter.option.fallback()):
+            return convert(parameter, text)
         if parameter.is_required:
             raise WrongUsage(f"{parameter.shown} is required")
         return parameter.default
