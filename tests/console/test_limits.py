@@ -153,7 +153,7 @@ def test_a_group_of_a_thousand_members_is_paged(
         page.get_by_label("Next page").click()
         expect(page.locator(".pager").get_by_text("2", exact=True)).to_be_visible()
         crowd.leave()
-    expect(page.get_by_text("Nobody is in the group at the moment.")).to_be_visible()
+    expect(page.get_by_text("The group has no active members.")).to_be_visible()
 
 
 @contextmanager

@@ -39,5 +39,5 @@ def test_files_hold_what_the_broker_gives(
 
 
 def test_what_is_no_log_directory_is_refused(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(PySparkException, match=r"is no log directory of a broker"):
+    with pytest.raises(PySparkException, match=r"is not a log directory of a broker"):
         spark.read.format("odradek-log").load(str(tmp_path)).count()

@@ -138,7 +138,7 @@ def cut(
 def heal(broker: BrokerArgument, data: DataOption = DEFAULT_DATA) -> None:
     """Mend what `odradek cut` has cut."""
     LocalCluster(data).heal(broker)
-    print(f"broker {broker} reaches everybody again", file=sys.stderr)
+    print(f"broker {broker} is connected again", file=sys.stderr)
 
 
 def _parse_settings(settings: list[str]) -> dict[str, str]:

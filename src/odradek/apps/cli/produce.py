@@ -43,7 +43,9 @@ class Acks(StrEnum):
         return ACKS_ALL if self is Acks.ALL else int(self.value)
 
 
-AcksOption = Annotated[Acks, Option("--acks", help="Who must have a record: nobody, its leader, the whole ISR.")]
+AcksOption = Annotated[
+    Acks, Option("--acks", help="Replicas that must have a record: none, the leader, the whole ISR.")
+]
 CompressionOption = Annotated[
     Compression, Option("--compression, --compression-codec", help="How batches are compressed.")
 ]

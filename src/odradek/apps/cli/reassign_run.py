@@ -122,7 +122,7 @@ def undo(
 
 def status(
     clear_throttles: Annotated[
-        bool, Option("--clear-throttles", help="Also those that no run of ours has set.")
+        bool, Option("--clear-throttles", help="Also throttles that were not set by odradek.")
     ] = False,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,

@@ -165,7 +165,7 @@ def replay(
     for gap in missing:
         warn(f"this may be out of date: {_gap(gap)}")
     if output is Format.TABLE:
-        controller = f"broker {picture.controller}" if picture.controller >= 0 else "nobody"
+        controller = f"broker {picture.controller}" if picture.controller >= 0 else "none"
         note(f"at {_time(at_ms or picture.time_ms)}: controller {controller}, epoch {picture.controller_epoch}")
         note(f"live brokers: {', '.join(map(str, sorted(picture.brokers))) or 'none'}")
     print_rows(rows, ("topic", "partition", "leader", "leader_epoch", "isr", "replicas", "since"), output)
@@ -213,7 +213,7 @@ def _tell(tp: TopicPartition, changes: list[Change], missing: list[Entry]) -> No
             console.print(Text(f"  {line}"))
     for gap in missing:
         console.print(Text(f"gap       {_gap(gap)}", style="yellow"))
-    leader = f"broker {last.leader} leads it" if last.leader >= 0 else "nobody leads it"
+    leader = f"broker {last.leader} leads it" if last.leader >= 0 else "it has no leader"
     console.print(Text(f"{tp}: {leader}, leader epoch {last.leader_epoch}, in sync {_ids(last.isr)}"))
 
 

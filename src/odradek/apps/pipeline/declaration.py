@@ -50,7 +50,7 @@ def read_pipeline(directory: Path) -> Pipeline:
             f"there is no {FILE_NAME} in {directory}; start a project with: odradek pipeline init NAME"
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise FatalError(f"{path} is no TOML: {error}") from None
+        raise FatalError(f"{path} is invalid TOML: {error}") from None
     except OSError as error:
         raise FatalError(f"{path} can't be read: {error.strerror}") from None
     pipeline = _pipeline(directory.absolute(), document)

@@ -90,7 +90,7 @@ def _check_answers(remote: str) -> None:
         socket.create_connection((place.hostname, place.port or _CONNECT_PORT), timeout=_CONNECT_TIMEOUT_S).close()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise FatalError(f"Spark doesn't start on {remote}: nobody answers there ({reason})") from None
+        raise FatalError(f"Spark doesn't start on {remote}: no server answers there ({reason})") from None
 
 
 def unzipped_spark_home(work: Path) -> Path:

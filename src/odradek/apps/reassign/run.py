@@ -251,7 +251,7 @@ class Run:
             if tp not in now:
                 journal.given_up({tp}, "it was deleted")
             elif moving.seen:
-                journal.given_up({tp}, "somebody else cancelled or changed the move")
+                journal.given_up({tp}, "the move was cancelled or changed outside of this run")
             else:
                 self._waiting.insert(0, moving.move)  # the request was lost on its way
 

@@ -198,7 +198,7 @@ def _check_advertised_hosts(advertised: Sequence[Listener]) -> None:
     for listener in advertised:
         _require(
             listener.host != "0.0.0.0",
-            "advertised.listeners can't use the address 0.0.0.0, which nobody can connect to: name an address that "
+            "advertised.listeners can't use the address 0.0.0.0, which is not routable: name an address that "
             "clients reach",
         )
 

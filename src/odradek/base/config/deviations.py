@@ -17,7 +17,7 @@ DEVIATIONS: dict[str, Deviation] = {
     "max.connections": Deviation(
         "2147483647", "descriptors and memory are bounded before the machine's limits are hit"
     ),
-    "max.connections.per.ip": Deviation("2147483647", "one client that leaks connections can't take everybody's"),
+    "max.connections.per.ip": Deviation("2147483647", "one client that leaks connections can't take all of them"),
     "queued.max.request.bytes": Deviation(
         "-1", "half-sent large requests on many connections must not fill the memory"
     ),

@@ -241,7 +241,7 @@ class Controller:
         tenure.record.tenure("Elected", f"broker {self._broker_id} is controller of epoch {term.epoch}")
         self._decide(tenure, ControllerElected())
         if self._tenure is tenure:
-            tenure.record.tenure("TookOver", "the cluster has been read, and everybody told")
+            tenure.record.tenure("TookOver", "the cluster has been read, and all brokers updated")
 
     def _resign(self, why: str) -> None:
         tenure, self._tenure = self._tenure, None

@@ -95,7 +95,7 @@ def test_what_is_not_said_has_a_default(tmp_path: Path) -> None:
         (("[sinks.out]", '[transforms.t]\nsql = "no.sql"\n[sinks.out]'), "names no.sql, which is not there"),
         (("[sinks.out]", "[transforms.t]\n[sinks.out]"), "needs sql"),
         (("[sources.events]", '[sources."e v"]'), "no name for SQL"),
-        (("[pipeline]", "[pipeline"), "is no TOML"),
+        (("[pipeline]", "[pipeline"), "is invalid TOML"),
     ],
 )
 def test_a_mistake_is_told(tmp_path: Path, change: tuple[str, str], told: str) -> None:

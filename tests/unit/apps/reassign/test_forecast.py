@@ -165,5 +165,5 @@ def test_every_problem_is_found_before_anything_begins() -> None:
     ]
     assert "the plan moves nothing" in problems_of(Plan({}), view)
     (problem,) = problems_of(Plan({ORDERS[1]: (2, 1)}), view)
-    assert problem.startswith("orders-2 is being moved by somebody else")
+    assert problem.startswith("orders-2 is under another reassignment")
     assert problems_of(Plan({ORDERS[1]: (2, 1)}), a_view((0, 1), (1, 2))) == []

@@ -251,7 +251,7 @@ def test_a_move_that_somebody_else_cancelled_is_not_forced(stage: Stage) -> None
     stage.cluster.each_second = meddle
     outcome = stage.run({0: (0, 2), 1: (2, 0)})
     assert outcome.done == {orders(1)}
-    assert "somebody else" in outcome.given_up[orders(0)]
+    assert "outside of this run" in outcome.given_up[orders(0)]
 
 
 def test_without_its_throttle_nothing_begins(stage: Stage) -> None:

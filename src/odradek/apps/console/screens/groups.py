@@ -132,7 +132,7 @@ async def _reset(console: Console, name: str) -> None:
     dialog.says(
         lambda: (
             f"Moves group {name} to {_GOALS[goal.value]} {at.value or ''} in {topic.value or 'all its topics'}. "
-            "Records are read again or skipped. Possible only while nobody is in the group."
+            "Records are read again or skipped. Possible only while the group has no active members."
         )
     )
 
@@ -184,7 +184,11 @@ def _goal(kind: str, text: str, now_ms: int) -> Goal:
 
 async def _delete(console: Console, name: str) -> None:
     dialog = ChangeDialog("Delete the group", "Delete", danger=True)
-    dialog.says(lambda: f"Deletes group {name} with all its committed offsets. Possible only while nobody is in it.")
+    dialog.says(
+        lambda: (
+            f"Deletes group {name} with all its committed offsets. Possible only while the group has no active members."
+        )
+    )
 
     async def work() -> str:
         await perform(console, f"delete group {name}", lambda client: delete_group(client, name))

@@ -105,7 +105,7 @@ def members_table(group: Group, number: int) -> Html:
         Column("Partitions", numeric=True),
         Column("Which"),
     ]
-    return together(table(columns, rows, empty="Nobody is in the group at the moment."), pager(page))
+    return together(table(columns, rows, empty="The group has no active members."), pager(page))
 
 
 def _partitions(partitions: Sequence[TopicPartition]) -> Html:
@@ -135,7 +135,7 @@ def lags_table(detail: GroupDetail, number: int) -> Html:
             tag("span", count(lag.lag), cls=_tone(lag.lag, detail.ages_ms.get(lag.tp)) if lag.tp else ""),
             meter((lag.lag or 0) / top if top else 0),
             duration_text(detail.ages_ms.get(lag.tp)) if lag.tp else "",
-            tag("span", lag.member.client_id if lag.member else "nobody", cls="" if lag.member else "faint"),
+            tag("span", lag.member.client_id if lag.member else "–", cls="" if lag.member else "faint"),
         )
         for lag in lags[page.window]
     ]
@@ -178,7 +178,7 @@ def seen_table(seen: Sequence[Seen]) -> Html:
     return table(
         [Column("When"), Column("What was seen")],
         rows,
-        empty="Nothing has happened to the group since somebody began to look.",
+        empty="No change of the group since this page was opened.",
     )
 
 

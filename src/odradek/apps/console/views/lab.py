@@ -16,7 +16,7 @@ ACTS = {
     "resume": "Lets broker {} go on: it finds out by itself what it has missed.",
     "stop": "Stops broker {} cleanly: it hands its partitions to the others first.",
     "cut": "Cuts broker {} off {}, as a broken switch does: connections stay open and go silent. {}",
-    "heal": "Lets broker {} reach everybody again: it finds out by itself what it has missed.",
+    "heal": "Connects broker {} again: it catches up by itself.",
     "start": "Starts broker {} again: it follows, catches up and joins the ISRs; it leads again after an election.",
 }
 CUTS = {
@@ -25,7 +25,7 @@ CUTS = {
     "both": "ZooKeeper and the other brokers",
 }
 CONSEQUENCES = {
-    "zookeeper": "Its session ends after some seconds, and others lead what it led; it believes that it still does.",
+    "zookeeper": "Its session expires after some seconds, and others are elected; it believes that it still leads.",
     "brokers": "It falls out of the others' ISRs and they out of its own, after replica.lag.time.max.ms.",
     "both": "The others go on without it; it goes on alone, and nothing that it takes with acks=all is acknowledged.",
 }

@@ -20,7 +20,7 @@ def draft_html(draft: Draft, page_number: int, *, read_only: bool) -> Html:
     pace = (
         f"at {size_text(draft.throttle_bytes, '/s')} for each broker"
         if draft.throttle_bytes
-        else "without a throttle nobody can say"
+        else "unknown without a throttle"
     )
     risks = [
         tag("div", tag("b", risk.gravity), tag("span", risk.text), cls=f"banner {_tone(risk.gravity)}")

@@ -97,7 +97,7 @@ def coordinator_of(system: System, group: str) -> tuple[int, tuple[str, int]]:
             if not found.error_code:
                 return found.node_id, (found.host, found.port)
         time.sleep(0.02)
-    raise BenchError(f"nobody coordinates {group} within {WAIT_S_MAX:.0f} s")
+    raise BenchError(f"no coordinator for {group} within {WAIT_S_MAX:.0f} s")
 
 
 class Crowd:

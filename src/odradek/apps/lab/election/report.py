@@ -12,7 +12,7 @@ WORDS = 1
 NUMERIC = [number >= WORDS for number in range(len(HEAD))]
 _COLOURS = dict(zip(DESIGNS, COLOURS, strict=False))
 _EXPLANATIONS = {
-    "naive": "Every replica watches its partition's leader, an ephemeral node; whoever creates the next one leads.",
+    "naive": "Every replica watches its partition's leader, an ephemeral node; the creator of the next one leads.",
     "controller": "One broker is elected in this way, and elects the leaders of all partitions.",
 }
 _PLOTS: Mapping[str, Callable[[Election], float | None]] = {

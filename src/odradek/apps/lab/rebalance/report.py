@@ -61,7 +61,7 @@ _HIGHLIGHTS = (
     (
         "join",
         "operations on znodes",
-        "The herd. One more member joins: in design one everybody is told, and everybody reads everybody.",
+        "The herd. One more member joins: in design one every member is notified and reads the registrations of all.",
     ),
     (
         "start",

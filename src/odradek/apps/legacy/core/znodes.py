@@ -134,7 +134,7 @@ class CommittedOffset:
         try:
             return int((content or b"").decode())
         except ValueError as error:
-            raise CorruptZnode(cls.path(group, tp), content, "it is no number") from error
+            raise CorruptZnode(cls.path(group, tp), content, "it is not a number") from error
 
 
 class CoordinatorSeat:
@@ -190,7 +190,7 @@ class MemberAssignment:
 
 def _stream_count(value: Any) -> int:
     if not 1 <= integer(value) <= STREAMS_MAX:
-        raise ValueError(f"{value} is no number of streams")
+        raise ValueError(f"{value} is not a number of streams")
     return integer(value)
 
 

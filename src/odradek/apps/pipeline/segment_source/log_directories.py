@@ -91,11 +91,11 @@ def log_directories(paths: Iterable[str]) -> list[LogDirectory]:
     for text in paths:
         path = Path(text)
         if not path.is_dir():
-            raise OptionError(f"{text} is no directory")
+            raise OptionError(f"{text} is not a directory")
         below = [path, *path.glob("*"), *path.glob("*/*")]
         here = [_log_directory(each) for each in sorted(set(below)) if (each / META_PROPERTIES).is_file()]
         if not here:
-            raise OptionError(f"{text} is no log directory of a broker: there is no {META_PROPERTIES} in it")
+            raise OptionError(f"{text} is not a log directory of a broker: there is no {META_PROPERTIES} in it")
         found += [each for each in here if each not in found]
     return found
 

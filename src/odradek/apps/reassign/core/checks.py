@@ -24,5 +24,5 @@ def problems_of(plan: Plan, view: ClusterView) -> list[str]:
     others = sorted(tp for tp, partition in view.partitions.items() if partition.is_moving and tp not in plan.targets)
     if others:  # their throttles and ours would be mixed up, and one of the two left behind
         shown = ", ".join(map(str, others[:3]))
-        problems.append(f"{shown} is being moved by somebody else: wait for it, or see odradek reassign list")
+        problems.append(f"{shown} is under another reassignment: wait for it, or see odradek reassign list")
     return problems

@@ -40,7 +40,7 @@ def read_broker_id(directory: Path, cluster_id: str) -> int | None:
     try:
         return None if broker_id is None else int(broker_id)
     except ValueError:
-        raise FatalError(f"{directory / META_PROPERTIES} has broker.id={broker_id}, which is no number") from None
+        raise FatalError(f"{directory / META_PROPERTIES} has broker.id={broker_id}, which is not a number") from None
 
 
 def write_broker_id(directory: Path, broker_id: int, cluster_id: str) -> None:
