@@ -15,7 +15,10 @@ _LOGS = [
     "kafka_log_log_logstartoffset",
     "kafka_log_log_logendoffset",
     "kafka_cluster_partition_highwatermark",
+    "kafka_cluster_partition_laststableoffsetlag",
 ]
+LATE_TRANSACTION_BUFFER_MS = 300_000
+"""What Kafka allows a transaction beyond the longest timeout, before it is counted as late."""
 
 
 def register_broker_metrics(services: BrokerServices, server: SocketServer) -> None:
@@ -35,6 +38,9 @@ def register_broker_metrics(services: BrokerServices, server: SocketServer) -> N
     registry.gauge(
         "kafka_server_replicamanager_underminisrpartitioncount",
         lambda: sum(partition.is_under_min_isr for partition in replicas.partitions.copy().values()),
+    )
+    registry.gauge(
+        "kafka_server_replicamanager_partitionswithlatetransactionscount", lambda: _late_transactions(services)
     )
     registry.gauge("kafka_controller_kafkacontroller_offlinepartitionscount", lambda: _offline_partitions(services))
     registry.gauge("kafka_server_replicamanager_offlinereplicacount", lambda: len(replicas.offline))
@@ -71,6 +77,14 @@ def _offline_partitions(services: BrokerServices) -> int:
     return sum(partition.leader < 0 for topic in topics for partition in topic.partitions.values())
 
 
+def _late_transactions(services: BrokerServices) -> int:
+    """Partitions with a transaction that its coordinator should have ended long ago: readers hang at it."""
+    max_open_ms = services.config.integer("transaction.max.timeout.ms") + LATE_TRANSACTION_BUFFER_MS
+    oldest_ms = services.clock.now_ms() - max_open_ms
+    partitions = services.replicas.partitions.copy().values()
+    return sum(partition.log.producers.has_transaction_since(oldest_ms) for partition in partitions)
+
+
 def _traffic(services: BrokerServices) -> Iterable[Sample]:
     """Per topic and, without a label, of the whole broker."""
     topics: dict[str, list[int]] = {}
@@ -88,6 +102,8 @@ def _logs(services: BrokerServices) -> Iterable[Sample]:
     for tp, partition in services.replicas.partitions.copy().items():
         labels = {"topic": tp.topic, "partition": str(tp.partition)}
         log = partition.log
-        told = (log.size_bytes, log.log_start_offset, log.log_end_offset, partition.high_watermark)
+        watermark = partition.high_watermark
+        stable_lag = watermark - partition.last_stable_offset(watermark)
+        told = (log.size_bytes, log.log_start_offset, log.log_end_offset, watermark, stable_lag)
         for name, value in zip(_LOGS, told, strict=True):
             yield Sample(name, "gauge", value, labels)

@@ -66,7 +66,6 @@ class Partition(ReadableReplica):
         self.replicas: tuple[int, ...] = ()
         self.followers = Followers(broker_id, lag_rules)
         self.gone: ErrorCode | None = None  # why it is not served any more
-        log.producers.advance_high_watermark(self.high_watermark)
         self.messages_in = self.bytes_in = self.bytes_out = 0  # since the broker began to host it
         self._clock = clock
         self._rules = batch_rules(log.config)
@@ -330,8 +329,7 @@ class Partition(ReadableReplica):
             end = followers.high_watermark(self.high_watermark, end, self._clock.monotonic_ms())
         if end <= self.high_watermark:
             return False
-        self.high_watermark = end
-        self.log.producers.advance_high_watermark(end)
+        self._set_high_watermark(end)
         return True
 
     # ---- the follower writes what it fetched
@@ -346,8 +344,7 @@ class Partition(ReadableReplica):
             result = self.log.append_as_follower(records)
             known = min(high_watermark, self.log.log_end_offset)
             if known > self.high_watermark:
-                self.high_watermark = known
-                self.log.producers.advance_high_watermark(known)
+                self._set_high_watermark(known)
             if self.log.log_start_offset < log_start_offset <= self.high_watermark:
                 self.log.maybe_advance_log_start(log_start_offset)
             return result
@@ -357,7 +354,7 @@ class Partition(ReadableReplica):
         with self.lock:
             self._check_follows(leader_epoch)
             self.log.truncate_to(offset)
-            self.high_watermark = min(self.high_watermark, self.log.log_end_offset)
+            self._set_high_watermark(min(self.high_watermark, self.log.log_end_offset))
 
     def start_over_at(self, offset: int, *, leader_epoch: int) -> None:
         """Drop everything and go on from the offset: the leader's log begins later than this one ends."""

@@ -31,8 +31,14 @@ class ReadableReplica:
         self.log = log
         self.leader_id: int = NO_LEADER
         self.leader_epoch = -1
-        self.high_watermark = min(max(checkpointed_high_watermark, log.log_start_offset), log.log_end_offset)
         self._broker_id = broker_id
+        self._set_high_watermark(min(max(checkpointed_high_watermark, log.log_start_offset), log.log_end_offset))
+
+    def _set_high_watermark(self, offset: int) -> None:
+        """Move the watermark, and forget the transactions whose markers are below it. A truncation finds them again,
+        so it has to call this even if the watermark stays."""
+        self.high_watermark = offset
+        self.log.producers.advance_high_watermark(offset)
 
     @property
     def is_leader(self) -> bool:

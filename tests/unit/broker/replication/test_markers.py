@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from replica_stage import ORDERS
-from transaction_stage import TransactionStage, code_of
+from transaction_stage import NOW_MS, TransactionStage, code_of
 
 from odradek.base.config.topic_config import TopicConfig
 from odradek.base.errors import ErrorCode
@@ -152,6 +152,30 @@ def test_followers_keep_the_same_state(stage: TransactionStage, tmp_path: Path) 
     assert follower.stable == stage.stable == 0
     assert follower.partition.log.aborted_transactions(0, 4) == log.aborted_transactions(0, 4)
     follower.close()
+
+
+def test_redpanda_7544_the_stable_offset_does_not_go_back_with_a_truncation_and_an_election(
+    stage: TransactionStage,
+) -> None:
+    """The cut makes the log look for its transactions again. Those that ended below the watermark stay ended."""
+    stage.send("a", 0)
+    stage.end()
+    stage.replicate()
+    assert stage.stable == 2
+    stage.send("not replicated", 1)
+    stage.become(1, 1)
+    stage.partition.truncate_to(2, leader_epoch=1)
+    assert stage.stable == 2
+    stage.become(0, 2)
+    assert stage.stable == 2
+
+
+def test_a_late_transaction_is_told(stage: TransactionStage) -> None:
+    producers = stage.partition.log.producers
+    assert not producers.has_transaction_since(2**62)
+    stage.send("a", 0)
+    assert producers.has_transaction_since(NOW_MS + 1)
+    assert not producers.has_transaction_since(NOW_MS - 1)
 
 
 def test_retention_within_an_open_transaction_leaves_the_stable_offset_inside_of_the_log(

@@ -38,6 +38,11 @@ class OpenTransactions:
         """The first offset of all ongoing transactions but these."""
         return next((first for first in self._ongoing if first not in ended), None)
 
+    @property
+    def first_ongoing_producer(self) -> int:
+        """The producer of the first ongoing transaction, -1 without one."""
+        return next(iter(tuple(self._ongoing.values())), -1)
+
     def complete(self, transaction: CompletedTransaction) -> None:
         """The marker is in the log."""
         self._ongoing.pop(transaction.first_offset, None)

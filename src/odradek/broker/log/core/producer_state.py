@@ -224,6 +224,11 @@ class ProducerStates:
         if len(self.entries) > MAX_PRODUCERS:
             self._evict()
 
+    def has_transaction_since(self, time_ms: int) -> bool:
+        """Whether the producer of the first open transaction has been silent since the time, or longer."""
+        entry = self.entries.get(self.transactions.first_ongoing_producer)
+        return entry is not None and 0 < entry.last_timestamp < time_ms
+
     def advance_high_watermark(self, high_watermark: int) -> None:
         self.transactions.advance_high_watermark(high_watermark)
 
