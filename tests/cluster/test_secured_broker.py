@@ -24,7 +24,7 @@ from odradek.security.jaas import PLAIN_MODULE, SCRAM_MODULE
 from waiting import eventually
 
 from .conftest import unused_name
-from .own_broker import OwnBroker, running
+from .own_broker import OwnBroker, run_odradek, running
 
 PASSWORD = 'pass="w,o;rd'
 PROTOCOLS = ("SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -227,6 +227,33 @@ def test_our_own_client(secured: Secured, protocol: str, mechanism: str) -> None
         refused = ClientSecurity(secured.settings(protocol, mechanism, "wrong"))
         with pytest.raises(ConnectionFailed, match="refuses to authenticate"):
             BrokerClient("localhost", secured.ports[protocol], security=refused)
+
+
+@pytest.mark.parametrize(("protocol", "mechanism"), [("SSL", ""), ("SASL_SSL", "SCRAM-SHA-512")])
+def test_our_own_commands(secured: Secured, protocol: str, mechanism: str) -> None:
+    topic, bootstrap = unused_name(), ("--bootstrap-server", secured.bootstrap(protocol))
+    config = ("--command-config", secured.file(protocol, mechanism))
+    made = run_odradek("topics", "create", topic, *bootstrap, *config)
+    assert made.returncode == 0, made.stderr
+    load = ("--num-records", 300, "--record-size", 2000)
+    written = run_odradek("perf", "produce", "--topic", topic, *load, *bootstrap, *config)
+    assert written.returncode == 0, written.stderr
+    read = run_odradek("consume", "--topic", topic, "--from-beginning", "--max-messages", 300, *bootstrap, *config)
+    assert len(read.stdout.splitlines()) == 300, read.stderr
+    assert topic in run_odradek("kafka-topics", "--list", *bootstrap, *config).stdout
+    refused = run_odradek("topics", "list", "--bootstrap-server", secured.bootstrap("SASL_SSL"))
+    assert refused.returncode == 1
+    assert "Traceback" not in refused.stderr
+
+
+def test_a_command_config_that_can_not_be_used(secured: Secured, tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("security.protocol=SASL_SSL\nsasl.mechanism=GSSAPI\n")
+    told = run_odradek("topics", "list", "--command-config", file)
+    assert told.returncode in (1, 2)
+    assert "sasl.mechanism: not supported" in told.stderr
+    file.write_text("security.protocol=SSL\nssl.engine.factory.class=x\n")
+    assert "ssl.engine.factory.class: not supported" in run_odradek("topics", "list", "--command-config", file).stderr
 
 
 def test_our_own_client_refuses_a_broker_that_it_can_not_trust(secured: Secured) -> None:

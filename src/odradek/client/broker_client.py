@@ -107,6 +107,10 @@ class BrokerClient:
             )
         return best
 
+    def detach(self) -> socket.socket:
+        """The connection, secured and authenticated, for a user who speaks on it himself. This client is closed."""
+        return self._socket
+
     def close(self) -> None:
         self._socket.close()
 

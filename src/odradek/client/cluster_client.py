@@ -15,6 +15,8 @@ from odradek.base.clock import SYSTEM_CLOCK, Clock
 from odradek.base.errors import RETRIABLE, ErrorCode, KafkaError
 from odradek.client.bootstrap import parse_bootstrap
 from odradek.client.broker_client import BrokerClient, ConnectionFailed
+from odradek.client.client_security import ClientSecurity
+from odradek.client.command_config import command_security
 from odradek.model.topology import NO_LEADER, TopicPartition
 from odradek.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from odradek.protocol.schema import Request, Response
@@ -69,10 +71,14 @@ class ClusterClient:
         clock: Clock = SYSTEM_CLOCK,
         trusted: Callable[[], int | None] = lambda: None,
         remembers: bool = False,
+        security: ClientSecurity | None = None,
     ) -> None:
-        """`trusted` names the broker to ask first where any would do: one that was cut off tells of the past.
-        `remembers`: what was answered before is not decoded again; answers are not to be changed then."""
+        """`security`: otherwise that of the process, see `command_config`. `trusted` names the broker to ask first
+        where any would do: one that was cut off tells of the past. `remembers`: what was answered before is not decoded
+        again; answers are not to be changed then.
+        """
         self._remembers = remembers
+        self.security = command_security() if security is None else security
         self.timeout_ms = timeout_ms
         # What a broker may take for a request that waits: it answers before the connection gives up.
         self.request_timeout_ms = timeout_ms * 2 // 3
@@ -228,6 +234,7 @@ class ClusterClient:
                 timeout_ms=self.timeout_ms,
                 connect_timeout_ms=min(self.timeout_ms, _CONNECT_TIMEOUT_MS),
                 remembers=self._remembers,
+                security=self.security,
             )
             self._connections[address] = connection
         return connection

@@ -9,9 +9,11 @@ from collections import deque
 from struct import Struct
 from typing import Generic, TypeVar
 
-from odradek.client.broker_client import ConnectionFailed
+from odradek.client.broker_client import BrokerClient, ConnectionFailed
+from odradek.client.client_security import ClientSecurity
 
 _LENGTH = Struct(">i")
+_TLS_WANTS = (2, 3)  # SSL_ERROR_WANT_READ and SSL_ERROR_WANT_WRITE; as numbers, because ssl takes long to import
 _RECEIVE_BYTES = 256 * 1024
 
 Tag = TypeVar("Tag")
@@ -20,13 +22,12 @@ Tag = TypeVar("Tag")
 class PipelinedConnection(Generic[Tag]):
     """`Tag` is what the caller wants to know again when a request's answer comes."""
 
-    def __init__(self, address: tuple[str, int], timeout_ms: int) -> None:
+    def __init__(self, address: tuple[str, int], timeout_ms: int, security: ClientSecurity | None = None) -> None:
         self.address = f"{address[0]}:{address[1]}"
-        try:
-            self.socket = socket.create_connection(address, timeout_ms / 1000)
-        except OSError as error:
-            raise ConnectionFailed(f"no broker answers at {self.address}: {error.strerror or error}") from error
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if security is None:
+            self.socket = _connected(address, timeout_ms)
+        else:
+            self.socket = BrokerClient(*address, timeout_ms=timeout_ms, security=security).detach()
         self.socket.setblocking(False)
         self._unsent: deque[memoryview] = deque()
         self._in_flight: deque[Tag] = deque()
@@ -62,18 +63,18 @@ class PipelinedConnection(Generic[Tag]):
                     self._unsent[0] = self._unsent[0][sent:]
                     return
                 self._unsent.popleft()
-        except BlockingIOError:
-            return
         except OSError as error:
+            if _would_block(error):
+                return
             raise ConnectionFailed(f"lost the broker at {self.address}: {error.strerror or error}") from error
 
     def read(self) -> list[tuple[Tag, memoryview]]:
         """The answers that are complete by now, each with the tag of its request, without their length fields."""
         try:
             chunk = self.socket.recv(_RECEIVE_BYTES)
-        except BlockingIOError:
-            return []
         except OSError as error:
+            if _would_block(error):
+                return []
             raise ConnectionFailed(f"lost the broker at {self.address}: {error.strerror or error}") from error
         if not chunk:
             raise ConnectionFailed(f"the broker at {self.address} closed the connection")
@@ -93,3 +94,18 @@ class PipelinedConnection(Generic[Tag]):
             at += 4 + length
         del self._received[:at]
         return answers
+
+
+def _connected(address: tuple[str, int], timeout_ms: int) -> socket.socket:
+    try:
+        connected = socket.create_connection(address, timeout_ms / 1000)
+    except OSError as error:
+        raise ConnectionFailed(f"no broker answers at {address[0]}:{address[1]}: {error.strerror or error}") from error
+    connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return connected
+
+
+def _would_block(error: OSError) -> bool:
+    return isinstance(error, BlockingIOError) or (
+        type(error).__name__.startswith("SSLWant") and error.errno in _TLS_WANTS
+    )

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Annotated
 
 from odradek.apps.cli.colour import styled
-from odradek.apps.cli.grammar.declaration import Option
+from odradek.apps.cli.grammar.declaration import Option, SideOption
 from odradek.apps.text_table import text_table
 from odradek.base.errors import ConfigError, FatalError
 from odradek.client.bootstrap import parse_bootstrap
+from odradek.client.command_config import COMMAND_CONFIG_VARIABLE, use_command_config
 
 Row = Mapping[str, object]
 DEFAULT_DATA = Path("odradek-data")
@@ -43,6 +44,17 @@ def _cluster_here() -> str | None:
         return None  # not a cluster of ours, or not a readable one
 
 
+_COMMAND_CONFIG = SideOption(
+    "command_config",
+    Option(
+        "--command-config",
+        metavar="FILE",
+        envvar=COMMAND_CONFIG_VARIABLE,
+        help="Properties of the client, as Kafka's tools take them: security.protocol, sasl.…, ssl.…",
+    ),
+    Path,
+    use_command_config,
+)
 BootstrapOption = Annotated[
     str,
     Option(
@@ -51,6 +63,7 @@ BootstrapOption = Annotated[
         check=parse_bootstrap,
         envvar="ODRADEK_BOOTSTRAP_SERVER",
         fallback=_cluster_here,
+        brings=_COMMAND_CONFIG,
         help="Brokers to ask first; any one that answers is enough. Without it: those of ./odradek-data, if there.",
     ),
 ]

@@ -76,7 +76,7 @@ class PerfProducer:
         topic = client.topic(load.topic)
         asked = [TopicPartition(load.topic, state.partition) for state in topic.partitions]
         for leader, partitions in client.leaders(asked).items():
-            self._connections[leader] = PipelinedConnection(client.address(leader), client.timeout_ms)
+            self._connections[leader] = PipelinedConnection(client.address(leader), client.timeout_ms, client.security)
             self._versions[leader] = client.version_for(leader, ProduceRequest.KEY)
             self._frames[leader] = [
                 (

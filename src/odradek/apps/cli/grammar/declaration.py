@@ -1,7 +1,7 @@
 """Options and arguments, as annotations of a function's parameters, and what they come to together with its types."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, is_dataclass
 from enum import Enum
 from pathlib import Path
@@ -23,6 +23,17 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True)
+class SideOption:
+    """An option that comes along with another one in every command that has that. `apply` is given its value before
+    the command runs; the command's function doesn't know of it."""
+
+    name: str
+    option: "Option"
+    kind: type[Any]
+    apply: Callable[[Any], None]
+
+
+@dataclass(frozen=True, slots=True)
 class Option(Argument):
     """A word that is known by the one before it: `-b, --bootstrap-server`; or a flag: `--all`, `--once/--no-once`."""
 
@@ -32,6 +43,7 @@ class Option(Argument):
     """The value where none is given, before the default; None: the default."""
     placed: bool = field(default=False, kw_only=True)
     """It may also be given as a word by its place: `consume orders` for `consume --topic orders`."""
+    brings: SideOption | None = field(default=None, kw_only=True)
 
     @property
     def names(self) -> list[str]:
@@ -92,6 +104,10 @@ def parameters_of(function: Callable[..., Any]) -> list[Parameter]:
         else:
             found.append(_parameter(declared))
     return found
+
+
+def side_options_of(parameters: Sequence[Parameter]) -> list[SideOption]:
+    return [p.option.brings for p in parameters if p.option is not None and p.option.brings is not None]
 
 
 def call(function: Callable[..., None], values: dict[str, object]) -> None:

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from odradek.apps.cli.grammar.declaration import Parameter, call, parameters_of
+from odradek.apps.cli.grammar.declaration import Parameter, call, parameters_of, side_options_of
 from odradek.apps.cli.grammar.parsing import like, parse
 from odradek.apps.cli.usage import WrongUsage
 
@@ -25,7 +25,8 @@ class Command:
 
     @property
     def parameters(self) -> list[Parameter]:
-        return parameters_of(self._function)
+        own = parameters_of(self._function)
+        return own + [Parameter(side.name, side.option, side.kind, False, None) for side in side_options_of(own)]
 
     def __call__(self, words: Sequence[str], name: str) -> int:
         if _asks_for_help(words):
@@ -34,7 +35,11 @@ class Command:
             print(command_page(name, self.purpose, self.parameters, self._examples))
             return 0
         try:
-            call(self._function, parse(self.parameters, words))
+            values = parse(self.parameters, words)
+            for side in side_options_of(self.parameters):
+                if values[side.name] is not None:
+                    side.apply(values[side.name])
+            call(self._function, values)
         except WrongUsage as error:
             raise error.see(name) from None
         return 0

@@ -50,7 +50,7 @@ def run(given: Given) -> int:
     limits = Limits(None if messages is None or messages < 0 else messages, timeout_ms)
     printing: Printing | None = None
     try:
-        with connect(given, config_option="consumer.config") as client:
+        with connect(given, config_option="consumer.config", further=consumer) as client:
             wait_ms = min(DEFAULT_MAX_WAIT_MS, timeout_ms or DEFAULT_MAX_WAIT_MS)
             if given.has("partition"):
                 printing = Printing(_one_partition(client, given, wait_ms), printer, limits)

@@ -52,7 +52,7 @@ def run(given: Given) -> int:
     batch_size = 1 if given.has("sync") else _batch_size(given, producer)
     server = "bootstrap-server" if given.has("bootstrap-server") or not given.has("broker-list") else "broker-list"
     try:
-        with connect(given, config_option="producer.config", server_option=server) as client:
+        with connect(given, config_option="producer.config", server_option=server, further=producer) as client:
             topic = client.topic_made_if_absent(given.text("topic"))
             idempotent = acks == ACKS_ALL and is_true(producer, "enable.idempotence", default=True)
             sender = RecordSender(client, topic.name, acks=acks, compression=codec, idempotent=idempotent)

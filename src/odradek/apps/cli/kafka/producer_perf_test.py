@@ -2,7 +2,7 @@
 
 from odradek.apps.cli.kafka.options import EVERY_TOOL, Given, Option, OptionTable, WrongOptions
 from odradek.apps.cli.kafka.properties import given_properties, is_true
-from odradek.apps.cli.kafka.tool import ToolError
+from odradek.apps.cli.kafka.tool import ToolError, security_of
 from odradek.apps.cli.perf_producer import PerfProducer, ProduceLoad
 from odradek.apps.cli.perf_stats import Windows, kafka_line, latencies, throughput
 from odradek.base.errors import KafkaError
@@ -33,7 +33,10 @@ def run(given: Given) -> int:
         raise WrongOptions("No resolvable bootstrap urls given in bootstrap.servers")
     load = _load(given, properties)
     try:
-        with ClusterClient(properties["bootstrap.servers"], client_id="perf-producer-client") as client:
+        security = security_of(properties)
+        with ClusterClient(
+            properties["bootstrap.servers"], client_id="perf-producer-client", security=security
+        ) as client:
             producer = PerfProducer(client, load)
             seconds = producer.run(Windows(producer.samples, load.record_size, print))
     except KafkaError as error:

@@ -5,14 +5,16 @@ end with 0 or 1; Ctrl-C is 130.
 """
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
+from types import MappingProxyType
 
 from odradek import __version__
 from odradek.apps.cli.kafka.options import Given, OptionTable, WrongOptions
 from odradek.base.config.properties import parse_properties
-from odradek.base.errors import KafkaError
+from odradek.base.errors import ConfigError, KafkaError
+from odradek.client.client_security import ClientSecurity
 from odradek.client.cluster_client import DEFAULT_TIMEOUT_MS, ClusterClient
 
 TOOLS = {
@@ -62,17 +64,22 @@ def run_tool(tool: str, arguments: Sequence[str]) -> int:
 
 
 def connect(
-    given: Given, *, config_option: str = "command-config", server_option: str = "bootstrap-server"
+    given: Given,
+    *,
+    config_option: str = "command-config",
+    server_option: str = "bootstrap-server",
+    further: Mapping[str, str] = MappingProxyType({}),
 ) -> ClusterClient:
-    """The cluster that the options name, with what the properties file says about the client."""
+    """The cluster that the options name, with what the properties file and `further` say about the client."""
     given.require(server_option)
-    properties = client_properties(given, config_option)
+    properties = {**client_properties(given, config_option), **further}
     timeout_ms = properties.get("default.api.timeout.ms") or properties.get("request.timeout.ms")
     try:
         return ClusterClient(
             given.text(server_option),
             client_id=properties.get("client.id", "odradek-cli"),
             timeout_ms=DEFAULT_TIMEOUT_MS if timeout_ms is None else int(timeout_ms),
+            security=security_of(properties),
         )
     except ValueError:
         raise ToolError(f"Invalid value {timeout_ms} for a timeout: not a number") from None
@@ -86,10 +93,17 @@ def client_properties(given: Given, option: str) -> dict[str, str]:
         properties = parse_properties(path.read_text())
     except OSError as error:
         raise ToolError(f"{path} can't be read: {error.strerror}") from None
-    protocol = properties.get("security.protocol", "PLAINTEXT")
-    if protocol != "PLAINTEXT":
-        raise ToolError(f"security.protocol={protocol} in {path}: only PLAINTEXT is spoken here")
     return properties
+
+
+def security_of(properties: Mapping[str, str]) -> ClientSecurity | None:
+    """None where the properties say nothing about it."""
+    if "security.protocol" not in properties:
+        return None
+    try:
+        return ClientSecurity(properties)
+    except ConfigError as error:
+        raise ToolError(str(error)) from None
 
 
 def in_kafkas_words(error: KafkaError) -> str:
