@@ -50,6 +50,11 @@ from odradek.protocol.messages.stop_replica import StopReplicaRequest
 from odradek.protocol.messages.sync_group import SyncGroupRequest
 from odradek.protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from odradek.protocol.messages.update_metadata import UpdateMetadataRequest
+from odradek.protocol.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
 
 from .own_broker import batch_of, fetch_request, produce_request
 
@@ -362,6 +367,21 @@ def _cluster() -> list[tuple[str, Any, int | None]]:
             "delete acls",
             DeleteAclsRequest(
                 filters=[DeleteAclsFilter(**any_acl, host_filter=None, operation=1, permission_type=1)]  # type: ignore[arg-type]
+            ),
+            None,
+        ),
+        (
+            "write markers",
+            WriteTxnMarkersRequest(
+                markers=[
+                    WritableTxnMarker(
+                        producer_id=4_000,
+                        producer_epoch=0,
+                        transaction_result=False,
+                        coordinator_epoch=0,
+                        topics=[WritableTxnMarkerTopic(name=GHOST, partition_indexes=[0])],
+                    )
+                ]
             ),
             None,
         ),

@@ -2,15 +2,20 @@
 
 Versions 0-1. v1 is flexible. A marker is answered when all in-sync replicas have it. One with an older epoch of the
 producer gets INVALID_PRODUCER_EPOCH, one of an older coordinator TRANSACTION_COORDINATOR_FENCED. A repeated marker,
-whose transaction is over, is answered as done and not written again. Not done: nothing.
+whose transaction is over, is answered as done and not written again. For brokers (CLUSTER_ACTION on the cluster), and
+for administrators that end a hanging transaction (ALTER). Not done: nothing.
 """
 
+from collections.abc import Iterable
 from functools import partial
+from itertools import repeat
 
 from odradek.base.errors import ErrorCode
+from odradek.broker.api.authorization import authorized_on_cluster
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import LATER, Outcome, handles
 from odradek.broker.replication.leader.marker_writer import MarkerToWrite
+from odradek.broker.security.authorizer.core.acls import AclOperation
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.write_txn_markers import (
@@ -24,7 +29,10 @@ from odradek.protocol.transaction_markers import EndTransactionMarker
 
 
 @handles(ApiKey.WRITE_TXN_MARKERS, versions="0-1", may_block=False)
-def write_txn_markers(request: WriteTxnMarkersRequest, ctx: RequestContext) -> Outcome:
+def write_txn_markers(request: WriteTxnMarkersRequest, ctx: RequestContext) -> WriteTxnMarkersResponse | Outcome:
+    is_allowed = authorized_on_cluster(ctx, AclOperation.ALTER, log_denied=False)
+    if not is_allowed and not authorized_on_cluster(ctx, AclOperation.CLUSTER_ACTION):
+        return _response(request, repeat(ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
     markers = [
         MarkerToWrite(
             EndTransactionMarker(
@@ -41,7 +49,7 @@ def write_txn_markers(request: WriteTxnMarkersRequest, ctx: RequestContext) -> O
     return LATER
 
 
-def _response(request: WriteTxnMarkersRequest, codes: list[ErrorCode]) -> WriteTxnMarkersResponse:
+def _response(request: WriteTxnMarkersRequest, codes: Iterable[ErrorCode]) -> WriteTxnMarkersResponse:
     in_order = iter(codes)
     return WriteTxnMarkersResponse(
         markers=[
