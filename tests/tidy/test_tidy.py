@@ -132,6 +132,32 @@ def test_kazoo_enters_by_its_room() -> None:
     assert {name for name in users if not name.startswith(allowed)} == set()
 
 
+def test_time_enters_by_its_door() -> None:
+    """Engines get `base/clock.py`; the reactor, the ZooKeeper session and requests read the system's clock."""
+    allowed = (
+        "base/clock.py",
+        "base/logs.py",
+        "broker/network/",
+        "broker/zk/",
+        "broker/api/context.py",
+        "broker/api/dispatcher.py",
+        "broker/api/throttling.py",
+        "broker/controller/effect_runner.py",
+    )
+    of_the_broker = [
+        path for path in sources() if name_of(path).startswith(("base/", "model/", "protocol/", "broker/"))
+    ]
+    users = {name_of(path) for path in of_the_broker if any(name.split(".")[0] == "time" for name in imported(path))}
+    assert {name for name in users if not name.startswith(allowed)} == set()
+
+
+def test_threads_of_the_broker_are_supervised() -> None:
+    """`base/threads.py` starts them, so that none ends unnoticed."""
+    of_the_broker = [path for path in sources() if name_of(path).startswith(("base/", "broker/"))]
+    users = {name_of(path) for path in of_the_broker if re.search(r"threading\.Thread\(", path.read_text())}
+    assert users - {"base/threads.py"} == set()
+
+
 def test_dependencies_are_declared() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     lists = [project["dependencies"], *project["optional-dependencies"].values()]

@@ -6,12 +6,12 @@ prometheus_client and the HTTP modules are loaded at the first connection, not a
 """
 
 import socket
-import threading
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from odradek.base.logs import get_logger
 from odradek.base.metrics import Registry, Sample
+from odradek.base.threads import SupervisedThread
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
@@ -23,7 +23,7 @@ class MetricsEndpoint:
     def __init__(self, host: str, port: int, registry: Registry) -> None:
         self.registry = registry
         self._listener = socket.create_server((host, port), backlog=8)
-        self._thread = threading.Thread(target=self._serve, name="metrics", daemon=True)
+        self._thread = SupervisedThread(target=self._serve, name="metrics", is_essential=False)
 
     @property
     def port(self) -> int:

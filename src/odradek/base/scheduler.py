@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from odradek.base.clock import SYSTEM_CLOCK, Clock
 from odradek.base.logs import get_logger
+from odradek.base.threads import SupervisedThread
 
 log = get_logger(__name__)
 
@@ -32,7 +33,7 @@ class Scheduler:
         self._tasks: list[_Task] = []
         self._changed = threading.Condition()
         self._stopping = False
-        self._thread = threading.Thread(target=self._run, name="scheduler", daemon=True)
+        self._thread = SupervisedThread(target=self._run, name="scheduler")
 
     def start(self) -> None:
         self._thread.start()

@@ -3,6 +3,7 @@
 import threading
 
 from odradek.base.logs import get_logger
+from odradek.base.threads import SupervisedThread
 from odradek.broker.log.directories.directory_table import DirectoryFailure
 from odradek.broker.replication.replica_manager import ReplicaManager
 from odradek.broker.zk.session import ZkUnavailable
@@ -24,7 +25,7 @@ class DirectoryFailures:
         """Handle a failed directory without waiting, on the thread that found out: another thread reports it to the
         controller."""
         self._replicas.take_offline(failure.partitions)
-        threading.Thread(target=self._tell, name="directory-failure", daemon=True).start()
+        SupervisedThread(target=self._tell, name="directory-failure", is_essential=False).start()
 
     def stop(self) -> None:
         self._stopped.set()

@@ -1,9 +1,11 @@
 """`odradek broker server.properties`: one broker in the foreground, until a signal stops it."""
 
 import gc
+import os
 import resource
 import signal
 import sys
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from odradek.base import logs
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.live_config import report
 from odradek.base.errors import ConfigError, FatalError
+from odradek.base.threads import stop_on_failure
 from odradek.broker.server import BrokerServer
 from odradek.native.load import IMPLEMENTATION, REASON
 
@@ -23,6 +26,7 @@ SWITCH_INTERVAL_S = 0.0005
 # through ten thousand groups, 0.1 s each time, after every few thousand commits: a third of the broker's work, in which
 # it found nothing, since what is used up here is freed by counting.
 COLLECTOR_THRESHOLDS = (10_000, 20, 20)
+HALT_AFTER_S = 30.0
 
 
 def run(properties_path: Path, overrides: Mapping[str, str]) -> int:
@@ -36,6 +40,7 @@ def run(properties_path: Path, overrides: Mapping[str, str]) -> int:
         sys.setswitchinterval(SWITCH_INTERVAL_S)
         gc.set_threshold(*COLLECTOR_THRESHOLDS)
         server = BrokerServer(config)
+        stop_on_failure(lambda why: _give_up(server, why))
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: server.ask_to_stop())
         server.start()
@@ -48,6 +53,16 @@ def run(properties_path: Path, overrides: Mapping[str, str]) -> int:
         print(f"error: {error}", file=sys.stderr, flush=True)  # noqa: T201
         return 1
     return 0
+
+
+def _give_up(server: BrokerServer, why: str) -> None:
+    """Stop the broker; end the process if that takes too long: the failed thread may have left a lock taken."""
+    if server.is_stopping:
+        return
+    server.fail(why)
+    halt = threading.Timer(HALT_AFTER_S, os._exit, [1])
+    halt.daemon = True
+    halt.start()
 
 
 def _allow_many_files() -> None:

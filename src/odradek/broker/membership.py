@@ -14,6 +14,7 @@ from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.constraints import release_of
 from odradek.base.errors import KafkaError
 from odradek.base.logs import get_logger
+from odradek.base.threads import SupervisedThread
 from odradek.broker.api.control_gate import ControlGate
 from odradek.broker.controller_link import ControllerLink
 from odradek.broker.zk.registration import BrokerRegistrar
@@ -40,7 +41,7 @@ class Membership:
         self._on_renewal = on_renewal
         self._fail = fail
         self._events: SimpleQueue[SessionEvent | None] = SimpleQueue()
-        self._thread = threading.Thread(target=self._follow, name="session", daemon=True)
+        self._thread = SupervisedThread(target=self._follow, name="session")
 
     def enter(self) -> Broker:
         """Registers, and stays registered until `stop`."""

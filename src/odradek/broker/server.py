@@ -121,6 +121,10 @@ class BrokerServer:
         self._running.close()
         log.info("stopped", broker=self.id)
 
+    @property
+    def is_stopping(self) -> bool:
+        return self._stop_asked.is_set()
+
     def fail(self, why: str) -> None:
         """Fail the broker: callers that wait for it get the reason."""
         log.error("fatal error, broker is stopping", why=why)

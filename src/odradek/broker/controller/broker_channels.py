@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 
 from odradek.base.logs import get_logger
+from odradek.base.threads import SupervisedThread
 from odradek.broker.controller.core.events import Event
 from odradek.broker.controller.core.request_merge import merged
 from odradek.broker.controller.request_answers import event_of
@@ -112,9 +113,7 @@ class _Channel:
         self._closed = False
         self._client: BrokerClient | None = None
         self._troubled = False
-        self._thread = threading.Thread(
-            target=self._run, name=f"controller-{controller_id}-to-broker-{broker_id}", daemon=True
-        )
+        self._thread = SupervisedThread(target=self._run, name=f"controller-{controller_id}-to-broker-{broker_id}")
 
     def start(self) -> None:
         self._thread.start()

@@ -5,7 +5,6 @@ after the other, asks `decisions` what is to be done and lets the performer do i
 is dropped, and whoever waits for an answer of it is told NOT_CONTROLLER.
 """
 
-import threading
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -13,6 +12,7 @@ from odradek.base.clock import SYSTEM_CLOCK, Clock
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
+from odradek.base.threads import SupervisedThread
 from odradek.broker.controller.controller_lifecycle import ControllerLifecycle
 from odradek.broker.controller.core.events import ControllerElected, Event, UncleanElectionDefaultChanged
 from odradek.broker.controller.core.znode_events import event_of_znode
@@ -89,7 +89,7 @@ class Controller:
         self._registered = True
         self._stands_from_ms = 0
         self._stopping = False
-        self._thread = threading.Thread(target=self._run, name="controller", daemon=True)
+        self._thread = SupervisedThread(target=self._run, name="controller")
 
     # --- called from any thread ----------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from time import monotonic
 
 from odradek.base.errors import FatalError
 from odradek.base.logs import get_logger
+from odradek.base.threads import SupervisedThread
 from odradek.broker.network.connection import Accepted
 from odradek.broker.network.connection_quotas import ComesTooOften, ConnectionQuotas, Stopped, TooManyConnections
 from odradek.broker.network.processor import Processor
@@ -46,7 +47,7 @@ class Acceptor:
         self._held: list[tuple[float, int, socket.socket]] = []  # a heap: until when, then in turn
         self._stopping = threading.Event()
         self._socket = _listen(listener, settings)
-        self._thread = threading.Thread(target=self._run, name=f"acceptor-{listener.name}", daemon=True)
+        self._thread = SupervisedThread(target=self._run, name=f"acceptor-{listener.name}")
 
     @property
     def port(self) -> int:

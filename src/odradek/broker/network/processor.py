@@ -2,11 +2,10 @@
 
 It reads frames, offers each to the application, and sends the answers in the order of the requests.
 
-Everything about a connection is changed by whoever has the processor's turn. That is its own thread while it is awake;
-other threads post what they want done (`answer`, `release`, `close`, `adopt`) and wake it if it sleeps. A colleague,
-which is another processor's thread, doesn't wake it: at the end of its own event it takes the sleeper's turn and does
-there what it has left. So an answer that one client's request makes possible for another leaves without a switch of
-threads, of which one write to three replicas would need three.
+The holder of the processor's turn changes its connections: its own thread while it is awake. Other threads post
+actions (`answer`, `release`, `close`, `adopt`) and wake it if it sleeps. A peer processor's thread doesn't wake it: at
+the end of its own event it takes the sleeper's turn and carries its posts out there. So an answer that one client's
+request makes possible for another leaves without a switch of threads, of which a write to three replicas needs three.
 
 Reading stops, and with it the client, while
   - a handler thread has one of the connection's requests (or the handlers' queue is full),
@@ -22,6 +21,7 @@ from collections.abc import Callable, Sequence
 from time import monotonic_ns
 
 from odradek.base.logs import get_logger
+from odradek.base.threads import SupervisedThread
 from odradek.broker.network.connection import READABLE, Accepted, Connection
 from odradek.broker.network.connection_timeouts import ConnectionTimeouts
 from odradek.broker.network.frame_memory import FrameMemory, SharedMemory
@@ -85,7 +85,7 @@ class Processor:
         self._mailbox = Mailbox()
         self._post = self._mailbox.post
         self._epoll.register(self._mailbox.fd, select.EPOLLIN)
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread = SupervisedThread(target=self._run, name=name)
         self._thread_ident = 0
 
     # -- any thread

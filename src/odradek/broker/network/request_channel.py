@@ -10,6 +10,7 @@ from collections import deque
 from typing import Protocol
 
 from odradek.base.logs import get_logger
+from odradek.base.threads import SupervisedThread
 from odradek.broker.network.request import Application, InboundRequest
 
 log = get_logger(__name__)
@@ -66,7 +67,7 @@ class RequestChannel:
             thread.join(timeout_s)
 
     def _start_thread(self) -> None:
-        thread = threading.Thread(target=self._handle, name=f"handler-{next(self._numbers)}", daemon=True)
+        thread = SupervisedThread(target=self._handle, name=f"handler-{next(self._numbers)}")
         self._threads.append(thread)
         thread.start()
 

@@ -11,6 +11,7 @@ from time import sleep
 
 from odradek.base.errors import FatalError
 from odradek.base.logs import get_logger
+from odradek.base.threads import SupervisedThread
 from odradek.broker.network.acceptor import Acceptor
 from odradek.broker.network.connection import Connection
 from odradek.broker.network.connection_quotas import ConnectionQuotas
@@ -123,7 +124,9 @@ class SocketServer:
             processor.start()
         acceptor.processors = kept[:count] + added
         for surplus in kept[count:]:
-            threading.Thread(target=self._retire, args=(surplus,), name=f"retire-{surplus.name}", daemon=True).start()
+            SupervisedThread(
+                target=self._retire, args=(surplus,), name=f"retire-{surplus.name}", is_essential=False
+            ).start()
 
     def _retire(self, surplus: Processor) -> None:
         """By a thread of its own: the request that made it too many may have come through it, and wants an answer."""

@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 
 from odradek.base.clock import SYSTEM_CLOCK, Clock
 from odradek.base.logs import get_logger
+from odradek.base.threads import SupervisedThread
 from odradek.broker.purgatory.timing_wheel import TimerEntry, TimingWheel
 
 log = get_logger(__name__)
@@ -38,7 +39,7 @@ class ExpirationReaper:
         self._wheel = TimingWheel(clock.monotonic_ms())
         self._sleeps_until_ms: int | None = None
         self._stopped = False
-        self._thread = threading.Thread(target=self._run, name="expiration-reaper", daemon=True)
+        self._thread = SupervisedThread(target=self._run, name="expiration-reaper")
 
     def __len__(self) -> int:
         return len(self._wheel)

@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeAlias
 
 from odradek.base.clock import Clock
 from odradek.base.logs import get_logger
+from odradek.base.threads import SupervisedThread
 from odradek.broker.recorder.core.entry import JOURNAL_MOVED, Entry, Kind
 from odradek.broker.recorder.core.picture import Picture
 from odradek.broker.recorder.journal_files import JournalFiles
@@ -118,7 +119,7 @@ class Recorder:
         self._picture = Picture()
         self._was_opened = False
         self._in_trouble = False
-        self._thread = threading.Thread(target=self._run, name="recorder", daemon=True)
+        self._thread = SupervisedThread(target=self._run, name="recorder", is_essential=False)
 
     def start(self) -> None:
         self._thread.start()

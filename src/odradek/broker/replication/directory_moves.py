@@ -13,6 +13,7 @@ from odradek.base.clock import Clock
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
+from odradek.base.threads import SupervisedThread
 from odradek.broker.log.directories.log_dirs import LogDirs
 from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.broker.replication.directory_move import DirectoryMove, MoveThrottle
@@ -119,7 +120,7 @@ class DirectoryMoves:
             move = self._moves[tp] = DirectoryMove(partition, future, self._logs, self._throttle, self._clock)
             self._put(move, 0)
             if len(self._threads) < min(self._threads_max, len(self._moves)):
-                thread = threading.Thread(target=self._run, name="directory-move", daemon=True)
+                thread = SupervisedThread(target=self._run, name="directory-move")
                 self._threads.add(thread)
                 thread.start()
 

@@ -12,6 +12,7 @@ from typing import Protocol
 from odradek.base.clock import Clock
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
+from odradek.base.threads import SupervisedThread
 from odradek.broker.security.authorizer.core.acls import AclEntry, PatternType, ResourcePattern
 from odradek.broker.zk.session import ZkSession, ZkUnavailable
 from odradek.broker.zk.store import ZkStore
@@ -47,7 +48,7 @@ class KnownAcls:
         self._purged_ms: int | None = None
         self._wake = threading.Condition()
         self._due = self._all_due = self._stopped = False
-        self._thread = threading.Thread(target=self._run, name="acl-changes", daemon=True)
+        self._thread = SupervisedThread(target=self._run, name="acl-changes")
 
     def start(self) -> None:
         """Reads everything, and listens from then on."""

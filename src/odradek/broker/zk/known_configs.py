@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from odradek.base.clock import Clock
 from odradek.base.logs import get_logger
+from odradek.base.threads import SupervisedThread
 from odradek.broker.zk.session import ZkSession, ZkUnavailable
 from odradek.broker.zk.store import ZkStore
 from odradek.broker.zk.znodes import ConfigChanges
@@ -37,7 +38,7 @@ class KnownConfigs:
         self._purged_ms: int | None = None
         self._wake = threading.Condition()
         self._due = self._all_due = self._stopped = False
-        self._thread = threading.Thread(target=self._run, name="config-changes", daemon=True)
+        self._thread = SupervisedThread(target=self._run, name="config-changes")
 
     def start(self) -> None:
         """Reads everything, and listens from then on."""

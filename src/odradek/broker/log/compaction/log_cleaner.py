@@ -13,6 +13,7 @@ from odradek.base.clock import Clock
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
+from odradek.base.threads import SupervisedThread
 from odradek.broker.log.compaction.cleaned_offsets import CleanedOffsets
 from odradek.broker.log.compaction.cleaner import CleanableLog, Cleaner, CleaningAborted, CleaningStats
 from odradek.broker.log.compaction.io_throttle import IoThrottle
@@ -81,9 +82,7 @@ class LogCleaner:
             return
         count = self._config.integer("log.cleaner.threads")
         for number in range(count):
-            thread = threading.Thread(
-                target=self._run, args=(self.new_cleaner(count),), name=f"log-cleaner-{number}", daemon=True
-            )
+            thread = SupervisedThread(target=self._run, args=(self.new_cleaner(count),), name=f"log-cleaner-{number}")
             self._threads.append(thread)
             thread.start()
 

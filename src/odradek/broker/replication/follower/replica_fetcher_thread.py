@@ -6,11 +6,11 @@ What fails backs off on its own, from a few milliseconds up to `replica.fetch.ba
 leader before the controller has told it that it leads, and then a second is long.
 """
 
-import threading
 from collections.abc import Callable, Iterable, Mapping
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
+from odradek.base.threads import SupervisedThread
 from odradek.broker.network.peer_connection import PeerConnection
 from odradek.broker.replication.core.fetch_session_client import FetchSession, Position
 from odradek.broker.replication.follower import fetch_answers
@@ -47,7 +47,7 @@ class ReplicaFetcherThread:
         self._session = FetchSession(surroundings.config.replica_fetch_max_bytes)
         client_id = f"broker-{surroundings.broker_id}-fetcher-{number}"
         self._link = LeaderLink(surroundings, endpoint, client_id, self._session, self._summons)
-        self._thread = threading.Thread(target=self._run, name=f"fetcher-{leader_id}-{number}", daemon=True)
+        self._thread = SupervisedThread(target=self._run, name=f"fetcher-{leader_id}-{number}")
         self._progress: dict[TopicPartition, Progress] = {}
         self._retry_at: dict[TopicPartition, int] = {}
         self._backoff_ms = 0

@@ -16,6 +16,7 @@ from typing import Protocol, TypeAlias
 
 from odradek.base.errors import ErrorCode
 from odradek.base.logs import get_logger
+from odradek.base.threads import SupervisedThread
 from odradek.broker.replication.core.isr import REFUSED, IsrChange
 from odradek.model.topology import LeaderAndIsr, TopicPartition
 from odradek.protocol.messages.alter_partition import (
@@ -52,7 +53,7 @@ class IsrChanges:
         self._changed = threading.Condition()
         self._stopped = False
         self._retry_ms = 0
-        self._thread = threading.Thread(target=self._run, name="isr-changes", daemon=True)
+        self._thread = SupervisedThread(target=self._run, name="isr-changes")
 
     def start(self) -> None:
         self._thread.start()

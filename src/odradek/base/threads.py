@@ -1,0 +1,53 @@
+"""Named threads of a broker, supervised: one that an unforeseen exception ends is logged and counted, never silent.
+
+An essential thread (a processor, an acceptor, a replica fetcher, the controller, …) is one without which the broker
+would be half alive: its end is reported to the listener, by which the broker stops. Without the others (the flight
+recorder, the metrics endpoint) it goes on.
+"""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from odradek.base.logs import get_logger
+
+log = get_logger(__name__)
+
+FailureListener = Callable[[str], None]
+"""Gets the reason why the process can't go on. Called on the thread that ends."""
+
+
+class _Failures:
+    def __init__(self) -> None:
+        self.count = 0
+        self.listener: FailureListener | None = None
+
+
+_failures = _Failures()
+
+
+def stop_on_failure(listener: FailureListener | None) -> None:
+    """Set the listener for the end of an essential thread, one per process."""
+    _failures.listener = listener
+
+
+def failed_threads() -> int:
+    """Number of threads of this process that an unforeseen exception has ended."""
+    return _failures.count
+
+
+class SupervisedThread(threading.Thread):
+    def __init__(
+        self, target: Callable[..., None], name: str, args: tuple[Any, ...] = (), *, is_essential: bool = True
+    ) -> None:
+        super().__init__(target=target, name=name, args=args, daemon=True)
+        self._is_essential = is_essential
+
+    def run(self) -> None:
+        try:
+            super().run()
+        except Exception as error:
+            _failures.count += 1
+            log.exception("thread failed", thread=self.name, essential=self._is_essential)
+            if self._is_essential and _failures.listener is not None:
+                _failures.listener(f"the thread {self.name} failed: {type(error).__name__}: {error}")

@@ -1,0 +1,47 @@
+"""Threads that fail: reported, counted, and by the rule of their kind the end of the broker."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from odradek.base.threads import SupervisedThread, failed_threads, stop_on_failure
+
+
+@pytest.fixture
+def reasons() -> Iterator[list[str]]:
+    heard: list[str] = []
+    stop_on_failure(heard.append)
+    yield heard
+    stop_on_failure(None)
+
+
+def fail() -> None:
+    raise LookupError("not foreseen")
+
+
+def run(thread: SupervisedThread) -> None:
+    thread.start()
+    thread.join()
+
+
+def test_the_end_of_an_essential_thread_ends_the_broker(reasons: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    before = failed_threads()
+    run(SupervisedThread(fail, "processor-0"))
+    assert reasons == ["the thread processor-0 failed: LookupError: not foreseen"]
+    assert failed_threads() == before + 1
+    reported = capsys.readouterr().err
+    assert "thread failed" in reported
+    assert "LookupError" in reported
+
+
+def test_without_another_thread_the_broker_goes_on(reasons: list[str]) -> None:
+    before = failed_threads()
+    run(SupervisedThread(fail, "recorder", is_essential=False))
+    assert reasons == []
+    assert failed_threads() == before + 1
+
+
+def test_a_thread_that_returns_is_no_failure(reasons: list[str]) -> None:
+    before = failed_threads()
+    run(SupervisedThread(lambda number: None, "once", (1,)))
+    assert (reasons, failed_threads()) == ([], before)
