@@ -1,6 +1,6 @@
 """A cluster on one machine: the processes that `odradek up` starts, and the directory that keeps them.
 
-    DIR/zookeeper/                     the embedded ZooKeeper, unless another one is used
+    DIR/zookeeper/                     the coordination server, unless another one is used
     DIR/broker-N/server.properties     what the broker was started with; edits survive the next `up`
     DIR/broker-N/logs/                 its data
     DIR/broker-N/broker.log, .pid      its output and its process
@@ -16,6 +16,7 @@ from pathlib import Path
 
 from odradek.base.errors import FatalError
 from odradek.local.console_process import LocalConsole
+from odradek.local.coordinators import CoordinatorKind, LocalCoordinator
 from odradek.local.links.cuts import CutFrom
 from odradek.local.links.local_links import LocalLinks
 from odradek.local.local_broker import DEFAULT_PORT, LocalBroker
@@ -58,9 +59,19 @@ def _remarks(planned: Mapping[LocalBroker, Mapping[str, str]], changes: SettingC
 class LocalCluster:
     def __init__(self, data: Path) -> None:
         self.data = data.absolute()
-        self.zookeeper = EmbeddedZooKeeper(self.data / "zookeeper")
+        self._coordinator = LocalCoordinator(self.data / "zookeeper")
         self.console = LocalConsole(self.data)
         self.links = LocalLinks(self.data)
+
+    @property
+    def zookeeper(self) -> EmbeddedZooKeeper:
+        """The coordination server of this directory."""
+        return self._coordinator.server
+
+    @property
+    def coordinator(self) -> CoordinatorKind | None:
+        """The kind of it; None before it was ever started."""
+        return self._coordinator.kind
 
     @property
     def brokers(self) -> list[LocalBroker]:
@@ -90,6 +101,7 @@ class LocalCluster:
         settings: Mapping[str, str],
         brokers: int | None = None,
         *,
+        coordinator: CoordinatorKind | None = None,
         unset: Collection[str] = (),
         metrics: bool = False,
         lab: bool = False,
@@ -97,7 +109,8 @@ class LocalCluster:
     ) -> None:
         """ZooKeeper, unless one is given, then the brokers, on consecutive ports; returns when all of them serve.
 
-        Without a number: as many as there were. Those that run already stay as they are. `unset`: earlier settings that
+        Without a number: as many as there were. Those that run already stay as they are. `coordinator`: the kind of
+        coordination server, if the cluster has one of its own. `unset`: earlier settings that
         are taken back. `metrics`: new ones serve them, at their port + 100. `lab`: brokers can be cut off, unless some
         run that can't. Settings that can't be raise ConfigError before anything is written; after a start that fails,
         server.properties is as it was. `remark` hears of settings that are ignored.
@@ -125,8 +138,7 @@ class LocalCluster:
         for text in _remarks(planned, changes):
             remark(text)
         if resting and zookeeper is None:
-            self.zookeeper.start()
-            zookeeper = self.zookeeper.connect
+            zookeeper = self._coordinator.start(coordinator).connect
         # Either all can be cut off or none: those who can talk to each other at another listener than those who can't.
         linked = running[0].is_linked if running else lab
         if resting and linked:
@@ -156,7 +168,7 @@ class LocalCluster:
         """One broker again, with the configuration that it has."""
         broker = self.broker(broker_id)
         if self.zookeeper.exists:
-            self.zookeeper.start()
+            self._coordinator.start()
         if broker.is_linked:
             self.links.start()
         broker.start()

@@ -33,7 +33,7 @@ minSessionTimeout=1000
 maxSessionTimeout=120000
 maxClientCnxns=0
 admin.enableServer=false
-4lw.commands.whitelist=srvr
+4lw.commands.whitelist=conf,envi,mntr,ruok,srvr,stat
 autopurge.snapRetainCount=3
 autopurge.purgeInterval=1
 """
@@ -110,12 +110,16 @@ class EmbeddedZooKeeper:
     def spawn(self) -> None:
         """Starts the server without waiting: one of an ensemble serves only when enough others are there."""
         if self.pid is None:
-            java, classpath = find_java(), zookeeper_classpath()
+            command = self._command()
             self._directory.mkdir(parents=True, exist_ok=True)
             port = self._choose_port()
             own = f"clientPortAddress={self._host}\nclientPort={port}\ndataDir={self.data_dir}\n"
             self._config.write_text(_SETTINGS + own + self._settings)
-            self._process.spawn([str(java), *_JVM_OPTIONS, "-cp", classpath, _MAIN_CLASS, str(self._config)], self._log)
+            self._process.spawn([*command, str(self._config)], self._log)
+
+    def _command(self) -> list[str]:
+        """Command line of the server without its last argument, the configuration."""
+        return [str(find_java()), *_JVM_OPTIONS, "-cp", zookeeper_classpath(), _MAIN_CLASS]
 
     def stop(self) -> bool:
         return self._process.stop(_STOP_SECONDS_MAX)

@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Annotated
@@ -15,10 +16,19 @@ from odradek.apps.cli.output import DEFAULT_DATA, warn
 from odradek.apps.cli.usage import Exit, WrongUsage
 from odradek.base.errors import ConfigError, FatalError
 from odradek.local.cluster_processes import LocalCluster
+from odradek.local.coordinators import CoordinatorKind
 from odradek.local.links.cuts import CutFrom
 
 DataOption = Annotated[
     Path, Option("--data", metavar="DIR", help="Where the cluster lives; nothing is written elsewhere.")
+]
+CoordinatorOption = Annotated[
+    CoordinatorKind | None,
+    Option(
+        "--coordinator",
+        help="The coordination server to start: Apache ZooKeeper, or the embedded one, which needs no Java.",
+        show_default="as before, else apache where it can be started",
+    ),
 ]
 BrokerArgument = Annotated[int, Argument(metavar="N", help="The broker's id.", min=0)]
 
@@ -46,6 +56,7 @@ def up(
         str | None,
         Option("--zookeeper", metavar="HOST:PORT,…", help="An ensemble to use.", show_default="an embedded one"),
     ] = None,
+    coordinator: CoordinatorOption = None,
     console: Annotated[
         int | None,
         Option("--console", metavar="PORT", min=1, max=65535, help="The web console's port.", show_default="8080"),
@@ -69,26 +80,27 @@ def up(
     ] = None,
 ) -> None:
     """Start ZooKeeper and brokers, or resume what the directory holds; Ctrl-C stops it cleanly."""
-    if console is not None and no_console:
-        raise WrongUsage("--console and --no-console exclude each other", "--console")
+    _refuse_both("--console", console, "--no-console", no_console or None)
+    _refuse_both("--coordinator", coordinator, "--zookeeper", zookeeper)
     given, removed = _parse_settings(settings or []), unset or []
     if both := given.keys() & set(removed):
         raise WrongUsage(f"{', '.join(sorted(both))} can't be set and unset at once", "--unset")
     cluster = LocalCluster(data)
     with _stopped_by_signals(cluster):
         try:
-            cluster.start(zookeeper, port, given, brokers, unset=removed, metrics=not no_console, lab=lab, remark=warn)
+            start = partial(cluster.start, zookeeper, port, given, brokers, coordinator=coordinator, unset=removed)
+            start(metrics=not no_console, lab=lab, remark=warn)
         except ConfigError as error:
             raise WrongUsage(str(error), "--set" if given else "") from error
-        print(f"bootstrap.servers={cluster.bootstrap_servers}", flush=True)
+        _announce(cluster, zookeeper)
         if not no_console:
             told = cluster.console.start(cluster.bootstrap_servers, console, lab=lab, pipelines=pipeline or ())
             print(told, file=sys.stderr)
         if detach:
             print(f"running in the background; stop it with: odradek down --data {data}", file=sys.stderr)
-            return
-        print("Ctrl-C stops it", file=sys.stderr)
-        _watch(cluster)
+        else:
+            print("Ctrl-C stops it", file=sys.stderr)
+            _watch(cluster)
 
 
 @command()
@@ -139,6 +151,18 @@ def heal(broker: BrokerArgument, data: DataOption = DEFAULT_DATA) -> None:
     """Mend what `odradek cut` has cut."""
     LocalCluster(data).heal(broker)
     print(f"broker {broker} is connected again", file=sys.stderr)
+
+
+def _refuse_both(option: str, value: object, other: str, other_value: object) -> None:
+    if value is not None and other_value is not None:
+        raise WrongUsage(f"{option} and {other} exclude each other", option)
+
+
+def _announce(cluster: LocalCluster, zookeeper: str | None) -> None:
+    print(f"bootstrap.servers={cluster.bootstrap_servers}", flush=True)
+    if zookeeper is None and cluster.coordinator is CoordinatorKind.EMBEDDED:
+        hint = "production gives an ensemble with --zookeeper"
+        print(f"coordination server: embedded, for this machine alone; {hint}", file=sys.stderr)
 
 
 def _parse_settings(settings: list[str]) -> dict[str, str]:
