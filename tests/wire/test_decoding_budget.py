@@ -13,6 +13,7 @@ import pytest
 from adversary import UNKNOWN_TAG, BodyWriter, Shape, uvarint
 
 from odradek.protocol.api_keys import APIS, ApiKey
+from odradek.protocol.codec import python_decoder
 from odradek.protocol.decoding_steps import HEADER_STEPS_MAX, STEPS_MAX
 from odradek.protocol.framing import decode_request, parse_request_header
 from odradek.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -58,7 +59,7 @@ def test_every_count_is_paid_for_to_the_step(message: type[Request]) -> None:
 def test_a_step_is_a_bounded_amount_of_work(message: type[Request]) -> None:
     """A part of a message that costs no steps, or too few, could be repeated until a frame is full."""
     for version in {message.VERSIONS[0], message.VERSIONS[-1]}:
-        writer, decode = BodyWriter(message, version), message.decoder(version)
+        writer, decode = BodyWriter(message, version), python_decoder(message, version)
         for shape in writer.shapes(20):
             few = Shape(message, version, shape.path, tuple(1 for _ in shape.counts), shape.tags[:1])
             bodies = [memoryview(writer.body(each)) for each in (shape, few)]
@@ -91,7 +92,7 @@ def refused(call: Callable[[], object]) -> None:
 
 
 def test_tagged_fields_of_many_elements_draw_on_one_budget() -> None:
-    writer, decode = BodyWriter(MetadataRequest, 9), MetadataRequest.decoder(9)
+    writer, decode = BodyWriter(MetadataRequest, 9), python_decoder(MetadataRequest, 9)
     shape = Shape(MetadataRequest, 9, ("topics",), (100,), (UNKNOWN_TAG,) * 50)
     body = memoryview(writer.body(shape))
     enough = writer.steps(shape)

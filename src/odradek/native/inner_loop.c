@@ -15,7 +15,7 @@
 #include "record_walk.h"
 #include "record_objects.h"
 
-#define INTERFACE 2 /* as in load.py: a library built from another source is not used */
+#define INTERFACE 3 /* as in load.py: a library built from another source is not used */
 
 enum {
     HEADER_SIZE = 61,
@@ -60,6 +60,8 @@ static void write_be(uint8_t *at, uint64_t value, int size) {
         value >>= 8;
     }
 }
+
+#include "message_decoder.h"
 
 static void read_header(const uint8_t *at, Header *header) {
     header->base_offset = (int64_t)read_be(at, 8);
@@ -305,12 +307,39 @@ static PyObject *py_records(PyObject *self, PyObject *const *args, Py_ssize_t co
     return found_or_none(found);
 }
 
+/* make_decoder(layout) */
+static PyObject *py_make_decoder(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    if (!has_arguments(count, 1)) return NULL;
+    Layout *layout = make_layout(args[0]);
+    return layout == NULL ? NULL : PyCapsule_New(layout, LAYOUT, free_capsule);
+}
+
+/* decode(decoder, uuid_of, data, pos, steps) */
+static PyObject *py_decode(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    Py_buffer data;
+    Reader reader;
+    if (!has_arguments(count, 5) || !as_int64(args[3], &reader.pos) || !as_int64(args[4], &reader.steps)) return NULL;
+    const Layout *layout = PyCapsule_GetPointer(args[0], LAYOUT);
+    if (layout == NULL || !begin_read(args[2], &data)) return NULL;
+    reader.uuid_of = args[1];
+    reader.buffer = args[2];
+    reader.data = data.buf;
+    reader.end = data.len;
+    PyObject *message = reader.pos >= 0 && reader.pos <= reader.end ? read_struct(&reader, layout) : NULL;
+    PyBuffer_Release(&data);
+    if (message != NULL) return Py_BuildValue("(NL)", message, (long long)reader.pos);
+    if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_UnicodeDecodeError)) return NULL;
+    PyErr_Clear();
+    Py_RETURN_NONE;
+}
+
 #define FUNCTION(name) {#name, (PyCFunction)(void (*)(void))py_##name, METH_FASTCALL, NULL}
 
 static PyMethodDef functions[] = {
     FUNCTION(checksum),      FUNCTION(read_header),   FUNCTION(check_batch),  FUNCTION(place_batch),
     FUNCTION(sound_batches), FUNCTION(count_records), FUNCTION(walk_records),
-    FUNCTION(record_spans),  FUNCTION(records),       {NULL, NULL, 0, NULL},
+    FUNCTION(record_spans),  FUNCTION(records),       FUNCTION(make_decoder), FUNCTION(decode),
+    {NULL, NULL, 0, NULL},
 };
 
 static PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_inner_loop", NULL, -1, functions, NULL, NULL, NULL, NULL};
@@ -323,6 +352,9 @@ PyMODINIT_FUNC PyInit__inner_loop(void) {
     make_shift(&long_shift, LONG_LANE);
     make_shift(&short_shift, SHORT_LANE);
     new_tuple = (newfunc)PyType_GetSlot(&PyTuple_Type, Py_tp_new);
+    new_object = (newfunc)PyType_GetSlot(&PyBaseObject_Type, Py_tp_new);
+    set_slot = (descrsetfunc)PyType_GetSlot(&PyMemberDescr_Type, Py_tp_descr_set);
+    no_arguments = PyTuple_New(0);
     PyObject *module = PyModule_Create(&definition);
     if (module != NULL && PyModule_AddIntConstant(module, "INTERFACE", INTERFACE) < 0) {
         Py_DECREF(module);

@@ -1,12 +1,12 @@
-"""What the compiled inner loop (`inner_loop.c`) can do.
+"""Functions of the compiled inner loop (`inner_loop.c`).
 
 A function answers for bytes that are sound and usual. Otherwise it answers None, or -1, and its caller goes on in
 Python: so refusals, their words and every rare case have one home. The Python code that a function stands for is its
 twin: the answer of the function is the answer of the twin, and costs as many steps of a budget.
 """
 
-from collections.abc import Sequence
-from typing import Protocol, TypeAlias, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 T = TypeVar("T", bound=tuple[object, ...])
@@ -56,3 +56,11 @@ class InnerLoop(Protocol):
 
         `timestamp` is what those of the records count from or, with `is_append_time`, that of all.
         """
+
+    def make_decoder(self, layout: tuple[object, ...], /) -> object:
+        """A decoder of one message at one version; `protocol.compiled_decoder` has the layouts."""
+
+    def decode(
+        self, decoder: object, uuid_of: Callable[[bytes], object], data: memoryview, pos: int, steps: int, /
+    ) -> tuple[Any, int] | None:
+        """The function that `protocol.decoder_writer` writes: the message, and the position after it."""

@@ -10,12 +10,19 @@ In the generated code `o0` is the message, `o1` the struct or element inside it,
 
 from typing import Any
 
+from odradek.protocol.compiled_decoder import faster
 from odradek.protocol.decoder_writer import DecoderWriter
 from odradek.protocol.encoder_writer import EncoderWriter
 
 
 def make_decoder(message: Any, version: int, flexible: bool) -> Any:
-    return DecoderWriter(message, version, flexible).compile("decode")
+    writer = DecoderWriter(message, version, flexible)
+    return faster(writer.compile("decode"), writer, message)
+
+
+def python_decoder(message: Any, version: int) -> Any:
+    """The decoder without its compiled twin."""
+    return DecoderWriter(message, version, version in message.FLEXIBLE).compile("decode")
 
 
 def make_encoder(message: Any, version: int, flexible: bool) -> Any:

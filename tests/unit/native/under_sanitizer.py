@@ -1,9 +1,10 @@
-"""`python under_sanitizer.py LIBRARY INPUTS`: the comparison of the twins, under AddressSanitizer."""
+"""`python under_sanitizer.py LIBRARY INPUTS`: the comparisons of the twins, under AddressSanitizer."""
 
 import random
 import sys
 from importlib.machinery import ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_loader
+from pathlib import Path
 
 NAME = "odradek.native._inner_loop"
 
@@ -14,13 +15,15 @@ def main(path: str, inputs: int) -> None:
     assert spec.loader is not None
     sys.modules[NAME] = module_from_spec(spec)
     spec.loader.exec_module(sys.modules[NAME])
-    from test_twins import compare
+    sys.path.append(str(Path(__file__).parents[2] / "wire"))
+    from test_compiled_decoder import compare as compare_messages
+    from test_twins import compare as compare_batches
 
     from odradek.native.load import compiled
 
     assert compiled is sys.modules[NAME]
     seed = random.randrange(2**32)
-    print(f"seed {seed}: {compare(seed, inputs)}")
+    print(f"seed {seed}: {compare_messages(seed, 5 * inputs)} messages read, batches {compare_batches(seed, inputs)}")
 
 
 if __name__ == "__main__":

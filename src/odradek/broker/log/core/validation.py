@@ -182,7 +182,7 @@ def check_records(
 
 
 def _usual_batch(records: memoryview, rules: BatchRules, now_ms: int, budget: CheckBudget) -> CheckedBatch | None:
-    """All of it in one call of the compiled inner loop; None says nothing about the records."""
+    """Check all of it in one call of the compiled inner loop; None says nothing about the records."""
     stamps = rules.timestamp_type is TimestampType.LOG_APPEND_TIME
     newest = NO_LIMIT_MS if stamps else min(now_ms + rules.timestamp_after_max_ms, NO_LIMIT_MS)
     found = compiled and compiled.check_batch(BatchHeader, records, rules.max_message_bytes, newest, budget.left)
