@@ -2,19 +2,23 @@
 
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from odradek.base.clock import ManualClock
 from odradek.base.errors import ErrorCode
 from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.broker.replication.core.refused_batches import RefusedBatches
 from odradek.broker.replication.leader.fetch_reader import FetchOutcome, FetchTarget, FetchTerms
+from odradek.broker.replication.partition import Partition
 from odradek.model.metadata_image import MetadataImage
-from odradek.model.topology import Broker, Endpoint, LeaderAndIsr, PartitionDirective
+from odradek.model.topology import Broker, Endpoint, LeaderAndIsr, PartitionDirective, TopicPartition
 from odradek.protocol.record_batch import build_batch
 from odradek.protocol.records import Record
-from odradek.sim.broker import ORDERS, ORDERS_ID, SimulatedBroker, wire_data
-from odradek.sim.invariants import Entry, LogReading
+from odradek.sim.broker import SimulatedBroker, wire_data
+from odradek.sim.checkers.log_reading import Entry, LogReading
 
+ORDERS = TopicPartition("orders", 0)
+ORDERS_ID = UUID(int=1)
 ENDPOINT = Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 9092)
 
 
@@ -31,7 +35,7 @@ class HandLedBrokers:
             self.start(broker_id)
 
     def start(self, broker_id: int) -> None:
-        self.brokers[broker_id] = SimulatedBroker(broker_id, self._directory / str(broker_id), self.clock)
+        self.brokers[broker_id] = SimulatedBroker(broker_id, [self._directory / str(broker_id)], self.clock)
         self.brokers[broker_id].metadata.publish(MetadataImage(brokers={b: Broker(b, (ENDPOINT,)) for b in (0, 1, 2)}))
 
     def restart(self, broker_id: int) -> None:
@@ -50,9 +54,7 @@ class HandLedBrokers:
         state = LeaderAndIsr(leader, epoch, isr, 1, version or epoch)
         endpoint = ENDPOINT if leader != broker_id else None
         directive = PartitionDirective(ORDERS, ORDERS_ID, state, (0, 1, 2), leader_endpoint=endpoint)
-        return broker.replicas.become([directive], lambda _: broker.topic_config, controller_id=0, controller_epoch=1)[
-            ORDERS
-        ]
+        return broker.replicas.become([directive], broker.topic_config, controller_id=0, controller_epoch=1)[ORDERS]
 
     def elect(self, leader: int, epoch: int, isr: tuple[int, ...] = (0, 1)) -> None:
         for broker_id in self.brokers:
@@ -75,8 +77,7 @@ class HandLedBrokers:
     def fetch(self, follower: int, leader: int) -> FetchOutcome:
         """One fetch, and its answer taken."""
         asking, asked = self.brokers[follower], self.brokers[leader]
-        target = asking.next_fetch(100_000)
-        assert target is not None
+        (target,) = asking.next_fetch(leader, 100_000)
         (outcome,) = self.read(leader, target, replica=follower)
         asking.take(target, wire_data(outcome), asked)
         return outcome
@@ -91,14 +92,15 @@ class HandLedBrokers:
         return self.log(broker_id).log_end_offset
 
     def log(self, broker_id: int) -> PartitionLog:
-        log = self.brokers[broker_id].log
+        log = self.brokers[broker_id].logs.get(ORDERS)
         assert log is not None
         return log
 
+    def partition(self, broker_id: int) -> Partition:
+        return self.brokers[broker_id].replicas.partitions[ORDERS]
+
     def watermark(self, broker_id: int) -> int:
-        partition = self.brokers[broker_id].partition
-        assert partition is not None
-        return partition.high_watermark
+        return self.partition(broker_id).high_watermark
 
     def entries(self, broker_id: int) -> list[Entry]:
         reading = LogReading()

@@ -23,6 +23,10 @@ from odradek.broker.replication.replica_manager import ReplicaManager
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 MUTANTS: dict[str, Plant] = {}
+FOUND_BY: dict[str, int] = {
+    "offsets are acknowledged when the coordinator alone has them": 100_007,
+}
+"""A seed that finds the bug, as `mutant_table` told; 0 where there is none."""
 
 
 def mutant(name: str) -> Callable[[Plant], Plant]:
@@ -185,3 +189,16 @@ def new_leader_commits_its_log(patch: pytest.MonkeyPatch) -> None:
         return answer
 
     patch.setattr(Partition, "become_leader", committing)
+
+
+# ---- groups
+
+
+@mutant("offsets are acknowledged when the coordinator alone has them")
+def commits_not_replicated(patch: pytest.MonkeyPatch) -> None:
+    append_own = ReplicaManager.append_own
+
+    def early(self: Any, tp: Any, records: Any, *, timeout_ms: int, done: Any, acks: int = -1) -> None:
+        append_own(self, tp, records, timeout_ms=timeout_ms, done=done, acks=1)
+
+    patch.setattr(ReplicaManager, "append_own", early)

@@ -25,12 +25,11 @@ from odradek.protocol.messages.leader_and_isr import (
     LeaderAndIsrTopicState,
 )
 from odradek.protocol.messages.stop_replica import StopReplicaPartitionState, StopReplicaRequest, StopReplicaTopicState
-from odradek.sim.broker import ORDERS, ORDERS_ID
-from odradek.sim.cluster import SimulatedCluster
+from odradek.sim.healing import HealingCluster
 from scenarios.stage import play
 from scenarios.world import World
 
-from .hand_led_brokers import HandLedBrokers, batch
+from .hand_led_brokers import ORDERS, ORDERS_ID, HandLedBrokers, batch
 
 
 @pytest.fixture
@@ -130,8 +129,7 @@ def test_kafka_13790_an_order_that_was_obeyed_resets_nothing(stage: HandLedBroke
     stage.fetch(1, 0)
     stage.fetch(1, 0)
     assert stage.watermark(0) == 1
-    partition = stage.brokers[0].partition
-    assert partition is not None
+    partition = stage.partition(0)
     known = partition.followers.by_id[1]
     assert stage.tell(0, leader=0, epoch=4, isr=(0, 1, 2), version=9) is ErrorCode.STALE_CONTROLLER_EPOCH
     assert partition.followers.by_id[1] is known
@@ -158,8 +156,7 @@ def test_kip_380_what_was_meant_for_an_earlier_life_is_refused(stage: HandLedBro
     for request in control_requests(5, controller_epoch=1, broker_epoch=100):
         answer: Any = broker.obey(request)
         assert answer.error_code == ErrorCode.STALE_BROKER_EPOCH
-    assert broker.partition is not None
-    assert not broker.leads
+    assert not broker.leads(ORDERS)
     world = World()
     for sentence in ("brokers 0,1,2 come", "broker 1 becomes controller"):
         play(world, sentence)
@@ -175,7 +172,7 @@ def test_kip_570_a_stop_that_comes_late_stops_nothing(stage: HandLedBrokers) -> 
     _, stop = control_requests(4, controller_epoch=1, broker_epoch=-1)
     answer: Any = stage.brokers[0].obey(stop)
     assert answer.partition_errors[0].error_code == ErrorCode.FENCED_LEADER_EPOCH
-    assert stage.brokers[0].leads
+    assert stage.brokers[0].leads(ORDERS)
 
 
 def test_zombie_controller_is_not_obeyed(stage: HandLedBrokers) -> None:
@@ -183,25 +180,24 @@ def test_zombie_controller_is_not_obeyed(stage: HandLedBrokers) -> None:
     broker = stage.brokers[0]
     lead, _ = control_requests(5, controller_epoch=7, broker_epoch=-1)
     broker.obey(lead)
-    assert broker.leads
+    assert broker.leads(ORDERS)
     for request in control_requests(9, controller_epoch=6, broker_epoch=-1):
         answer: Any = broker.obey(request)
         assert answer.error_code == ErrorCode.STALE_CONTROLLER_EPOCH
-    assert broker.partition is not None
-    assert broker.partition.leader_epoch == 5
+    assert stage.partition(0).leader_epoch == 5
 
 
 def test_kafka_2729_a_leader_whose_state_is_out_of_date_recovers(tmp_path: Path) -> None:
     """It lost its session, the controller changed the state, and the leader's own changes are refused: the next
     directive tells it what is true, and the ISR is whole again."""
-    cluster = SimulatedCluster(0, tmp_path)
+    cluster = HealingCluster(tmp_path)
     cluster.heal()
-    state = cluster.state
+    state = cluster.state(ORDERS)
     assert state is not None
     cluster.world.write_isr_as_leader(ORDERS, (state.leader,))  # behind its back: the version is another now
     cluster.world.lose(state.leader)
     cluster.heal()
-    after = cluster.state
+    after = cluster.state(ORDERS)
     assert after is not None
     assert set(after.isr) == {0, 1, 2}
     assert after.leader_epoch > state.leader_epoch
@@ -216,10 +212,9 @@ def test_kip_497_and_903_the_isr_is_joined_by_who_has_everything(stage: HandLedB
     stage.fetch(1, 0)
     stage.fetch(1, 0)
     stage.fetch(2, 0)
-    assert proposed.wanted_isr is None, "it asked from 0 on: it has nothing of what is committed"
+    assert not proposed.wanted_isr, "it asked from 0 on: it has nothing of what is committed"
     stage.fetch(2, 0)
-    assert proposed.wanted_isr is not None
-    assert proposed.wanted_isr.isr == (0, 1, 2)
+    assert proposed.wanted_isr[ORDERS].isr == (0, 1, 2)
 
     world = World()
     story = ("brokers 0,1,2 come", "broker 1 becomes controller", "topic orders is created: 0,1,2", "broker 2 dies")
@@ -259,10 +254,10 @@ def test_kafka_9307_a_role_change_that_failed_half_way_is_done_again(stage: Hand
         return broker.replicas.become([directive], config_of, controller_id=0, controller_epoch=1)[ORDERS]
 
     assert become(without_zookeeper) is ErrorCode.UNKNOWN_SERVER_ERROR
-    assert broker.partition is None
-    assert become(lambda _: broker.topic_config) is ErrorCode.NONE
+    assert ORDERS not in broker.replicas.partitions
+    assert become(broker.topic_config) is ErrorCode.NONE
     assert led == [3]
-    assert broker.leads
+    assert broker.leads(ORDERS)
 
 
 def test_kafka_3919_offsets_that_go_back_end_the_log_and_not_the_broker(tmp_path: Path) -> None:
@@ -320,17 +315,17 @@ def test_hw_monotone_a_consumer_is_never_told_to_start_over(stage: HandLedBroker
 def test_a_leader_that_lost_its_tail_is_back_before_anybody_knew(tmp_path: Path) -> None:
     """It was the controller too. Its successor finds it registered, but later than the state was written that names it
     the leader: so it must not lead on in the same epoch. Apache Kafka's controller on ZooKeeper lets it."""
-    cluster = SimulatedCluster(0, tmp_path)
+    cluster = HealingCluster(tmp_path)
     cluster.heal()
     leader = cluster.brokers[0]
-    assert leader.leads
-    cluster.produce(cluster.producers[0], leader)
+    assert leader.leads(ORDERS)
+    cluster.produce(cluster.producers[ORDERS], leader)
     cluster.heal()
-    assert cluster.invariants.acknowledged
-    log = leader.log
+    assert cluster.histories[ORDERS].acknowledged
+    log = leader.logs.get(ORDERS)
     assert log is not None
     cluster.bury(leader, leader.crash)
-    cluster.invariants.lost_tail.add(0)
+    cluster.lost_tail.add(0)
     os.truncate(log.segments[-1].path, 0)
     cluster.lose(0)
     cluster.world.elect_controller(1)
@@ -341,24 +336,25 @@ def test_a_leader_that_lost_its_tail_is_back_before_anybody_knew(tmp_path: Path)
 def test_the_only_one_who_stayed_may_be_dead(tmp_path: Path) -> None:
     """Two brokers lose a session and nothing else; the third loses power, and its session hasn't ended when the next
     controller looks. To trust it alone, because it is the only one that was there all the time, would be the end."""
-    cluster = SimulatedCluster(0, tmp_path)
+    cluster = HealingCluster(tmp_path)
     cluster.heal()
-    cluster.produce(cluster.producers[0], cluster.brokers[0])
+    cluster.produce(cluster.producers[ORDERS], cluster.brokers[0])
     cluster.heal()
-    assert cluster.invariants.acknowledged
+    assert cluster.histories[ORDERS].acknowledged
     for broker_id in (0, 2):
         cluster.lose(broker_id)
         cluster.register(broker_id)
     dead = cluster.brokers[1]
-    log = dead.log
+    log = dead.logs.get(ORDERS)
     assert log is not None
     cluster.bury(dead, dead.crash)
-    cluster.invariants.lost_tail.add(1)
+    cluster.lost_tail.add(1)
     os.truncate(log.segments[-1].path, 0)
     cluster.world.elect_controller(2)
     cluster.world.run()
-    assert cluster.state is not None
-    assert set(cluster.state.isr) == {0, 1, 2}
+    state = cluster.state(ORDERS)
+    assert state is not None
+    assert set(state.isr) == {0, 1, 2}
     cluster.bring_back(1)
     cluster.heal()
     cluster.stop()

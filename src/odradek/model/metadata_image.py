@@ -55,10 +55,13 @@ class MetadataImage:
         return [(broker, endpoint) for broker, endpoint in endpoints if endpoint is not None]
 
     def updated(
-        self, controller_id: int, brokers: Mapping[int, Broker], news: Iterable[TopicUpdate]
+        self, controller_id: int, brokers: Mapping[int, Broker], news: Iterable[TopicUpdate], *, is_full: bool = False
     ) -> "MetadataImage":
-        """The image after an update: all live brokers anew, and the partitions that the update names."""
-        topics, names = dict(self.topics), dict(self.topic_names)
+        """The image after an update: all live brokers anew, and the partitions that the update names.
+
+        A full update names all partitions of the cluster: others are gone.
+        """
+        topics, names = ({}, {}) if is_full else (dict(self.topics), dict(self.topic_names))
         for update in news:
             known = topics.pop(update.name, None)
             if known is not None:

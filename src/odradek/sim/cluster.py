@@ -1,11 +1,11 @@
-"""Three brokers, a controller and a network in one thread.
+"""Brokers, a controller and a network in one thread.
 
-Real: logs on disk, partitions, acknowledgement, truncation, ISR arithmetic, the handlers of the controller's requests
-and every decision of the controller. In memory: ZooKeeper (the world of the scenarios), the network, time, clients.
+Real: logs on disk, partitions, acknowledgement, truncation, ISR arithmetic, the group coordinator, the handlers of the
+controller's requests and every decision of the controller. In memory: ZooKeeper, the network, time, clients.
 Nothing happens by itself: `story` says what does.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -16,73 +16,129 @@ from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.controller.core import effects
 from odradek.broker.controller.core.events import IsrChangeAsked
 from odradek.broker.controller.request_answers import event_of
-from odradek.broker.log.files.partition_log import AppendResult
+from odradek.broker.log.files.partition_log import AppendResult, PartitionLog
 from odradek.broker.replication.core.isr import IsrChange
 from odradek.broker.replication.core.refused_batches import RefusedBatches
 from odradek.broker.replication.leader.delayed_produce import AppendOutcome
 from odradek.broker.replication.leader.fetch_reader import FetchOutcome, FetchTarget, FetchTerms
-from odradek.model.topology import LeaderAndIsr, ReplicaAssignment, TopicAssignment
-from odradek.protocol.record_batch import batches, read_header
-from odradek.protocol.records import read_records
+from odradek.broker.replication.partition import Partition
+from odradek.model.topology import LeaderAndIsr, ReplicaAssignment, TopicAssignment, TopicPartition
+from odradek.protocol.record_batch import read_header
 from odradek.protocol.schema import Request, Response
-from odradek.sim.broker import ORDERS, ORDERS_ID, SimulatedBroker, wire_data
-from odradek.sim.invariants import Invariants, Violation
+from odradek.sim.broker import SimulatedBroker, wire_data
+from odradek.sim.checkers.group_history import GroupHistory
+from odradek.sim.checkers.partition_history import PartitionHistory
+from odradek.sim.checkers.violation import Violation
+from odradek.sim.clients.access import PRODUCE_TIMEOUT_MS
+from odradek.sim.clients.group_member import GROUP, GroupMember
+from odradek.sim.clients.java_producer import JavaProducer
+from odradek.sim.clients.librdkafka_producer import LibrdkafkaProducer
+from odradek.sim.clients.simple_producer import Producer
 from odradek.sim.network import Network
-from odradek.sim.pipelined_producer import PipelinedProducer
-from odradek.sim.producer import Producer
+from odradek.sim.options import Options
 from odradek.sim.world import World
 
-BROKERS = (0, 1, 2)
 START_MS = 1_700_000_000_000
-HEALING_ROUNDS = 400
-PRODUCE_TIMEOUT_MS = 2_000
 SENT_TWICE = 0.1
-"""Of the controller's requests, because the first copy was held back: that one comes later, at any time."""
+"""Share of the controller's requests that are sent twice: the first copy was held back and comes later, at any time."""
 
 
 class SimulatedWorld(World):
     """ZooKeeper and the controller's decisions; what it sends goes out on the simulated network."""
 
-    def __init__(self, send: Callable[[effects.Send], None]) -> None:
+    def __init__(self, send: Callable[[effects.Send], None], close: Callable[[int], None]) -> None:
         super().__init__()
         self._transmit = send
+        self._close = close
 
     def _send(self, effect: effects.Send) -> None:
         self._transmit(effect)
 
+    def _perform(self, effect: effects.Effect) -> Any:
+        if isinstance(effect, effects.CloseChannel):
+            self._close(effect.broker_id)
+        return super()._perform(effect)
+
 
 class SimulatedCluster:
-    def __init__(self, seed: int, directory: Path) -> None:
-        self.chance = Random(seed)
+    def __init__(self, directory: Path, options: Options | None = None) -> None:
+        self.options = options or Options()
+        self.chance = Random(0)
         self.trace: list[str] = []
         self.clock = ManualClock(START_MS)
-        self.world = SimulatedWorld(self._transmit)
+        self.world = SimulatedWorld(self._transmit, self._close_channel)
         self.brokers: dict[int, SimulatedBroker] = {}
-        self.invariants = Invariants()
-        self.producers = [Producer(number) for number in (1, 2)]
-        self._directory = directory
         self.network = Network(self.trace.append)
-        self.pipelined = [PipelinedProducer(number, self.network, self._lives) for number in (11, 12)]
-        self._correlation_ids = count()
-        self.consumed = 0
+        self.histories: dict[TopicPartition, PartitionHistory] = {}
+        self.group = GroupHistory(GROUP)
+        self.lost_tail: set[int] = set()  # brokers whose loss the controller doesn't know of yet
         self.weak: int | None = None  # who lost its tail and is not back in the ISR
         self.epoch_before = -1  # under which that one was registered when it lost it
         self.seat_of_dead: int | None = None  # the controller that died, until its session ends
-        for broker_id in BROKERS:
+        self._directory = directory
+        self._correlation_ids = count()
+        self._producer_ids = count(1)
+        self._closed_channels: set[object] = set()
+        self.broker_ids = self.options.broker_ids
+        for broker_id in self.broker_ids:
             self.start(broker_id)
             self.register(broker_id)
         self.world.elect_controller(0)
-        self.world.write_topic(TopicAssignment(ORDERS.topic, ORDERS_ID, {0: ReplicaAssignment(BROKERS)}))
+        for plan in self.options.topics:
+            replicas = {n: self._placed(n, plan.replication) for n in range(plan.partitions)}
+            self.create_topic(plan.name, replicas)
         self.world.run()
-        self.world.write_topic(self.world.topics[ORDERS.topic])
+        own = [
+            tp for plan in self.options.topics for tp in self.partitions_of(plan.name) if not tp.topic.startswith("__")
+        ]
+        self.producers = {tp: Producer(next(self._producer_ids), tp) for tp in own}
+        self.librdkafka = [LibrdkafkaProducer(number, own, self) for number in (101, 102)]
+        self.java = JavaProducer(201, own, self)
+        members = (1, 2, 3) if self.options.groups else ()
+        self.members = [GroupMember(number, own, self, self.group) for number in members]
+        self.consumed = dict.fromkeys(own, 0)
 
-    @property
-    def broker_ids(self) -> tuple[int, ...]:
-        return BROKERS
+    # ---- topics
 
-    @property
-    def state(self) -> LeaderAndIsr | None:
-        return self.world.states.get(ORDERS)
+    def _placed(self, first: int, replication: int) -> ReplicaAssignment:
+        brokers = self.broker_ids
+        return ReplicaAssignment(tuple(brokers[(first + n) % len(brokers)] for n in range(replication)))
+
+    def create_topic(self, name: str, replicas: dict[int, ReplicaAssignment]) -> None:
+        topic_id = self.world._draw_topic_id(effects.DrawTopicId())
+        self.world.write_topic(TopicAssignment(name, topic_id, replicas))
+        is_compacted = self.options.plan(name).is_compacted
+        for number in replicas:
+            tp = TopicPartition(name, number)
+            self.histories[tp] = PartitionHistory(str(tp), is_compacted=is_compacted)
+
+    def partitions_of(self, topic: str) -> list[TopicPartition]:
+        assignment = self.world.topics.get(topic)
+        return [TopicPartition(topic, number) for number in assignment.partitions] if assignment is not None else []
+
+    def all_partitions(self) -> list[TopicPartition]:
+        return [tp for topic in self.world.topics for tp in self.partitions_of(topic)]
+
+    def state(self, tp: TopicPartition) -> LeaderAndIsr | None:
+        return self.world.states.get(tp)
+
+    def replicas_of(self, tp: TopicPartition) -> ReplicaAssignment:
+        return self.world.topics[tp.topic].partitions[tp.partition]
+
+    # ---- what clients know
+
+    def elected_leader(self, tp: TopicPartition) -> SimulatedBroker | None:
+        state = self.state(tp)
+        return self.brokers.get(state.leader) if state is not None else None
+
+    def lives(self, broker: SimulatedBroker) -> bool:
+        return self.brokers.get(broker.id) is broker
+
+    def coordinates(self, broker: SimulatedBroker, tp: TopicPartition) -> bool:
+        state, partition = self.state(tp), broker.replicas.partitions.get(tp)
+        if state is None or partition is None or state.leader != broker.id:
+            return False
+        return partition.is_leader and partition.leader_epoch == state.leader_epoch
 
     # ---- the controller
 
@@ -97,55 +153,63 @@ class SimulatedCluster:
 
         def deliver() -> None:
             if self.chance.random() < SENT_TWICE:
-                self.network.post(f"held back: {text}", lambda: self._tell(broker_id, request, first))
+                held = f"held back: {text}"
+                self.network.post(held, lambda: self._tell(broker_id, request, first), to=broker_id)
             answer = self._tell(broker_id, request, second)
             event = event_of(broker_id, request, answer) if answer is not None else None
-            if event is not None and self.world.context is context:
+            if event is not None and self.world.context is context and channel not in self._closed_channels:
                 self.world.enqueue(event)
 
-        self.network.post(text, deliver, channel=channel)
+        self.network.post(text, deliver, channel=channel, to=broker_id)
+
+    def _close_channel(self, broker_id: int) -> None:
+        """Drop the requests that wait in the channel. The first may be on its way; its answer is ignored."""
+        context = self.world.context
+        assert context is not None
+        open_ones = [m.channel for m in self.network.messages if _is_of(m.channel, context.term.epoch, broker_id)]
+        for channel in dict.fromkeys(open_ones):
+            self._closed_channels.add(channel)
+            waiting = [message for message in self.network.messages if message.channel == channel]
+            for message in waiting[1:]:
+                self.network.messages.remove(message)
 
     def _tell(self, broker_id: int, request: Request, correlation_id: int) -> Response | None:
         broker = self.brokers.get(broker_id)
         return None if broker is None else broker.obey(request, correlation_id)
 
-    def ask_for_isr(self, broker: SimulatedBroker) -> None:
-        change = broker.wanted_isr
-        assert change is not None
-        epoch = broker.gate.broker_epoch
+    def ask_for_isr(self, broker: SimulatedBroker, change: IsrChange) -> None:
+        tp, epoch = change.partition, broker.gate.broker_epoch
         wanted = LeaderAndIsr(broker.id, change.leader_epoch, change.isr, -1, change.partition_epoch)
-        seen = {ORDERS: dict(zip(change.isr, change.broker_epochs, strict=True))}
+        seen = {tp: dict(zip(change.isr, change.broker_epochs, strict=True))}
 
         def answered(results: Any) -> None:
             if isinstance(results, dict):
-                found = results[ORDERS]
+                found = results[tp]
                 answer = found.code if isinstance(found, KafkaError) else found
-                self.network.post(f"ISR answer to {broker.id}", lambda: self._answer_isr(broker, change, answer))
+                text = f"{tp}: ISR answer to {broker.id}"
+                self.network.post(text, lambda: self._answer_isr(broker, change, answer), to=broker.id)
 
         def deliver() -> None:
-            self.world.enqueue(IsrChangeAsked(broker.id, epoch, {ORDERS: wanted}, answered, seen))
+            self.world.enqueue(IsrChangeAsked(broker.id, epoch, {tp: wanted}, answered, seen))
 
-        self.network.post(f"broker {broker.id} asks for the ISR {change.isr}", deliver)
+        self.network.post(f"{tp}: broker {broker.id} asks for the ISR {change.isr}", deliver)
 
     def _answer_isr(self, broker: SimulatedBroker, change: IsrChange, answer: LeaderAndIsr | ErrorCode) -> None:
-        if self.brokers.get(broker.id) is broker and broker.wanted_isr is change:
-            broker.wanted_isr = None
+        if self.lives(broker) and broker.wanted_isr.get(change.partition) is change:
+            del broker.wanted_isr[change.partition]
             broker.replicas.isr_answered(change, answer)
 
     # ---- replication and time
 
-    def fetch(self, broker_id: int) -> None:
-        broker = self.brokers.get(broker_id)
-        target = broker.next_fetch(self.chance.choice((1, 300, 100_000))) if broker else None
-        if broker is None or target is None or broker.progress is None:
+    def fetch(self, broker: SimulatedBroker, leader_id: int, max_bytes: int) -> None:
+        targets = broker.next_fetch(leader_id, max_bytes)
+        if not targets:
             return
-        leader_id = broker.progress.following.leader_id
         epoch = broker.gate.broker_epoch
-        terms = FetchTerms(0, 1, target.max_bytes, 0, replica_id=broker_id, replica_epoch=epoch, listener="PLAINTEXT")
+        terms = FetchTerms(0, 1, max_bytes, 0, replica_id=broker.id, replica_epoch=epoch, listener="PLAINTEXT")
 
         def give_up() -> None:
-            if broker.asked is target:
-                broker.asked = None
+            broker.give_up(targets)
 
         def deliver() -> None:
             leader = self.brokers.get(leader_id)
@@ -153,40 +217,42 @@ class SimulatedCluster:
                 give_up()
                 return
             outcomes: list[FetchOutcome] = []
-            leader.replicas.fetch([target], terms, outcomes.extend)
-            self._answer_fetch(broker, target, outcomes[0], leader_id, give_up)
+            leader.replicas.fetch(targets, terms, outcomes.extend)
+            self._answer_fetch(broker, targets, outcomes, leader_id, give_up)
 
-        where = f"offset {target.fetch_offset} in epoch {target.current_leader_epoch}"
-        self.network.post(f"fetch of {broker_id} at {leader_id}, {where}", deliver, give_up)
+        where = ", ".join(f"{t.partition} from {t.fetch_offset} in epoch {t.current_leader_epoch}" for t in targets)
+        self.network.post(f"fetch of {broker.id} at {leader_id}: {where}", deliver, give_up, to=leader_id)
 
     def _answer_fetch(
         self,
         broker: SimulatedBroker,
-        target: FetchTarget,
-        outcome: FetchOutcome,
+        targets: list[FetchTarget],
+        outcomes: list[FetchOutcome],
         leader_id: int,
         give_up: Callable[[], None],
     ) -> None:
-        data = wire_data(outcome)
+        answers = [wire_data(outcome) for outcome in outcomes]
 
         def deliver() -> None:
-            if self.brokers.get(broker.id) is broker:
-                broker.take(target, data, self.brokers.get(leader_id))
+            if self.lives(broker):
+                for target, data in zip(targets, answers, strict=True):
+                    broker.take(target, data, self.brokers.get(leader_id))
 
-        told = f"{outcome.size} bytes, {outcome.error.name}, diverging {outcome.diverging}, {data.high_watermark}"
-        self.network.post(f"answer to the fetch of {broker.id}: {told}", deliver, give_up)
+        told = ", ".join(_outcome_text(outcome) for outcome in outcomes)
+        self.network.post(f"answer to the fetch of {broker.id}: {told}", deliver, give_up, to=broker.id)
 
     def wait(self, ms: int) -> None:
         self.clock.advance(ms)
         for broker in list(self.brokers.values()):
-            broker.reaper.expire_due()
-            broker.replicas.check_replicas()
+            if broker.id not in self.network.frozen:
+                broker.reaper.expire_due()
+                broker.replicas.check_replicas()
 
-    # ---- clients
+    # ---- the simple producers
 
     def produce(self, producer: Producer, broker: SimulatedBroker) -> None:
         batch = producer.next_batch(self.chance, broker)
-        attempt = producer.attempt
+        attempt, tp = producer.attempt, producer.partition
 
         def give_up() -> None:
             if producer.attempt == attempt:
@@ -194,11 +260,11 @@ class SimulatedCluster:
 
         def answer(outcomes: list[AppendOutcome]) -> None:
             (outcome,) = outcomes
-            if isinstance(outcome, AppendResult):
-                self.invariants.acknowledge(broker, outcome.first_offset, read_header(batch).crc)
-                told = f"at {outcome.first_offset}"
-            else:
-                told = outcome.code.name
+            told = outcome.code.name if isinstance(outcome, KafkaError) else f"at {outcome.first_offset}"
+            partition = broker.replicas.partitions.get(tp)
+            if isinstance(outcome, AppendResult) and partition is not None:
+                crc = read_header(batch).crc
+                self.histories[tp].acknowledge(broker.id, partition.leader_epoch, outcome.first_offset, crc)
 
             def deliver() -> None:
                 if producer.attempt != attempt or not producer.is_waiting:
@@ -210,11 +276,11 @@ class SimulatedCluster:
             self.network.post(f"answer to producer {producer.number}: {told}", deliver, give_up)
 
         def deliver() -> None:
-            if self.brokers.get(broker.id) is not broker:
+            if not self.lives(broker):
                 give_up()
                 return
             done = broker.replicas.append(
-                [(ORDERS, memoryview(bytearray(batch)))],
+                [(tp, memoryview(bytearray(batch)))],
                 acks=-1,
                 timeout_ms=PRODUCE_TIMEOUT_MS,
                 api_version=9,
@@ -224,28 +290,26 @@ class SimulatedCluster:
             if done is not None:
                 answer(done)
 
-        self.network.post(f"batch {producer.sequence} of producer {producer.number} at {broker.id}", deliver, give_up)
+        text = f"{tp}: batch {producer.sequence} of producer {producer.number} at {broker.id}"
+        self.network.post(text, deliver, give_up, to=broker.id)
 
-    def produce_pipelined(self, producer: PipelinedProducer, *, only_retries: bool = False) -> None:
-        """To the broker that it is connected to, or to the elected leader, which need not have heard of that yet."""
-        leader = self.brokers.get(self.state.leader) if self.state is not None else None
-        connection = producer.connection
-        if connection is not None and connection.broker is not leader and self.chance.random() < 0.5:
-            producer.disconnect(connection)  # it has learnt that another one leads
-        target = producer.connection.broker if producer.connection is not None else leader
-        if target is not None:
-            producer.send(target, self.chance, only_retries=only_retries)
+    @property
+    def pipelined(self) -> list[LibrdkafkaProducer | JavaProducer]:
+        return [*self.librdkafka, self.java]
 
-    def _lives(self, broker: SimulatedBroker) -> bool:
-        return self.brokers.get(broker.id) is broker
+    @property
+    def acknowledged_records(self) -> int:
+        pipelined = sum(producer.acknowledged for producer in self.pipelined)
+        return pipelined + sum(producer.sequence for producer in self.producers.values())
 
     # ---- the lives of brokers
 
     def start(self, broker_id: int) -> None:
-        self.brokers[broker_id] = SimulatedBroker(broker_id, self._directory / str(broker_id), self.clock)
+        directories = [self._directory / f"{broker_id}-{number}" for number in range(self.options.directories)]
+        self.brokers[broker_id] = SimulatedBroker(broker_id, directories, self.clock, self.options)
 
     def register(self, broker_id: int) -> None:
-        self.world.register(broker_id)
+        self.world.register(broker_id, f"rack-{broker_id % self.options.racks}")
         self.brokers[broker_id].gate.broker_epoch = self.world.registered[broker_id].epoch
 
     def lose(self, broker_id: int) -> None:
@@ -255,16 +319,18 @@ class SimulatedCluster:
 
     def bury(self, broker: SimulatedBroker, end: Callable[[], None]) -> None:
         del self.brokers[broker.id]
+        self.network.frozen.discard(broker.id)
         end()
         if self.world.context is not None and self.world.context.broker_id == broker.id:
             self.world.controller_gone()
             self.seat_of_dead = broker.id
-        for producer in self.producers:
+        for producer in self.producers.values():
             if producer.waits_for is broker:
                 producer.waits_for = None
         for pipelined in self.pipelined:
-            if pipelined.connection is not None and pipelined.connection.broker is broker:
-                pipelined.disconnect(pipelined.connection)
+            for connection in list(pipelined.connections.values()):
+                if connection.broker is broker:
+                    pipelined.disconnect(connection)
 
     def bring_back(self, broker_id: int) -> None:
         self.trace.append(f"broker {broker_id} returns")
@@ -283,11 +349,6 @@ class SimulatedCluster:
         for broker in self.brokers.values():
             broker.crash()
 
-    @property
-    def acknowledged_records(self) -> int:
-        pipelined = sum(producer.acknowledged for producer in self.pipelined)
-        return pipelined + sum(producer.sequence for producer in self.producers)
-
     # ---- what must be true
 
     def check(self) -> None:
@@ -295,93 +356,45 @@ class SimulatedCluster:
         if self.weak is not None and context is not None and context.brokers:
             known = context.brokers.get(self.weak)
             if known is None or known.epoch > self.epoch_before:
-                self.invariants.lost_tail.discard(self.weak)
-        self.invariants.check(self.brokers, self.state)
+                self.lost_tail.discard(self.weak)
+        for tp, history in self.histories.items():
+            history.check(self._held(tp, history))
+            if tp.topic not in self.world.to_delete and (state := self.world.states.get(tp)) is not None:
+                history.check_isr(state, self.lost_tail)
+        self.group.check()
         if faults := [producer.fault for producer in self.pipelined if producer.fault]:
             raise Violation(faults[0])
-        if self.weak is not None and self.weak not in self.invariants.lost_tail and self.is_well(self.weak):
+        if self.weak is not None and self.weak not in self.lost_tail and self.is_well(self.weak):
             self.weak = None
 
+    def _held(
+        self, tp: TopicPartition, history: PartitionHistory
+    ) -> Iterator[tuple[int, object, PartitionLog, Partition | None]]:
+        for broker_id, broker in self.brokers.items():
+            log = broker.logs.get(tp)
+            if log is not None:
+                yield broker_id, broker, log, broker.replicas.partitions.get(tp)
+            elif broker.logs.all_online:
+                history.forget(broker_id)
+
     def is_well(self, broker_id: int) -> bool:
-        isr = self.state.isr if self.state else ()
-        return broker_id in self.brokers and broker_id in self.world.registered and broker_id in isr
-
-    def heal(self) -> None:
-        """End all faults: everything must come together again."""
-        self.trace.append("all is well from now on")
-        for broker_id in sorted(self.world.registered.keys() - self.brokers.keys()):
-            self.lose(broker_id)
-        if self.world.context is None and self.world.registered:
-            self.world.elect_controller(min(self.world.registered))
-        self.world.run()
-        for broker_id in BROKERS:
-            if broker_id not in self.brokers or broker_id not in self.world.registered:
-                self.bring_back(broker_id)
-        for _ in range(HEALING_ROUNDS):
-            if self._has_converged():
-                self.invariants.check_end(self.brokers, self.state.isr if self.state else ())
-                self._check_records()
-                return
-            self._healing_round()
-        raise Violation(f"no convergence: {self.state}, {self.network.messages[:3]}")
-
-    def _check_records(self) -> None:
-        """Check the pipelined producers: acknowledged records are there, in order and once."""
-        assert self.state is not None
-        opened = self.brokers[self.state.leader].log
-        assert opened is not None
-        values: list[bytes] = []
-        offset, end = 0, opened.log_end_offset
-        while offset < end:
-            data = opened.read(offset, 1 << 20, upper_bound=end).records.read()
-            for at, header in batches(data):
-                values += [record.value or b"" for record in read_records(data, at, header)]
-                offset = header.next_offset
-        for producer in self.pipelined:
-            own = [value for value in values if value.startswith(f"{producer.number}/".encode())]
-            expected = [producer.value(number) for number in range(producer.acknowledged)]
-            if own[: len(expected)] != expected or len(set(own)) < len(own):
-                raise Violation(
-                    f"{len(expected)} records of producer {producer.number} are acknowledged, the log has {own}"
-                )
-
-    def _healing_round(self) -> None:
-        if self.world.context is None:
-            self.world.elect_controller(0)
-        self.world.run()
-        for broker_id in BROKERS:
-            self.fetch(broker_id)
-            if self.brokers[broker_id].wanted_isr is not None:
-                self.ask_for_isr(self.brokers[broker_id])
-        leaders = [broker for broker in self.brokers.values() if broker.leads]
-        for producer in self.producers:
-            if producer.batch is not None and not producer.is_waiting and len(leaders) == 1:
-                self.produce(producer, leaders[0])
-        for pipelined in self.pipelined:
-            self.produce_pipelined(pipelined, only_retries=True)
-        for message in list(self.network.messages):
-            self.network.arrive(message)
-            self.check()
-        self.wait(20)
-        self.check()
-
-    def _has_converged(self) -> bool:
-        state = self.state
-        if state is None or set(state.isr) != set(BROKERS):
+        """Return whether the broker lives, and is in sync in all its partitions."""
+        if broker_id not in self.brokers or broker_id not in self.world.registered:
             return False
-        if any(producer.batch is not None for producer in self.producers):
+        if broker_id in self.network.frozen or not self.brokers[broker_id].logs.all_online:
             return False
-        if not all(producer.is_done for producer in self.pipelined):
-            return False
-        partitions = [broker.partition for broker in self.brokers.values()]
-        ends = {p.log.log_end_offset for p in partitions if p} | {p.high_watermark for p in partitions if p}
-        return all(partitions) and len(ends) == 1 and all(map(self._is_informed, self.brokers.values()))
+        for tp in self.all_partitions():
+            state = self.state(tp)
+            if broker_id in self.replicas_of(tp).replicas and (state is None or broker_id not in state.isr):
+                return False
+        return True
 
-    def _is_informed(self, broker: SimulatedBroker) -> bool:
-        """Return whether its metadata has the live brokers and the leaders."""
-        image = broker.metadata.image
-        known = image.partition(ORDERS)
-        told = (known.leader, known.leader_epoch, known.isr) if known is not None else None
-        state = self.state
-        assert state is not None
-        return image.brokers.keys() == set(BROKERS) and told == (state.leader, state.leader_epoch, state.isr)
+
+def _is_of(channel: object, term: int, broker_id: int) -> bool:
+    return isinstance(channel, tuple) and channel[:2] == (term, broker_id)
+
+
+def _outcome_text(outcome: FetchOutcome) -> str:
+    watermark = outcome.found.high_watermark if outcome.found is not None else -1
+    diverging = f", diverging {outcome.diverging}" if outcome.diverging is not None else ""
+    return f"{outcome.size} bytes, {outcome.error.name}{diverging}, {watermark}"

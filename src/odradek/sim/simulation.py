@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from odradek.base import logs
-from odradek.sim.cluster import BROKERS, START_MS
+from odradek.sim.cluster import START_MS
+from odradek.sim.options import Options
 from odradek.sim.story import Step, Story, steps_of
 
 _MEMORY = Path("/dev/shm")
@@ -66,11 +67,12 @@ def simulate(
     on_step: Callable[[Story, int, Step], None] | None = None,
 ) -> Outcome:
     """Run the story of a seed, or only the steps of it that are kept, by their numbers."""
-    drawn = steps_of(seed)
+    options = Options.draw(seed)
+    drawn = steps_of(seed, options)
     numbers = range(len(drawn)) if kept is None else kept
     steps = [drawn[number] for number in numbers]
     with scratch_directory() as directory, quiet_logs():
-        story = Story(seed, directory)
+        story = Story(directory, options)
         remaining = iter(numbers)
         tell = (lambda step: None) if on_step is None else lambda step: on_step(story, next(remaining), step)
         fault = None
@@ -84,9 +86,9 @@ def simulate(
         steps,
         story.trace,
         story.clock.now_ms() - START_MS,
-        len(BROKERS),
+        options.brokers,
         story.acknowledged_records,
         fault,
-        {"steps": len(drawn), "brokers": len(BROKERS)},
+        options.shown(),
         dict(sorted(Counter(step.name for step in steps).items())),
     )

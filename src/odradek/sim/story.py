@@ -1,46 +1,36 @@
 """Events of a simulated cluster, drawn from a seed: the same seed, the same story.
 
-The network delays, reorders and loses. Requests of one tenure of a controller reach a broker in order, but those of
-an earlier tenure may come after them, and so may the first copy of one that was sent twice; a fetch or produce whose
-connection broke may still arrive. Brokers are killed,
-restarted, cut off from ZooKeeper, and one at a time loses what it had not flushed: only while everybody else is well,
-for that is what replication promises to survive.
+The network delays, reorders and loses. Requests of one term of a controller reach a broker in order, but those of an
+earlier term may come after them, and so may the first copy of one that was sent twice; a fetch or produce whose
+connection broke may still arrive. Brokers are killed, frozen, restarted, cut off from ZooKeeper, lose a directory, and
+one at a time loses what it had not flushed: only while everybody else is well, for that is what replication promises
+to survive. Meanwhile topics come and go, partitions move, logs are compacted and shortened, groups rebalance.
 """
 
 from collections.abc import Callable, Iterable
+from itertools import count
+from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from odradek.broker.controller.core.events import ControlledShutdownAsked, ElectionAsked, ElectionType
+from odradek.base.errors import ErrorCode
+from odradek.broker.controller.core.events import (
+    ControlledShutdownAsked,
+    ElectionAsked,
+    ElectionType,
+    ReassignmentsAsked,
+)
 from odradek.broker.replication.leader.fetch_reader import FetchOutcome, FetchTarget, FetchTerms
-from odradek.sim.broker import MAX_LAG_MS, ORDERS, ORDERS_ID, SimulatedBroker
-from odradek.sim.cluster import BROKERS, SimulatedCluster
-from odradek.sim.invariants import Violation, entries_in
+from odradek.model.topology import ZERO_UUID, ReplicaAssignment, TopicPartition
+from odradek.sim.broker import SimulatedBroker
+from odradek.sim.checkers.log_reading import entries_in
+from odradek.sim.checkers.violation import Violation
+from odradek.sim.clients.group_member import GroupMember
+from odradek.sim.clients.simple_producer import Producer
+from odradek.sim.healing import HealingCluster
+from odradek.sim.options import Options
 
-STEPS = 800
-
-WEIGHTS = {
-    "messages_arrive": 60,
-    "follower_fetches": 40,
-    "producer_sends": 25,
-    "pipelined_producer_sends": 25,
-    "controller_acts": 12,
-    "leader_asks_for_isr": 8,
-    "consumer_reads": 5,
-    "time_passes": 4,
-    "broker_returns": 8,
-    "message_is_lost": 2,
-    "connection_breaks": 2,
-    "pipelined_connection_breaks": 2,
-    "broker_writes_checkpoints": 2,
-    "broker_flushes": 1,
-    "controller_changes": 4,
-    "session_expires": 4,
-    "leaders_are_rebalanced": 2,
-    "broker_is_killed": 2,
-    "broker_loses_power": 2,
-    "broker_leaves": 1,
-}
+SCRATCH_TOPICS_MAX = 2
 
 
 class Step(NamedTuple):
@@ -50,15 +40,20 @@ class Step(NamedTuple):
     seed: int
 
 
-def steps_of(seed: int) -> list[Step]:
+def steps_of(seed: int, options: Options) -> list[Step]:
     """The story of a seed."""
     chance = Random(seed)
-    names = [name for name, weight in WEIGHTS.items() for _ in range(weight)]
-    return [Step(chance.choice(names), chance.getrandbits(48)) for _ in range(STEPS)]
+    names, weights = list(options.weights), list(options.weights.values())
+    drawn = chance.choices(names, weights, k=options.steps)
+    return [Step(name, chance.getrandbits(32)) for name in drawn]
 
 
-class Story(SimulatedCluster):
+class Story(HealingCluster):
     """A cluster and the steps that happen to it; `on_step` is called after each of them."""
+
+    def __init__(self, directory: Path, options: Options | None = None) -> None:
+        super().__init__(directory, options)
+        self._scratch = count(1)
 
     def run(self, steps: Iterable[Step], on_step: Callable[[Step], None] = lambda step: None) -> None:
         for step in steps:
@@ -73,8 +68,8 @@ class Story(SimulatedCluster):
 
     def messages_arrive(self) -> None:
         for _ in range(self.chance.randint(1, 4)):
-            if self.network.messages:
-                self.network.arrive(self.chance.choice(self.network.first_ones()))
+            if first := self.network.first_ones():
+                self.network.arrive(self.chance.choice(first))
 
     def message_is_lost(self) -> None:
         if loose := self.network.loose_ones():
@@ -87,38 +82,80 @@ class Story(SimulatedCluster):
     # ---- the controller
 
     def controller_acts(self) -> None:
-        if self.world.context is not None and self.world._events:
-            self.trace.append(f"controller {self.world.context.broker_id} acts")
+        context = self.world.context
+        if context is not None and self.world._events and context.broker_id not in self.network.frozen:
+            self.trace.append(f"controller {context.broker_id} acts")
             self.world.run()
 
     def controller_changes(self) -> None:
         """The office is vacant, or taken from a controller that doesn't know."""
         vacant = self.world.context is None and self.seat_of_dead is None
-        candidates = sorted(self.world.registered.keys() & self.brokers.keys())
+        candidates = sorted((self.world.registered.keys() & self.brokers.keys()) - self.network.frozen)
         if candidates and (vacant or self._may_usurp()):
             winner = self.chance.choice(candidates)
             self.trace.append(f"broker {winner} becomes controller")
             self.world.elect_controller(winner)
 
     def _may_usurp(self) -> bool:
-        return self.world.context is not None and not self.invariants.lost_tail and self.chance.random() < 0.1
+        return self.world.context is not None and not self.lost_tail and self.chance.random() < 0.1
 
     def leaders_are_rebalanced(self) -> None:
         self.trace.append("a preferred election is asked for")
-        self.world.enqueue(ElectionAsked(frozenset((ORDERS,)), ElectionType.PREFERRED, lambda value: None))
+        chosen = frozenset((self.chance.choice(self.all_partitions()),))
+        self.world.enqueue(ElectionAsked(chosen, ElectionType.PREFERRED, lambda value: None))
 
     def leader_asks_for_isr(self) -> None:
-        asking = [broker for broker in self.brokers.values() if broker.wanted_isr is not None]
+        asking = [(broker, change) for broker in self._awake() for change in broker.wanted_isr.values()]
         if asking:
-            self.ask_for_isr(self.chance.choice(asking))
+            self.ask_for_isr(*self.chance.choice(asking))
+
+    # ---- administration
+
+    def partition_is_reassigned(self) -> None:
+        tp = self.chance.choice(self.all_partitions())
+        target = tuple(self.chance.sample(self.broker_ids, len(self.replicas_of(tp).target)))
+        self.trace.append(f"{tp} is to move to {target}")
+        self.world.enqueue(ReassignmentsAsked({tp: target}, lambda value: None))
+
+    def _scratch_topics(self) -> list[str]:
+        return [name for name in self.world.topics if name.startswith("scratch-") and name not in self.world.to_delete]
+
+    def topic_is_created(self) -> None:
+        if len(self._scratch_topics()) >= SCRATCH_TOPICS_MAX:
+            return
+        tp = TopicPartition(f"scratch-{next(self._scratch)}", 0)
+        replicas = tuple(self.chance.sample(self.broker_ids, 3))
+        self.trace.append(f"topic {tp.topic} is created on {replicas}")
+        self.create_topic(tp.topic, {0: ReplicaAssignment(replicas)})
+        self.producers[tp] = Producer(next(self._producer_ids), tp)
+
+    def topic_is_deleted(self) -> None:
+        if topics := self._scratch_topics():
+            topic = self.chance.choice(topics)
+            self.trace.append(f"topic {topic} is to be deleted")
+            self.world.mark_for_deletion(topic)
+            for tp in self.partitions_of(topic):
+                del self.producers[tp]
 
     # ---- replication and time
 
+    def _awake(self) -> list[SimulatedBroker]:
+        return [broker for broker in self.brokers.values() if broker.id not in self.network.frozen]
+
     def follower_fetches(self) -> None:
-        self.fetch(self.chance.choice(BROKERS))
+        broker = self._some_broker()
+        followed = broker.leaders_followed() if broker is not None else []
+        if broker is not None and followed:
+            self.fetch(broker, self.chance.choice(followed), self.chance.choice((1, 300, 100_000)))
 
     def time_passes(self) -> None:
-        ms = self.chance.choice((1, 10, 100, 500, MAX_LAG_MS // 2))
+        self._pass(self.chance.choice((1, 10, 100, 500, self.options.max_lag_ms // 2)))
+
+    def time_jumps(self) -> None:
+        """Long enough for every lag, session and rebalance to be over."""
+        self._pass(self.chance.choice((20_000, 60_000, 300_000)))
+
+    def _pass(self, ms: int) -> None:
         self.trace.append(f"{ms} ms pass")
         self.wait(ms)
 
@@ -128,102 +165,174 @@ class Story(SimulatedCluster):
             self.trace.append(f"broker {broker.id} writes its checkpoints")
             broker.logs.checkpoint_high_watermarks(broker.replicas.high_watermarks())
             broker.logs.checkpoint_recovery_points()
+            broker.logs.checkpoint_log_start_offsets()
 
     def broker_flushes(self) -> None:
         broker = self._some_broker()
-        if broker is not None and broker.log is not None:
+        if broker is not None:
             self.trace.append(f"broker {broker.id} flushes")
-            broker.log.flush()
+            for partition in list(broker.replicas.partitions.values()):
+                partition.log.flush()
+
+    def log_is_cleaned(self) -> None:
+        broker = self._some_broker()
+        if broker is not None and broker.clean_logs():
+            self.trace.append(f"broker {broker.id} compacts a log")
+
+    def retention_runs(self) -> None:
+        broker = self._some_broker()
+        if broker is not None:
+            broker.replicas.delete_expired()
 
     # ---- clients
 
     def producer_sends(self) -> None:
-        leaders = [broker for broker in self.brokers.values() if broker.leads]
-        idle = [producer for producer in self.producers if not producer.is_waiting]
-        if leaders and idle:
-            self.produce(self.chance.choice(idle), self.chance.choice(leaders))
+        idle = [producer for producer in self.producers.values() if not producer.is_waiting]
+        if not idle:
+            return
+        producer = self.chance.choice(idle)
+        leaders = [broker for broker in self.brokers.values() if broker.leads(producer.partition)]
+        if leaders:
+            self.produce(producer, self.chance.choice(leaders))
 
-    def pipelined_producer_sends(self) -> None:
-        producer = self.chance.choice(self.pipelined)
+    def librdkafka_sends(self) -> None:
+        producer = self.chance.choice(self.librdkafka)
+        tp = self.chance.choice(list(producer.queues))
         for _ in range(self.chance.randint(1, 5)):
-            self.produce_pipelined(producer)
+            producer.send(tp, self.chance)
 
-    def pipelined_connection_breaks(self) -> None:
-        producer = self.chance.choice(self.pipelined)
-        if producer.connection is not None:
-            self.trace.append(f"the connection of producer {producer.number} breaks")
-            producer.disconnect(producer.connection)
+    def librdkafka_connection_breaks(self) -> None:
+        producer = self.chance.choice(self.librdkafka)
+        if producer.connections:
+            self.trace.append(f"a connection of librdkafka {producer.number} breaks")
+            producer.disconnect(self.chance.choice(list(producer.connections.values())))
+
+    def java_producer_sends(self) -> None:
+        for _ in range(self.chance.randint(1, 3)):
+            self.java.send(self.chance)
+
+    def java_connection_breaks(self) -> None:
+        if self.java.connections:
+            self.trace.append(f"a connection of Java producer {self.java.number} breaks")
+            self.java.disconnect(self.chance.choice(list(self.java.connections.values())))
 
     def consumer_reads(self) -> None:
-        """Read from a broker that believes that it leads. What was committed is in range of every such broker, for
-        ever.
-        """
-        leaders = [broker for broker in self.brokers.values() if broker.leads]
+        """Read from a broker that believes it leads. Committed offsets are in range of every such broker, for ever."""
+        tp = self.chance.choice(list(self.consumed))
+        leaders = [broker for broker in self.brokers.values() if broker.leads(tp)]
         if not leaders:
             return
         broker = self.chance.choice(leaders)
+        log, offset = broker.replicas.partitions[tp].log, self.consumed[tp]
         outcomes: list[FetchOutcome] = []
-        target = FetchTarget(ORDERS, ORDERS_ID, self.consumed, 100_000)
-        broker.replicas.fetch([target], FetchTerms(0, 1, 100_000, 0), outcomes.extend)
+        broker.replicas.fetch(
+            [FetchTarget(tp, ZERO_UUID, offset, 100_000)], FetchTerms(0, 1, 100_000, 0), outcomes.extend
+        )
         (outcome,) = outcomes
+        if outcome.error is ErrorCode.OFFSET_OUT_OF_RANGE and offset < log.log_start_offset:
+            self.consumed[tp] = log.log_start_offset
+            return
         if outcome.error:
-            raise Violation(f"leader {broker.id} tells a consumer at {self.consumed}: {outcome.error.name}")
+            raise Violation(f"{tp}: leader {broker.id} tells a consumer at {offset}: {outcome.error.name}")
         assert outcome.found is not None
         assert outcome.found.records is not None
         found = entries_in(outcome.found.records.read())
-        self.trace.append(f"a consumer reads {len(found)} batches of {broker.id}")
-        self.invariants.consume(broker.id, found)
+        self.trace.append(f"{tp}: a consumer reads {len(found)} batches of {broker.id}")
+        self.histories[tp].consume(broker.id, found)
         if found:
-            self.consumed = found[-1].last_offset + 1
+            self.consumed[tp] = max(offset, found[-1].last_offset + 1)
 
-    # ---- faults
+    def group_member_acts(self) -> None:
+        if self.members:
+            self.chance.choice(self.members).act(self.chance)
+
+    def member_dies(self) -> None:
+        """End a member without LeaveGroup; another one takes its place."""
+        if self.members:
+            place = self.chance.randrange(len(self.members))
+            number = self.members[place].number + 10
+            self.trace.append(f"member {self.members[place].number} dies, {number} begins")
+            self.members[place] = GroupMember(number, list(self.consumed), self, self.group)
+
+    def coordinator_loads(self) -> None:
+        broker = self._some_broker()
+        if broker is not None:
+            broker.load_groups()
+
+    # ---- faults of brokers
 
     def _some_broker(self) -> SimulatedBroker | None:
-        return self.chance.choice([*self.brokers.values()]) if self.brokers else None
+        awake = self._awake()
+        return self.chance.choice(awake) if awake else None
 
     def broker_is_killed(self) -> None:
-        broker = self._some_broker()
+        broker = self.chance.choice([*self.brokers.values()]) if self.brokers else None
         if broker is not None and self.weak is None:
             self.trace.append(f"broker {broker.id} is killed")
             self.bury(broker, broker.crash)
 
     def broker_loses_power(self) -> None:
         broker = self._some_broker()
-        if broker is None or broker.log is None or self.weak is not None or broker.id not in self.world.registered:
+        if broker is None or self.weak is not None or broker.id not in self.world.registered:
             return
-        if not all(self.is_well(other) for other in BROKERS if other != broker.id):
+        if not all(self.is_well(other) for other in self.broker_ids if other != broker.id):
             return
         self.trace.append(f"broker {broker.id} loses power")
         self.weak, self.epoch_before = broker.id, broker.gate.broker_epoch
-        self.invariants.lost_tail.add(broker.id)
+        self.lost_tail.add(broker.id)
         self.bury(broker, lambda: broker.crash_and_lose_tail(self.chance))
 
     def broker_leaves(self) -> None:
-        """Politely: what it leads goes to others first, if there are any."""
+        """Stop a broker by ControlledShutdown: its partitions get other leaders first, if there are any."""
         broker = self._some_broker()
         if broker is None or broker.id not in self.world.registered or self.weak is not None:
             return
-        self.trace.append(f"broker {broker.id} leaves")
+        self.trace.append(f"controlled shutdown of broker {broker.id}")
         epoch = broker.gate.broker_epoch
         self.world.enqueue(ControlledShutdownAsked(broker.id, epoch, lambda value: None))
-        self.world.run()
+        self.controller_acts()
         self.bury(broker, broker.stop)
 
+    def broker_freezes(self) -> None:
+        """Freeze a broker as by SIGSTOP, or a long pause of its machine."""
+        broker = self._some_broker()
+        if broker is not None and self.weak is None:
+            self.trace.append(f"broker {broker.id} freezes")
+            self.network.frozen.add(broker.id)
+
+    def broker_thaws(self) -> None:
+        if self.network.frozen:
+            broker_id = self.chance.choice(sorted(self.network.frozen))
+            self.trace.append(f"broker {broker_id} thaws")
+            self.network.frozen.discard(broker_id)
+
+    def directory_fails(self) -> None:
+        """An error of its disk: the replicas in it are gone until the broker starts again."""
+        broker = self._some_broker()
+        if broker is None or self.weak is not None or broker.id not in self.world.registered:
+            return
+        if len(broker.logs.directories) > 1 and broker.logs.all_online:
+            directory = self.chance.choice(broker.logs.directories)
+            self.trace.append(f"broker {broker.id} loses directory {directory.name}")
+            broker.logs._fail(directory, OSError(5, "Input/output error"))
+            self.world.fail_directory(broker.id, ())
+
     def session_expires(self) -> None:
-        """Of a broker that is dead, or only cut off from ZooKeeper."""
-        broker_id = self.chance.choice(BROKERS)
+        """End the session of a broker that is dead, or only cut off from ZooKeeper."""
+        broker_id = self.chance.choice(self.broker_ids)
         lives = broker_id in self.brokers
         if broker_id in self.world.registered and (not lives or (self.weak is None and self.chance.random() < 0.3)):
             self.trace.append(f"the session of broker {broker_id} expires")
             self.lose(broker_id)
 
     def broker_returns(self) -> None:
-        """Bring a broker that lost its tail back when a controller is in office that will notice its absence.
+        """Bring a broker back; one that lost its tail, when a controller is in office that will notice its absence.
 
         (One that takes over later can't know: the state of a partition doesn't tell which life of a broker it means.)
         """
-        gone = [b for b in BROKERS if b not in self.brokers or b not in self.world.registered]
+        absent = [b for b in self.broker_ids if b not in self.brokers or b not in self.world.registered]
+        gone = [b for b in absent if b not in self.network.frozen]
         if gone:
             broker_id = self.chance.choice(gone)
-            if broker_id not in self.invariants.lost_tail or (self.world.context and self.world.context.brokers):
+            if broker_id not in self.lost_tail or (self.world.context and self.world.context.brokers):
                 self.bring_back(broker_id)

@@ -153,10 +153,10 @@ class World:
 
     # --- brokers and controllers ---------------------------------------------------------------------------------
 
-    def register(self, broker_id: int) -> None:
+    def register(self, broker_id: int, rack: str | None = None) -> None:
         self._zxid += 1
         endpoint = Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 9092 + broker_id)
-        self.registered[broker_id] = Broker(broker_id, (endpoint,), None, self._zxid)
+        self.registered[broker_id] = Broker(broker_id, (endpoint,), rack, self._zxid)
         self.brokers[broker_id] = BrokerInMemory()
         self._changed(BrokerRegistration.path(broker_id))
         self._changed(BrokerIds.path, children=True)

@@ -46,3 +46,10 @@ def test_an_update_from_before_topic_ids_forgets_no_id():
     after = before.updated(0, BROKERS, [TopicUpdate("orders", ZERO_UUID, {0: led_by(1)})])
     assert after.topics["orders"].id == FIRST
     assert after.topic_names == {FIRST: "orders"}
+
+
+def test_a_full_update_leaves_nothing_that_it_does_not_name():
+    before = image_of(TopicUpdate("orders", FIRST, {0: led_by(0)}), TopicUpdate("gone", SECOND, {0: led_by(0)}))
+    after = before.updated(0, BROKERS, [TopicUpdate("orders", FIRST, {0: led_by(1)})], is_full=True)
+    assert list(after.topics) == ["orders"]
+    assert after.topic_names == {FIRST: "orders"}

@@ -37,10 +37,16 @@ def _led(broker_id: int, request: LeaderAndIsrRequest, response: LeaderAndIsrRes
 
 
 def _stopped(broker_id: int, request: StopReplicaRequest, response: StopReplicaResponse) -> Event | None:
-    """Of the replicas that were to be deleted. A refusal of the whole request is one of each of them."""
+    """Of the replicas that were to be deleted. A refusal of the whole request is one of each of them.
+
+    STALE_BROKER_EPOCH is the answer of a broker that has registered anew since. The deletion is begun again for that
+    registration, and an answer to the former one that comes behind must not end it.
+    """
     _warn_if_refused(broker_id, request, response.error_code)
     errors = {TopicPartition(e.topic_name, e.partition_index): code_of(e.error_code) for e in response.partition_errors}
     refusal = code_of(response.error_code)
+    if refusal is ErrorCode.STALE_BROKER_EPOCH:
+        return None
     deleted = [
         TopicPartition(topic.topic_name, state.partition_index)
         for topic in request.topic_states

@@ -3,9 +3,14 @@
 v1 many endpoints per broker, v2 racks, v5 partitions by topic, v7 topic ids.
 """
 
+from typing import Final
 from uuid import UUID
 
 from odradek.protocol.schema import Request, Response, Struct, array, bool_, int8, int16, int32, int64, string, uuid
+
+UPDATE_UNKNOWN: Final = 0
+UPDATE_OF_ALL: Final = 2
+"""Values of `type`. An update of all names every partition of the cluster."""
 
 
 class UpdateMetadataPartitionState(Struct):

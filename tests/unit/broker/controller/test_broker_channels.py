@@ -171,9 +171,11 @@ def test_what_answers_mean() -> None:
     assert event_of(1, lead(0), failed) == LeaderAndIsrAnswered(1, {tp: ErrorCode.KAFKA_STORAGE_ERROR})
     stale = LeaderAndIsrResponse(error_code=ErrorCode.STALE_CONTROLLER_EPOCH)
     assert event_of(1, lead(0), stale) is None
-    refused = StopReplicaResponse(error_code=ErrorCode.STALE_BROKER_EPOCH)
-    assert event_of(1, stop(0, delete=True), refused) == StopReplicaAnswered(1, {tp: ErrorCode.STALE_BROKER_EPOCH})
+    refused = StopReplicaResponse(error_code=ErrorCode.STALE_CONTROLLER_EPOCH)
+    assert event_of(1, stop(0, delete=True), refused) == StopReplicaAnswered(1, {tp: ErrorCode.STALE_CONTROLLER_EPOCH})
     assert event_of(1, stop(0, delete=False), refused) is None
+    of_former_registration = StopReplicaResponse(error_code=ErrorCode.STALE_BROKER_EPOCH)
+    assert event_of(1, stop(0, delete=True), of_former_registration) is None
     unknown = response_to(stop(0, delete=True))
     assert isinstance(unknown, StopReplicaResponse)
     unknown.partition_errors[0].error_code = 9999

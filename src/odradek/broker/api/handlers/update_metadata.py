@@ -19,6 +19,7 @@ from odradek.model.metadata_image import PartitionImage, TopicUpdate
 from odradek.model.topology import LEADER_DURING_DELETE, ZERO_UUID, Broker, Endpoint
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.update_metadata import (
+    UPDATE_OF_ALL,
     UpdateMetadataBroker,
     UpdateMetadataPartitionState,
     UpdateMetadataRequest,
@@ -50,7 +51,8 @@ def _publish(request: UpdateMetadataRequest, ctx: RequestContext) -> ErrorCode:
     except ValueError as error:
         log.warning("invalid UpdateMetadata ignored", error=str(error))
         return ErrorCode.INVALID_REQUEST
-    after = before.updated(request.controller_id, brokers, list(_news(request, ctx.version)))
+    news = list(_news(request, ctx.version))
+    after = before.updated(request.controller_id, brokers, news, is_full=request.type == UPDATE_OF_ALL)
     cache.publish(after)
     for name in before.topics.keys() - after.topics.keys():
         ctx.broker.groups.forget_topic(name)

@@ -95,10 +95,11 @@ def _reconnect(context: ControllerContext, broker: Broker) -> Decision[None]:
 
 def _tell_of(context: ControllerContext, others: Iterable[int], came: Iterable[int]) -> Decision[None]:
     """The others learn who came; who came learns of everything, before it is told what to lead and follow."""
-    for brokers, partitions in ((others, ()), (came, tuple(context.states))):
-        batch = RequestBatch(context)
-        batch.add_update_metadata(brokers, [tp for tp in partitions if not context.is_being_deleted(tp.topic)])
-        yield from batch.flush()
+    batch = RequestBatch(context)
+    batch.add_update_metadata(others)
+    yield from batch.flush()
+    batch.add_full_metadata(came, [tp for tp in context.states if not context.is_being_deleted(tp.topic)])
+    yield from batch.flush()
 
 
 def _brokers_went(context: ControllerContext, went: Iterable[int]) -> Decision[None]:

@@ -25,6 +25,8 @@ from odradek.protocol.messages.leader_and_isr import (
 )
 from odradek.protocol.messages.stop_replica import StopReplicaPartitionState, StopReplicaRequest, StopReplicaTopicState
 from odradek.protocol.messages.update_metadata import (
+    UPDATE_OF_ALL,
+    UPDATE_UNKNOWN,
     UpdateMetadataBroker,
     UpdateMetadataEndpoint,
     UpdateMetadataPartitionState,
@@ -42,6 +44,7 @@ class RequestBatch:
         self._to_stop: dict[int, dict[TopicPartition, bool]] = {}  # → delete its log
         self._to_update: set[int] = set()
         self._updated: dict[TopicPartition, None] = {}  # in the order in which they came
+        self._is_full = False
 
     def add_leader_and_isr(self, brokers: Iterable[int], tp: TopicPartition, *, is_new: bool = False) -> None:
         """A partition without a state is left out: there is nothing to tell yet."""
@@ -64,12 +67,19 @@ class RequestBatch:
             if tp in self._context.states:
                 self._updated[tp] = None
 
+    def add_full_metadata(self, brokers: Iterable[int], tps: Iterable[TopicPartition]) -> None:
+        """Tell brokers all partitions of the cluster: they forget others. A broker may have missed that a topic was
+        deleted, while its session was lost or between two controllers."""
+        self._is_full = True
+        self.add_update_metadata(brokers, tps)
+
     def flush(self) -> list[Send]:
         sends = [*self._leader_and_isr_requests(), *self._update_metadata_requests(), *self._stop_replica_requests()]
         self._to_lead_or_follow.clear()
         self._to_stop.clear()
         self._to_update.clear()
         self._updated.clear()
+        self._is_full = False
         return sends
 
     # --- LeaderAndIsr --------------------------------------------------------------------------------------------
@@ -144,6 +154,7 @@ class RequestBatch:
             yield Send(
                 broker,
                 UpdateMetadataRequest(
+                    type=UPDATE_OF_ALL if self._is_full else UPDATE_UNKNOWN,
                     controller_id=self._context.broker_id,
                     controller_epoch=self._context.term.epoch,
                     broker_epoch=self._context.brokers[broker].epoch,

@@ -1,18 +1,17 @@
-"""Producers of the simulation."""
+"""An idempotent producer with one batch in flight in one partition, which it sends again until it is acknowledged."""
 
 from dataclasses import dataclass
 from random import Random
 
-from odradek.protocol.record_batch import build_batch
-from odradek.protocol.records import Record
+from odradek.model.topology import TopicPartition
 from odradek.sim.broker import SimulatedBroker
+from odradek.sim.clients.access import values_batch
 
 
 @dataclass
 class Producer:
-    """Idempotent, with one batch in flight, which it sends again until it is acknowledged."""
-
     number: int
+    partition: TopicPartition
     sequence: int = 0
     count: int = 0
     batch: bytes | None = None
@@ -27,8 +26,9 @@ class Producer:
         if self.batch is None:
             self.count = chance.randint(1, 3)
             values = [f"{self.number}/{self.sequence + n}".encode() for n in range(self.count)]
-            records = [Record(n, 1_700_000_000_000, None, value) for n, value in enumerate(values)]
-            self.batch = build_batch(records, producer_id=self.number, producer_epoch=0, base_sequence=self.sequence)
+            self.batch = values_batch(
+                values, self.sequence, producer_id=self.number, producer_epoch=0, base_sequence=self.sequence
+            )
         self.attempt += 1
         self.waits_for = broker
         return self.batch

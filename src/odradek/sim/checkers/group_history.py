@@ -1,0 +1,43 @@
+"""History of a consumer group: assignments and commits, and the rules that hold of them.
+
+No partition has two owners in one generation. A committed offset never goes back: members commit from where the group
+was, and a member of a former generation is refused. The coordinator answers with what was committed last.
+"""
+
+from collections.abc import Iterable
+
+from odradek.model.topology import TopicPartition
+from odradek.sim.checkers.violation import Violation
+
+
+class GroupHistory:
+    def __init__(self, group_id: str) -> None:
+        self._name = group_id
+        self.committed: dict[TopicPartition, int] = {}  # acknowledged by a coordinator
+        self._owners: dict[tuple[int, TopicPartition], str] = {}  # generation and partition → member
+        self._contradictions: list[str] = []
+
+    def check(self) -> None:
+        if self._contradictions:
+            raise Violation(self._contradictions[0])
+
+    # ---- told by callbacks of the coordinator, which must not raise: what is wrong comes out with the next check
+
+    def assigned(self, member_id: str, generation: int, partitions: Iterable[TopicPartition]) -> None:
+        for tp in partitions:
+            owner = self._owners.setdefault((generation, tp), member_id)
+            if owner != member_id:
+                told = f"{owner} and {member_id} own {tp} in generation {generation}"
+                self._contradictions.append(f"group {self._name}: {told}")
+
+    def commit_acknowledged(self, tp: TopicPartition, offset: int) -> None:
+        if offset < self.committed.get(tp, 0):
+            told = f"the committed offset of {tp} went back from {self.committed[tp]} to {offset}"
+            self._contradictions.append(f"group {self._name}: {told}")
+        self.committed[tp] = offset
+
+    def answered(self, tp: TopicPartition, offset: int) -> None:
+        """Check an answer of the present coordinator, which has loaded the group."""
+        if offset < self.committed.get(tp, 0):
+            told = f"{offset} is answered, {self.committed[tp]} was committed"
+            self._contradictions.append(f"group {self._name}: the committed offset of {tp} is lost: {told}")

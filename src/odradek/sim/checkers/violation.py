@@ -1,0 +1,5 @@
+"""The error of every checker."""
+
+
+class Violation(AssertionError):
+    """An invariant is broken."""

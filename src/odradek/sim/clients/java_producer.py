@@ -1,0 +1,193 @@
+"""A model of Kafka's Java producer with idempotence: requests for several partitions, retries by sequence.
+
+- One connection per broker, up to five requests in flight on it, each with at most one batch of each partition.
+- A batch gets its sequence when it is first sent, and keeps it. A batch that is to be sent again waits until it is the
+  first one in its partition that is not acknowledged; new batches wait until no batch is to be sent again.
+- Each batch is acknowledged by its own answer alone.
+- OUT_OF_ORDER_SEQUENCE_NUMBER for a batch that is not the next one (by the last acknowledged sequence): it is sent
+  again. For the next one the producer would raise its epoch and renumber the partition, which may store records
+  twice: a fault, as no broker of a story has reason to answer so.
+- DUPLICATE_SEQUENCE_NUMBER is success.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.broker.replication.leader.delayed_produce import AppendOutcome
+from odradek.model.topology import TopicPartition
+from odradek.sim.broker import SimulatedBroker
+from odradek.sim.clients.access import PRODUCE_TIMEOUT_MS, ClusterAccess, Connection, ProduceRequest, values_batch
+
+IN_FLIGHT_MAX = 5
+
+
+@dataclass(eq=False)
+class Batch:
+    tp: TopicPartition
+    first: int
+    count: int
+
+
+class PartitionBatches:
+    """The batches of one partition that are not acknowledged, in order: in flight, or to be sent again."""
+
+    def __init__(self, tp: TopicPartition) -> None:
+        self.tp = tp
+        self.sent = 0
+        self.acknowledged: list[Batch] = []
+        self.unacknowledged: list[Batch] = []
+        self.retried: list[Batch] = []
+
+    @property
+    def next_sequence_acknowledged(self) -> int:
+        """The sequence behind the last one that was acknowledged."""
+        return max((batch.first + batch.count for batch in self.acknowledged), default=0)
+
+    def next_batch(self, chance: Random, *, only_retries: bool) -> Batch | None:
+        if self.retried:
+            first = min(self.retried, key=lambda batch: batch.first)
+            if first is not self.unacknowledged[0]:
+                return None
+            self.retried.remove(first)
+            return first
+        if only_retries or len(self.unacknowledged) >= IN_FLIGHT_MAX:
+            return None
+        batch = Batch(self.tp, self.sent, chance.randint(1, 3))
+        self.sent += batch.count
+        self.unacknowledged.append(batch)
+        return batch
+
+
+@dataclass(eq=False)
+class Sending(ProduceRequest):
+    batches: list[Batch]
+
+
+class JavaProducer:
+    def __init__(self, number: int, partitions: Sequence[TopicPartition], cluster: ClusterAccess) -> None:
+        self.number = number
+        self.fault: str | None = None
+        self.partitions = {tp: PartitionBatches(tp) for tp in partitions}
+        self.connections: dict[int, Connection] = {}
+        self._in_flight: dict[Connection, list[Sending]] = {}
+        self._leaders: dict[TopicPartition, SimulatedBroker] = {}  # as the producer knows them
+        self._cluster = cluster
+
+    @property
+    def is_done(self) -> bool:
+        return not any(partition.unacknowledged for partition in self.partitions.values())
+
+    @property
+    def acknowledged(self) -> int:
+        return sum(batch.count for p in self.partitions.values() for batch in p.acknowledged)
+
+    def acknowledged_in(self, tp: TopicPartition) -> Sequence[int]:
+        found = sorted(self.partitions[tp].acknowledged, key=lambda batch: batch.first)
+        return [batch.first + n for batch in found for n in range(batch.count)]
+
+    def value(self, tp: TopicPartition, number: int) -> bytes:
+        return f"{self.number}/{tp.partition}/{number}".encode()
+
+    def send(self, chance: Random, *, only_retries: bool = False) -> None:
+        """A request to one of the brokers that lead, as far as it knows, with what each partition there has."""
+        by_broker: dict[int, list[PartitionBatches]] = {}
+        for tp, partition in self.partitions.items():
+            known = self._leaders.get(tp)
+            if known is None or (not self._cluster.lives(known) or chance.random() < 0.5):
+                known = self._cluster.elected_leader(tp)
+            if known is not None:
+                self._leaders[tp] = known
+                by_broker.setdefault(known.id, []).append(partition)
+        if not by_broker or self.fault:
+            return
+        broker_id = chance.choice(sorted(by_broker))
+        connection = self._connection_to(self._leaders[by_broker[broker_id][0].tp])
+        if len(self._in_flight[connection]) >= IN_FLIGHT_MAX:
+            return
+        found = [partition.next_batch(chance, only_retries=only_retries) for partition in by_broker[broker_id]]
+        batches = [batch for batch in found if batch is not None]
+        if batches:
+            self._transmit(Sending(batches), connection)
+
+    def _connection_to(self, broker: SimulatedBroker) -> Connection:
+        connection = self.connections.get(broker.id)
+        if connection is not None and connection.broker is not broker:
+            self.disconnect(connection)
+            connection = None
+        if connection is None:
+            connection = self.connections[broker.id] = Connection(broker)
+            self._in_flight[connection] = []
+        return connection
+
+    def _transmit(self, request: Sending, connection: Connection) -> None:
+        self._in_flight[connection].append(request)
+        built = [(batch.tp, self._build(batch)) for batch in request.batches]
+
+        def deliver() -> None:
+            if not self._cluster.lives(connection.broker):
+                self.disconnect(connection)
+                return
+            connection.unanswered.append(request)
+            done = connection.broker.replicas.append(
+                [(tp, memoryview(bytearray(data))) for tp, data in built],
+                acks=-1,
+                timeout_ms=PRODUCE_TIMEOUT_MS,
+                api_version=9,
+                refused=connection.refused,
+                done=answer,
+            )
+            if done is not None:
+                answer(done)
+
+        def answer(outcomes: list[AppendOutcome]) -> None:
+            request.outcomes = outcomes
+            for answered in connection.answered():
+                assert isinstance(answered, Sending)
+                self._answer(answered, connection)
+
+        told = ", ".join(f"{batch.tp} from {batch.first}" for batch in request.batches)
+        broker_id = connection.broker.id
+        text = f"batches of Java producer {self.number} at {broker_id}: {told}"
+        self._cluster.network.post(text, deliver, channel=("requests", connection), to=broker_id)
+
+    def _build(self, batch: Batch) -> bytes:
+        values = [self.value(batch.tp, batch.first + n) for n in range(batch.count)]
+        return values_batch(values, batch.first, producer_id=self.number, producer_epoch=0, base_sequence=batch.first)
+
+    def _answer(self, request: Sending, connection: Connection) -> None:
+        outcomes = request.outcomes or []
+        told = ", ".join(o.code.name if isinstance(o, KafkaError) else f"at {o.first_offset}" for o in outcomes)
+        text = f"answer to Java producer {self.number}: {told}"
+        self._cluster.network.post(text, lambda: self._take(request, connection), channel=("answers", connection))
+
+    def _take(self, request: Sending, connection: Connection) -> None:
+        if not connection.is_open:
+            return
+        self._in_flight[connection].remove(request)
+        for batch, outcome in zip(request.batches, request.outcomes or (), strict=True):
+            partition = self.partitions[batch.tp]
+            if not isinstance(outcome, KafkaError) or outcome.code is ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
+                partition.unacknowledged.remove(batch)
+                partition.acknowledged.append(batch)
+            elif (
+                outcome.code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+                and batch.first == partition.next_sequence_acknowledged
+            ):
+                self.fault = f"Java producer {self.number} is told {outcome.code.name} for the next batch of {batch.tp}"
+            elif outcome.code is ErrorCode.INVALID_PRODUCER_EPOCH:
+                self.fault = f"Java producer {self.number} is told {outcome.code.name} for {batch.tp}"
+            else:
+                partition.retried.append(batch)
+
+    def disconnect(self, connection: Connection) -> None:
+        """Cut the connection: all requests in flight failed, as far as the producer can know."""
+        if not connection.is_open:
+            return
+        connection.is_open = False
+        if self.connections.get(connection.broker.id) is connection:
+            del self.connections[connection.broker.id]
+        for request in self._in_flight.pop(connection):
+            for batch in request.batches:
+                self.partitions[batch.tp].retried.append(batch)

@@ -1,0 +1,141 @@
+"""Options of a story, drawn from its seed: the cluster, its topics, the faults and how often they happen.
+
+Swarm testing: every story leaves some faults out and has others more often than usual. A story in which everything
+happens at once hides what a single fault does.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from random import Random
+
+from odradek.model.topic_names import OFFSETS_TOPIC
+
+WEIGHTS: Mapping[str, int] = {
+    "messages_arrive": 60,
+    "follower_fetches": 40,
+    "producer_sends": 25,
+    "librdkafka_sends": 25,
+    "java_producer_sends": 12,
+    "controller_acts": 12,
+    "leader_asks_for_isr": 8,
+    "consumer_reads": 5,
+    "time_passes": 4,
+    "broker_returns": 8,
+    "broker_thaws": 4,
+    "broker_writes_checkpoints": 2,
+    "broker_flushes": 1,
+    "log_is_cleaned": 3,
+    "retention_runs": 3,
+}
+"""Steps of every story, and how often; some do nothing without a group or a compacted log."""
+
+FAULTS: Mapping[str, int] = {
+    "message_is_lost": 2,
+    "connection_breaks": 2,
+    "librdkafka_connection_breaks": 2,
+    "java_connection_breaks": 1,
+    "controller_changes": 4,
+    "session_expires": 4,
+    "leaders_are_rebalanced": 2,
+    "broker_is_killed": 2,
+    "broker_loses_power": 2,
+    "broker_leaves": 1,
+    "broker_freezes": 1,
+    "directory_fails": 1,
+    "partition_is_reassigned": 1,
+    "topic_is_created": 1,
+    "topic_is_deleted": 1,
+    "member_dies": 1,
+    "time_jumps": 1,
+}
+"""Faults and changes, and how often unless the seed says otherwise."""
+
+_GROUP_WEIGHTS = {"group_member_acts": 70, "coordinator_loads": 10}
+_NO_GROUP_WEIGHTS = dict.fromkeys(_GROUP_WEIGHTS, 0)
+_LEFT_OUT = 0.25
+_FACTORS = (1, 1, 1, 1, 2, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPlan:
+    name: str
+    partitions: int
+    replication: int
+    config: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_compacted(self) -> bool:
+        return self.config.get("cleanup.policy") == "compact"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    brokers: int = 3
+    racks: int = 1
+    directories: int = 1
+    steps: int = 800
+    max_lag_ms: int = 10_000
+    topics: tuple[TopicPlan, ...] = (TopicPlan("orders", 1, 3, {"min.insync.replicas": "2", "segment.bytes": "600"}),)
+    groups: bool = False
+    weights: Mapping[str, int] = field(default_factory=lambda: WEIGHTS)
+
+    @classmethod
+    def draw(cls, seed: int) -> "Options":
+        chance = Random(f"options of {seed}")
+        brokers = chance.choice((3, 3, 3, 4, 5))
+        groups = chance.random() < 0.35
+        return cls(
+            brokers=brokers,
+            racks=chance.choice((1, 1, 3)),
+            directories=chance.choice((1, 1, 2)),
+            steps=chance.choice((500, 800, 800, 1_100)),
+            max_lag_ms=chance.choice((5_000, 10_000, 10_000, 30_000)),
+            topics=tuple(_topics(chance, groups=groups)),
+            groups=groups,
+            weights={**WEIGHTS, **(_GROUP_WEIGHTS if groups else _NO_GROUP_WEIGHTS), **_faults(chance)},
+        )
+
+    @property
+    def broker_ids(self) -> tuple[int, ...]:
+        return tuple(range(self.brokers))
+
+    def plan(self, topic: str) -> TopicPlan:
+        """Return the plan of a topic; a topic that is created by the story has that of the first one."""
+        return next((plan for plan in self.topics if plan.name == topic), self.topics[0])
+
+    def shown(self) -> dict[str, object]:
+        """A line each, for people."""
+        named = {name: getattr(self, name) for name in ("brokers", "racks", "directories", "steps", "max_lag_ms")}
+        for plan in self.topics:
+            settings = " ".join(f"{key}={value}" for key, value in plan.config.items())
+            named[f"topic.{plan.name}"] = f"partitions={plan.partitions} replicas={plan.replication} {settings}"
+        left_out = [name for name in FAULTS if not self.weights.get(name)]
+        more = [
+            f"{name}*{self.weights[name] // often}"
+            for name, often in FAULTS.items()
+            if self.weights.get(name, 0) > often
+        ]
+        return {**named, "without": " ".join(left_out) or "-", "more": " ".join(more) or "-"}
+
+
+def _faults(chance: Random) -> dict[str, int]:
+    return {
+        name: 0 if chance.random() < _LEFT_OUT else often * chance.choice(_FACTORS) for name, often in FAULTS.items()
+    }
+
+
+def _topics(chance: Random, *, groups: bool) -> list[TopicPlan]:
+    """Draw topics, always one that keeps everything. Replicas can lose one broker at any time."""
+    size = str(chance.choice((300, 600, 600, 2_000)))
+    common = {"min.insync.replicas": "2", "segment.bytes": size}
+    plans = [TopicPlan("orders", chance.choice((1, 1, 1, 2, 3)), 3, common)]
+    if chance.random() < 0.25:
+        short = {**common, "retention.bytes": str(chance.choice((1_000, 3_000)))}
+        plans.append(TopicPlan("recent", 1, 3, short))
+    if chance.random() < 0.25:
+        compacted = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01", "min.compaction.lag.ms": "0"}
+        plans.append(TopicPlan("prices", 1, 3, {**common, **compacted}))
+    if groups:
+        kept = {**common, "cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01"}
+        plans.append(TopicPlan(OFFSETS_TOPIC, 1, 3, kept))
+    return plans

@@ -1,0 +1,133 @@
+"""Invariants of a partition, on logs that a test has written."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from odradek.broker.log.core.config import LogConfig
+from odradek.broker.log.core.validation import BatchRules
+from odradek.broker.log.files.partition_log import PartitionLog
+from odradek.model.topology import LeaderAndIsr, TopicPartition
+from odradek.protocol.record_batch import build_batch
+from odradek.protocol.records import Record
+from odradek.sim.checkers.log_reading import Entry
+from odradek.sim.checkers.partition_history import PartitionHistory
+from odradek.sim.checkers.violation import Violation
+
+TP = TopicPartition("orders", 0)
+
+
+class Replicas:
+    """Logs of brokers, and the history that looks at them."""
+
+    def __init__(self, directory: Path) -> None:
+        self.history = PartitionHistory("orders-0")
+        self._logs = {n: PartitionLog.open(directory / f"{n}" / "orders-0", TP, LogConfig()) for n in (0, 1, 2)}
+
+    def write(self, broker_id: int, value: str, epoch: int = 0) -> None:
+        batch = memoryview(bytearray(build_batch([Record(0, 1, None, value.encode())])))
+        self._logs[broker_id].append_as_leader(batch, leader_epoch=epoch, rules=BatchRules())
+
+    def cut(self, broker_id: int, offset: int) -> None:
+        self._logs[broker_id].truncate_to(offset)
+
+    def look(self, broker_id: int, watermark: int, *, leads: bool = False, epoch: int = 0) -> None:
+        log = self._logs[broker_id]
+        replica: Any = SimpleNamespace(log=log, high_watermark=watermark, is_leader=leads, leader_epoch=epoch)
+        self.history.check([(broker_id, "a life", log, replica)])
+
+    def end(self) -> None:
+        self.history.check_end(self._logs)
+
+
+@pytest.fixture
+def replicas(tmp_path: Path) -> Replicas:
+    return Replicas(tmp_path)
+
+
+def state(*isr: int, leader: int = 0) -> LeaderAndIsr:
+    return LeaderAndIsr(leader, 0, isr, 1)
+
+
+def test_committed_batches_are_the_same_on_every_leader(replicas: Replicas) -> None:
+    replicas.write(0, "a")
+    replicas.write(1, "b")
+    replicas.look(0, 1, leads=True)
+    replicas.look(1, 0, leads=True, epoch=1)
+    with pytest.raises(Violation, match="was committed"):
+        replicas.look(1, 1, leads=True, epoch=1)
+
+
+def test_the_watermark_of_a_leader_does_not_go_back(replicas: Replicas) -> None:
+    replicas.write(0, "a")
+    replicas.look(0, 1, leads=True)
+    replicas.look(0, 0, leads=True, epoch=1)
+    with pytest.raises(Violation, match="went back to 0"):
+        replicas.look(0, 0, leads=True)
+
+
+def test_the_watermark_is_inside_of_the_log(replicas: Replicas) -> None:
+    with pytest.raises(Violation, match="has watermark 1"):
+        replicas.look(0, 1)
+
+
+def test_members_of_the_isr_have_what_is_committed(replicas: Replicas) -> None:
+    replicas.write(0, "a")
+    replicas.look(0, 1, leads=True)
+    replicas.history.check_isr(state(0))
+    replicas.history.check_isr(state(0, 1), excused={1})
+    with pytest.raises(Violation, match="broker 1 is in the ISR, ends at 0, committed is 1"):
+        replicas.history.check_isr(state(0, 1))
+    with pytest.raises(Violation, match="the leader isn't in the ISR"):
+        replicas.history.check_isr(state(0, leader=2))
+
+
+def test_one_leader_acknowledges_in_an_epoch_and_one_batch_at_an_offset(replicas: Replicas) -> None:
+    history = replicas.history
+    history.acknowledge(0, epoch=3, base_offset=0, crc=7)
+    history.acknowledge(0, epoch=3, base_offset=0, crc=7)
+    history.acknowledge(1, epoch=4, base_offset=1, crc=8)
+    history.check([])
+    history.acknowledge(2, epoch=4, base_offset=2, crc=9)
+    with pytest.raises(Violation, match="brokers 1 and 2 acknowledge in epoch 4"):
+        history.check([])
+    other = PartitionHistory("orders-0")
+    other.acknowledge(0, epoch=3, base_offset=0, crc=7)
+    other.acknowledge(0, epoch=3, base_offset=0, crc=8)
+    with pytest.raises(Violation, match="offset 0 is acknowledged for two batches"):
+        other.check([])
+
+
+def test_consumers_see_committed_batches(replicas: Replicas) -> None:
+    replicas.write(0, "a")
+    replicas.look(0, 1, leads=True)
+    (committed,) = replicas.history.committed.values()
+    replicas.history.consume(0, [committed])
+    with pytest.raises(Violation, match="shows"):
+        replicas.history.consume(0, [Entry(1, 1, 0, 5)])
+
+
+def test_in_the_end_all_logs_are_equal_and_hold_what_was_acknowledged(replicas: Replicas) -> None:
+    for broker_id in (0, 1, 2):
+        replicas.write(broker_id, "a")
+        replicas.look(broker_id, 1)
+    replicas.end()
+    replicas.history.acknowledge(0, epoch=0, base_offset=1, crc=7)
+    with pytest.raises(Violation, match="the batch acknowledged at 1 is lost"):
+        replicas.end()
+    replicas.write(2, "b")
+    replicas.look(2, 1)
+    with pytest.raises(Violation, match="differ"):
+        replicas.end()
+
+
+def test_a_log_that_was_cut_is_read_again(replicas: Replicas) -> None:
+    replicas.write(0, "a")
+    replicas.look(0, 0)
+    replicas.cut(0, 0)
+    replicas.write(0, "b")
+    replicas.look(0, 1, leads=True)
+    replicas.write(1, "b")
+    replicas.look(1, 1, leads=True, epoch=1)

@@ -1,0 +1,38 @@
+"""Options of a seed."""
+
+from odradek.sim.options import FAULTS, Options
+from odradek.sim.story import Story, steps_of
+
+
+def test_a_seed_draws_the_same_options_every_time() -> None:
+    assert Options.draw(7) == Options.draw(7)
+    assert Options.draw(7) != Options.draw(8)
+
+
+def test_stories_differ_in_faults_brokers_and_topics() -> None:
+    drawn = [Options.draw(seed) for seed in range(200)]
+    assert {options.brokers for options in drawn} == {3, 4, 5}
+    assert {plan.name for options in drawn for plan in options.topics} == {
+        "orders",
+        "recent",
+        "prices",
+        "__consumer_offsets",
+    }
+    for fault in FAULTS:
+        often = {options.weights[fault] for options in drawn}
+        assert 0 in often
+        assert len(often) > 2
+
+
+def test_replicas_can_lose_a_broker_in_every_story() -> None:
+    for seed in range(200):
+        for plan in Options.draw(seed).topics:
+            assert plan.replication >= 3
+            assert plan.config["min.insync.replicas"] == "2"
+
+
+def test_every_step_is_something_that_a_story_can_do() -> None:
+    assert all(callable(getattr(Story, name)) for name in Options.draw(7).weights)
+    steps = steps_of(7, Options.draw(7))
+    assert len(steps) == Options.draw(7).steps
+    assert all(Options.draw(7).weights[step.name] for step in steps)
