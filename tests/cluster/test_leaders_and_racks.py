@@ -8,9 +8,9 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Producer
 from confluent_kafka import TopicPartition as Position
 
-from odradek.apps.lab.chaos.clients import await_condition
-from odradek.apps.lab.chaos.cluster import ChaosCluster
-from odradek.apps.lab.chaos.operations import ask_controller
+from chaos.clients import await_condition
+from chaos.operations import ask_controller
+from odradek.apps.lab.cluster import ChaosCluster
 from odradek.base.errors import ErrorCode
 from odradek.local.zookeeper_server import free_port
 from odradek.model.topology import TopicPartition

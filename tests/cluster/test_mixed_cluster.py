@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from apache_kafka import broker_command
-from odradek.apps.lab.chaos.clients import await_condition
-from odradek.apps.lab.chaos.cluster import ChaosCluster
-from odradek.apps.lab.chaos.operations import elect_preferred, reassign, reassigning
-from odradek.apps.lab.chaos.story import Story
+from chaos.clients import await_condition
+from chaos.operations import elect_preferred, reassign, reassigning
+from chaos.story import Story
+from odradek.apps.lab.cluster import ChaosCluster
 
 pytestmark = pytest.mark.timeout(600)
 NEWCOMER = 2

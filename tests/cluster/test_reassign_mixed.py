@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from apache_kafka import broker_command
+from chaos.clients import await_condition
+from chaos.story import Story
 from kafka_tools import KafkaTools
-from odradek.apps.lab.chaos.clients import await_condition
-from odradek.apps.lab.chaos.cluster import ChaosCluster
-from odradek.apps.lab.chaos.story import Story
+from odradek.apps.lab.cluster import ChaosCluster
 
 from .test_mixed_cluster import NEWCOMER
 from .test_reassign_run import Desk

@@ -16,10 +16,10 @@ from confluent_kafka import Consumer
 from kazoo.client import KazooClient
 
 from apache_kafka import broker_command
+from chaos.clients import await_condition
+from chaos.operations import reassigning
 from kafka_tools import KafkaTools
-from odradek.apps.lab.chaos.clients import await_condition
-from odradek.apps.lab.chaos.cluster import ChaosCluster
-from odradek.apps.lab.chaos.operations import reassigning
+from odradek.apps.lab.cluster import ChaosCluster
 from odradek.model.topology import TopicPartition
 
 pytestmark = pytest.mark.timeout(900)

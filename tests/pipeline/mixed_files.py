@@ -11,8 +11,8 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as Position
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
-from odradek.apps.lab.chaos.cluster import ChaosCluster
-from odradek.apps.lab.chaos.operations import elect_preferred, reassign, reassigning
+from chaos.operations import elect_preferred, reassign, reassigning
+from odradek.apps.lab.cluster import ChaosCluster
 from odradek.apps.pipeline.segment_source.log_directories import read_checkpoint
 from odradek.client.broker_client import BrokerClient
 from odradek.format.checkpoints import HIGH_WATERMARK_FILE

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from apache_kafka import broker_command
 from odradek.apps.cli.audit_assignment import find_assignment
-from odradek.apps.lab.chaos.cluster import ChaosCluster
+from odradek.apps.lab.cluster import ChaosCluster
 from odradek.apps.pipeline.audit.findings import Kind
 from odradek.protocol.record_batch import build_batch
 from odradek.protocol.records import Record

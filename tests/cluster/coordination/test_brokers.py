@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from apache_kafka import broker_command
-from odradek.apps.lab.chaos.clients import await_condition
-from odradek.apps.lab.chaos.cluster import ChaosCluster
-from odradek.apps.lab.chaos.story import Story
+from chaos.clients import await_condition
+from chaos.story import Story
+from odradek.apps.lab.cluster import ChaosCluster
 from odradek.local.cluster_processes import LocalCluster
 from odradek.local.coordination_process import CoordinationProcess
 from odradek.local.local_broker import serves

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import pytest
 
-from odradek.apps.lab.chaos import hosts
-from odradek.apps.lab.chaos.cluster import ChaosCluster
+from odradek.apps.lab import hosts
+from odradek.apps.lab.cluster import ChaosCluster
 from odradek.local.zookeeper_server import EmbeddedZooKeeper
 
 StartCluster = Callable[..., ChaosCluster]

@@ -3,10 +3,10 @@
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from odradek.apps.lab.chaos.clients import await_condition
-from odradek.apps.lab.chaos.cluster import ChaosCluster
-from odradek.apps.lab.chaos.operations import elect_preferred
-from odradek.apps.lab.chaos.story import TOPIC, Story
+from chaos.clients import await_condition
+from chaos.operations import elect_preferred
+from chaos.story import TOPIC, Story
+from odradek.apps.lab.cluster import ChaosCluster
 
 pytestmark = pytest.mark.timeout(400)
 

@@ -23,12 +23,12 @@ from confluent_kafka import Producer
 from confluent_kafka import TopicPartition as Position
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
-from odradek.apps.lab.chaos.clients import await_condition
-from odradek.apps.lab.chaos.cluster import ChaosBroker, ChaosCluster
-from odradek.apps.lab.chaos.history import History
-from odradek.apps.lab.chaos.judge import judge
-from odradek.apps.lab.chaos.operations import elect_preferred, reassign
-from odradek.apps.lab.chaos.replica_files import stored_batches
+from chaos.clients import await_condition
+from chaos.history import History
+from chaos.judge import judge
+from chaos.operations import elect_preferred, reassign
+from chaos.replica_files import stored_batches
+from odradek.apps.lab.cluster import ChaosBroker, ChaosCluster
 from odradek.model.topology import TopicPartition
 from odradek.protocol.record_batch import read_header
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from odradek.apps.lab.chaos.clients import await_condition
-from odradek.apps.lab.chaos.cluster import ChaosCluster
-from odradek.apps.lab.chaos.hosts import Hosts
-from odradek.apps.lab.chaos.story import Story
+from chaos.clients import await_condition
+from chaos.story import Story
+from odradek.apps.lab.cluster import ChaosCluster
+from odradek.apps.lab.hosts import Hosts
 from odradek.local.zookeeper_server import EmbeddedZooKeeper
 
 pytestmark = pytest.mark.timeout(400)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from odradek.apps.lab.chaos.nemesis import Nemesis
-from odradek.apps.lab.chaos.story import Story
+from chaos.nemesis import Nemesis
+from chaos.story import Story
 
 from .conftest import site
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from odradek.apps.lab.chaos.clients import await_condition
-from odradek.apps.lab.chaos.cluster import ChaosCluster
-from odradek.apps.lab.chaos.operations import reassign, reassigning
-from odradek.apps.lab.chaos.story import Story
+from chaos.clients import await_condition
+from chaos.operations import reassign, reassigning
+from chaos.story import Story
+from odradek.apps.lab.cluster import ChaosCluster
 from odradek.local.zookeeper_server import EmbeddedZooKeeper
 
 from .conftest import site

@@ -21,11 +21,11 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
-from odradek.apps.lab.chaos.clients import await_condition
-from odradek.apps.lab.chaos.cluster import ChaosBroker, ChaosCluster
-from odradek.apps.lab.chaos.history import UNKNOWN_OFFSET, History, Sent
-from odradek.apps.lab.chaos.judge import Kind, judge
-from odradek.apps.lab.chaos.replica_files import stored_batches
+from chaos.clients import await_condition
+from chaos.history import UNKNOWN_OFFSET, History, Sent
+from chaos.judge import Kind, judge
+from chaos.replica_files import stored_batches
+from odradek.apps.lab.cluster import ChaosBroker, ChaosCluster
 from odradek.model.topology import TopicPartition
 
 from .foreign.producers import JavaProducer

@@ -2,8 +2,8 @@
 
 import pytest
 
-from odradek.apps.lab.chaos.cluster import ChaosCluster
-from odradek.apps.lab.chaos.story import Story
+from chaos.story import Story
+from odradek.apps.lab.cluster import ChaosCluster
 
 pytestmark = pytest.mark.timeout(400)
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from odradek.apps.lab.chaos.clients import await_condition
-from odradek.apps.lab.chaos.cluster import ChaosCluster
-from odradek.apps.lab.chaos.story import Story
+from chaos.clients import await_condition
+from chaos.story import Story
+from odradek.apps.lab.cluster import ChaosCluster
 
 pytestmark = pytest.mark.timeout(400)
 

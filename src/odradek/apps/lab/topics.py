@@ -2,7 +2,7 @@
 
 import time
 
-from odradek.apps.lab.chaos.cluster import ChaosCluster
+from odradek.apps.lab.cluster import ChaosCluster
 from odradek.base.errors import ErrorCode
 from odradek.client.broker_client import BrokerClient, ConnectionFailed
 from odradek.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from odradek.apps.lab.chaos.cluster import ChaosCluster
-from odradek.apps.lab.chaos.history import History
-from odradek.apps.lab.chaos.judge import Anomaly, Kind
-from odradek.apps.lab.chaos.replica_files import StoredBatch, stored_batches
+from chaos.history import History
+from chaos.judge import Anomaly, Kind
+from chaos.replica_files import StoredBatch, stored_batches
+from odradek.apps.lab.cluster import ChaosCluster
 from odradek.model.topology import TopicPartition
 from odradek.protocol.record_batch import read_header
 

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Final
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic  # type: ignore[attr-defined]
 
-from odradek.apps.lab.chaos.clients import await_condition
-from odradek.apps.lab.chaos.operations import elect_preferred, reassign, reassigning
+from chaos.clients import await_condition
+from chaos.operations import elect_preferred, reassign, reassigning
 from odradek.model.topology import TopicPartition
 
 from .plan import REPLICATION_FACTOR, TOPIC

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from odradek.apps.lab.chaos.clients import await_condition
-from odradek.apps.lab.chaos.history import Acknowledged, Failed, History, Sent
+from chaos.clients import await_condition
+from chaos.history import Acknowledged, Failed, History, Sent
 from odradek.local.java import find_java
 from odradek.model.topology import TopicPartition
 

@@ -7,7 +7,7 @@ from typing import Final
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError
 from confluent_kafka import TopicPartition as Position
 
-from odradek.apps.lab.chaos.history import History, Polled
+from chaos.history import History, Polled
 from odradek.model.topology import TopicPartition
 
 READ_S_MAX: Final = 180.0

@@ -12,12 +12,12 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from apache_kafka import broker_command
-from odradek.apps.lab.chaos.clients import await_condition
-from odradek.apps.lab.chaos.cluster import ChaosCluster, Launch
-from odradek.apps.lab.chaos.history import History
-from odradek.apps.lab.chaos.judge import judge
-from odradek.apps.lab.chaos.operations import ask_controller
-from odradek.apps.lab.chaos.replica_files import differences
+from chaos.clients import await_condition
+from chaos.history import History
+from chaos.judge import judge
+from chaos.operations import ask_controller
+from chaos.replica_files import differences
+from odradek.apps.lab.cluster import ChaosCluster, Launch
 from odradek.model.topology import TopicPartition
 from odradek.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 

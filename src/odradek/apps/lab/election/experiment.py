@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from odradek.apps.lab.chaos.cluster import ChaosBroker, ChaosCluster
+from odradek.apps.lab.cluster import ChaosBroker, ChaosCluster
 from odradek.apps.lab.election.naive import NaiveBroker
 from odradek.apps.lab.lagging_ensemble import LaggingEnsemble
 from odradek.apps.lab.line import Line

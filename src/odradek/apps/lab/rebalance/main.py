@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from odradek.apps.lab.chaos.cluster import ChaosCluster
+from odradek.apps.lab.cluster import ChaosCluster
 from odradek.apps.lab.lagging_ensemble import LaggingEnsemble
 from odradek.apps.lab.options import LAG_MS_MAX, Progress, choices, end_cleanly_when_killed, number, numbers, page_path
 from odradek.apps.lab.rebalance.crew import DESIGNS, Setting

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Self
 from uuid import uuid4
 
-from odradek.apps.lab.chaos.hosts import Hosts
+from odradek.apps.lab.hosts import Hosts
 from odradek.base.config.properties import format_properties
 from odradek.client.broker_client import BrokerClient, ConnectionFailed
 from odradek.local.owned_process import OwnedProcess

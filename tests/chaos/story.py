@@ -16,11 +16,11 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
 
-from odradek.apps.lab.chaos.clients import ChaosConsumer, ChaosProducer, await_condition, drain
-from odradek.apps.lab.chaos.cluster import ChaosCluster
-from odradek.apps.lab.chaos.history import History
-from odradek.apps.lab.chaos.judge import judge
-from odradek.apps.lab.chaos.replica_files import differences
+from chaos.clients import ChaosConsumer, ChaosProducer, await_condition, drain
+from chaos.history import History
+from chaos.judge import judge
+from chaos.replica_files import differences
+from odradek.apps.lab.cluster import ChaosCluster
 from odradek.broker.zk.session import ZkSession
 from odradek.broker.zk.store import ZkStore
 from odradek.client.broker_client import BrokerClient, ConnectionFailed

@@ -3,7 +3,7 @@
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from odradek.apps.lab.chaos.clients import ClientThread
+from chaos.clients import ClientThread
 
 
 class Doomed(ClientThread):

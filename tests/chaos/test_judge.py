@@ -2,8 +2,8 @@
 
 import pytest
 
-from odradek.apps.lab.chaos.history import UNKNOWN_OFFSET, Acknowledged, History, Polled, Sent
-from odradek.apps.lab.chaos.judge import Kind, judge
+from chaos.history import UNKNOWN_OFFSET, Acknowledged, History, Polled, Sent
+from chaos.judge import Kind, judge
 from odradek.model.topology import TopicPartition
 
 TP = TopicPartition("orders", 0)

@@ -13,7 +13,7 @@ from typing import Any, Self
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
 from confluent_kafka import TopicPartition as Position
 
-from odradek.apps.lab.chaos.history import UNKNOWN_OFFSET, History, Polled, Sent
+from chaos.history import UNKNOWN_OFFSET, History, Polled, Sent
 from odradek.model.topology import TopicPartition
 
 # Errors after which a record is surely not in the log: it never left the client, or was refused before it was written.

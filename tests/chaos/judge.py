@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
 
-from odradek.apps.lab.chaos.history import UNKNOWN_OFFSET, History, Polled
+from chaos.history import UNKNOWN_OFFSET, History, Polled
 from odradek.model.topology import TopicPartition
 
 

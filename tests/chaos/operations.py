@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from odradek.apps.lab.chaos.cluster import ChaosCluster
+from odradek.apps.lab.cluster import ChaosCluster
 from odradek.base.errors import ErrorCode
 from odradek.client.broker_client import BrokerClient, ConnectionFailed
 from odradek.model.topology import TopicPartition

@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from odradek.apps.lab.chaos.hosts import Hosts
-from odradek.apps.lab.chaos.operations import elect_preferred, reassign
-from odradek.apps.lab.chaos.story import Story
+from chaos.operations import elect_preferred, reassign
+from chaos.story import Story
+from odradek.apps.lab.hosts import Hosts
 from odradek.base.logs import get_logger
 from odradek.local.zookeeper_server import EmbeddedZooKeeper
 
