@@ -32,8 +32,7 @@ from .kafka_pair import KafkaPair
 
 # Not there: security, transactions, and what only a cluster on its way to KRaft uses.
 LEFT_OUT = {
-    ApiKey.CREATE_DELEGATION_TOKEN, ApiKey.RENEW_DELEGATION_TOKEN, ApiKey.EXPIRE_DELEGATION_TOKEN,
-    ApiKey.DESCRIBE_DELEGATION_TOKEN, ApiKey.ADD_PARTITIONS_TO_TXN,
+    ApiKey.ADD_PARTITIONS_TO_TXN,
     ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.END_TXN, ApiKey.TXN_OFFSET_COMMIT,
     ApiKey.DESCRIBE_TRANSACTIONS, ApiKey.ENVELOPE,
 }  # fmt: skip

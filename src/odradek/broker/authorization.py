@@ -24,7 +24,7 @@ def start_authorizer(
     on_session_event: list[Callable[[SessionEvent], None]],
     started: ExitStack,
 ) -> tuple[AclAuthorizer, AclAdmin] | tuple[None, None]:
-    """None: `authorizer.class.name` is not set, and every client may do everything."""
+    """Return None without `authorizer.class.name`: every client may do everything."""
     if not str(config.get("authorizer.class.name")).strip():
         return None, None
     super_users = [

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from odradek.base.scheduler import Scheduler
+from odradek.broker.admin.token_admin import TokenAdmin
 from odradek.broker.api.context import BrokerServices
 from odradek.broker.log.directories.log_dirs import LogDirs
 from odradek.broker.security.authentication.listener_security import ListenerSecurity
@@ -32,10 +33,19 @@ def schedule_tasks(scheduler: Scheduler, logs: LogDirs, services: BrokerServices
     scheduler.every(
         "offsets", config.integer("offsets.retention.check.interval.ms"), services.groups.expire_offsets, delay_ms=0
     )
+    if (tokens := services.tokens) is not None:
+        interval_ms = config.integer("delegation.token.expiry.check.interval.ms")
+        scheduler.every("tokens", interval_ms, lambda: _remove_expired(tokens, services))
+
+
+def _remove_expired(tokens: TokenAdmin, services: BrokerServices) -> None:
+    if services.controller.is_active:
+        tokens.remove_expired()
 
 
 def watched_listeners(services: BrokerServices, scheduler: Scheduler) -> dict[str, ListenerSecurity]:
     """Security of the listeners that have any; their certificates are reloaded when the files change."""
-    listeners = secured_listeners(services.config, services.credentials, services.clock)
+    tokens = None if services.tokens is None else services.tokens.known.identity
+    listeners = secured_listeners(services.config, services.credentials, services.clock, tokens)
     watch_certificates(listeners, scheduler, services.metrics)
     return listeners

@@ -66,6 +66,7 @@ from odradek.broker.scheduled_tasks import schedule_tasks, watched_listeners
 from odradek.broker.security.authentication.listener_settings import check_listeners
 from odradek.broker.security.credential_store import KnownCredentials
 from odradek.broker.server_settings import server_settings
+from odradek.broker.token_service import start_tokens
 from odradek.broker.zk.known_configs import KnownConfigs
 from odradek.broker.zk.registration import BrokerRegistrar, ensure_roots, generate_broker_id, get_or_create_cluster_id
 from odradek.broker.zk.session import SessionEvent, ZkSession
@@ -296,6 +297,7 @@ class BrokerServer:
             credentials=credentials,
             authorizer=authorizer,
             acls=acls,
+            tokens=start_tokens(config, session, clock, self._on_znode, self._on_session_event, started),
             metrics=Registry(),
         )
 

@@ -47,7 +47,6 @@ REFUSALS: Mapping[str, Refusal] = {
         "Remove the key, and read the metrics from the endpoint of odradek.metrics.port.",
     ),
     "tiered": Refusal("tiered storage isn't supported, all segments stay in log.dirs", _REMOVE),
-    "tokens": Refusal("delegation tokens aren't supported", _REMOVE),
     "unstable": Refusal("unstable versions of requests aren't supported", _REMOVE),
     "zk-acl": Refusal(
         "znodes are created without ACLs, every client of ZooKeeper may change them",

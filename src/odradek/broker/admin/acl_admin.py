@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from odradek.base.errors import ErrorCode, KafkaError
-from odradek.broker.security.authorizer.core.acls import (
+from odradek.broker.security.principal import KafkaPrincipal
+from odradek.broker.zk.known_acls import KnownAcls
+from odradek.model.acls import (
     CLUSTER_NAME,
     PATTERN_TYPES,
     RESOURCE_TYPES,
@@ -16,8 +18,6 @@ from odradek.broker.security.authorizer.core.acls import (
     ResourcePattern,
     ResourceType,
 )
-from odradek.broker.security.principal import KafkaPrincipal
-from odradek.broker.zk.known_acls import KnownAcls
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class AclAdmin:
         ]
 
     def _concerned(self, filters: Iterable[AclFilter]) -> list[ResourcePattern]:
-        """Known patterns, and those that filters name, which may be known to other brokers only."""
+        """Return known patterns, and patterns that filters name: another broker may know more."""
         named = [pattern for wanted in filters for pattern in wanted.pattern.named_patterns()]
         patterns = dict.fromkeys([*self._known.patterns, *named])
         return [pattern for pattern in patterns if any(wanted.pattern.matches(pattern) for wanted in filters)]

@@ -3,7 +3,7 @@
 from typing import Protocol, TypeVar
 
 from odradek.base.errors import ErrorCode, KafkaError
-from odradek.broker.security.authorizer.core.acls import (
+from odradek.model.acls import (
     AclBinding,
     AclEntry,
     AclFilter,

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.api.context import RequestContext
 from odradek.broker.security.authorizer.acl_authorizer import Requester
-from odradek.broker.security.authorizer.core.acls import (
+from odradek.model.acls import (
     CLUSTER_NAME,
     SUPPORTED_OPERATIONS,
     AclOperation,
@@ -79,7 +79,7 @@ def denied_names(
     requester = requester_of(ctx)
     return frozenset(
         name
-        for name, count in Counter(names).items()
+        for name, count in Counter(iter(names)).items()
         if not authorizer.authorize(requester, operation, kind, name, count=count, log_denied=log_denied)
     )
 
@@ -91,7 +91,7 @@ def denied_topics(
 
 
 def authorized_for_some(ctx: RequestContext, operation: AclOperation, kind: ResourceType) -> bool:
-    """Whether the principal may do it to at least one resource of the type."""
+    """Decide whether the principal may do it to at least one resource of the type."""
     authorizer = ctx.broker.authorizer
     return authorizer is None or authorizer.authorize_by_resource_type(requester_of(ctx), operation, kind)
 
@@ -105,7 +105,7 @@ def authorized_operations(ctx: RequestContext, kind: ResourceType, name: str) ->
 
 
 def operations_on_cluster(ctx: RequestContext) -> int:
-    """None, for a principal that may not describe the cluster."""
+    """Return the operations that the principal may do; none if it may not describe the cluster."""
     if not authorized_on_cluster(ctx, AclOperation.DESCRIBE):
         return 0
     return authorized_operations(ctx, ResourceType.CLUSTER, CLUSTER_NAME)

@@ -10,7 +10,7 @@ from odradek.base.config.topic_config import validate_topic_overrides
 from odradek.base.errors import ConfigError, ErrorCode, KafkaError
 from odradek.broker.api.authorization import authorized, denial, require_on_cluster
 from odradek.broker.api.context import BrokerServices, RequestContext
-from odradek.broker.security.authorizer.core.acls import AclOperation, ResourceType
+from odradek.model.acls import AclOperation, ResourceType
 from odradek.protocol.messages.describe_configs import ConfigResourceType
 
 

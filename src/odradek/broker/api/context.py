@@ -13,6 +13,7 @@ from odradek.base.metrics import Registry
 from odradek.broker.admin.acl_admin import AclAdmin
 from odradek.broker.admin.entity_configs import EntityConfigs
 from odradek.broker.admin.producer_ids import ProducerIds
+from odradek.broker.admin.token_admin import TokenAdmin
 from odradek.broker.admin.topic_admin import TopicAdmin
 from odradek.broker.api.control_gate import ControlGate
 from odradek.broker.api.request_metrics import ApiTimings, Moments
@@ -65,6 +66,8 @@ class BrokerServices:
     """None: no authorizer is configured, everything is allowed."""
     acls: AclAdmin | None
     """None together with `authorizer`."""
+    tokens: TokenAdmin | None
+    """None: delegation tokens are not configured."""
     metrics: Registry
 
     @property

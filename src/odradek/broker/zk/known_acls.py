@@ -12,15 +12,14 @@ from typing import Protocol
 from odradek.base.clock import Clock
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
-from odradek.base.threads import SupervisedThread
-from odradek.broker.security.authorizer.core.acls import AclEntry, PatternType, ResourcePattern
+from odradek.broker.zk.change_follower import ChangeFollower
 from odradek.broker.zk.session import ZkSession, ZkUnavailable
 from odradek.broker.zk.store import ZkStore
 from odradek.broker.zk.znodes.acls import ACL_ROOTS, AclChanges
+from odradek.model.acls import AclEntry, PatternType, ResourcePattern
 
 log = get_logger(__name__)
 
-_RETRY_SECONDS = 1.0
 _PURGE_INTERVAL_MS = 60_000
 _WRITE_TRIES = 11
 Entries = frozenset[AclEntry]
@@ -30,7 +29,7 @@ Changes = dict[ResourcePattern, Entries | None]
 
 class OnAcls(Protocol):
     def __call__(self, acls: Changes, *, everything: bool) -> None:
-        """Told all ACLs, or those that changed; by one thread at a time."""
+        """Take all ACLs, or the changed ones; called by one thread at a time."""
 
 
 class KnownAcls:
@@ -46,27 +45,14 @@ class KnownAcls:
         self._known: Changes = {}
         self._seen: dict[PatternType, str] = {}
         self._purged_ms: int | None = None
-        self._wake = threading.Condition()
-        self._due = self._all_due = self._stopped = False
-        self._thread = SupervisedThread(target=self._run, name="acl-changes")
+        self._follower = ChangeFollower("acl-changes", self._catch_up)
+        self.refresh, self.stop = self._follower.refresh, self._follower.stop
 
     def start(self) -> None:
         """Reads everything, and listens from then on."""
         self._session.ensure_paths(ACL_ROOTS)
         self._catch_up(everything=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        with self._wake:
-            self._stopped = True
-            self._wake.notify()
-
-    def refresh(self, *, everything: bool = False) -> None:
-        """To be called when one of `AclChanges.roots` fired; with `everything` when the session was renewed."""
-        with self._wake:
-            self._due = True
-            self._all_due |= everything
-            self._wake.notify()
+        self._follower.start()
 
     @property
     def patterns(self) -> list[ResourcePattern]:
@@ -101,25 +87,6 @@ class KnownAcls:
         raise KafkaError(
             ErrorCode.UNKNOWN_SERVER_ERROR, f"the ACLs of {pattern.name} changed {_WRITE_TRIES} times meanwhile"
         )
-
-    # --- the thread
-
-    def _run(self) -> None:
-        while True:
-            with self._wake:
-                self._wake.wait_for(lambda: self._due or self._stopped)
-                if self._stopped:
-                    return
-                everything, self._due, self._all_due = self._all_due, False, False
-            try:
-                self._catch_up(everything=everything)
-            except ZkUnavailable:
-                return  # a patient reader hears this only when the session was closed
-            except Exception as error:
-                log.error("ACLs can't be read, trying again", error=repr(error))
-                with self._wake:
-                    self._wake.wait_for(lambda: self._stopped, timeout=_RETRY_SECONDS)
-                    self._due = self._all_due = True
 
     def _catch_up(self, *, everything: bool) -> None:
         # watched first, then read: what comes in between is read twice, and nothing is missed

@@ -11,6 +11,7 @@ from odradek.broker.zk.stores.acls import AclNodes
 from odradek.broker.zk.stores.configs import ConfigNodes
 from odradek.broker.zk.stores.controller_election import ControllerElectionStore
 from odradek.broker.zk.stores.requests import RequestNodes
+from odradek.broker.zk.stores.tokens import TokenNodes
 from odradek.broker.zk.stores.topics import TopicNodes
 from odradek.broker.zk.znodes import BrokerIds, BrokerRegistration, ProducerIdBlock, ProducerIds
 from odradek.model.topology import Broker
@@ -20,7 +21,7 @@ __all__ = ["PRODUCER_ID_BLOCK_SIZE", "ControllerMoved", "ZkStore"]
 PRODUCER_ID_BLOCK_SIZE = 1000
 
 
-class ZkStore(TopicNodes, ConfigNodes, AclNodes, RequestNodes, ControllerElectionStore):
+class ZkStore(TopicNodes, ConfigNodes, AclNodes, TokenNodes, RequestNodes, ControllerElectionStore):
     def load_brokers(self) -> dict[int, Broker]:
         """The live ones. One whose registration can't be understood is reported and left out."""
         ids = [int(name) for name in self._children(BrokerIds.path) if name.isdecimal()]

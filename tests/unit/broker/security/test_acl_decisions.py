@@ -4,7 +4,8 @@ import pytest
 
 from odradek.broker.security.authorizer.acl_authorizer import AclAuthorizer, Requester
 from odradek.broker.security.authorizer.core.acl_index import AclIndex
-from odradek.broker.security.authorizer.core.acls import (
+from odradek.broker.security.principal import KafkaPrincipal
+from odradek.model.acls import (
     CLUSTER_NAME,
     AclBinding,
     AclEntry,
@@ -17,7 +18,6 @@ from odradek.broker.security.authorizer.core.acls import (
     ResourcePattern,
     ResourceType,
 )
-from odradek.broker.security.principal import KafkaPrincipal
 
 TOPIC, GROUP, CLUSTER = ResourceType.TOPIC, ResourceType.GROUP, ResourceType.CLUSTER
 READ, WRITE, DESCRIBE, ALL = AclOperation.READ, AclOperation.WRITE, AclOperation.DESCRIBE, AclOperation.ALL

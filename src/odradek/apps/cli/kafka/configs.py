@@ -17,6 +17,7 @@ from odradek.base.errors import KafkaError
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.config_admin import Resource, Setting, alter_configs, describe_configs, own_configs, parse_changes
 from odradek.client.quota_admin import alter_quotas, describe_quotas
+from odradek.client.scram_admin import MECHANISMS, alter_credentials, describe_credentials, parse_scram_setting
 from odradek.protocol.messages.describe_configs import ConfigResourceType
 
 TABLE = OptionTable(
@@ -134,11 +135,14 @@ def _entities(given: Given) -> tuple[list[str], list[str]]:
 
 def _alter(client: ClusterClient, given: Given, types: list[str], names: list[str]) -> None:
     changes, deletions = _changes(given), [key.strip() for key in given.values("delete-config")]
+    if types == ["users"]:
+        changes, deletions = _alter_scram(client, names[0], changes, deletions)
     if types[0] in _QUOTA_KINDS:
         entity = {_QUOTA_KINDS[kind]: name or None for kind, name in zip(types, names, strict=True)}
         there = {key for quotas in describe_quotas(client, entity) for key in quotas.values}
         _must_be_there(deletions, there)
-        alter_quotas(client, entity, {key: _rate(key, value) for key, value in changes.items()}, deletions)
+        if changes or deletions:
+            alter_quotas(client, entity, {key: _rate(key, value) for key, value in changes.items()}, deletions)
     else:
         resource = Resource(_RESOURCES[types[0]], names[0])
         if deletions:
@@ -148,6 +152,28 @@ def _alter(client: ClusterClient, given: Given, types: list[str], names: list[st
         print(f"Completed updating config for {types[0][:-1]} {names[0]}.")
     else:
         print(f"Completed updating default config for {types[0]} in the cluster.")
+
+
+def _alter_scram(
+    client: ClusterClient, user: str, changes: dict[str, str], deletions: list[str]
+) -> tuple[dict[str, str], list[str]]:
+    """Sets and deletes passwords; the other changes are left."""
+    asked = {name: value for name, value in changes.items() if name in MECHANISMS}
+    gone = [name for name in deletions if name in MECHANISMS]
+    if not asked and not gone:
+        return changes, deletions
+    if not user:
+        raise ToolError("The use of --entity-default or --user-defaults is not allowed with User SCRAM Credentials.")
+    try:
+        passwords = [parse_scram_setting(name, value) for name, value in asked.items()]
+    except ValueError as error:
+        raise ToolError(str(error)) from None
+    _must_be_there(gone, set(describe_credentials(client, [user]).get(user, {})))
+    alter_credentials(client, user, passwords, gone)
+    return (
+        {name: value for name, value in changes.items() if name not in MECHANISMS},
+        [name for name in deletions if name not in MECHANISMS],
+    )
 
 
 def _changes(given: Given) -> dict[str, str]:
@@ -212,6 +238,16 @@ def _describe_quotas(client: ClusterClient, types: list[str], names: list[str]) 
     for quotas in describe_quotas(client, {kind: name or None for kind, name in named.items()}, others):
         values = ", ".join(f"{key}={_as_java(value)}" for key, value in quotas.values.items())
         print(f"Quota configs for {quotas} are {values}")
+    if types == ["users"]:
+        _describe_scram(client, [name for name in names if name] if names else None)
+
+
+def _describe_scram(client: ClusterClient, users: list[str] | None) -> None:
+    if users == []:
+        return
+    for user, mechanisms in describe_credentials(client, users).items():
+        shown = ", ".join(f"{mechanism}=iterations={iterations}" for mechanism, iterations in mechanisms.items())
+        print(f"SCRAM credential configs for user-principal '{user}' are {shown}")
 
 
 def _as_java(value: float) -> str:

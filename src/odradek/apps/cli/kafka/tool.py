@@ -24,6 +24,8 @@ TOOLS = {
     "kafka-leader-election": "leader_election",
     "kafka-consumer-groups": "consumer_groups",
     "kafka-log-dirs": "log_dirs",
+    "kafka-acls": "acls",
+    "kafka-delegation-tokens": "delegation_tokens",
     "kafka-get-offsets": "get_offsets",
     "kafka-delete-records": "delete_records",
     "kafka-dump-log": "dump_log",

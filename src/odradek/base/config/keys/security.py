@@ -3,11 +3,11 @@
 TABLE = """
 authorizer.class.name                                string    ""         -       low     read-only   obeyed
 connections.max.reauth.ms                            long      0          -       medium  read-only   obeyed
-delegation.token.expiry.check.interval.ms            long      3600000    >=1     low     read-only   refused:tokens
-delegation.token.expiry.time.ms                      long      86400000   >=1     medium  read-only   refused:tokens
-delegation.token.master.key                          password  -          -       medium  read-only   refused:tokens
-delegation.token.max.lifetime.ms                     long      604800000  >=1     medium  read-only   refused:tokens
-delegation.token.secret.key                          password  -          -       medium  read-only   refused:tokens
+delegation.token.expiry.check.interval.ms            long      3600000    >=1     low     read-only   obeyed
+delegation.token.expiry.time.ms                      long      86400000   >=1     medium  read-only   obeyed
+delegation.token.master.key                          password  -          -       medium  read-only   obeyed
+delegation.token.max.lifetime.ms                     long      604800000  >=1     medium  read-only   obeyed
+delegation.token.secret.key                          password  -          -       medium  read-only   obeyed
 password.encoder.cipher.algorithm  string
     AES/CBC/PKCS5Padding  -  low  read-only  refused:passwords
 password.encoder.iterations                          int       4096       >=1024  low     read-only   refused:passwords

@@ -8,7 +8,7 @@ from odradek.broker.admin.quota_entities import node_of, quota_text
 from odradek.broker.api.authorization import authorized_on_cluster, denial
 from odradek.broker.api.context import BrokerServices, RequestContext
 from odradek.broker.api.registry import handles
-from odradek.broker.security.authorizer.core.acls import AclOperation
+from odradek.model.acls import AclOperation
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.alter_client_quotas import (
     AlterClientQuotasRequest,

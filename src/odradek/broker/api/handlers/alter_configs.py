@@ -16,7 +16,7 @@ from odradek.broker.api.config_changes import (
 )
 from odradek.broker.api.context import BrokerServices, RequestContext
 from odradek.broker.api.registry import handles
-from odradek.broker.security.authorizer.core.acls import AclOperation
+from odradek.model.acls import AclOperation
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.alter_configs import (
     AlterConfigsRequest,

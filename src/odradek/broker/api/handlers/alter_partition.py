@@ -11,7 +11,7 @@ from odradek.broker.api.context import RequestContext
 from odradek.broker.api.controller_door import ask_controller
 from odradek.broker.api.registry import Outcome, handles
 from odradek.broker.controller.core.events import IsrChangeAsked
-from odradek.broker.security.authorizer.core.acls import AclOperation
+from odradek.model.acls import AclOperation
 from odradek.model.topology import LeaderAndIsr, TopicPartition
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.alter_partition import (

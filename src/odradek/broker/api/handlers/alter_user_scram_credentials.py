@@ -8,7 +8,6 @@ from odradek.broker.api.authorization import authorized_on_cluster, denial
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import handles
 from odradek.broker.quotas.core.quota_table import sanitized
-from odradek.broker.security.authorizer.core.acls import AclOperation
 from odradek.broker.security.core.scram_changes import (
     NOT_THERE,
     Change,
@@ -18,6 +17,7 @@ from odradek.broker.security.core.scram_changes import (
     changed_config,
     refused_users,
 )
+from odradek.model.acls import AclOperation
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,

@@ -9,7 +9,7 @@ from odradek.broker.api.context import RequestContext
 from odradek.broker.api.controller_door import ask_controller
 from odradek.broker.api.registry import Outcome, handles
 from odradek.broker.controller.core.events import ControlledShutdownAsked
-from odradek.broker.security.authorizer.core.acls import AclOperation
+from odradek.model.acls import AclOperation
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.controlled_shutdown import (

@@ -12,7 +12,7 @@ from odradek.broker.api.authorization import denied_topics
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.mutation_permits import permit_for
 from odradek.broker.api.registry import LATER, Outcome, handles
-from odradek.broker.security.authorizer.core.acls import AclOperation
+from odradek.model.acls import AclOperation
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.create_partitions import (
     CreatePartitionsRequest,

@@ -9,7 +9,7 @@ from odradek.broker.api.acl_messages import filter_of, no_authorizer
 from odradek.broker.api.authorization import require_on_cluster
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import handles
-from odradek.broker.security.authorizer.core.acls import AclFilter, AclOperation
+from odradek.model.acls import AclFilter, AclOperation
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.delete_acls import (
     DeleteAclsFilterResult,

@@ -11,7 +11,7 @@ from odradek.broker.api.authorization import denial, denied_topics
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import LATER, Outcome, handles
 from odradek.broker.replication.leader.delayed_delete import DeleteOutcomes
-from odradek.broker.security.authorizer.core.acls import AclOperation
+from odradek.model.acls import AclOperation
 from odradek.model.topic_names import is_internal
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey

@@ -11,7 +11,7 @@ from odradek.broker.api.authorization import denial, denied_topics
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.mutation_permits import permit_for
 from odradek.broker.api.registry import LATER, Outcome, handles
-from odradek.broker.security.authorizer.core.acls import AclOperation
+from odradek.model.acls import AclOperation
 from odradek.model.topology import ZERO_UUID
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicsRequest, DeleteTopicsResponse

@@ -8,7 +8,7 @@ from odradek.broker.api.acl_messages import filter_of
 from odradek.broker.api.authorization import require_on_cluster
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import handles
-from odradek.broker.security.authorizer.core.acls import AclEntry, AclOperation, ResourcePattern
+from odradek.model.acls import AclEntry, AclOperation, ResourcePattern
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.describe_acls import (
     AclDescription,

@@ -12,7 +12,7 @@ from odradek.broker.admin.quota_entities import CLIENT_ID, IP, KINDS, USER, Enti
 from odradek.broker.api.authorization import require_on_cluster
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import handles
-from odradek.broker.security.authorizer.core.acls import AclOperation
+from odradek.model.acls import AclOperation
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.describe_client_quotas import (
     ComponentData,

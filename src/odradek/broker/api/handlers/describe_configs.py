@@ -16,7 +16,7 @@ from odradek.base.logs import thresholds
 from odradek.broker.api.config_changes import broker_id_of, require_on_config
 from odradek.broker.api.context import BrokerServices, RequestContext
 from odradek.broker.api.registry import handles
-from odradek.broker.security.authorizer.core.acls import AclOperation
+from odradek.model.acls import AclOperation
 from odradek.model.topic_names import check_topic_name
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.describe_configs import (

@@ -8,7 +8,7 @@ from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.api.authorization import NOT_ASKED, authorized_operations, denied_names
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import handles
-from odradek.broker.security.authorizer.core.acls import AclOperation, ResourceType
+from odradek.model.acls import AclOperation, ResourceType
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.describe_groups import (
     DescribedGroup,

@@ -13,7 +13,7 @@ from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import handles
 from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.broker.replication.partition import Partition
-from odradek.broker.security.authorizer.core.acls import AclOperation
+from odradek.model.acls import AclOperation
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.describe_log_dirs import (

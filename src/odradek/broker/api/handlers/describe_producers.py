@@ -7,7 +7,7 @@ from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.api.authorization import denial, denied_topics
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import handles
-from odradek.broker.security.authorizer.core.acls import AclOperation
+from odradek.model.acls import AclOperation
 from odradek.model.topic_names import check_topic_name
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey

@@ -13,7 +13,7 @@ from odradek.broker.api.authorization import require_on_cluster
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import handles
 from odradek.broker.quotas.core.quota_table import DEFAULT, desanitized, entity_of_user_node
-from odradek.broker.security.authorizer.core.acls import AclOperation
+from odradek.model.acls import AclOperation
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.describe_user_scram_credentials import (
     CredentialInfo,

@@ -11,7 +11,7 @@ from odradek.broker.api.authorization import authorized_on_cluster, denial
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import LATER, Outcome, handles
 from odradek.broker.controller.core.events import ElectionAsked, ElectionType
-from odradek.broker.security.authorizer.core.acls import AclOperation
+from odradek.model.acls import AclOperation
 from odradek.model.metadata_image import MetadataImage
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey

@@ -22,7 +22,7 @@ from odradek.broker.api.registry import LATER, Outcome, handles
 from odradek.broker.replication.leader.fetch_reader import FetchOutcome, FetchTarget, FetchTerms
 from odradek.broker.replication.leader.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, SESSIONLESS, FetchSession
 from odradek.broker.replication.readable_replica import READ_COMMITTED
-from odradek.broker.security.authorizer.core.acls import AclOperation
+from odradek.model.acls import AclOperation
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.legacy_records import down_convert

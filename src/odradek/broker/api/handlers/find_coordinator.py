@@ -9,7 +9,7 @@ from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.api.authorization import authorized, authorized_on_cluster, denial
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import handles
-from odradek.broker.security.authorizer.core.acls import AclOperation, ResourceType
+from odradek.model.acls import AclOperation, ResourceType
 from odradek.model.topic_names import OFFSETS_TOPIC
 from odradek.model.topology import Endpoint, TopicPartition
 from odradek.protocol.api_keys import ApiKey

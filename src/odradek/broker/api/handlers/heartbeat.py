@@ -7,7 +7,7 @@ from odradek.base.errors import ErrorCode
 from odradek.broker.api.authorization import authorized
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import handles
-from odradek.broker.security.authorizer.core.acls import AclOperation, ResourceType
+from odradek.model.acls import AclOperation, ResourceType
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 

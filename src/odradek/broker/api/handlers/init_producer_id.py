@@ -8,7 +8,7 @@ from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.api.authorization import authorized, authorized_for_some, authorized_on_cluster
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import handles
-from odradek.broker.security.authorizer.core.acls import AclOperation, ResourceType
+from odradek.model.acls import AclOperation, ResourceType
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 

@@ -12,7 +12,7 @@ from odradek.base.errors import ErrorCode
 from odradek.broker.api.authorization import authorized_on_cluster
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import LATER, Outcome, handles
-from odradek.broker.security.authorizer.core.acls import AclOperation
+from odradek.model.acls import AclOperation
 from odradek.model.topology import ZERO_UUID, Endpoint, LeaderAndIsr, PartitionDirective, TopicPartition
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.leader_and_isr import (

@@ -8,7 +8,7 @@ from odradek.broker.api.authorization import NONE_DENIED, authorized_on_cluster,
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import handles
 from odradek.broker.coordinator.groups.core.group_description import CLASSIC
-from odradek.broker.security.authorizer.core.acls import AclOperation, ResourceType
+from odradek.model.acls import AclOperation, ResourceType
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 

@@ -13,7 +13,7 @@ from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import handles
 from odradek.broker.replication.partition import Partition
 from odradek.broker.replication.readable_replica import READ_COMMITTED
-from odradek.broker.security.authorizer.core.acls import AclOperation
+from odradek.model.acls import AclOperation
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.list_offsets import (

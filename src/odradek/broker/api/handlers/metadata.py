@@ -19,7 +19,7 @@ from odradek.broker.api.authorization import (
 )
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import handles
-from odradek.broker.security.authorizer.core.acls import AclOperation, ResourceType
+from odradek.model.acls import AclOperation, ResourceType
 from odradek.model.metadata_image import MetadataImage, PartitionImage, TopicImage
 from odradek.model.topic_names import check_topic_name, is_internal
 from odradek.model.topology import NO_LEADER, ZERO_UUID

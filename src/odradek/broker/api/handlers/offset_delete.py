@@ -9,7 +9,7 @@ from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.api.authorization import authorized, denied_topics
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import LATER, Outcome, handles
-from odradek.broker.security.authorizer.core.acls import AclOperation, ResourceType
+from odradek.model.acls import AclOperation, ResourceType
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.offset_delete import (

@@ -14,7 +14,7 @@ from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import handles
 from odradek.broker.coordinator.groups.core.group_records import CommittedOffset
 from odradek.broker.coordinator.groups.group_offsets import UNSTABLE
-from odradek.broker.security.authorizer.core.acls import AclOperation, ResourceType
+from odradek.model.acls import AclOperation, ResourceType
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.offset_fetch import (

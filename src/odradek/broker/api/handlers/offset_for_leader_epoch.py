@@ -7,7 +7,7 @@ from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.api.authorization import NONE_DENIED, authorized_on_cluster, denied_topics
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import handles
-from odradek.broker.security.authorizer.core.acls import AclOperation
+from odradek.model.acls import AclOperation
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.offset_for_leader_epoch import (

@@ -24,7 +24,7 @@ from odradek.broker.replication.core.refused_batches import RefusedBatches, idem
 from odradek.broker.replication.leader.delayed_produce import AppendOutcome
 from odradek.broker.replication.leader.transactional_appends import TransactionalProduce
 from odradek.broker.replication.partition_table import Batch
-from odradek.broker.security.authorizer.core.acls import AclOperation, ResourceType
+from odradek.model.acls import AclOperation, ResourceType
 from odradek.model.topic_names import is_internal
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey

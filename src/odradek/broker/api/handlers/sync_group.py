@@ -8,7 +8,7 @@ from odradek.broker.api.authorization import authorized
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import LATER, Outcome, handles
 from odradek.broker.coordinator.groups.core.group_requests import SyncAnswer, Syncing
-from odradek.broker.security.authorizer.core.acls import AclOperation, ResourceType
+from odradek.model.acls import AclOperation, ResourceType
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 

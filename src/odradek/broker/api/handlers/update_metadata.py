@@ -14,7 +14,7 @@ from odradek.base.logs import get_logger
 from odradek.broker.api.authorization import authorized_on_cluster
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import LATER, Outcome, handles
-from odradek.broker.security.authorizer.core.acls import AclOperation
+from odradek.model.acls import AclOperation
 from odradek.model.metadata_image import PartitionImage, TopicUpdate
 from odradek.model.topology import LEADER_DURING_DELETE, ZERO_UUID, Broker, Endpoint
 from odradek.protocol.api_keys import ApiKey

@@ -15,7 +15,7 @@ from odradek.broker.api.authorization import authorized_on_cluster
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import LATER, Outcome, handles
 from odradek.broker.replication.leader.marker_writer import MarkerToWrite
-from odradek.broker.security.authorizer.core.acls import AclOperation
+from odradek.model.acls import AclOperation
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.write_txn_markers import (

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from odradek.base.logs import LEVELS, get_logger
 from odradek.broker.security.authorizer.core.acl_index import AclIndex, Acls
-from odradek.broker.security.authorizer.core.acls import (
+from odradek.broker.security.principal import KafkaPrincipal
+from odradek.model.acls import (
     SUPPORTED_OPERATIONS,
     AclBinding,
     AclFilter,
@@ -17,7 +18,6 @@ from odradek.broker.security.authorizer.core.acls import (
     ResourceType,
     operation_bits,
 )
-from odradek.broker.security.principal import KafkaPrincipal
 
 log = get_logger(__name__)
 authorizer_log = get_logger("kafka.authorizer.logger")
@@ -87,7 +87,7 @@ class AclAuthorizer:
         log_allowed: bool = True,
         log_denied: bool = True,
     ) -> bool:
-        """Whether the action is allowed. `count`: how often the request names the resource."""
+        """Decide an action. `count`: how often the request names the resource."""
         allowed = requester.principal in self._super_users or self._decide(requester, operation, kind, name)
         if not allowed and log_denied:
             self.on_denied(requester, operation, kind, name)
@@ -96,7 +96,7 @@ class AclAuthorizer:
         return allowed
 
     def authorize_by_resource_type(self, requester: Requester, operation: AclOperation, kind: ResourceType) -> bool:
-        """Whether the action is allowed on at least one resource of the type, which need not exist."""
+        """Decide whether the action is allowed on any resource of the type, which need not exist."""
         if requester.principal in self._super_users:
             return True
         state = self._state

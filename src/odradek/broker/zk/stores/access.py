@@ -90,6 +90,13 @@ class ZnodeAccess:
         same content."""
         self._call(lambda zk: zk.create_async(path, content, sequence=True))
 
+    def _purge(self, parent: str, now_ms: int, kept_ms: int) -> None:
+        """Removes the children that are older than that."""
+        paths = [f"{parent}/{name}" for name in self._children(parent)]
+        nodes = zip(paths, self._read_all(paths), strict=True)
+        old = [path for path, node in nodes if node is not None and now_ms - node[1].ctime > kept_ms]
+        raise_unless(NoNodeError, self._session.pipeline([_delete(path) for path in old], patient=self._patient))
+
     def _fenced(self, operations: Sequence[Fill], term: ControllerTerm) -> list[Exception | None]:
         """Each entry all or nothing, and checked against the term; per entry its error.
 
@@ -188,3 +195,7 @@ def _list(path: str) -> Request:
 
 def _get(path: str) -> Request:
     return lambda zk: zk.get_async(path)
+
+
+def _delete(path: str) -> Request:
+    return lambda zk: zk.delete_async(path)

@@ -6,17 +6,16 @@ from dataclasses import dataclass
 from kazoo.exceptions import BadArgumentsError, BadVersionError, NodeExistsError, NoNodeError
 
 from odradek.base.logs import get_logger
-from odradek.broker.security.authorizer.core.acls import (
+from odradek.broker.zk.stores.access import ZnodeAccess, readable
+from odradek.broker.zk.znodes.acls import AclChanges, ResourceAcls
+from odradek.broker.zk.znodes.reading import CorruptZnode
+from odradek.model.acls import (
     PATTERN_TYPES,
     RESOURCE_TYPES,
     AclEntry,
     PatternType,
     ResourcePattern,
 )
-from odradek.broker.zk.session import Request
-from odradek.broker.zk.stores.access import ZnodeAccess, raise_unless, readable
-from odradek.broker.zk.znodes.acls import AclChanges, ResourceAcls
-from odradek.broker.zk.znodes.reading import CorruptZnode
 
 log = get_logger(__name__)
 
@@ -94,11 +93,4 @@ class AclNodes(ZnodeAccess):
     def purge_acl_changes(self, now_ms: int) -> None:
         """Removes the notices that every broker has had the time to see."""
         for root in AclChanges.roots.values():
-            paths = [f"{root}/{name}" for name in self._children(root)]
-            nodes = zip(paths, self._read_all(paths), strict=True)
-            old = [path for path, node in nodes if node is not None and now_ms - node[1].ctime > AclChanges.kept_ms]
-            raise_unless(NoNodeError, self._session.pipeline([_deletion(path) for path in old], patient=self._patient))
-
-
-def _deletion(path: str) -> Request:
-    return lambda zk: zk.delete_async(path)
+            self._purge(root, now_ms, AclChanges.kept_ms)

@@ -2,10 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from kazoo.exceptions import NoNodeError
-
-from odradek.broker.zk.session import Request
-from odradek.broker.zk.stores.access import ZnodeAccess, raise_unless, readable
+from odradek.broker.zk.stores.access import ZnodeAccess, readable
 from odradek.broker.zk.znodes import ConfigChanges, EntityConfig
 
 
@@ -48,16 +45,4 @@ class ConfigNodes(ZnodeAccess):
 
     def purge_config_changes(self, now_ms: int) -> None:
         """Removes the notices that every broker has had the time to see."""
-        names = self._children(ConfigChanges.path)
-        found = self._read_all([ConfigChanges.child(name) for name in names])
-        old = [
-            ConfigChanges.child(name)
-            for name, node in zip(names, found, strict=True)
-            if node is not None and now_ms - node[1].ctime > ConfigChanges.kept_ms
-        ]
-        outcomes = self._session.pipeline([_deletion(path) for path in old], patient=self._patient)
-        raise_unless(NoNodeError, outcomes)
-
-
-def _deletion(path: str) -> Request:
-    return lambda zk: zk.delete_async(path)
+        self._purge(ConfigChanges.path, now_ms, ConfigChanges.kept_ms)

@@ -9,7 +9,10 @@
 from collections.abc import Iterable
 from typing import Any
 
-from odradek.broker.security.authorizer.core.acls import (
+from odradek.broker.security.principal import KafkaPrincipal
+from odradek.broker.zk.json_form import to_json
+from odradek.broker.zk.znodes.reading import CorruptZnode, decoded, integer, text
+from odradek.model.acls import (
     PATTERN_TYPES,
     RESOURCE_TYPES,
     AclEntry,
@@ -19,9 +22,6 @@ from odradek.broker.security.authorizer.core.acls import (
     ResourcePattern,
     ResourceType,
 )
-from odradek.broker.security.principal import KafkaPrincipal
-from odradek.broker.zk.json_form import to_json
-from odradek.broker.zk.znodes.reading import CorruptZnode, decoded, integer, text
 
 _TYPES = {kind.shown: kind for kind in RESOURCE_TYPES}
 _OPERATIONS = {op.shown: op for op in AclOperation if op > AclOperation.ANY}

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-SECRET_PATHS = ("/config/users", "/config/brokers", "/delegation_auth")
+SECRET_PATHS = ("/config/users", "/config/brokers", "/delegation_token")
 """Credentials, passwords and tokens: never in a log or an error."""
 
 

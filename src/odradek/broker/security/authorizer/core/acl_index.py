@@ -14,7 +14,7 @@ ACLs makes a new one.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from odradek.broker.security.authorizer.core.acls import (
+from odradek.model.acls import (
     IMPLYING,
     WILDCARD,
     WILDCARD_PRINCIPAL,
@@ -79,7 +79,7 @@ class AclIndex:
         return all(map(denying.isdisjoint, found)) and not all(map(allowing.isdisjoint, found))
 
     def allows_any(self, principal: str, host: str, operation: AclOperation, kind: ResourceType) -> bool:
-        """Whether there can be a resource of the type to which the principal may do it."""
+        """Decide whether any name of the type is one to which the principal may do it."""
         every = ResourcePattern(kind, WILDCARD)
         denied = self._patterns_with(_matching(principal, host, (operation,), _DENY), kind)
         denied |= {pattern for pattern, keys in self._keys.items() if keys is None and pattern.type is kind}

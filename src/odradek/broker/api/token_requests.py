@@ -1,0 +1,23 @@
+"""Rules that the four requests about delegation tokens share."""
+
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.broker.admin.token_admin import TokenAdmin
+from odradek.broker.api.context import RequestContext
+from odradek.broker.security.principal import ANONYMOUS
+
+
+def token_admin(ctx: RequestContext) -> TokenAdmin:
+    """KafkaError where the connection or the configuration doesn't allow such requests.
+
+    A token must not beget tokens, and a connection without an identity has nobody to give them to.
+    """
+    protocol = ctx.connection.security_protocol
+    if (
+        ctx.principal.token_authenticated
+        or protocol == "PLAINTEXT"
+        or (protocol == "SSL" and ctx.principal == ANONYMOUS)
+    ):
+        raise KafkaError(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
+    if ctx.broker.tokens is None:
+        raise KafkaError(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED)
+    return ctx.broker.tokens

@@ -1,0 +1,44 @@
+"""Delegation token nodes: read, written, removed, and announced to every broker."""
+
+from collections.abc import Iterable
+
+from kazoo.exceptions import NoNodeError
+
+from odradek.broker.security.core.delegation_tokens import DelegationToken
+from odradek.broker.zk.stores.access import ZnodeAccess, raise_unless, readable
+from odradek.broker.zk.znodes.tokens import TokenChanges, Tokens
+
+
+class TokenNodes(ZnodeAccess):
+    def load_tokens(self, token_ids: Iterable[str] | None = None) -> dict[str, DelegationToken | None]:
+        """Return tokens by id, of these ids or all; None where there is no token, or an unreadable one."""
+        wanted = self._children(Tokens.path) if token_ids is None else list(token_ids)
+        nodes = self._read_all([Tokens.child(token_id) for token_id in wanted])
+        return {
+            token_id: None if node is None else readable(Tokens.decode, token_id, node[0])
+            for token_id, node in zip(wanted, nodes, strict=True)
+        }
+
+    def write_token(self, token: DelegationToken) -> None:
+        self._put(Tokens.child(token.id), Tokens.encode(token))
+        self._create_sequential(TokenChanges.sequence_path, token.id.encode())
+
+    def delete_token(self, token_id: str) -> None:
+        outcomes = self._session.pipeline([lambda zk: zk.delete_async(Tokens.child(token_id))], patient=self._patient)
+        raise_unless(NoNodeError, outcomes)
+        self._create_sequential(TokenChanges.sequence_path, token_id.encode())
+
+    def load_token_changes(self, after: str) -> tuple[list[str], str]:
+        """Ids of tokens that changed since that notice, and the newest notice."""
+        names = [name for name in self._children(TokenChanges.path) if name > after]
+        nodes = self._read_all([TokenChanges.child(name) for name in names])
+        found = (
+            readable(TokenChanges.decode, name, node[0])
+            for name, node in zip(names, nodes, strict=True)
+            if node is not None
+        )
+        return list(dict.fromkeys(token_id for token_id in found if token_id)), max([after, *names])
+
+    def purge_token_changes(self, now_ms: int) -> None:
+        """Removes the notices that every broker has had the time to see."""
+        self._purge(TokenChanges.path, now_ms, TokenChanges.kept_ms)

@@ -1,0 +1,170 @@
+"""Users with passwords, rights and tokens, administered and tried with Kafka's own tools and librdkafka."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException, Producer
+
+from kafka_tools import KafkaTools
+from odradek.apps.cli import main
+from odradek.local.zookeeper_server import free_port
+
+from .conftest import JavaTool
+from .own_broker import OwnBroker, running
+
+SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
+CANARY = "c4n4ry-Pa55word"
+TOKEN_KEY = "c4n4ry-t0ken-key"
+SETTINGS = {
+    "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
+    "super.users": "User:ANONYMOUS",
+    "sasl.enabled.mechanisms": "SCRAM-SHA-256",
+    "security.inter.broker.protocol": "PLAINTEXT",
+    "delegation.token.secret.key": TOKEN_KEY,
+    "connection.failed.authentication.delay.ms": "20",
+}
+
+
+@dataclass
+class Cluster:
+    broker: OwnBroker
+    directory: Path
+    port: int
+
+    def file(self, user: str, password: str, *, is_token: bool = False) -> Path:
+        """Properties with which a client logs in."""
+        more = ' tokenauth="true"' if is_token else ""
+        path = self.directory / f"{user}-{is_token}.properties"
+        path.write_text(
+            "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=SCRAM-SHA-256\n"
+            f'sasl.jaas.config={SCRAM} required username="{user}" password="{password}"{more};\n'
+        )
+        return path
+
+    def secured(self, path: Path) -> tuple[str, ...]:
+        return "--bootstrap-server", f"127.0.0.1:{self.port}", "--command-config", str(path)
+
+    def produce(self, user: str, topic: str) -> KafkaError | None:
+        """As librdkafka does; the error of the record."""
+        errors: list[KafkaError | None] = []
+        producer = Producer(
+            {
+                "bootstrap.servers": f"127.0.0.1:{self.port}",
+                "security.protocol": "SASL_PLAINTEXT",
+                "sasl.mechanism": "SCRAM-SHA-256",
+                "sasl.username": user,
+                "sasl.password": CANARY,
+                "log_level": 0,
+            }
+        )
+        try:
+            producer.produce(topic, b"v", on_delivery=lambda error, message: errors.append(error))
+            producer.flush(30)
+        except KafkaException as error:
+            return error.args[0]
+        assert errors, "neither written nor refused"
+        return errors[0]
+
+
+@pytest.fixture(scope="module")
+def cluster(zookeeper: str, tmp_path_factory: pytest.TempPathFactory, kafka_tools: KafkaTools) -> Iterator[Cluster]:
+    directory = tmp_path_factory.mktemp("users")
+    port = free_port()
+    broker = OwnBroker(directory, zookeeper)
+    broker.set({"listeners": f"PLAINTEXT://127.0.0.1:{broker.port},SASL_PLAINTEXT://127.0.0.1:{port}", **SETTINGS})
+    with running(broker):
+        for user in ("alice", "bob"):
+            done = kafka_tools.run(
+                "kafka-configs", "--bootstrap-server", broker.bootstrap, "--alter", "--entity-type", "users",
+                "--entity-name", user, "--add-config", f"SCRAM-SHA-256=[iterations=4096,password={CANARY}]",
+            )  # fmt: skip
+            assert done.status == 0, done.text
+        broker.create_topic("orders")
+        yield Cluster(broker, directory, port)
+
+
+def acls_in(printed: str) -> set[tuple[str, str]]:
+    """Pattern and entry of each ACL that kafka-acls prints."""
+    found = set()
+    pattern = ""
+    for line in printed.splitlines():
+        if match := re.search(r"for resource `(.*)`", line):
+            pattern = match[1]
+        elif "(principal=" in line:
+            found.add((pattern, line.strip()))
+    return found
+
+
+def test_rights_are_given_by_kafka_acls_and_obeyed(
+    cluster: Cluster, java_tool: JavaTool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    bootstrap = ("--bootstrap-server", cluster.broker.bootstrap)
+    refused = cluster.produce("alice", "orders")
+    assert refused is not None
+    assert refused.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
+    java_tool(
+        "kafka.admin.AclCommand", *bootstrap, "--add", "--allow-principal", "User:alice", "--producer",
+        "--topic", "orders",
+    )  # fmt: skip
+    assert cluster.produce("alice", "orders") is None
+    refused = cluster.produce("bob", "orders")
+    assert refused is not None
+    assert refused.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
+    theirs = java_tool("kafka.admin.AclCommand", *bootstrap, "--list")
+    assert len(acls_in(theirs)) == 3
+    capfd.readouterr()
+    assert main.run(["kafka-acls", *bootstrap, "--list"]) == 0
+    assert acls_in(capfd.readouterr().out) == acls_in(theirs)
+    log = cluster.broker.log
+    denied = "User:bob is Denied Operation = Describe from host = 127.0.0.1 on resource = Topic:LITERAL:orders"
+    assert f"Principal = {denied} for request = METADATA with resourceRefCount = 1" in log
+
+
+def test_a_token_logs_in_as_its_owner_until_it_is_ended(
+    cluster: Cluster, java_tool: JavaTool, kafka_tools: KafkaTools
+) -> None:
+    tokens, topics = "org.apache.kafka.tools.DelegationTokenCommand", "kafka-topics"
+    alice = cluster.secured(cluster.file("alice", CANARY))
+    java_tool(
+        "kafka.admin.AclCommand", "--bootstrap-server", cluster.broker.bootstrap, "--add", "--allow-principal",
+        "User:alice", "--operation", "Describe", "--topic", "orders",
+    )  # fmt: skip
+    created = java_tool(tokens, *alice, "--create", "--max-life-time-period", "-1")
+    token_id, hmac = re.findall(r"(?m)^(\S+)\s+(\S+==)\s+User:alice", created)[0]
+    assert token_id in java_tool(tokens, *alice, "--describe", "--owner-principal", "User:alice")
+    by_token = cluster.secured(cluster.file(token_id, hmac, is_token=True))
+    assert "orders" in java_tool(topics, *by_token, "--list")
+    begotten = kafka_tools.run(tokens, *by_token, "--create", "--max-life-time-period", "-1")
+    assert begotten.status != 0
+    assert "DelegationTokenDisabledException" in begotten.text or "not allowed" in begotten.text
+    java_tool(tokens, *alice, "--renew", "--renew-time-period", "-1", "--hmac", hmac)
+    bob = cluster.secured(cluster.file("bob", CANARY))
+    assert token_id not in java_tool(tokens, *bob, "--describe")
+    java_tool(tokens, *alice, "--expire", "--expiry-time-period", "-1", "--hmac", hmac)
+    assert kafka_tools.run(topics, *by_token, "--list").status != 0
+    unauthenticated = kafka_tools.run(
+        tokens, "--bootstrap-server", cluster.broker.bootstrap, "--command-config", _empty(cluster), "--create",
+        "--max-life-time-period", "-1",
+    )  # fmt: skip
+    assert unauthenticated.status != 0
+    assert hmac not in cluster.broker.log
+
+
+def _empty(cluster: Cluster) -> Path:
+    path = cluster.directory / "empty.properties"
+    path.touch()
+    return path
+
+
+def test_no_secret_is_in_any_file_of_the_broker_but_its_settings(cluster: Cluster) -> None:
+    assert cluster.produce("alice", "orders") is None
+    secrets = (CANARY.encode(), TOKEN_KEY.encode())
+    leaks = [
+        str(path)
+        for path in cluster.directory.rglob("*")
+        if path.is_file() and path.suffix != ".properties" and any(secret in path.read_bytes() for secret in secrets)
+    ]
+    assert leaks == []

@@ -1,0 +1,94 @@
+"""Delegation tokens: their lives, their owners, their secrets and the login by them."""
+
+import pytest
+
+from odradek.base.clock import SYSTEM_CLOCK
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.broker.security.core.delegation_tokens import (
+    DelegationToken,
+    TokenLifetimes,
+    created,
+    expired,
+    hmac_of,
+    password_of,
+    renewed,
+)
+from odradek.broker.security.core.scram_credentials import ScramMechanism, credential_of_password
+from odradek.broker.security.known_tokens import KnownTokens
+from odradek.broker.security.principal import KafkaPrincipal
+from odradek.broker.zk.znodes.tokens import Tokens
+
+ALICE, BOB, EVE = (KafkaPrincipal("User", name) for name in ("alice", "bob", "eve"))
+LIFETIMES = TokenLifetimes(max_ms=1000, renewal_ms=100)
+
+
+def token(asked_max_ms: int = -1, now_ms: int = 10_000) -> DelegationToken:
+    return created("id", ALICE, ALICE, (BOB,), asked_max_ms=asked_max_ms, lifetimes=LIFETIMES, now_ms=now_ms)
+
+
+def refusal(error: pytest.ExceptionInfo[KafkaError]) -> ErrorCode:
+    return error.value.code
+
+
+def test_a_token_lives_no_longer_than_the_broker_allows() -> None:
+    assert (token().max_ms, token().expiry_ms) == (11_000, 10_100)
+    assert (token(0).max_ms, token(5000).max_ms) == (11_000, 11_000)
+    assert (token(50).max_ms, token(50).expiry_ms) == (10_050, 10_050)
+
+
+def test_owner_and_renewers_renew_up_to_the_longest_life() -> None:
+    assert renewed(token(), ALICE, -1, LIFETIMES, 10_050).expiry_ms == 10_150
+    assert renewed(token(), BOB, 500, LIFETIMES, 10_050).expiry_ms == 10_550
+    assert renewed(token(), BOB, 10**9, LIFETIMES, 10_050).expiry_ms == 11_000
+    with pytest.raises(KafkaError) as error:
+        renewed(token(), EVE, -1, LIFETIMES, 10_050)
+    assert refusal(error) is ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH
+    with pytest.raises(KafkaError) as error:
+        renewed(token(), ALICE, -1, LIFETIMES, 10_101)
+    assert refusal(error) is ErrorCode.DELEGATION_TOKEN_EXPIRED
+
+
+def test_a_token_is_ended_at_once_or_later() -> None:
+    assert expired(token(), BOB, -1, 99_999) is None, "also one that is over"
+    ended = expired(token(), ALICE, 10, 10_000)
+    assert ended is not None
+    assert ended.expiry_ms == 10_010
+    with pytest.raises(KafkaError) as error:
+        expired(token(), EVE, -1, 10_000)
+    assert refusal(error) is ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH
+
+
+def test_a_login_by_a_token_is_its_owners_and_ends_with_it() -> None:
+    known = KnownTokens(b"secret", SYSTEM_CLOCK)
+    living = token(now_ms=SYSTEM_CLOCK.now_ms() + 10**6)
+    known.put("id", living)
+    identity = known.identity("SCRAM-SHA-256", "id")
+    assert identity is not None
+    assert identity.principal == ALICE
+    assert identity.principal.token_authenticated
+    assert identity.expires_ms == living.expiry_ms
+    password = password_of(hmac_of("id", b"secret"))
+    assert identity.credential == credential_of_password(
+        ScramMechanism.SCRAM_SHA_256, password, identity.credential.salt, 4096
+    )
+    assert known.with_hmac(hmac_of("id", b"secret")) == living
+    assert known.with_hmac(hmac_of("id", b"other")) is None
+    known.put("id", token(now_ms=1))
+    assert known.identity("SCRAM-SHA-256", "id") is None, "expired"
+    known.put("id", None)
+    assert known.all() == []
+
+
+def test_a_node_holds_no_secret_and_reads_back() -> None:
+    made = created(
+        "a-b_c",
+        KafkaPrincipal("User", "CN=ä b"),
+        BOB,
+        (BOB, EVE),
+        asked_max_ms=-1,
+        lifetimes=LIFETIMES,
+        now_ms=5,
+    )
+    content = Tokens.encode(made)
+    assert b"User%3ACN%3D%C3%A4%20b" in content
+    assert Tokens.decode("a-b_c", content) == made
