@@ -40,7 +40,6 @@ from odradek.protocol.transaction_markers import EndTransactionMarker
 log = get_logger(__name__)
 
 NOT_LEADING = -1
-MARKER_BYTES = 78
 
 _BASE_OFFSET = Struct(">q")
 
@@ -165,11 +164,10 @@ class Partition(ReadableReplica):
         with self.lock:
             self._check_may_append(-1)
             result = self.log.append_marker(marker, leader_epoch=self.leader_epoch, rules=self._own_rules)
-            if result is not None:
-                return self._appended(result, MARKER_BYTES)
-            end = self.log.log_end_offset
-            is_committed = self.high_watermark >= end
-            return Appended(self.log.nothing_appended(), COMMITTED if is_committed else self.led_since)
+            if len(self.followers.maximal) == 1:
+                self._advance_high_watermark()
+            is_committed = self.high_watermark >= self.log.log_end_offset
+            return Appended(result or self.log.nothing_appended(), COMMITTED if is_committed else self.led_since)
 
     def begin_verification(self, producer_id: int, producer_epoch: int) -> VerificationGuard | None:
         """A guard for the first append of a transaction; None: the transaction is open here already."""
@@ -222,14 +220,9 @@ class Partition(ReadableReplica):
         may_begin_anywhere: bool = True,
         guard: VerificationGuard | None = None,
     ) -> Appended:
-        return self._appended(
-            self.log.append_checked(
-                checked, leader_epoch=self.leader_epoch, may_begin_anywhere=may_begin_anywhere, guard=guard
-            ),
-            size,
+        result = self.log.append_checked(
+            checked, leader_epoch=self.leader_epoch, may_begin_anywhere=may_begin_anywhere, guard=guard
         )
-
-    def _appended(self, result: AppendResult, size: int) -> Appended:
         if len(self.followers.maximal) == 1:  # otherwise it moves when the others have fetched
             self._advance_high_watermark()
         self.messages_in += result.last_offset - result.first_offset + 1

@@ -38,7 +38,7 @@ class ReadableReplica:
         """Move the watermark, and forget the transactions whose markers are below it. A truncation finds them again,
         so it has to call this even if the watermark stays."""
         self.high_watermark = offset
-        self.log.producers.advance_high_watermark(offset)
+        self.log.producers.transactions.advance_high_watermark(offset)
 
     @property
     def is_leader(self) -> bool:
