@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from log_building import START_MS
 
 from odradek.broker.log.core.config import DAY_MS
+from odradek.broker.log.core.key_map import BYTES_PER_SLOT
 from odradek.protocol.aborted_batches import committed_batches
 from odradek.protocol.record_batch import batches
 from odradek.protocol.records import ControlType, control_key, read_records
@@ -18,6 +19,8 @@ from odradek.protocol.records import ControlType, control_key, read_records
 COMMIT_KEY = control_key(ControlType.COMMIT).decode()
 ABORT_KEY = control_key(ControlType.ABORT).decode()
 RETENTION_MS = 10
+TWO_KEYS = 3 * BYTES_PER_SLOT
+"""The size of a key map that is full before the dirty part ends: KAFKA-13727, KAFKA-6854."""
 
 
 def put(host: Hosted, key: str, value: str | None, producer_id: int = -1) -> None:
@@ -82,11 +85,14 @@ class Model:
 
 KEYS = st.sampled_from(["a", "b", "c", COMMIT_KEY, ABORT_KEY])
 VALUES = st.one_of(st.none(), st.text("xyz", max_size=3))
+UPKEEP = ["roll", "clean", "clean in part", "wait", "reopen"]
 STEPS = st.one_of(
     st.tuples(st.just("put"), KEYS, VALUES, st.integers(-1, 3)),
     st.tuples(st.just("put"), KEYS, VALUES, st.integers(1, 3)),
     st.tuples(st.sampled_from(["commit", "abort"]), st.just(""), st.none(), st.integers(1, 3)),
-    st.tuples(st.sampled_from(["roll", "clean", "clean", "wait", "reopen"]), st.just(""), st.none(), st.just(0)),
+    st.tuples(
+        st.sampled_from(["roll", "clean", "clean in part", "wait", "reopen"]), st.just(""), st.none(), st.just(0)
+    ),
 )
 
 
@@ -113,8 +119,10 @@ def test_compaction_never_changes_what_a_reader_of_committed_records_has_in_the_
                 host.log.roll()
             case "wait":
                 now_ms += 2 * RETENTION_MS
-            case "clean":
-                first_dirty = clean(host, first_dirty=first_dirty, now_ms=now_ms).end_offset or first_dirty
+            case "clean" | "clean in part":
+                map_bytes = 1 << 16 if name == "clean" else TWO_KEYS
+                stats = clean(host, first_dirty=first_dirty, now_ms=now_ms, map_bytes=map_bytes)
+                first_dirty = stats.end_offset or first_dirty
             case "reopen":
                 host.log.close(clean=False)
                 host = Hosted(hosted(directory / "t-0", config).log)
