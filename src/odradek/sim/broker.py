@@ -178,6 +178,7 @@ class SimulatedBroker:
 
         configs = SimpleNamespace(look_up=lambda topics: None, effective=self.topic_config)
         broker = SimpleNamespace(
+            authorizer=None,
             id=self.id,
             config=self.config,
             control=self.gate,

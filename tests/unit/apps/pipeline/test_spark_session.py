@@ -11,8 +11,8 @@ from odradek.base.errors import FatalError
 @pytest.mark.parametrize(
     ("remote", "told"),
     [
-        ("sc://127.0.0.1:1", "nobody answers there \\(Connection refused\\)"),
-        ("sc://127.0.0.1:99999", "nobody answers there \\(Port out of range"),
+        ("sc://127.0.0.1:1", "no server answers there \\(Connection refused\\)"),
+        ("sc://127.0.0.1:99999", "no server answers there \\(Port out of range"),
         ("sc://", "is no Spark Connect server: sc://HOST:PORT"),
         ("spark://127.0.0.1:7077", "is no Spark Connect server: sc://HOST:PORT"),
     ],
