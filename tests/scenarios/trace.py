@@ -28,8 +28,8 @@ class Trace:
 
     def add(self, effect: Effect) -> None:
         match effect:
-            case Moved(subject, moves, detail):
-                self._add_move(subject, moves, detail)
+            case Moved(_, moves, detail):
+                self._add_move(effect.subject_text, moves, detail)
             case Send(broker_id, request):
                 self._append("send", f"broker {broker_id}", request_text(request))
             case effects.CreatePartitionStates(states):

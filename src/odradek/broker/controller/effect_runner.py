@@ -7,7 +7,6 @@ long as the tenure lasts: a decision is carried out to its end or given up with 
 import time
 from collections.abc import Callable
 from typing import Any
-from uuid import uuid4
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
@@ -82,8 +81,6 @@ class EffectRunner:
 def _reading(store: ZkStore) -> dict[type, Callable[[Any], Any]]:
     return {
         effects.ReadBrokers: lambda e: store.load_brokers(),
-        effects.ReadTopicNames: lambda e: set(store.load_topic_names()),
-        effects.DrawTopicId: lambda e: uuid4(),
         effects.ReadTopicNames: lambda e: set(store.load_topic_names()),
         effects.ReadTopics: lambda e: store.load_topics(e.topics),
         effects.ReadPartitionStates: lambda e: store.load_partition_states(e.partitions),

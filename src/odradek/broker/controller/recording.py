@@ -13,12 +13,11 @@ from odradek.broker.controller.core.events import Event
 from odradek.broker.controller.trace import request_partitions, values_text
 from odradek.broker.recorder.core.entry import Kind
 from odradek.broker.recorder.recorder import Facts, RecordedEvent, Records
-from odradek.model.topology import Broker, LeaderAndIsr, TopicAssignment, TopicPartition
+from odradek.model.topology import Broker, LeaderAndIsr, PartitionReplica, TopicAssignment, TopicPartition
 
 NAMED_MAX = 100
 """How many partitions of a request are named."""
 _TEXT_MAX = 1_000
-_SUBJECTS = ("partition ", "replica ")
 
 
 class ControllerTermRecord:
@@ -109,9 +108,10 @@ def _plain(effect: Effect) -> Facts:
     """Return the effects whose result is no part of the picture."""
     what = type(effect).__name__
     match effect:
-        case effects.Moved(subject, moves, detail):
-            text = f"{subject}  {' → '.join(moves)}  {detail}".rstrip()
-            return {"kind": Kind.MOVE, "what": "Moved", "text": text} | _subject(subject)
+        case effects.Moved(PartitionReplica(tp, broker)):
+            return {"kind": Kind.MOVE, "what": "Moved", "text": str(effect), **_partition(tp), "peer": broker}
+        case effects.Moved(TopicPartition() as tp):
+            return {"kind": Kind.MOVE, "what": "Moved", "text": str(effect), **_partition(tp), "peer": None}
         case effects.Send(broker_id, request):
             name = type(request).__name__.removesuffix("Request")
             partitions = list(request_partitions(request))
@@ -172,14 +172,8 @@ def _member(broker: Broker) -> dict[str, Any]:
     }
 
 
-def _subject(subject: str) -> Facts:
-    """Return the partition of a move: `partition orders-2`, `replica orders-2@1`."""
-    name = next((subject.removeprefix(start) for start in _SUBJECTS if subject.startswith(start)), "")
-    name, _, broker = name.partition("@")
-    topic, _, number = name.rpartition("-")
-    if not topic or not number.isdecimal():
-        return {}
-    return {"topic": topic, "partition": int(number), "peer": int(broker) if broker else None}
+def _partition(tp: TopicPartition) -> Facts:
+    return {"topic": tp.topic, "partition": tp.partition}
 
 
 def _named(partitions: Iterable[TopicPartition]) -> Facts:

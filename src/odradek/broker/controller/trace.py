@@ -66,8 +66,8 @@ def event_line(event: Event) -> str:
 
 def effect_line(effect: Effect) -> str:
     match effect:
-        case Moved(subject, moves, detail):
-            return f"move    {subject}  {' → '.join(moves)}  {detail}".rstrip()
+        case Moved():
+            return f"move    {effect}"
         case Send(broker_id, request):
             return f"send    broker {broker_id}  {request_text(request)}"
         case CreatePartitionStates(states) | UpdatePartitionStates(states):

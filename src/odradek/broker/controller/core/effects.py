@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
 from odradek.broker.controller.core.events import Event
-from odradek.model.topology import Broker, LeaderAndIsr, TopicAssignment, TopicPartition
+from odradek.model.topology import Broker, LeaderAndIsr, PartitionReplica, TopicAssignment, TopicPartition
 from odradek.protocol.schema import Request
 
 T = TypeVar("T")
@@ -184,11 +184,18 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A move of a state machine, for the log and the trace: `subject` is a partition or a replica."""
+    """A move of a state machine, for the log and the trace."""
 
-    subject: str
+    subject: TopicPartition | PartitionReplica
     moves: tuple[str, ...]
     detail: str = ""
+
+    @property
+    def subject_text(self) -> str:
+        return f"{'replica' if isinstance(self.subject, PartitionReplica) else 'partition'} {self.subject}"
+
+    def __str__(self) -> str:
+        return f"{self.subject_text}  {' → '.join(self.moves)}  {self.detail}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)

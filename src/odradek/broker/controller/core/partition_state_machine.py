@@ -237,7 +237,7 @@ def change_of(before: LeaderAndIsr, after: LeaderAndIsr) -> str:
 
 
 def _moved(context: ControllerContext, tp: TopicPartition, target: PartitionState, detail: str) -> Moved:
-    return Moved(f"partition {tp}", (context.partition_state(tp).name, target.name), detail)
+    return Moved(tp, (context.partition_state(tp).name, target.name), detail)
 
 
 def _ids(brokers: Iterable[int]) -> str:

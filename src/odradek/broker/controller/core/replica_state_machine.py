@@ -207,8 +207,7 @@ def _without(brokers: tuple[int, ...], broker: int) -> tuple[int, ...]:
 
 
 def _move(context: ControllerContext, replica: PartitionReplica, target: ReplicaState, detail: str = "") -> Moved:
-    (topic, number), broker = replica
     before = context.replica_states.get(replica, ReplicaState.NON_EXISTENT)
-    moved = Moved(f"replica {topic}-{number}@{broker}", (_NAMES[before], _NAMES[target]), detail)
+    moved = Moved(replica, (_NAMES[before], _NAMES[target]), detail)
     context.replica_states[replica] = target
     return moved
