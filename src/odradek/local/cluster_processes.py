@@ -5,6 +5,7 @@
     DIR/broker-N/logs/                 its data
     DIR/broker-N/broker.log, .pid      its output and its process
     DIR/console.log, .pid              the web console
+    DIR/security/, *.properties        with --secure: certificates, and files for clients
     DIR/links/                         with --lab: the relay between the brokers, and between them and ZooKeeper
 
 Everything is found again through the directory, so any later command may stop, crash or restart a part of it. Used by
@@ -15,6 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from odradek.base.errors import FatalError
+from odradek.local.cluster_security import ClusterSecurity
 from odradek.local.console_process import LocalConsole
 from odradek.local.coordinators import CoordinatorKind, LocalCoordinator
 from odradek.local.links.cuts import CutFrom
@@ -62,6 +64,7 @@ class LocalCluster:
         self._coordinator = LocalCoordinator(self.data / "zookeeper")
         self.console = LocalConsole(self.data)
         self.links = LocalLinks(self.data)
+        self.security = ClusterSecurity(self.data)
 
     @property
     def zookeeper(self) -> EmbeddedZooKeeper:
@@ -105,17 +108,20 @@ class LocalCluster:
         unset: Collection[str] = (),
         metrics: bool = False,
         lab: bool = False,
+        secure: bool = False,
         remark: Callable[[str], None] = lambda text: None,
     ) -> None:
         """ZooKeeper, unless one is given, then the brokers, on consecutive ports; returns when all of them serve.
 
         Without a number: as many as there were. Those that run already stay as they are. `coordinator`: the kind of
-        coordination server, if the cluster has one of its own. `unset`: earlier settings that
-        are taken back. `metrics`: new ones serve them, at their port + 100. `lab`: brokers can be cut off, unless some
-        run that can't. Settings that can't be raise ConfigError before anything is written; after a start that fails,
-        server.properties is as it was. `remark` hears of settings that are ignored.
+        coordination server, if the cluster has one of its own. `unset`: earlier settings that are taken back. `secure`:
+        with TLS and users, see `cluster_security`; it stays so. `metrics`: new ones serve them, at their port + 100.
+        `lab`: brokers can be cut off, unless some run that can't. Settings that can't be raise ConfigError before
+        anything is written; after a start that fails, server.properties is as it was. `remark` hears of settings that
+        are ignored.
         """
         known = {broker.id for broker in self.brokers}
+        secure = self._is_secure(wanted=secure, lab=lab)
         wanted = [self._broker(broker_id) for broker_id in range(max(brokers or 1, len(known)))]
         changes = SettingChanges(settings, frozenset(unset))
         changes.check_for(len(wanted))
@@ -134,7 +140,7 @@ class LocalCluster:
             if metrics and broker.id not in known:
                 defaults |= _metrics_settings(ports.get(broker.id, DEFAULT_PORT + broker.id) + _METRICS_PORTS_AFTER)
             ensemble = zookeeper or _UNKNOWN_ZOOKEEPER
-            planned[broker] = broker.wanted_properties(ensemble, ports.get(broker.id), defaults, changes)
+            planned[broker] = broker.wanted_properties(ensemble, ports.get(broker.id), defaults, changes, secure=secure)
         for text in _remarks(planned, changes):
             remark(text)
         if resting and zookeeper is None:
@@ -146,7 +152,25 @@ class LocalCluster:
             self.links.start()
         for broker, properties in planned.items():
             broker.configure({**properties, "zookeeper.connect": zookeeper or ""}, linked=linked)
+        if secure and resting:
+            self.security.prepare([broker.id for broker in wanted], self.bootstrap_servers)
         self._start_all(wanted, resting)
+        if secure and resting:
+            self.security.create_users(resting[0].id, resting[0].address)
+
+    def _is_secure(self, *, wanted: bool, lab: bool) -> bool:
+        if self.security.exists:
+            if lab:
+                raise FatalError("a secure cluster has no laboratory: --lab needs a cluster without --secure")
+            return True
+        if wanted and self.brokers:
+            raise FatalError(
+                f"the cluster in {self.data} was made without --secure: give another directory with --data, or secure "
+                "it step by step, as docs/security.md says"
+            )
+        if wanted and lab:
+            raise FatalError("--lab and --secure exclude each other")
+        return wanted
 
     def _start_all(self, wanted: Sequence[LocalBroker], resting: Sequence[LocalBroker]) -> None:
         try:
@@ -198,4 +222,4 @@ class LocalCluster:
         return self.zookeeper.stop() or any(stopped)
 
     def _broker(self, broker_id: int) -> LocalBroker:
-        return LocalBroker(self.data / f"broker-{broker_id}", broker_id, self.links)
+        return LocalBroker(self.data / f"broker-{broker_id}", broker_id, self.links, self.security)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from odradek.base.config.properties import format_properties, parse_properties
 from odradek.base.errors import FatalError
+from odradek.local.cluster_security import ClusterSecurity, secured_listeners
 from odradek.local.links.local_links import LocalLinks
 from odradek.local.links.plan import is_linked
 from odradek.local.local_settings import SettingChanges
@@ -32,9 +33,10 @@ def _freed(port: int) -> bool:
 
 
 class LocalBroker:
-    def __init__(self, directory: Path, broker_id: int, links: LocalLinks) -> None:
+    def __init__(self, directory: Path, broker_id: int, links: LocalLinks, security: ClusterSecurity) -> None:
         self.id = broker_id
         self._links = links
+        self._security = security
         self.log_file = directory / "broker.log"
         self._directory = directory
         self.properties_file = directory / "server.properties"
@@ -49,9 +51,7 @@ class LocalBroker:
     @property
     def address(self) -> tuple[str, int]:
         """Host and port of the first listener."""
-        listener = self._properties()["listeners"].split(",")[0]
-        host, _, port = listener.partition("://")[2].rpartition(":")
-        return host.strip("[]") or "127.0.0.1", int(port)
+        return _first_address(self._properties())
 
     @property
     def is_linked(self) -> bool:
@@ -59,21 +59,31 @@ class LocalBroker:
         return is_linked(self._properties())
 
     def wanted_properties(
-        self, zookeeper: str, port: int | None, defaults: Mapping[str, str], changes: SettingChanges
+        self,
+        zookeeper: str,
+        port: int | None,
+        defaults: Mapping[str, str],
+        changes: SettingChanges,
+        *,
+        secure: bool = False,
     ) -> dict[str, str]:
         """Of an earlier server.properties everything that isn't given anew or removed, without links."""
         kept = {key: text for key, text in self.kept_properties().items() if key not in changes.removed}
         properties = {
             "broker.id": str(self.id),
-            "listeners": f"PLAINTEXT://127.0.0.1:{DEFAULT_PORT + self.id}",
+            "listeners": self._listeners(DEFAULT_PORT + self.id, secure=secure),
             "log.dirs": str(self._directory / "logs"),
             **defaults,
+            **(self._security.broker_settings(self.id) if secure else {}),
             **kept,
             "zookeeper.connect": zookeeper,
         }
         if port is not None:
-            properties["listeners"] = f"PLAINTEXT://127.0.0.1:{port}"
+            properties["listeners"] = self._listeners(port, secure=secure)
         return {**properties, **changes.given}
+
+    def _listeners(self, port: int, *, secure: bool) -> str:
+        return secured_listeners(port) if secure else f"PLAINTEXT://127.0.0.1:{port}"
 
     def kept_properties(self) -> dict[str, str]:
         """Of the earlier start, without links; empty before the first one."""
@@ -82,7 +92,8 @@ class LocalBroker:
     def is_configured(self, zookeeper: str | None, port: int | None, changes: SettingChanges) -> bool:
         """True if it already has all of the given settings."""
         known = self.kept_properties()
-        return self.wanted_properties(zookeeper or known["zookeeper.connect"], port, {}, changes) == known
+        ensemble, secure = zookeeper or known["zookeeper.connect"], self._security.exists
+        return self.wanted_properties(ensemble, port, {}, changes, secure=secure) == known
 
     def configure(self, properties: Mapping[str, str], *, linked: bool = False) -> None:
         """Writes server.properties; `restore` brings the earlier one back."""
@@ -114,12 +125,15 @@ class LocalBroker:
 
     def await_serving(self) -> None:
         deadline = time.monotonic() + _START_SECONDS_MAX
-        while not serves(self.address):
+        while not self._serves():
             if self.pid is None:
                 raise FatalError(f"broker {self.id} did not start: {self._last_words()} (see {self.log_file})")
             if time.monotonic() >= deadline:
                 raise FatalError(f"broker {self.id} does not answer after {_START_SECONDS_MAX:.0f} s: {self.log_file}")
             time.sleep(0.02)
+
+    def _serves(self) -> bool:
+        return self._security.serves(self.id, self.address) if self._security.exists else serves(self.address)
 
     def stop(self) -> bool:
         return self._process.stop(_STOP_SECONDS_MAX)
@@ -136,6 +150,12 @@ class LocalBroker:
         lines = written.decode(errors="replace").strip().splitlines()
         reasons = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
         return (reasons or lines or ["it left no message"])[-1]
+
+
+def _first_address(properties: Mapping[str, str]) -> tuple[str, int]:
+    listener = properties["listeners"].split(",")[0]
+    host, _, port = listener.partition("://")[2].rpartition(":")
+    return host.strip("[]") or "127.0.0.1", int(port)
 
 
 def serves(address: tuple[str, int]) -> bool:

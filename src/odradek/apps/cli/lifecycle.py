@@ -15,6 +15,7 @@ from odradek.apps.cli.grammar.noun import command
 from odradek.apps.cli.output import DEFAULT_DATA, warn
 from odradek.apps.cli.usage import Exit, WrongUsage
 from odradek.base.errors import ConfigError, FatalError
+from odradek.client.command_config import use_command_config
 from odradek.local.cluster_processes import LocalCluster
 from odradek.local.coordinators import CoordinatorKind
 from odradek.local.links.cuts import CutFrom
@@ -37,6 +38,7 @@ BrokerArgument = Annotated[int, Argument(metavar="N", help="The broker's id.", m
     examples=[
         "odradek up",
         "odradek up --brokers 3 --lab",
+        "odradek up --secure",
         "odradek up --port 19092 --data /tmp/trial --detach",
         "odradek up --set log.retention.hours=1",
         "odradek up --unset log.retention.hours",
@@ -65,6 +67,10 @@ def up(
     lab: Annotated[
         bool, Option("--lab", help="With the laboratory in the console: crash brokers, and cut them off.")
     ] = False,
+    secure: Annotated[
+        bool,
+        Option("--secure", help="With TLS, users and ACLs, and files for clients; the directory stays so."),
+    ] = False,
     pipeline: Annotated[
         list[Path] | None,
         Option("--pipeline", metavar="DIR", help="A pipeline project that the console shows; may be repeated."),
@@ -86,14 +92,16 @@ def up(
     if both := given.keys() & set(removed):
         raise WrongUsage(f"{', '.join(sorted(both))} can't be set and unset at once", "--unset")
     cluster = LocalCluster(data)
+    # The console has the administrator's rights, and everybody on this machine reaches it: only where it is asked for.
+    with_console = not no_console and (console is not None or not (secure or cluster.security.exists))
     with _stopped_by_signals(cluster):
         try:
             start = partial(cluster.start, zookeeper, port, given, brokers, coordinator=coordinator, unset=removed)
-            start(metrics=not no_console, lab=lab, remark=warn)
+            start(metrics=with_console, lab=lab, secure=secure, remark=warn)
         except ConfigError as error:
             raise WrongUsage(str(error), "--set" if given else "") from error
         _announce(cluster, zookeeper)
-        if not no_console:
+        if with_console:
             told = cluster.console.start(cluster.bootstrap_servers, console, lab=lab, pipelines=pipeline or ())
             print(told, file=sys.stderr)
         if detach:
@@ -163,6 +171,10 @@ def _announce(cluster: LocalCluster, zookeeper: str | None) -> None:
     if zookeeper is None and cluster.coordinator is CoordinatorKind.EMBEDDED:
         hint = "production gives an ensemble with --zookeeper"
         print(f"coordination server: embedded, for this machine alone; {hint}", file=sys.stderr)
+    if cluster.security.exists:
+        print(f"administrator: --command-config {cluster.security.client_file}", file=sys.stderr)
+        print(f"application:   --command-config {cluster.security.application_file}", file=sys.stderr)
+        use_command_config(cluster.security.client_file)  # for the console
 
 
 def _parse_settings(settings: list[str]) -> dict[str, str]:

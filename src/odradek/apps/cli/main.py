@@ -49,6 +49,7 @@ COMMANDS = {
     "offsets": Entry("odradek.apps.cli.offsets", "offsets", "show the offsets of partitions"),
     "dump-log": Entry("odradek.apps.cli.dump_log", "dump_log", "show and check the files of a partition"),
     "audit": Entry("odradek.apps.cli.audit", "audit", "compare all replicas, file by file, as a Spark job"),
+    "certs": Entry("odradek.apps.cli.certs", "app", "certificates of a cluster that was made with up --secure"),
     "perf": Entry("odradek.apps.cli.perf", "app", "measure producing and consuming"),
     "recorder": Entry("odradek.apps.cli.recorder", "app", "what brokers and the controller did, and why"),
     "console": Entry("odradek.apps.cli.console", "console", "see the cluster in the browser, and run it from there"),

@@ -21,7 +21,7 @@ def cluster(tmp_path: Path) -> LocalCluster:
 
 
 def _configured(cluster: LocalCluster, *, linked: bool) -> dict[str, str]:
-    broker = LocalBroker(cluster.data / "broker-0", 0, cluster.links)
+    broker = LocalBroker(cluster.data / "broker-0", 0, cluster.links, cluster.security)
     changes = SettingChanges({"log.retention.hours": "1"})
     broker.configure(broker.wanted_properties("127.0.0.1:2181", None, {}, changes), linked=linked)
     return parse_properties((cluster.data / "broker-0" / "server.properties").read_text())
@@ -64,7 +64,7 @@ def test_what_is_not_linked_is_not_cut(cluster: LocalCluster) -> None:
 
 
 def test_a_setting_is_kept_until_it_is_taken_back(cluster: LocalCluster) -> None:
-    broker = LocalBroker(cluster.data / "broker-0", 0, cluster.links)
+    broker = LocalBroker(cluster.data / "broker-0", 0, cluster.links, cluster.security)
     for changes, kept in (
         (SettingChanges({"log.retention.hours": "1"}), "1"),
         (NO_CHANGES, "1"),
@@ -77,7 +77,7 @@ def test_a_setting_is_kept_until_it_is_taken_back(cluster: LocalCluster) -> None
 
 @pytest.mark.parametrize("before", [None, "broker.id=0\n# by hand\nlog.retention.hours=2\n"])
 def test_a_start_that_fails_leaves_the_file_as_it_was(cluster: LocalCluster, before: str | None) -> None:
-    broker = LocalBroker(cluster.data / "broker-0", 0, cluster.links)
+    broker = LocalBroker(cluster.data / "broker-0", 0, cluster.links, cluster.security)
     if before is not None:
         broker.properties_file.parent.mkdir()
         broker.properties_file.write_text(before)

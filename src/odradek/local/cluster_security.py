@@ -1,0 +1,227 @@
+"""Security of a local cluster: what `odradek up --secure` makes, and keeps in the cluster's directory.
+
+    DIR/security/ca.pem, ca.key         the authority that all certificates of the cluster come from
+    DIR/security/broker-N.pem           key and certificate of a broker: for clients, and to show to other brokers
+    DIR/security/users.properties       passwords of the users that were made
+    DIR/client.properties               the administrator's connection, for Kafka's tools and ours
+    DIR/app.properties                  an application's
+    DIR/kcat.conf                       the application's for kcat, and for librdkafka's clients
+
+Clients log in with SCRAM over TLS, and without an ACL a user may do nothing: the administrator is a super user, the
+application has what begins with `app`. Brokers talk on a listener of their own, where both sides show a certificate.
+All files but ca.pem are readable by their owner alone.
+"""
+
+import os
+import secrets
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from odradek.base.config.properties import format_properties, parse_properties
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.client.broker_client import BrokerClient, ConnectionFailed
+from odradek.client.client_security import ClientSecurity
+from odradek.client.cluster_client import ClusterClient
+from odradek.protocol.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+    ScramCredentialUpsertion,
+)
+from odradek.protocol.messages.create_acls import AclCreation, CreateAclsRequest, CreateAclsResponse
+from odradek.protocol.messages.metadata import MetadataRequest
+from odradek.security.certificates import IssuedCertificate, expiry_of, issue, new_authority
+from odradek.security.jaas import SCRAM_MODULE
+
+ADMIN, APPLICATION = "admin", "app"
+INTERNAL_PORTS_AFTER = 200
+"""The listener between brokers is at the clients' port + 200."""
+_BROKERS = "broker"  # the user that each certificate of a broker stands for
+_MECHANISM, _MECHANISM_NUMBER, _HASH = "SCRAM-SHA-512", 2, "sha512"
+_ITERATIONS = 8192
+_NAMED_RESOURCES = (2, 3, 5)  # topics, groups, transactional ids; numbers fixed by CreateAcls
+_PREFIXED, _ALL, _ALLOW = 4, 2, 3
+_AUTHORITY_DAYS = 3650
+_BROKER_DAYS = 365
+_RENEW_BEFORE = timedelta(days=30)
+_HOSTS = ("localhost", "127.0.0.1", "::1")
+_CONTACT_TIMEOUT_MS = 2_000
+
+
+def secured_listeners(port: int) -> str:
+    return f"SASL_SSL://127.0.0.1:{port},INTERNAL://127.0.0.1:{port + INTERNAL_PORTS_AFTER}"
+
+
+class ClusterSecurity:
+    def __init__(self, data: Path) -> None:
+        self._data = data
+        self._directory = data / "security"
+        self._authority_file = self._directory / "ca.pem"
+        self._authority_key_file = self._directory / "ca.key"
+        self._users_file = self._directory / "users.properties"
+        self.client_file = data / "client.properties"
+        self.application_file = data / "app.properties"
+        self.kcat_file = data / "kcat.conf"
+
+    @property
+    def exists(self) -> bool:
+        return self._authority_file.exists()
+
+    def prepare(self, broker_ids: Iterable[int], bootstrap: str) -> list[int]:
+        """Makes what is missing, and new certificates where theirs end soon; the brokers that got one."""
+        self._directory.mkdir(parents=True, exist_ok=True)
+        self._directory.chmod(0o700)
+        if not self.exists:
+            authority = new_authority("Odradek local authority", _AUTHORITY_DAYS)
+            _write(self._authority_key_file, authority.key)
+            _write(self._authority_file, authority.certificate)
+            self._authority_file.chmod(0o644)
+        if not self._users_file.exists():
+            users = {name: secrets.token_urlsafe(24) for name in (ADMIN, APPLICATION)}
+            _write(self._users_file, format_properties(users).encode())
+        renewed = [broker_id for broker_id in broker_ids if self._is_due(broker_id)]
+        self.issue(renewed)
+        self._write_client_files(bootstrap)
+        return renewed
+
+    def issue(self, broker_ids: Iterable[int]) -> None:
+        """New keys and certificates. A broker that runs takes them into use within seconds."""
+        authority = IssuedCertificate(self._authority_key_file.read_bytes(), self._authority_file.read_bytes())
+        for broker_id in broker_ids:
+            issued = issue(authority, f"broker-{broker_id}", _HOSTS, _BROKER_DAYS)
+            _write(self._broker_file(broker_id), issued.key + issued.certificate)
+
+    def expiries(self) -> dict[str, datetime]:
+        """When each certificate ends, by the name of its file."""
+        files = [self._authority_file, *sorted(self._directory.glob("broker-*.pem"))] if self.exists else []
+        return {file.name: expiry_of(_certificate_in(file)) for file in files}
+
+    def broker_settings(self, broker_id: int) -> dict[str, str]:
+        """Of server.properties, without its listeners."""
+        return {
+            "listener.security.protocol.map": "SASL_SSL:SASL_SSL,INTERNAL:SSL",
+            "inter.broker.listener.name": "INTERNAL",
+            "sasl.enabled.mechanisms": _MECHANISM,
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": str(self._broker_file(broker_id)),
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.location": str(self._authority_file),
+            "listener.name.internal.ssl.client.auth": "required",
+            "listener.name.internal.ssl.principal.mapping.rules": f"RULE:^CN=broker-[0-9]+,O=Odradek$/{_BROKERS}/",
+            "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
+            "super.users": f"User:{ADMIN};User:{_BROKERS}",
+        }
+
+    def inter_broker_client(self, broker_id: int) -> ClientSecurity:
+        return ClientSecurity(
+            {
+                "security.protocol": "SSL",
+                "ssl.truststore.type": "PEM",
+                "ssl.truststore.location": str(self._authority_file),
+                "ssl.keystore.type": "PEM",
+                "ssl.keystore.location": str(self._broker_file(broker_id)),
+            }
+        )
+
+    def serves(self, broker_id: int, address: tuple[str, int]) -> bool:
+        """Whether the broker knows its cluster; asked as another broker would."""
+        try:
+            port, security = address[1] + INTERNAL_PORTS_AFTER, self.inter_broker_client(broker_id)
+            with BrokerClient(address[0], port, timeout_ms=_CONTACT_TIMEOUT_MS, security=security) as client:
+                return bool(client.send(MetadataRequest(topics=[])).brokers)
+        except ConnectionFailed:
+            return False
+
+    def create_users(self, broker_id: int, address: tuple[str, int]) -> None:
+        """The users whose passwords are kept here and the application's rights, through one broker. What exists stays:
+        users get the same password again."""
+        users = parse_properties(self._users_file.read_text())
+        credentials = AlterUserScramCredentialsRequest(upsertions=[_credential(*user) for user in users.items()])
+        rights = CreateAclsRequest(creations=_application_acls())
+        bootstrap = f"{address[0]}:{address[1] + INTERNAL_PORTS_AFTER}"
+        with ClusterClient(bootstrap, security=self.inter_broker_client(broker_id)) as client:
+
+            def create() -> None:
+                made = client.ask_controller(credentials, AlterUserScramCredentialsResponse)
+                for result in made.results:
+                    _check(result.error_code, result.error_message)
+                for allowed in client.ask_controller(rights, CreateAclsResponse).results:
+                    _check(allowed.error_code, allowed.error_message)
+
+            client.retrying(create)
+
+    def _broker_file(self, broker_id: int) -> Path:
+        return self._directory / f"broker-{broker_id}.pem"
+
+    def _is_due(self, broker_id: int) -> bool:
+        file = self._broker_file(broker_id)
+        return not file.exists() or expiry_of(_certificate_in(file)) < datetime.now(UTC) + _RENEW_BEFORE
+
+    def _write_client_files(self, bootstrap: str) -> None:
+        users = parse_properties(self._users_file.read_text())
+        for user, file in ((ADMIN, self.client_file), (APPLICATION, self.application_file)):
+            _write(file, format_properties(self._client_settings(user, users[user], bootstrap)).encode())
+        kcat = {
+            "bootstrap.servers": bootstrap,
+            "security.protocol": "sasl_ssl",
+            "sasl.mechanisms": _MECHANISM,
+            "sasl.username": APPLICATION,
+            "sasl.password": users[APPLICATION],
+            "ssl.ca.location": str(self._authority_file),
+        }
+        _write(self.kcat_file, "".join(f"{key}={value}\n" for key, value in kcat.items()).encode())
+
+    def _client_settings(self, user: str, password: str, bootstrap: str) -> Mapping[str, str]:
+        return {
+            "bootstrap.servers": bootstrap,
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": _MECHANISM,
+            "sasl.jaas.config": f'{SCRAM_MODULE} required username="{user}" password="{password}";',
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.location": str(self._authority_file),
+        }
+
+
+def _credential(user: str, password: str) -> ScramCredentialUpsertion:
+    from hashlib import pbkdf2_hmac
+
+    salt = secrets.token_bytes(24)
+    salted = pbkdf2_hmac(_HASH, password.encode(), salt, _ITERATIONS)
+    return ScramCredentialUpsertion(
+        name=user, mechanism=_MECHANISM_NUMBER, iterations=_ITERATIONS, salt=salt, salted_password=salted
+    )
+
+
+def _check(error_code: int, message: str | None) -> None:
+    if error_code:
+        raise KafkaError(ErrorCode(error_code), message or "")
+
+
+def _application_acls() -> list[AclCreation]:
+    """Everything whose name begins with the application's, and nothing else."""
+    return [
+        AclCreation(
+            resource_type=kind,
+            resource_name=APPLICATION,
+            resource_pattern_type=_PREFIXED,
+            principal=f"User:{APPLICATION}",
+            host="*",
+            operation=_ALL,
+            permission_type=_ALLOW,
+        )
+        for kind in _NAMED_RESOURCES
+    ]
+
+
+def _certificate_in(file: Path) -> bytes:
+    text = file.read_bytes()
+    return text[text.index(b"-----BEGIN CERTIFICATE-----") :]
+
+
+def _write(file: Path, content: bytes) -> None:
+    """Whole or not at all, and readable by nobody else from its first moment."""
+    temporary = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(descriptor, "wb") as opened:
+        opened.write(content)
+    temporary.rename(file)
