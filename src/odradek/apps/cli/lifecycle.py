@@ -67,10 +67,7 @@ def up(
     lab: Annotated[
         bool, Option("--lab", help="With the laboratory in the console: crash brokers, and cut them off.")
     ] = False,
-    secure: Annotated[
-        bool,
-        Option("--secure", help="With TLS, users and ACLs, and files for clients; the directory stays so."),
-    ] = False,
+    secure: Annotated[bool, Option("--secure", help="With TLS, users and ACLs, and files for clients.")] = False,
     pipeline: Annotated[
         list[Path] | None,
         Option("--pipeline", metavar="DIR", help="A pipeline project that the console shows; may be repeated."),
@@ -104,11 +101,7 @@ def up(
         if with_console:
             told = cluster.console.start(cluster.bootstrap_servers, console, lab=lab, pipelines=pipeline or ())
             print(told, file=sys.stderr)
-        if detach:
-            print(f"running in the background; stop it with: odradek down --data {data}", file=sys.stderr)
-        else:
-            print("Ctrl-C stops it", file=sys.stderr)
-            _watch(cluster)
+        _leave(cluster) if detach else _watch(cluster)
 
 
 @command()
@@ -207,8 +200,13 @@ def _stopped_by_signals(cluster: LocalCluster) -> Iterator[None]:
         raise
 
 
+def _leave(cluster: LocalCluster) -> None:
+    print(f"running in the background; stop it with: odradek down --data {cluster.data}", file=sys.stderr)
+
+
 def _watch(cluster: LocalCluster) -> None:
     """Until somebody else stops the cluster. A broker that goes is told of once; `start` brings it back."""
+    print("Ctrl-C stops it", file=sys.stderr)
     gone: set[int] = set()
     while cluster.running:
         stopped = {broker.id for broker in cluster.brokers if broker.pid is None}
