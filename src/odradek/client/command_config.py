@@ -21,7 +21,7 @@ def use_command_config(path: Path) -> None:
 
 
 def command_security() -> "ClientSecurity | None":
-    """Of connections for which nobody says more; None: PLAINTEXT."""
+    """Return the security of connections without settings of their own; None: PLAINTEXT."""
     path = os.environ.get(COMMAND_CONFIG_VARIABLE)
     return _security(path) if path else None
 

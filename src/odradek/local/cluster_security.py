@@ -68,7 +68,7 @@ class ClusterSecurity:
         return self._authority_file.exists()
 
     def prepare(self, broker_ids: Iterable[int], bootstrap: str) -> list[int]:
-        """Makes what is missing, and new certificates where theirs end soon; the brokers that got one."""
+        """Make missing files, and new certificates where theirs end soon; return the brokers with new ones."""
         self._directory.mkdir(parents=True, exist_ok=True)
         self._directory.chmod(0o700)
         if not self.exists:
@@ -92,7 +92,7 @@ class ClusterSecurity:
             _write(self._broker_file(broker_id), issued.key + issued.certificate)
 
     def expiries(self) -> dict[str, datetime]:
-        """When each certificate ends, by the name of its file."""
+        """Return the end of each certificate, by the name of its file."""
         files = [self._authority_file, *sorted(self._directory.glob("broker-*.pem"))] if self.exists else []
         return {file.name: expiry_of(_certificate_in(file)) for file in files}
 
@@ -124,7 +124,7 @@ class ClusterSecurity:
         )
 
     def serves(self, broker_id: int, address: tuple[str, int]) -> bool:
-        """Whether the broker knows its cluster; asked as another broker would."""
+        """Return whether the broker knows its cluster; asked as another broker would."""
         try:
             port, security = address[1] + INTERNAL_PORTS_AFTER, self.inter_broker_client(broker_id)
             with BrokerClient(address[0], port, timeout_ms=_CONTACT_TIMEOUT_MS, security=security) as client:
@@ -198,7 +198,7 @@ def _check(error_code: int, message: str | None) -> None:
 
 
 def _application_acls() -> list[AclCreation]:
-    """Everything whose name begins with the application's, and nothing else."""
+    """Return rights to all names that begin with the application's, and to nothing else."""
     return [
         AclCreation(
             resource_type=kind,
@@ -219,7 +219,7 @@ def _certificate_in(file: Path) -> bytes:
 
 
 def _write(file: Path, content: bytes) -> None:
-    """Whole or not at all, and readable by nobody else from its first moment."""
+    """Write the file whole or not at all, readable by its owner alone from its first moment."""
     temporary = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with open(descriptor, "wb") as opened:

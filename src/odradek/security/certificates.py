@@ -1,4 +1,4 @@
-"""Certificates of a small authority of one's own: the authority itself, and those that it issues for hosts and users.
+"""Certificates of a small private authority: its own, and the ones it issues for hosts and users.
 
 Keys are ECDSA on P-256: a handshake costs a tenth of one with RSA.
 """

@@ -29,7 +29,7 @@ _KEY_ENTRY, _CERTIFICATE_ENTRY = 1, 2
 
 @dataclass(slots=True)
 class JksEntries:
-    """Everything in DER: keys in PKCS#8, decrypted."""
+    """Entries in DER: keys in PKCS#8, decrypted."""
 
     keys: list[tuple[bytes, list[bytes]]] = field(default_factory=list)
     trusted: list[bytes] = field(default_factory=list)

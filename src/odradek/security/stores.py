@@ -48,7 +48,7 @@ class KeyMaterial:
 
 
 def key_material(settings: Mapping[str, str]) -> KeyMaterial | None:
-    """What the settings name as this side's own key; None where they name none."""
+    """Return this side's own key and certificates; None where the settings name none."""
     inline_key, inline_chain = settings.get("ssl.keystore.key"), settings.get("ssl.keystore.certificate.chain")
     location = settings.get("ssl.keystore.location")
     kind = _type_of(settings, "ssl.keystore.type")

@@ -38,7 +38,7 @@ def renew(
     broker: Annotated[int | None, Option("--broker", metavar="N", help="One of them.", show_default="all")] = None,
     data: DataOption = DEFAULT_DATA,
 ) -> None:
-    """Make new keys and certificates for the brokers; those that run use them within seconds, without a restart."""
+    """Make new keys and certificates for the brokers; running brokers use them within seconds, without a restart."""
     cluster = LocalCluster(data)
     security = _security(cluster)
     chosen = [known.id for known in cluster.brokers] if broker is None else [cluster.broker(broker).id]

@@ -50,7 +50,7 @@ class SaslGate:
         return [Sample(name, "counter", count, {}) for name, count in zip(SAMPLE_NAMES, counts, strict=True)]
 
     def begin(self, request: InboundRequest, session: SaslSession, *, may_block: bool) -> bool | None:
-        """None: let it pass. True: it is answered, or will be. False: call again where it may block."""
+        """Return None to let it pass, True when it is answered or will be, False to be called where it may block."""
         state = session.state
         if state is SaslState.FAILED:
             return True  # it waits for its end: an earlier one would tell of the failure before its time

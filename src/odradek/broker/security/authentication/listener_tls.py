@@ -49,7 +49,8 @@ class ListenerTls:
             raise PermissionError(errno.EACCES, str(error)) from None
 
     def reload(self) -> bool:
-        """Whether files had changed and are in use now. Files that can't be used are logged, and the old ones stay."""
+        """Take changed files into use; return whether there were any. Files that can't be used are logged, and the old
+        ones stay."""
         with self._reloading:
             marks = file_marks(store_files(self._settings))
             if marks == self._marks:

@@ -53,7 +53,7 @@ class Step:
 class SaslServer(Protocol):
     @property
     def may_block(self) -> bool:
-        """Whether `evaluate` takes long, and doesn't belong on a network thread."""
+        """Return whether `evaluate` takes long, and doesn't belong on a network thread."""
 
     def evaluate(self, token: bytes) -> Step:
         """AuthenticationFailed ends the exchange."""
@@ -99,7 +99,7 @@ def _digest(password: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class ScramIdentity:
-    """Whose credential it is: of a delegation token it is the owner's."""
+    """A credential and its principal: of a delegation token, the owner."""
 
     credential: ScramCredential
     principal: KafkaPrincipal

@@ -81,17 +81,17 @@ class SaslSession:
 
     @property
     def may_block(self) -> bool:
-        """Whether the next token takes long."""
+        """Return whether the next token takes long."""
         return self._server is not None and self._server.may_block
 
     @property
     def is_needed(self) -> bool:
-        """Whether requests have to pass by it: not where a client that is authenticated is so for good."""
+        """Return whether requests have to pass by it: not where a client is authenticated for good."""
         return self.state is not SaslState.AUTHENTICATED or self._expires_ms is not None
 
     @property
     def is_renewal(self) -> bool:
-        """Whether the client is known already, and authenticates again."""
+        """Return whether the client is known already, and authenticates again."""
         return self._principal is not None
 
     @property
@@ -99,7 +99,7 @@ class SaslSession:
         return self._expires_ms is not None and self._listener.clock.monotonic_ms() >= self._expires_ms
 
     def handshake(self, mechanism: str, version: int) -> bool:
-        """Whether the mechanism is one of the listener's. IllegalSaslState: it comes at the wrong time."""
+        """Return whether the mechanism is one of the listener's. IllegalSaslState: it comes at the wrong time."""
         if self.state is SaslState.AUTHENTICATED:
             if self._listener.clock.monotonic_ms() - self._began_ms < MIN_REAUTHENTICATION_INTERVAL_MS:
                 raise IllegalSaslState("re-authentication comes too early")
