@@ -30,11 +30,9 @@ from odradek.protocol.messages.update_features import FeatureUpdateKey, UpdateFe
 from .conftest import Cluster
 from .kafka_pair import KafkaPair
 
-# Not there: security, transactions, and what only a cluster on its way to KRaft uses.
+# Not there: security, and what only a cluster on its way to KRaft uses.
 LEFT_OUT = {
-    ApiKey.ADD_PARTITIONS_TO_TXN,
-    ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.END_TXN, ApiKey.TXN_OFFSET_COMMIT,
-    ApiKey.DESCRIBE_TRANSACTIONS, ApiKey.ENVELOPE,
+    ApiKey.ENVELOPE,
 }  # fmt: skip
 
 
@@ -186,8 +184,8 @@ def test_features(pair: KafkaPair, feature: str, level: int, version: int) -> No
     [
         ConsumerGroupHeartbeatRequest(group_id="g", member_id="", member_epoch=0),
         ConsumerGroupDescribeRequest(group_ids=["g", ""]),
-        ListTransactionsRequest(),
-        ListTransactionsRequest(state_filters=["Ongoing", "Foo"]),
+        ListTransactionsRequest(producer_id_filters=[-7]),
+        ListTransactionsRequest(state_filters=["Dead", "Foo"]),
         ListGroupsRequest(types_filter=["consumer"]),
         ListGroupsRequest(types_filter=["foo"]),
         DescribeUserScramCredentialsRequest(users=[]),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from odradek.base.errors import ErrorCode
-from odradek.broker.coordinator.groups.group_log import java_hash
+from odradek.broker.coordinator.state.state_log import java_hash
 from odradek.client.broker_client import ConnectionFailed
 from odradek.model.topic_names import OFFSETS_TOPIC
 from odradek.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions

@@ -284,7 +284,6 @@ def test_what_is_wrong_gets_what_apache_kafka_says(bootstrap: str, kafka_bootstr
 @pytest.mark.parametrize(
     ("key_type", "version", "error"),
     [
-        (1, 4, ErrorCode.UNSUPPORTED_VERSION),  # transactions
         (2, 6, ErrorCode.COORDINATOR_NOT_AVAILABLE),  # share groups
         (2, 5, ErrorCode.INVALID_REQUEST),
         (9, 6, ErrorCode.INVALID_REQUEST),

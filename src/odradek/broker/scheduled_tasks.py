@@ -33,6 +33,16 @@ def schedule_tasks(scheduler: Scheduler, logs: LogDirs, services: BrokerServices
     scheduler.every(
         "offsets", config.integer("offsets.retention.check.interval.ms"), services.groups.expire_offsets, delay_ms=0
     )
+    scheduler.every(
+        "timed out transactions",
+        config.integer("transaction.abort.timed.out.transaction.cleanup.interval.ms"),
+        services.transactions.abort_timed_out,
+    )
+    scheduler.every(
+        "transactional ids",
+        config.integer("transaction.remove.expired.transaction.cleanup.interval.ms"),
+        services.transactions.expire_ids,
+    )
     if (tokens := services.tokens) is not None:
         interval_ms = config.integer("delegation.token.expiry.check.interval.ms")
         scheduler.every("tokens", interval_ms, lambda: _remove_expired(tokens, services))

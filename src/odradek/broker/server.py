@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TypeVar
 
-from odradek.base.clock import SYSTEM_CLOCK
+from odradek.base.clock import SYSTEM_CLOCK, Clock
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.live_config import LiveConfig
 from odradek.base.errors import ConfigError, FatalError
@@ -34,8 +34,7 @@ from odradek.broker.broker_metrics import register_broker_metrics, register_clea
 from odradek.broker.config_application import ConfigApplication
 from odradek.broker.controller.controller import Controller
 from odradek.broker.controller_link import ControllerLink
-from odradek.broker.coordinator.groups.group_coordinator import GroupCoordinator
-from odradek.broker.coordinator.groups.group_log import GroupLog
+from odradek.broker.coordinators import start_coordinators
 from odradek.broker.directory_failures import DirectoryFailures
 from odradek.broker.log.compaction.log_cleaner import LogCleaner
 from odradek.broker.log.directories.log_dirs import LogDirs
@@ -60,7 +59,6 @@ from odradek.broker.replication.leader.isr_changes import (
     IsrUpdater,
     ZooKeeperIsrUpdater,
 )
-from odradek.broker.replication.leader.marker_writer import MarkerWriter, NoPendingOffsets
 from odradek.broker.replication.replica_manager import ReplicaManager
 from odradek.broker.scheduled_tasks import schedule_tasks, watched_listeners
 from odradek.broker.security.authentication.listener_settings import check_listeners
@@ -252,16 +250,17 @@ class BrokerServer:
         started: ExitStack,
     ) -> BrokerServices:
         config, clock = self.config, self._clock
-        controller = Controller(self.id, config, store, session, clock, self._records)
-        self._on_znode.append(controller.znode_changed)
-        self._on_session_event.append(controller.session_changed)
+        controller = self._controller(store, session)
         link = ControllerLink(self.id, config, metadata)
         topics = TopicAdmin(controller, config, store, metadata, reaper, link.send)
         started.callback(topics.stop)
-        self._live.on_change.append(lambda before, after: controller.reconfigure(after))
         self._live.on_change.append(lambda before, after: topics.reconfigure(after))
         started.callback(link.close)
-        groups = self._start_groups(replicas, metadata, reaper, started)
+        producer_ids = ProducerIds(self.id, store)
+        make_id, rebalanced = producer_ids.next, recording_rebalances(self._records)
+        coordinators = start_coordinators(
+            self.id, config, replicas, metadata, reaper, clock, make_id, rebalanced, started
+        )
         known_configs = KnownConfigs(session, clock)
         configs = EntityConfigs(self._live, store, known_configs, metadata)
         moves = DirectoryMoves(replicas, logs, config, clock)
@@ -287,12 +286,11 @@ class BrokerServer:
             controller=controller,
             topics=topics,
             configs=configs,
-            producer_ids=ProducerIds(self.id, store),
-            fetch_sessions=FetchSessions(
-                config.max_incremental_fetch_session_cache_slots, FETCH_SESSION_EVICTION_MS, clock
-            ),
-            groups=groups,
-            markers=MarkerWriter(replicas, NoPendingOffsets(), config.integer("request.timeout.ms")),
+            producer_ids=producer_ids,
+            fetch_sessions=_fetch_sessions(config, clock),
+            groups=coordinators.groups,
+            transactions=coordinators.transactions,
+            markers=coordinators.markers,
             quotas=quotas,
             credentials=credentials,
             authorizer=authorizer,
@@ -301,15 +299,12 @@ class BrokerServer:
             metrics=Registry(),
         )
 
-    def _start_groups(
-        self, replicas: ReplicaManager, metadata: MetadataCache, reaper: ExpirationReaper, started: ExitStack
-    ) -> GroupCoordinator:
-        group_log = GroupLog(self.config, replicas, metadata, self._clock)
-        groups = GroupCoordinator(self.config, group_log, reaper, self._clock)
-        groups.on_rebalance = recording_rebalances(self._records)
-        started.callback(groups.stop)
-        replicas.on_lead, replicas.on_resign = groups.lead, groups.resign
-        return groups
+    def _controller(self, store: ZkStore, session: ZkSession) -> Controller:
+        controller = Controller(self.id, self.config, store, session, self._clock, self._records)
+        self._on_znode.append(controller.znode_changed)
+        self._on_session_event.append(controller.session_changed)
+        self._live.on_change.append(lambda before, after: controller.reconfigure(after))
+        return controller
 
     def _follow_configs(self, application: ConfigApplication, known: KnownConfigs) -> None:
         def znode_changed(path: str) -> None:
@@ -391,6 +386,10 @@ T = TypeVar("T")
 def _tell(listeners: list[Callable[[T], None]], news: T) -> None:
     for listener in listeners:
         listener(news)
+
+
+def _fetch_sessions(config: BrokerConfig, clock: Clock) -> FetchSessions:
+    return FetchSessions(config.max_incremental_fetch_session_cache_slots, FETCH_SESSION_EVICTION_MS, clock)
 
 
 def _own_host_name() -> str:

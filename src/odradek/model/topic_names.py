@@ -7,7 +7,8 @@ from odradek.base.errors import ErrorCode, KafkaError
 MAX_LENGTH = 249
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 OFFSETS_TOPIC = "__consumer_offsets"
-INTERNAL = frozenset({OFFSETS_TOPIC, "__transaction_state"})
+TRANSACTIONS_TOPIC = "__transaction_state"
+INTERNAL = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC})
 
 
 def is_internal(name: str) -> bool:

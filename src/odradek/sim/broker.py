@@ -133,7 +133,7 @@ class SimulatedBroker:
     def _defer_group_loads(self) -> DeferredTasks:
         """Groups are loaded and given up by threads of their own; here, when the story says so."""
         loads: Any = DeferredTasks()
-        table = self.groups._table
+        table = self.groups._table.states
         for pool in (table._loader, table._unloader):
             pool.shutdown()
         table._loader, table._unloader = loads, DeferredTasks()  # type: ignore[assignment]
@@ -257,7 +257,7 @@ class SimulatedBroker:
         return self.cleaner.clean_filthiest(self.cleaner.new_cleaner())
 
     def load_groups(self) -> None:
-        self.groups._table._unloader.submit(int).result()
+        self.groups._table.states._unloader.submit(int).result()
         self.group_loads.run_all()
 
     # ---- the end

@@ -68,7 +68,6 @@ NO_EFFECTS: Mapping[str, str] = {
     "samples": "metrics at odradek.metrics.port are totals, current values and quantiles, without sample windows",
     "scheduler": "background tasks share one thread; long ones have their own",
     "tiered": "tiered storage can't be enabled; without it Kafka doesn't read the key either",
-    "transactions": "there are no transactions, transactional producers are refused",
 }
 
 

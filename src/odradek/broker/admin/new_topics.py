@@ -9,7 +9,7 @@ from uuid import UUID
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.model.placement import place_replicas
-from odradek.model.topic_names import OFFSETS_TOPIC, check_topic_name, collides
+from odradek.model.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, check_topic_name, collides
 from odradek.model.topology import Broker, TopicAssignment
 
 Assignment: TypeAlias = dict[int, tuple[int, ...]]
@@ -50,8 +50,20 @@ class MorePartitions:
 
 
 def topic_made_by_asking(name: str, config: BrokerConfig) -> NewTopic:
-    """Describe a topic that is created automatically: with the broker's defaults. The groups' own has settings of its
-    own."""
+    """Describe a topic that is created automatically: with the broker's defaults, or those of a coordinator's topic."""
+    if name == TRANSACTIONS_TOPIC:
+        return NewTopic(
+            name,
+            config.integer("transaction.state.log.num.partitions"),
+            config.integer("transaction.state.log.replication.factor"),
+            configs=[
+                ("unclean.leader.election.enable", "false"),
+                ("compression.type", "uncompressed"),
+                ("cleanup.policy", "compact"),
+                ("min.insync.replicas", str(config.integer("transaction.state.log.min.isr"))),
+                ("segment.bytes", str(config.integer("transaction.state.log.segment.bytes"))),
+            ],
+        )
     if name != OFFSETS_TOPIC:
         return NewTopic(name, config.num_partitions, config.default_replication_factor)
     return NewTopic(

@@ -19,6 +19,7 @@ from odradek.broker.api.control_gate import ControlGate
 from odradek.broker.api.request_metrics import ApiTimings, Moments
 from odradek.broker.controller.controller import Controller
 from odradek.broker.coordinator.groups.group_coordinator import GroupCoordinator
+from odradek.broker.coordinator.transactions.transaction_coordinator import TransactionCoordinator
 from odradek.broker.log.directories.log_dirs import LogDirs
 from odradek.broker.network.connection import Connection
 from odradek.broker.network.request import InboundRequest
@@ -59,6 +60,7 @@ class BrokerServices:
     producer_ids: ProducerIds
     fetch_sessions: FetchSessions
     groups: GroupCoordinator
+    transactions: TransactionCoordinator
     markers: MarkerWriter
     quotas: ClientQuotas
     credentials: KnownCredentials

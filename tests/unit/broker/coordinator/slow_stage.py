@@ -9,8 +9,9 @@ from odradek.base.errors import ErrorCode
 from odradek.broker.coordinator.groups.core.group_records import CommittedOffset
 from odradek.broker.coordinator.groups.core.group_requests import JoinAnswer, Joining, SyncAnswer, Syncing
 from odradek.broker.coordinator.groups.group_coordinator import GroupCoordinator
-from odradek.broker.coordinator.groups.group_log import EncodedRecord, GroupLog
+from odradek.broker.coordinator.groups.group_log import GroupLog
 from odradek.broker.coordinator.groups.group_replay import GroupReplay
+from odradek.broker.coordinator.state.state_log import EncodedRecord
 from odradek.broker.purgatory.reaper import ExpirationReaper
 from odradek.model.topic_names import OFFSETS_TOPIC
 from odradek.model.topology import TopicPartition
@@ -26,6 +27,7 @@ class SlowLog(GroupLog):
     """One partition in memory. What is appended is replicated when the test says so, oldest first or not."""
 
     def __init__(self) -> None:
+        self.topic = OFFSETS_TOPIC
         self._lock = threading.Lock()
         self.written: list[list[EncodedRecord]] = []
         self.waiting: list[Callable[[ErrorCode], None]] = []
@@ -84,7 +86,7 @@ class Stage:
 
     def settle_tenures(self) -> None:
         """All that was to be loaded or given up is."""
-        table = self.groups._table
+        table = self.groups._table.states
         table._loader.submit(int).result(WAIT_S)
         table._unloader.submit(int).result(WAIT_S)
 

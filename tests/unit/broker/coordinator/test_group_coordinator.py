@@ -15,8 +15,8 @@ from odradek.base.scheduler import Scheduler
 from odradek.broker.coordinator.groups.core.group_records import CommittedOffset, decode_key
 from odradek.broker.coordinator.groups.core.group_requests import JoinAnswer, Joining, SyncAnswer, Syncing
 from odradek.broker.coordinator.groups.group_coordinator import GroupCoordinator
+from odradek.broker.coordinator.groups.group_entry import GroupEntry
 from odradek.broker.coordinator.groups.group_log import GroupLog
-from odradek.broker.coordinator.groups.group_log_writer import GroupEntry
 from odradek.broker.log.directories.log_dirs import LogDirs
 from odradek.broker.purgatory.reaper import ExpirationReaper
 from odradek.broker.replication.replica_manager import ReplicaManager
@@ -71,7 +71,7 @@ class Stage:
         self.lead()
 
     def await_loaded(self) -> None:
-        table = self.groups._table
+        table = self.groups._table.states
         table._loader.submit(lambda: table._unloader.submit(int).result()).result(WAIT_S)
 
     def passes(self, ms: int) -> None:
@@ -202,7 +202,7 @@ def test_while_loading_clients_are_told_to_ask_again(stage: Stage) -> None:
     stage.commit("g", 1)
     stage.replicas.stop([KEPT_IN], delete=False)
     go_on = threading.Event()
-    stage.groups._table._loader.submit(go_on.wait, WAIT_S)
+    stage.groups._table.states._loader.submit(go_on.wait, WAIT_S)
     stage.lead(wait=False)
     with pytest.raises(KafkaError) as error:
         stage.committed("g")
@@ -219,7 +219,7 @@ def test_who_asks_while_a_load_ends_is_not_told_that_nothing_was_committed(
 ) -> None:
     stage.commit("g", 7)
     stage.replicas.stop([KEPT_IN], delete=False)
-    table, go_on = stage.groups._table, threading.Event()
+    table, go_on = stage.groups._table.states, threading.Event()
     table._loader.submit(go_on.wait, WAIT_S)
     stage.lead(wait=False)
 
@@ -233,7 +233,7 @@ def test_who_asks_while_a_load_ends_is_not_told_that_nothing_was_committed(
                 stage.await_loaded()
             return found
 
-    monkeypatch.setattr(table, "_groups", LoadedMeanwhile())
+    monkeypatch.setattr(table, "_entries", LoadedMeanwhile())
     assert stage.committed("g") == 7
 
 

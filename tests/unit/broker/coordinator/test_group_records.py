@@ -21,7 +21,7 @@ from odradek.broker.coordinator.groups.core.group_records import (
     encode_key,
     encode_offset,
 )
-from odradek.broker.coordinator.groups.group_log import java_hash
+from odradek.broker.coordinator.state.state_log import java_hash
 from odradek.model.topology import TopicPartition
 
 OFFSET_KEY = bytes.fromhex("0001 0001 67 0006 6f7264657273 00000003")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from odradek.broker.coordinator.groups.core.state_batch import state_batch
+from odradek.broker.coordinator.state.core.state_batch import state_batch
 from odradek.protocol.compression import Codec
 from odradek.protocol.record_batch import build_batch, check_crc, read_header
 from odradek.protocol.records import Record, read_records

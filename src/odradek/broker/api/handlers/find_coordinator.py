@@ -1,8 +1,7 @@
-"""FindCoordinator (key 10): which broker coordinates a group.
+"""FindCoordinator (key 10): which broker coordinates a group or a transactional id.
 
-Versions 0-6. v1 names the kind of key, v4 asks for many at once, v6 knows share groups. The topic that groups are kept
-in is created by the first question, in the background; until it is there the client is told to ask again. Not done:
-transactional ids, which get UNSUPPORTED_VERSION until the transaction coordinator is here.
+Versions 0-6. v1 names the kind of key, v4 asks for many at once, v6 knows share groups. The topic that their state is
+kept in is created by the first question, in the background; until it is there the client is told to ask again.
 """
 
 from odradek.base.errors import ErrorCode, KafkaError
@@ -10,7 +9,7 @@ from odradek.broker.api.authorization import authorized, authorized_on_cluster, 
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import handles
 from odradek.model.acls import AclOperation, ResourceType
-from odradek.model.topic_names import OFFSETS_TOPIC
+from odradek.model.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from odradek.model.topology import Endpoint, TopicPartition
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
@@ -51,18 +50,18 @@ def _find(key: str, key_type: int, ctx: RequestContext) -> tuple[int, Endpoint]:
         raise denial(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     if key_type == SHARE and not authorized_on_cluster(ctx, AclOperation.CLUSTER_ACTION):
         raise denial(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-    if key_type == TRANSACTION:
-        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, "This broker has no transactions yet.")
     if key_type == SHARE and ctx.version >= 6:
         raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "ZooKeeper mode has no share groups.")
-    if key_type != GROUP:
+    if key_type not in (GROUP, TRANSACTION):
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"Coordinators of type {key_type} are not known.")
     broker = ctx.broker
     image = broker.metadata.image
-    if OFFSETS_TOPIC not in image.topics:
-        broker.topics.create_soon(OFFSETS_TOPIC)
+    topic = OFFSETS_TOPIC if key_type == GROUP else TRANSACTIONS_TOPIC
+    if topic not in image.topics:
+        broker.topics.create_soon(topic)
         raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "The coordinator is not available.")
-    partition = image.partition(TopicPartition(OFFSETS_TOPIC, broker.groups.partition_for(key)))
+    coordinator = broker.groups if key_type == GROUP else broker.transactions
+    partition = image.partition(TopicPartition(topic, coordinator.partition_for(key)))
     leader = image.brokers.get(partition.leader) if partition else None
     endpoint = leader.endpoint(ctx.connection.listener_name) if leader else None
     if leader is None or endpoint is None:

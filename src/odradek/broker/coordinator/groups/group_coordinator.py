@@ -34,10 +34,11 @@ from odradek.broker.coordinator.groups.core.group_requests import (
     Syncing,
     SyncWaiter,
 )
+from odradek.broker.coordinator.groups.group_entry import GroupEntry, GroupWriter
 from odradek.broker.coordinator.groups.group_log import GroupLog
-from odradek.broker.coordinator.groups.group_log_writer import GroupEntry, GroupLogWriter
 from odradek.broker.coordinator.groups.group_offsets import GroupOffsets
 from odradek.broker.coordinator.groups.group_table import GroupTable
+from odradek.broker.coordinator.state.state_log_writer import StateLogWriter
 from odradek.broker.purgatory.reaper import ExpirationReaper, Timer
 from odradek.model.topic_names import OFFSETS_TOPIC
 from odradek.model.topology import TopicPartition
@@ -74,7 +75,15 @@ class _GroupTimer(Timer):
 
 
 class GroupCoordinator:
-    def __init__(self, config: BrokerConfig, group_log: GroupLog, reaper: ExpirationReaper, clock: Clock) -> None:
+    def __init__(
+        self,
+        config: BrokerConfig,
+        group_log: GroupLog,
+        reaper: ExpirationReaper,
+        clock: Clock,
+        writer: StateLogWriter | None = None,
+    ) -> None:
+        writer = writer or StateLogWriter()
         self._log = group_log
         self._reaper = reaper
         self._clock = clock
@@ -84,11 +93,11 @@ class GroupCoordinator:
             config.integer("group.max.size"),
             config.integer("group.initial.rebalance.delay.ms"),
         )
-        self._writes = GroupLogWriter(group_log)
+        self._writes = GroupWriter(writer)
         self._table = GroupTable(group_log, clock, self._begin, self._give_up)
         self.on_rebalance: Callable[[Rebalanced], None] = lambda rebalanced: None
         self.offsets = GroupOffsets(config, self._table, self._writes, clock)
-        self.end_burst = self._writes.end_burst
+        self.end_burst = writer.end_burst
         """To be called by each thread that serves requests, when it has served what it has read."""
 
     def stop(self) -> None:
@@ -109,9 +118,11 @@ class GroupCoordinator:
             self._table.resign(tp.partition, leader_epoch)
 
     def _begin(self, held: GroupEntry) -> None:
+        self.offsets.watch_transactions(held)
         self._decide(held, lambda group, now: rebalance.after_load(group, self._rules, now))
 
     def _give_up(self, held: GroupEntry) -> None:
+        self.offsets.unwatch_transactions(held)
         self._decide(held, rebalance.unload)
 
     # ---- membership
@@ -180,6 +191,12 @@ class GroupCoordinator:
 
     def forget_topic(self, topic: str) -> None:
         self.offsets.forget_topic(topic)
+
+    def transaction_completed(
+        self, partition: TopicPartition, producer_id: int, producer_epoch: int, committed: bool
+    ) -> None:
+        """A transaction's marker is on all replicas of an offsets partition."""
+        self.offsets.end_transaction(partition.partition, producer_id, committed=committed)
 
     def expire_offsets(self) -> None:
         self.offsets.expire()

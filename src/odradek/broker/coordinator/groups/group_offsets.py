@@ -23,10 +23,12 @@ from odradek.broker.coordinator.groups.core.group_records import (
     encode_offset,
 )
 from odradek.broker.coordinator.groups.core.group_requests import Moment
-from odradek.broker.coordinator.groups.core.membership import may_commit
+from odradek.broker.coordinator.groups.core.membership import may_commit, may_commit_in_transaction
 from odradek.broker.coordinator.groups.core.offsets import expired_offsets
-from odradek.broker.coordinator.groups.group_log_writer import GroupEntry, GroupLogWriter
+from odradek.broker.coordinator.groups.group_entry import GroupEntry, GroupWriter
 from odradek.broker.coordinator.groups.group_table import GroupTable
+from odradek.broker.coordinator.state.core.state_batch import TransactionalProducer
+from odradek.broker.log.core.verification import VerificationGuard
 from odradek.model.topology import TopicPartition
 
 log = get_logger(__name__)
@@ -50,12 +52,19 @@ _ERRORS: Mapping[ErrorCode, ErrorCode] = {
 }
 """What a committer is told when the log refuses."""
 
+_VERIFICATION_ERRORS: Mapping[ErrorCode, ErrorCode] = {
+    ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+}
+"""What a committer in a transaction is told when that can't be verified."""
+
 
 class GroupOffsets:
-    def __init__(self, config: BrokerConfig, table: GroupTable, writes: GroupLogWriter, clock: Clock) -> None:
+    def __init__(self, config: BrokerConfig, table: GroupTable, writes: GroupWriter, clock: Clock) -> None:
         self._table = table
         self._writes = writes
         self._clock = clock
+        self._open_lock = threading.Lock()
+        self._open: dict[tuple[int, int], set[GroupEntry]] = {}  # by partition and producer id: groups it commits to
         self._metadata_length_max = config.integer("offset.metadata.max.bytes")
         self._retention_ms = config.integer("offsets.retention.minutes") * _MINUTE_MS
 
@@ -91,11 +100,15 @@ class GroupOffsets:
         held: GroupEntry,
         commits: Mapping[TopicPartition, CommittedOffset],
         done: Callable[[PartitionErrors], None],
+        producer: TransactionalProducer | None = None,
+        guard: VerificationGuard | None = None,
     ) -> None:
         longest = self._metadata_length_max
         fitting = {tp: each for tp, each in commits.items() if len(each.metadata) <= longest}
         errors = dict.fromkeys(commits, ErrorCode.OFFSET_METADATA_TOO_LARGE)
         if not fitting:
+            if producer is not None:
+                held.answers.append(partial(held.log.abandon, held.partition, producer, guard))
             held.answers.append(partial(done, errors))
             return
 
@@ -105,7 +118,66 @@ class GroupOffsets:
 
         group_id = held.group.id
         records: list[StateRecord] = [(OffsetKey(group_id, tp), encode_offset(each)) for tp, each in fitting.items()]
-        self._writes.append(held, records, settle, fitting)
+        self._writes.append(held, records, settle, fitting, producer, guard)
+
+    def commit_in_transaction(
+        self,
+        group_id: str,
+        member_id: str,
+        instance_id: str | None,
+        generation: int,
+        producer: TransactionalProducer,
+        api_version: int,
+        commits: Mapping[TopicPartition, CommittedOffset],
+        done: Callable[[PartitionErrors], None],
+    ) -> None:
+        """Positions that count when the producer's transaction commits. `done` is called once, when their records are
+        replicated or can't be written. KafkaError: refused at once.
+
+        The transaction is verified first, the member after that: it may be fenced meanwhile."""
+        held = self._table.find(group_id) or self._table.find_or_create(group_id)
+
+        def decide(guard: VerificationGuard | None) -> None:
+            if error := may_commit_in_transaction(held.group, member_id, instance_id, generation):
+                held.answers.append(partial(held.log.abandon, held.partition, producer, guard))
+                held.answers.append(partial(done, dict.fromkeys(commits, error)))
+                return
+            self._watch_transaction(held, producer.producer_id)
+            self._write(held, commits, done, producer, guard)
+
+        def verified(error: ErrorCode, guard: VerificationGuard | None) -> None:
+            if error:
+                code = _VERIFICATION_ERRORS.get(error) or _ERRORS.get(error, error)
+                done(dict.fromkeys(commits, code))
+            else:
+                self._writes.turn(held, partial(decide, guard))
+
+        held.log.verify(held.partition, producer, api_version, verified)
+
+    def end_transaction(self, partition: int, producer_id: int, *, committed: bool) -> None:
+        """The producer's marker is in the partition: its pending positions count, or are dropped."""
+
+        with self._open_lock:
+            concerned = self._open.pop((partition, producer_id), set())
+        for held in concerned:
+            self._writes.turn(held, partial(self._writes.end_transaction, held, producer_id, committed=committed))
+
+    def watch_transactions(self, held: GroupEntry) -> None:
+        """A group was loaded: its pending positions wait for markers."""
+        for producer_id in held.pending.producers:
+            self._watch_transaction(held, producer_id)
+
+    def unwatch_transactions(self, held: GroupEntry) -> None:
+        """A group is given up."""
+        with self._open_lock:
+            for key, groups in list(self._open.items()):
+                groups.discard(held)
+                if not groups:
+                    del self._open[key]
+
+    def _watch_transaction(self, held: GroupEntry, producer_id: int) -> None:
+        with self._open_lock:
+            self._open.setdefault((held.partition, producer_id), set()).add(held)
 
     def committed(
         self, group_id: str, partitions: Iterable[TopicPartition] | None, *, stable: bool = False
@@ -182,7 +254,12 @@ class GroupOffsets:
     def expire(self) -> None:
         """Remove offsets past their retention, and groups that are empty then."""
         now_ms = self._clock.now_ms()
-        self._forget_everywhere(lambda held: expired_offsets(held.group, held.offsets, now_ms, self._retention_ms))
+
+        def choose(held: GroupEntry) -> list[TopicPartition]:
+            expired = expired_offsets(held.group, held.offsets, now_ms, self._retention_ms)
+            return [tp for tp in expired if tp not in held.pending.partitions] if held.pending else expired
+
+        self._forget_everywhere(choose)
 
     def _forget_everywhere(self, choose: Callable[[GroupEntry], list[TopicPartition]]) -> None:
         def forget(held: GroupEntry) -> None:
@@ -206,7 +283,8 @@ class GroupOffsets:
             tombstones.append((GroupKey(group.id), None))
 
         def settle(error: ErrorCode) -> None:
-            is_as_it_was = _may_go(group) and group.generation == generation and not (held.offsets or held.in_flight)
+            has_offsets = held.offsets or held.in_flight or held.pending
+            is_as_it_was = _may_go(group) and group.generation == generation and not has_offsets
             if goes and is_as_it_was and not error:
                 group.move_to(GroupState.DEAD, Moment(self._clock.now_ms(), self._clock.monotonic_ms()))
                 held.answers.append(partial(self._table.forget, held))

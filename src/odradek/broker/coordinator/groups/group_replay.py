@@ -7,7 +7,7 @@ transaction count when its marker says so.
 from collections import defaultdict
 from collections.abc import Iterator
 
-from odradek.base.errors import ErrorCode, KafkaError
+from odradek.base.errors import KafkaError
 from odradek.base.logs import get_logger
 from odradek.broker.coordinator.groups.core.group import Group
 from odradek.broker.coordinator.groups.core.group_records import (
@@ -21,20 +21,18 @@ from odradek.broker.coordinator.groups.core.group_records import (
 )
 from odradek.broker.coordinator.groups.core.group_requests import Moment
 from odradek.broker.coordinator.groups.core.offsets import Offsets
-from odradek.broker.log.files.partition_log import PartitionLog
-from odradek.protocol.record_batch import BatchHeader, batches
+from odradek.broker.coordinator.groups.core.pending_offsets import PendingOffsets
+from odradek.protocol.record_batch import BatchHeader
 from odradek.protocol.records import ControlType, Record, read_control_type, read_records
 
 log = get_logger(__name__)
-
-_OffsetChanges = dict[OffsetKey, CommittedOffset | None]
 
 
 class GroupReplay:
     def __init__(self) -> None:
         self._groups: dict[str, GroupMetadataValue] = {}
         self._offsets: dict[str, Offsets] = defaultdict(dict)
-        self._transactions: dict[int, _OffsetChanges] = {}
+        self._pending: dict[str, PendingOffsets] = defaultdict(PendingOffsets)
 
     def apply(self, buf: bytes, pos: int, header: BatchHeader) -> None:
         if header.is_control:
@@ -48,12 +46,16 @@ class GroupReplay:
                 log.warning("invalid group metadata record skipped", offset=record.offset, error=str(error))
 
     def groups(self, now: Moment) -> Iterator[tuple[Group, Offsets]]:
-        """Every group that has members, a generation, or offsets."""
+        """Every group that has members, a generation, or offsets, committed or pending."""
         for group_id, value in self._groups.items():
             yield Group.from_record(group_id, value, now), self._offsets.get(group_id, {})
-        for group_id, offsets in self._offsets.items():
-            if group_id not in self._groups and offsets:
-                yield Group(group_id, now), offsets
+        for group_id in {**self._offsets, **self._pending}:
+            if group_id not in self._groups and (self._offsets.get(group_id) or self._pending.get(group_id)):
+                yield Group(group_id, now), self._offsets.get(group_id, {})
+
+    def pending(self, group_id: str) -> PendingOffsets:
+        """Offsets in transactions that were open at the end of the log."""
+        return self._pending.get(group_id) or PendingOffsets()
 
     def _apply_record(self, record: Record, header: BatchHeader) -> None:
         key = decode_key(record.key or b"")
@@ -65,9 +67,11 @@ class GroupReplay:
         elif isinstance(key, OffsetKey):
             committed = None if record.value is None else decode_offset(record.value)
             if header.is_transactional:
-                self._transactions.setdefault(header.producer_id, {})[key] = committed
-            else:
-                self._apply_offset(key, committed)
+                self._pending[key.group_id].add(header.producer_id, {key.partition: committed})
+                return
+            self._apply_offset(key, committed)
+            if key.group_id in self._pending:
+                self._pending[key.group_id].supersede([key.partition])
 
     def _apply_offset(self, key: OffsetKey, committed: CommittedOffset | None) -> None:
         if committed is None:
@@ -76,24 +80,9 @@ class GroupReplay:
             self._offsets[key.group_id][key.partition] = committed
 
     def _end_transaction(self, producer_id: int, outcome: ControlType | None) -> None:
-        changes = self._transactions.pop(producer_id, {})
-        if outcome is ControlType.COMMIT:
-            for key, committed in changes.items():
-                self._apply_offset(key, committed)
-
-
-def replay(partition_log: PartitionLog, max_bytes: int) -> GroupReplay:
-    """Replay the log to its end, a piece at a time."""
-    replayed = GroupReplay()
-    offset = partition_log.log_start_offset
-    while offset < (end := partition_log.log_end_offset):
-        buf = partition_log.read(offset, max_bytes, upper_bound=end).records.read()
-        before = offset
-        for pos, header in batches(buf, partial_tail=True):
-            replayed.apply(buf, pos, header)
-            offset = header.next_offset
-        if offset == before:
-            if buf:
-                raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"No batch at offset {offset} of {partition_log.partition}")
-            break
-    return replayed
+        for group_id, pending in self._pending.items():
+            if producer_id in pending.producers:
+                changes = pending.end(producer_id, committed=outcome is ControlType.COMMIT)
+                for tp, committed in changes.items():
+                    self._apply_offset(OffsetKey(group_id, tp), committed)
+        self._pending = defaultdict(PendingOffsets, {key: each for key, each in self._pending.items() if each})

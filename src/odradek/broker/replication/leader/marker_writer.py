@@ -27,15 +27,6 @@ class TransactionCompletionListener(Protocol):
     ) -> None: ...
 
 
-class NoPendingOffsets:
-    """The listener of a broker without TxnOffsetCommit: no transaction has offsets that wait for its marker."""
-
-    def transaction_completed(
-        self, partition: TopicPartition, producer_id: int, producer_epoch: int, committed: bool
-    ) -> None:
-        log.warning("marker in the offsets topic, of no transaction known here", partition=str(partition))
-
-
 class MarkerToWrite(NamedTuple):
     marker: EndTransactionMarker
     partition: TopicPartition

@@ -28,6 +28,15 @@ def may_commit(group: Group, member_id: str, instance_id: str | None, generation
     return ErrorCode.NONE
 
 
+def may_commit_in_transaction(group: Group, member_id: str, instance_id: str | None, generation: int) -> ErrorCode:
+    """A producer that doesn't say for which member it commits (KIP-447) is fenced by its epoch alone."""
+    if group.state is GroupState.DEAD:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    if generation < 0 and (group.state is GroupState.EMPTY or (not member_id and instance_id is None)):
+        return ErrorCode.NONE
+    return member_error(group, member_id, instance_id, generation)
+
+
 def member_error(group: Group, member_id: str, instance_id: str | None, generation: int | None = None) -> ErrorCode:
     if instance_id is not None and group.static_members.get(instance_id, member_id) != member_id:
         return ErrorCode.FENCED_INSTANCE_ID

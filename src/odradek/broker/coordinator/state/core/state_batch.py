@@ -1,10 +1,11 @@
-"""A batch of group state as bytes that may be written at once.
+"""A batch of coordinator state as bytes that may be written at once.
 
 The same bytes as `record_batch.build_batch` makes, which knows everything that a batch can have; these batches are one
 kind only, and making them is the larger part of what an offset commit costs.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from struct import Struct
 
 from crc32c import crc32c
@@ -20,6 +21,7 @@ from odradek.protocol.record_batch import (
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
     NO_SEQUENCE,
+    TRANSACTIONAL_BIT,
 )
 from odradek.protocol.records import encode_varint
 
@@ -30,8 +32,22 @@ _NULL = b"\1"
 _NO_HEADERS = b"\0"
 
 
-def state_batch(records: Iterable[tuple[bytes, bytes | None]], now_ms: int, codec: Codec) -> bytearray:
-    """Keys and values, all of the same moment, at offsets from 0 on."""
+@dataclass(frozen=True, slots=True)
+class TransactionalProducer:
+    """The producer in whose transaction records are written."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+
+
+def state_batch(
+    records: Iterable[tuple[bytes, bytes | None]],
+    now_ms: int,
+    codec: Codec,
+    producer: TransactionalProducer | None = None,
+) -> bytearray:
+    """Keys and values, all of the same moment, at offsets from 0 on; with a producer, part of its transaction."""
     batch = bytearray(HEADER_SIZE)
     count = 0
     for key, value in records:
@@ -58,12 +74,12 @@ def state_batch(records: Iterable[tuple[bytes, bytes | None]], now_ms: int, code
         NO_LEADER_EPOCH,
         MAGIC,
         0,
-        codec,
+        codec if producer is None else codec | TRANSACTIONAL_BIT,
         count - 1,
         now_ms,
         now_ms,
-        NO_PRODUCER_ID,
-        NO_PRODUCER_EPOCH,
+        NO_PRODUCER_ID if producer is None else producer.producer_id,
+        NO_PRODUCER_EPOCH if producer is None else producer.producer_epoch,
         NO_SEQUENCE,
         count,
     )

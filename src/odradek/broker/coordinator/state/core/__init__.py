@@ -1,0 +1,1 @@
+"""Batches of coordinator state as bytes. Pure."""

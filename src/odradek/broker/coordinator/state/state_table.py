@@ -1,0 +1,173 @@
+"""The entries of a coordinator: those kept in the partitions of its topic that this broker leads.
+
+To lead a partition is a tenure, which begins with a leader epoch. News of an epoch that is over changes nothing, and
+a replay that is finished only after its tenure is thrown away. Entries of a tenure that ended are given up on a thread
+of their own, and no later tenure reads the log before that is done: after it nothing is written in their name.
+"""
+
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Generic, Protocol, TypeVar
+
+from odradek.base.clock import Clock
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.base.logs import get_logger
+from odradek.broker.coordinator.state.state_log import StateLog
+from odradek.broker.coordinator.state.state_log_writer import StateEntry
+
+log = get_logger(__name__)
+
+EntryT = TypeVar("EntryT", bound=StateEntry)
+_Entry = TypeVar("_Entry", bound=StateEntry)
+
+
+class EntrySource(Protocol[EntryT]):
+    """Loading and giving up of entries, by the coordinator that has them."""
+
+    def load(self, partition: int) -> Iterable[EntryT]:
+        """Replay the partition's log."""
+        ...
+
+    def loaded(self, entry: EntryT) -> None:
+        """Take up an entry that was loaded."""
+        ...
+
+    def unloaded(self, entry: EntryT) -> None:
+        """Give up an entry: another broker's by now."""
+        ...
+
+
+class _Tenure:
+    """One time of leading a partition. Its entries are ours to answer for once its records are replayed."""
+
+    __slots__ = ("loaded",)
+
+    def __init__(self, *, loaded: bool) -> None:
+        self.loaded = loaded
+
+
+class StateTable(Generic[_Entry]):
+    def __init__(self, kind: str, state_log: StateLog, clock: Clock, source: EntrySource[_Entry]) -> None:
+        """`kind`: a plural for log lines and thread names."""
+        self._kind = kind
+        self._log = state_log
+        self._clock = clock
+        self._source = source
+        self._lock = threading.Lock()  # for tenures, and entries that come and go with them; never with an entry's own
+        self._entries: dict[str, _Entry] = {}
+        self._tenures: dict[int, _Tenure] = {}
+        self._epochs: dict[int, int] = {}  # the latest heard of for each partition, of any leader
+        self._stopped = False
+        self.load_times_ms: list[int] = []  # of the last loads, for metrics
+        self._loader = ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"{kind}-loader")
+        self._unloader = ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"{kind}-unloader")
+
+    def stop(self) -> None:
+        with self._lock:
+            self._stopped = True
+        self._loader.shutdown(wait=True, cancel_futures=True)
+        self._unloader.shutdown(wait=True)
+
+    # ---- tenures
+
+    def lead(self, partition: int, epoch: int) -> None:
+        """Lead the partition in this epoch. One that it led before goes on: its entries are in memory."""
+        with self._lock:
+            first_time = partition not in self._epochs
+            if self._stopped or epoch < self._epochs.get(partition, epoch):
+                return
+            self._epochs[partition] = epoch
+            if partition in self._tenures:
+                return
+            tenure = self._tenures[partition] = _Tenure(loaded=first_time and self._log.is_new(partition))
+            if not tenure.loaded:
+                self._loader.submit(self._load, partition, epoch, tenure)
+
+    def resign(self, partition: int, epoch: int) -> None:
+        """Resign from the partition at this epoch, or in it if the partition is not here any more."""
+        with self._lock:
+            if self._stopped or epoch < self._epochs.get(partition, epoch):
+                return
+            self._epochs[partition] = epoch
+            self._end_tenure(partition)
+
+    def epoch_of(self, partition: int) -> int:
+        """The leader epoch in which this broker leads the partition."""
+        return self._epochs.get(partition, -1)
+
+    def _end_tenure(self, partition: int) -> None:
+        if self._tenures.pop(partition, None) is None:
+            return
+        given_up = [entry for entry in list(self._entries.values()) if entry.partition == partition]
+        for entry in given_up:
+            self._entries.pop(entry.key, None)
+        self._unloader.submit(self._unload, partition, given_up)
+
+    def _unload(self, partition: int, given_up: list[_Entry]) -> None:
+        for entry in given_up:
+            try:
+                self._source.unloaded(entry)
+            except Exception:
+                log.exception(f"{self._kind} can't be given up", key=entry.key)
+        log.info(f"{self._kind} given up", partition=partition, count=len(given_up))
+
+    def _load(self, partition: int, epoch: int, tenure: _Tenure) -> None:
+        started_ms = self._clock.monotonic_ms()
+        try:
+            self._unloader.submit(int).result()  # whatever was to be given up before now is
+            loaded = list(self._source.load(partition))
+        except Exception:
+            with self._lock:
+                if self._tenures.get(partition) is tenure:
+                    log.exception(f"{self._kind} can't be loaded", partition=partition, epoch=epoch)
+                    self._end_tenure(partition)
+            return
+        with self._lock:
+            if self._tenures.get(partition) is not tenure:
+                return
+            self._entries.update((entry.key, entry) for entry in loaded)
+            tenure.loaded = True
+        for entry in loaded:
+            self._source.loaded(entry)
+        took_ms = self._clock.monotonic_ms() - started_ms
+        self.load_times_ms = [*self.load_times_ms[-49:], took_ms]
+        if loaded:
+            log.info(f"{self._kind} loaded", partition=partition, epoch=epoch, count=len(loaded), took_ms=took_ms)
+
+    # ---- entries
+
+    def find(self, key: str) -> _Entry | None:
+        """The entry, or None if there is no such one. KafkaError: it isn't ours to know."""
+        if (entry := self._entries.get(key)) is not None:
+            return entry
+        # Both at one moment: a load that ends between two looks would make its entries seem never to have been.
+        with self._lock:
+            tenure = self._tenures.get(self._log.partition_for(key))
+            if tenure is None:
+                raise KafkaError(ErrorCode.NOT_COORDINATOR)
+            if not tenure.loaded:
+                raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+            return self._entries.get(key)
+
+    def find_or_add(self, key: str, make: Callable[[int], _Entry]) -> _Entry:
+        """The entry of the key; a new one, made for its partition, if there is none."""
+        new = make(self._log.partition_for(key))
+        with self._lock:
+            tenure = self._tenures.get(new.partition)
+            if tenure is None or not tenure.loaded:
+                raise KafkaError(ErrorCode.NOT_COORDINATOR)
+            return self._entries.setdefault(key, new)
+
+    def forget(self, entry: _Entry) -> None:
+        """Drop a deleted entry. A new entry of the same key is another one."""
+        with self._lock:
+            if self._entries.get(entry.key) is entry:
+                del self._entries[entry.key]
+
+    def all(self) -> list[_Entry]:
+        return list(self._entries.values())
+
+    @property
+    def is_loading(self) -> bool:
+        return not all(tenure.loaded for tenure in self._tenures.copy().values())

@@ -1,0 +1,109 @@
+"""Requests from this broker to another, batched: one queue, one connection and one thread per destination.
+
+One request is under way at a time; what arrives meanwhile goes with the next. A thread is started by the first item and
+sleeps while there is none. The queue is bounded by its users: each item answers a request, or ends a transaction.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from odradek.base.logs import get_logger
+from odradek.base.threads import SupervisedThread
+from odradek.client.broker_client import BrokerClient, ConnectionFailed, UnsupportedByBroker
+
+log = get_logger(__name__)
+
+Item = TypeVar("Item")
+
+_TOGETHER_MAX = 500
+_CLOSE_WAIT_S = 5
+
+
+class BatchChannel(Generic[Item]):
+    def __init__(
+        self,
+        name: str,
+        connect: Callable[[], BrokerClient],
+        exchange: Callable[[BrokerClient, list[Item]], None],
+        failed: Callable[[list[Item], Exception], None],
+    ) -> None:
+        """`connect` and `exchange` may raise ConnectionFailed or UnsupportedByBroker; then `failed` gets the items."""
+        self._name = name
+        self._connect = connect
+        self._exchange = exchange
+        self._failed = failed
+        self._items: deque[Item] = deque()
+        self._changed = threading.Condition()
+        self._client: BrokerClient | None = None
+        self._closed = False
+        self._thread: threading.Thread | None = None
+
+    def put(self, item: Item) -> bool:
+        """False: the channel is closed."""
+        with self._changed:
+            if self._closed:
+                return False
+            self._items.append(item)
+            if self._thread is None:
+                self._thread = SupervisedThread(self._run, self._name)
+                self._thread.start()
+            self._changed.notify()
+            return True
+
+    def close(self) -> None:
+        with self._changed:
+            self._closed = True
+            self._items.clear()
+            client, thread = self._client, self._thread
+            self._changed.notify()
+        if client is not None:
+            client.abort()
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(_CLOSE_WAIT_S)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def _run(self) -> None:
+        while items := self._next():
+            try:
+                self._exchange(self._connected(), items)
+            except (ConnectionFailed, UnsupportedByBroker) as error:
+                self._disconnect()
+                self._give_back(items, error)
+            except Exception as error:
+                log.exception("request to another broker failed", channel=self._name)
+                self._disconnect()
+                self._give_back(items, error)
+        self._disconnect()
+
+    def _give_back(self, items: list[Item], error: Exception) -> None:
+        try:
+            self._failed(items, error)
+        except Exception:
+            log.exception("items of a failed request are lost", channel=self._name, items=len(items))
+
+    def _next(self) -> list[Item]:
+        with self._changed:
+            while not self._closed and not self._items:
+                self._changed.wait()
+            if self._closed:
+                return []
+            return [self._items.popleft() for _ in range(min(len(self._items), _TOGETHER_MAX))]
+
+    def _connected(self) -> BrokerClient:
+        if self._client is None:
+            client = self._connect()
+            with self._changed:
+                self._client = client
+                if self._closed:
+                    client.abort()
+        return self._client
+
+    def _disconnect(self) -> None:
+        with self._changed:
+            client, self._client = self._client, None
+        if client is not None:
+            client.close()

@@ -1,0 +1,1 @@
+"""Decisions of the transaction coordinator: states, epochs, records of `__transaction_state`. Pure."""

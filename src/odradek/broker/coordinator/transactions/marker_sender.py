@@ -1,0 +1,244 @@
+"""Markers of transactions that end, written by the leaders of their partitions; the completion when all have.
+
+One queue per broker; this broker's own partitions are written without a connection. A partition without a leader is
+looked up again, a refused one retried, until its marker is written or its topic is gone. Each end of a transaction is
+an object of its own (`Ending`): a late answer can complete nothing but its own end, and that once.
+"""
+
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+from odradek.base.errors import ErrorCode
+from odradek.base.logs import get_logger
+from odradek.broker.coordinator.transactions.batch_channel import BatchChannel
+from odradek.broker.coordinator.transactions.transaction_entry import Ending
+from odradek.broker.purgatory.reaper import ExpirationReaper, Timer
+from odradek.broker.replication.leader.marker_writer import MarkerToWrite
+from odradek.client.broker_client import BrokerClient
+from odradek.model.metadata_image import MetadataCache
+from odradek.model.topology import TopicPartition
+from odradek.protocol.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerResult,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
+from odradek.protocol.transaction_markers import EndTransactionMarker
+
+log = get_logger(__name__)
+
+RETRY_BACKOFF_MS = 100
+
+_WRITTEN = frozenset(
+    {
+        ErrorCode.NONE,
+        # The partition knows a newer epoch of the producer, which it got after this end: nothing is left to end.
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
+    }
+)
+
+
+class MarkerSender:
+    def __init__(
+        self,
+        broker_id: int,
+        metadata: MetadataCache,
+        reaper: ExpirationReaper,
+        connect: Callable[[int], BrokerClient],
+        write_here: Callable[[Sequence[MarkerToWrite], Callable[[list[ErrorCode]], None]], None],
+        completed: Callable[[Ending], None],
+    ) -> None:
+        """`write_here` writes to partitions that this broker leads. `completed` is called once for each end whose
+        markers are all written, under no lock."""
+        self._broker_id = broker_id
+        self._metadata = metadata
+        self._reaper = reaper
+        self._connect = connect
+        self._write_here = write_here
+        self._completed = completed
+        self._lock = threading.Lock()
+        self._channels: dict[int, BatchChannel[_Part]] = {}
+        self._stopped = False
+        self.unknown_destinations = 0
+        """How many partitions wait for a leader, for metrics."""
+
+    def stop(self) -> None:
+        with self._lock:
+            self._stopped = True
+            channels, self._channels = list(self._channels.values()), {}
+        for channel in channels:
+            channel.close()
+
+    @property
+    def queued(self) -> dict[int, int]:
+        return {broker: len(channel) for broker, channel in self._channels.copy().items()}
+
+    def send(self, ending: Ending) -> None:
+        """Have the markers written, then call `completed`. Never blocks."""
+        if not ending.remaining:
+            self._completed(ending)
+        else:
+            self._route(ending, ending.remaining.copy())
+
+    def cancel(self, ending: Ending) -> None:
+        """Another coordinator completes it: `completed` isn't called any more."""
+        with self._lock:
+            ending.is_cancelled = True
+
+    # ---- where markers go
+
+    def _route(self, ending: Ending, partitions: Collection[TopicPartition]) -> None:
+        image = self._metadata.image
+        by_leader: dict[int, list[TopicPartition]] = defaultdict(list)
+        gone: list[TopicPartition] = []
+        for tp in partitions:
+            state = image.partition(tp)
+            if state is not None:
+                by_leader[state.leader if state.leader in image.brokers else -1].append(tp)
+            elif image.controller_id >= 0:
+                gone.append(tp)  # its topic was deleted
+            else:
+                by_leader[-1].append(tp)  # this broker hasn't heard of its cluster yet
+        if gone:
+            log.info("markers dropped, topic deleted", transactional_id=ending.entry.key, partitions=_text(gone))
+        for leader, tps in by_leader.items():
+            self._send_to(leader, _Part(ending, tps))
+        self._written(ending, gone)
+
+    def _send_to(self, leader: int, part: "_Part") -> None:
+        if leader == -1:
+            self.unknown_destinations += len(part.partitions)
+            self._retry_later(part, lambda: self._count_known(part))
+        elif leader == self._broker_id:
+            self._write_here(
+                [MarkerToWrite(part.marker_here(), tp) for tp in part.partitions],
+                lambda codes: self._settle(part, dict(zip(part.partitions, codes, strict=True))),
+            )
+        elif not self._channel(leader).put(part) and not self._stopped:
+            self._retry_later(part)
+
+    def _count_known(self, part: "_Part") -> None:
+        self.unknown_destinations -= len(part.partitions)
+
+    def _channel(self, broker: int) -> "BatchChannel[_Part]":
+        with self._lock:
+            channel = self._channels.get(broker)
+            if channel is None:
+                channel = BatchChannel(
+                    f"transaction-markers-{broker}", lambda: self._connect(broker), self._exchange, self._unreachable
+                )
+                if self._stopped:
+                    channel.close()
+                else:
+                    self._channels[broker] = channel
+            return channel
+
+    def _exchange(self, client: BrokerClient, parts: list["_Part"]) -> None:
+        wanted = [part for part in parts if not part.ending.is_cancelled]
+        if wanted:
+            answer = client.send(WriteTxnMarkersRequest(markers=[part.marker() for part in wanted]))
+            self._answered(wanted, answer.markers)
+
+    def _unreachable(self, parts: list["_Part"], error: Exception) -> None:
+        log.info("markers can't be sent, retrying", error=str(error), markers=len(parts))
+        for part in parts:
+            self._retry_later(part)
+
+    # ---- what became of them
+
+    def _answered(self, parts: Iterable["_Part"], results: list[WritableTxnMarkerResult]) -> None:
+        answers: dict[int, dict[TopicPartition, ErrorCode]] = defaultdict(dict)
+        for result in results:
+            answers[result.producer_id].update(
+                (TopicPartition(topic.name, each.partition_index), ErrorCode(each.error_code))
+                for topic in result.topics
+                for each in topic.partitions
+            )
+        for part in parts:
+            self._settle(part, answers[part.ending.transaction.producer_id])
+
+    def _settle(self, part: "_Part", answers: Mapping[TopicPartition, ErrorCode]) -> None:
+        ending = part.ending
+        errors = {tp: answers.get(tp, ErrorCode.UNKNOWN_SERVER_ERROR) for tp in part.partitions}
+        if ErrorCode.TRANSACTION_COORDINATOR_FENCED in errors.values():
+            log.info("coordinator fenced, markers left to the next one", transactional_id=ending.entry.key)
+            self.cancel(ending)
+            return
+        refused = {tp: error for tp, error in errors.items() if error not in _WRITTEN}
+        if refused:
+            log.info(
+                "markers refused, retrying",
+                transactional_id=ending.entry.key,
+                errors={str(tp): error.name for tp, error in refused.items()},
+            )
+            self._retry_later(_Part(ending, list(refused)))
+        self._written(ending, [tp for tp in errors if tp not in refused])
+
+    def _written(self, ending: Ending, partitions: Iterable[TopicPartition]) -> None:
+        with self._lock:
+            if not ending.remaining or ending.is_cancelled:
+                return
+            ending.remaining.difference_update(partitions)
+            is_last = not ending.remaining
+        if is_last:
+            self._completed(ending)
+
+    def _retry_later(self, part: "_Part", before: Callable[[], None] = lambda: None) -> None:
+        def again() -> None:
+            before()
+            if not (part.ending.is_cancelled or self._stopped):
+                self._route(part.ending, part.partitions)
+
+        later(self._reaper, RETRY_BACKOFF_MS, again)
+
+
+class _Part:
+    """The partitions of an end that have one leader."""
+
+    __slots__ = ("ending", "partitions")
+
+    def __init__(self, ending: Ending, partitions: list[TopicPartition]) -> None:
+        self.ending = ending
+        self.partitions = partitions
+
+    def marker(self) -> WritableTxnMarker:
+        topics: dict[str, list[int]] = defaultdict(list)
+        for tp in self.partitions:
+            topics[tp.topic].append(tp.partition)
+        transaction = self.ending.transaction
+        return WritableTxnMarker(
+            producer_id=transaction.producer_id,
+            producer_epoch=transaction.producer_epoch,
+            transaction_result=self.ending.is_commit,
+            topics=[WritableTxnMarkerTopic(name=name, partition_indexes=ids) for name, ids in topics.items()],
+            coordinator_epoch=self.ending.coordinator_epoch,
+        )
+
+    def marker_here(self) -> EndTransactionMarker:
+        ending = self.ending
+        producer_id, epoch = ending.transaction.producer_id, ending.transaction.producer_epoch
+        return EndTransactionMarker(producer_id, epoch, ending.coordinator_epoch, ending.is_commit)
+
+
+class _Later(Timer):
+    __slots__ = ("_action",)
+
+    def __init__(self, delay_ms: int, action: Callable[[], None]) -> None:
+        super().__init__(delay_ms)
+        self._action = action
+
+    def expire(self) -> None:
+        self._action()
+
+
+def later(reaper: ExpirationReaper, delay_ms: int, action: Callable[[], None]) -> None:
+    """Do something after a while, on the reaper's thread."""
+    timer = _Later(delay_ms, action)
+    while not reaper.add(timer):
+        pass  # the clock moved between the question and the adding
+
+
+def _text(partitions: Iterable[TopicPartition]) -> str:
+    return ", ".join(map(str, partitions))

@@ -1,0 +1,207 @@
+"""Verification of a transaction by its coordinator, for leaders of partitions before the first append (KIP-890).
+
+The coordinator of the id may be this broker, which is asked directly, or another one, which is asked by
+AddPartitionsToTxn: what waits for the same broker goes in one request. In version 2 the same request adds the partition
+to the transaction.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Collection
+from itertools import groupby
+from typing import Final, TypeAlias
+
+from odradek.base.clock import Clock
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.base.logs import get_logger
+from odradek.broker.coordinator.transactions.batch_channel import BatchChannel
+from odradek.broker.coordinator.transactions.core.decisions import Producer
+from odradek.broker.coordinator.transactions.core.transaction import EPOCH_BUMP_VERSION
+from odradek.broker.coordinator.transactions.transaction_coordinator import TransactionCoordinator
+from odradek.client.broker_client import BrokerClient, UnsupportedByBroker
+from odradek.model.metadata_image import MetadataCache
+from odradek.model.topic_names import TRANSACTIONS_TOPIC
+from odradek.model.topology import TopicPartition
+from odradek.protocol.api_keys import ApiKey
+from odradek.protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
+
+log = get_logger(__name__)
+
+Verified: TypeAlias = Callable[[dict[TopicPartition, ErrorCode]], None]
+
+BATCHED_SINCE: Final = 4
+_RECENT_MAX: Final = 1_000
+
+
+class _Question:
+    __slots__ = ("add", "answer", "partitions", "producer", "started_ms", "transactional_id")
+
+    def __init__(
+        self,
+        transactional_id: str,
+        producer: Producer,
+        partitions: tuple[TopicPartition, ...],
+        answer: Verified,
+        started_ms: int,
+        *,
+        add: bool,
+    ) -> None:
+        self.transactional_id = transactional_id
+        self.producer = producer
+        self.partitions = partitions
+        self.answer = answer
+        self.started_ms = started_ms
+        self.add = add
+
+
+class PartitionVerifier:
+    def __init__(
+        self,
+        broker_id: int,
+        coordinator: TransactionCoordinator,
+        metadata: MetadataCache,
+        clock: Clock,
+        connect: Callable[[int], BrokerClient],
+    ) -> None:
+        self._broker_id = broker_id
+        self._coordinator = coordinator
+        self._metadata = metadata
+        self._clock = clock
+        self._connect = connect
+        self._lock = threading.Lock()
+        self._channels: dict[int, BatchChannel[_Question]] = {}
+        self._stopped = False
+        self.failures = 0
+        self.count = 0
+        self.recent_ns: deque[int] = deque(maxlen=_RECENT_MAX)
+
+    def stop(self) -> None:
+        with self._lock:
+            self._stopped = True
+            channels, self._channels = list(self._channels.values()), {}
+        for channel in channels:
+            channel.close()
+
+    def verify(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        partitions: Collection[TopicPartition],
+        callback: Verified,
+        *,
+        add: bool = False,
+    ) -> None:
+        """`callback` is called once, now or later, with an error for each partition. `add`: in version 2, the
+        partitions become part of the transaction."""
+        producer = Producer(producer_id, producer_epoch)
+        question = _Question(
+            transactional_id, producer, tuple(partitions), callback, self._clock.monotonic_ms(), add=add
+        )
+        tp = TopicPartition(TRANSACTIONS_TOPIC, self._coordinator.partition_for(transactional_id))
+        state = self._metadata.image.partition(tp)
+        leader = -1 if state is None else state.leader
+        if leader == self._broker_id:
+            self._ask_here(question)
+        elif leader not in self._metadata.image.brokers or not self._channel(leader).put(question):
+            self._answer_all(question, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+    def _ask_here(self, question: _Question) -> None:
+        coordinator, partitions = self._coordinator, question.partitions
+        if not question.add:
+            self._answer(question, coordinator.verify(question.transactional_id, question.producer, partitions))
+            return
+
+        def added(error: ErrorCode) -> None:
+            self._answer_all(question, error)
+
+        try:
+            coordinator.add_partitions(
+                question.transactional_id, question.producer, partitions, added, EPOCH_BUMP_VERSION
+            )
+        except KafkaError as error:
+            added(error.code)
+
+    # ---- other brokers
+
+    def _channel(self, broker: int) -> BatchChannel[_Question]:
+        with self._lock:
+            channel = self._channels.get(broker)
+            if channel is None:
+                channel = BatchChannel(
+                    f"transaction-verifier-{broker}", lambda: self._connect(broker), self._exchange, self._failed
+                )
+                if self._stopped:
+                    channel.close()
+                else:
+                    self._channels[broker] = channel
+            return channel
+
+    def _exchange(self, client: BrokerClient, questions: list[_Question]) -> None:
+        version = client.best_version(ApiKey.ADD_PARTITIONS_TO_TXN)
+        if version < BATCHED_SINCE:
+            raise UnsupportedByBroker(f"the broker at {client.address} can't verify transactions")
+        while questions:
+            together, questions = _once_each(questions)
+            request = AddPartitionsToTxnRequest(transactions=[_asked(question) for question in together])
+            answer = client.send(request, version)
+            results = {
+                (result.transactional_id, TopicPartition(topic.name, each.partition_index)): each.partition_error_code
+                for result in answer.results_by_transaction
+                for topic in result.topic_results
+                for each in topic.results_by_partition
+            }
+            for question in together:
+                errors = {
+                    tp: ErrorCode(answer.error_code or results.get((question.transactional_id, tp), -1))
+                    for tp in question.partitions
+                }
+                self._answer(question, errors)
+
+    def _failed(self, questions: list[_Question], error: Exception) -> None:
+        log.info("transactions can't be verified", error=str(error), count=len(questions))
+        code = ErrorCode.NETWORK_EXCEPTION
+        if isinstance(error, UnsupportedByBroker):
+            code = ErrorCode.INVALID_TXN_STATE
+        for question in questions:
+            self._answer_all(question, code)
+
+    # ---- answers
+
+    def _answer_all(self, question: _Question, error: ErrorCode) -> None:
+        self._answer(question, dict.fromkeys(question.partitions, error))
+
+    def _answer(self, question: _Question, errors: dict[TopicPartition, ErrorCode]) -> None:
+        self.count += 1
+        self.failures += sum(map(bool, errors.values()))
+        self.recent_ns.append((self._clock.monotonic_ms() - question.started_ms) * 1_000_000)
+        question.answer({tp: _as_writers_know_it(error) for tp, error in errors.items()})
+
+
+def _once_each(questions: list[_Question]) -> tuple[list[_Question], list[_Question]]:
+    """A request names each transactional id once; the rest goes with the next."""
+    together: dict[str, _Question] = {}
+    rest = [each for each in questions if together.setdefault(each.transactional_id, each) is not each]
+    return list(together.values()), rest
+
+
+def _asked(question: _Question) -> AddPartitionsToTxnTransaction:
+    by_topic = groupby(sorted(question.partitions), key=lambda tp: tp.topic)
+    return AddPartitionsToTxnTransaction(
+        transactional_id=question.transactional_id,
+        producer_id=question.producer.id,
+        producer_epoch=question.producer.epoch,
+        verify_only=not question.add,
+        topics=[
+            AddPartitionsToTxnTopic(name=topic, partitions=[tp.partition for tp in tps]) for topic, tps in by_topic
+        ],
+    )
+
+
+def _as_writers_know_it(error: ErrorCode) -> ErrorCode:
+    """A producer that writes is told that its epoch is old, in the words of Produce."""
+    return ErrorCode.INVALID_PRODUCER_EPOCH if error is ErrorCode.PRODUCER_FENCED else error

@@ -1,0 +1,379 @@
+"""The coordinator of the transactional ids that this broker is responsible for: those kept in partitions of
+__transaction_state that it leads.
+
+A decision about an id is made in a turn at it, under its lock; when that is free again, its record is written and its
+answer sent. Memory changes when the record is replicated, and only then; whatever becomes of the record, the id isn't
+pending any more. A decided end (PrepareCommit, PrepareAbort) is answered at once; its markers are written after that,
+then its completion. The next leader of the partition replays the records and goes on with what was decided.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
+from typing import TypeAlias
+
+from odradek.base.clock import Clock
+from odradek.base.config.broker_config import BrokerConfig
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.base.logs import get_logger
+from odradek.broker.coordinator.state.state_log_writer import StateLogWriter, Write
+from odradek.broker.coordinator.state.state_table import StateTable
+from odradek.broker.coordinator.transactions.core import decisions
+from odradek.broker.coordinator.transactions.core.decisions import DONE, Decision, Move, Producer, Refused
+from odradek.broker.coordinator.transactions.core.transaction import (
+    CLASSIC,
+    EPOCH_BUMP_VERSION,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    PREPARED,
+    Transaction,
+)
+from odradek.broker.coordinator.transactions.core.transaction_records import (
+    PLAIN,
+    TAGGED,
+    encode_key,
+    encode_transaction,
+)
+from odradek.broker.coordinator.transactions.marker_sender import RETRY_BACKOFF_MS, MarkerSender, later
+from odradek.broker.coordinator.transactions.transaction_entry import Ending, TransactionEntry
+from odradek.broker.coordinator.transactions.transaction_log import TransactionLog
+from odradek.broker.purgatory.reaper import ExpirationReaper
+from odradek.broker.replication.leader.marker_writer import MarkerWriter
+from odradek.client.broker_client import BrokerClient
+from odradek.model.metadata_image import MetadataCache
+from odradek.model.topic_names import TRANSACTIONS_TOPIC
+from odradek.model.topology import TopicPartition
+
+log = get_logger(__name__)
+
+NO_PRODUCER = Producer(NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
+ProducerAnswer: TypeAlias = Callable[[ErrorCode, Producer], None]
+
+_ERRORS: Mapping[ErrorCode, ErrorCode] = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+}
+"""What clients are told when the log refuses a record of transaction state."""
+
+_EXPIRED_TOGETHER = 1_000  # ids whose removal is written in one batch, at most
+
+
+class TransactionCoordinator:
+    def __init__(
+        self,
+        broker_id: int,
+        config: BrokerConfig,
+        transaction_log: TransactionLog,
+        metadata: MetadataCache,
+        reaper: ExpirationReaper,
+        clock: Clock,
+        writer: StateLogWriter,
+        new_producer_id: Callable[[], int],
+        connect: Callable[[int], BrokerClient],
+        marker_writer: MarkerWriter,
+    ) -> None:
+        """`new_producer_id` may block, and raise KafkaError. `connect`: a connection to another broker."""
+        self._log = transaction_log
+        self._clock = clock
+        self._reaper = reaper
+        self._writer = writer
+        self._new_producer_id = new_producer_id
+        self._timeout_max_ms = config.integer("transaction.max.timeout.ms")
+        self._expiration_ms = config.integer("transactional.id.expiration.ms")
+        self.version = config.integer("odradek.transaction.version")
+        self._value_version = TAGGED if self.version >= EPOCH_BUMP_VERSION else PLAIN
+        self._table = StateTable("transactional ids", transaction_log, clock, self)
+        self.markers = MarkerSender(broker_id, metadata, reaper, connect, marker_writer.write, self._markers_written)
+        self.append_retries = 0
+        """How many completions wait for another attempt to write them, for metrics."""
+
+    def stop(self) -> None:
+        self.markers.stop()
+        self._table.stop()
+
+    def partition_for(self, transactional_id: str) -> int:
+        return self._log.partition_for(transactional_id)
+
+    # ---- which ids are ours
+
+    def lead(self, tp: TopicPartition, leader_epoch: int) -> None:
+        if tp.topic == TRANSACTIONS_TOPIC:
+            self._table.lead(tp.partition, leader_epoch)
+
+    def resign(self, tp: TopicPartition, leader_epoch: int) -> None:
+        if tp.topic == TRANSACTIONS_TOPIC:
+            self._table.resign(tp.partition, leader_epoch)
+
+    def load(self, partition: int) -> Iterable[TransactionEntry]:
+        return [TransactionEntry(each, self._log, partition) for each in self._log.replay(partition).values()]
+
+    def loaded(self, entry: TransactionEntry) -> None:
+        """An end that was decided goes on."""
+
+        def go_on() -> None:
+            if entry.transaction.state in PREPARED and entry.ending is None and not entry.is_gone:
+                self._begin_ending(entry)
+
+        self._writer.turn(entry, go_on)
+
+    def unloaded(self, entry: TransactionEntry) -> None:
+        def give_up() -> None:
+            entry.is_gone = True
+            if entry.ending is not None:
+                self.markers.cancel(entry.ending)
+
+        self._writer.turn(entry, give_up)
+
+    # ---- requests of producers
+
+    def init_producer_id(
+        self, transactional_id: str, timeout_ms: int, expected: Producer | None, done: ProducerAnswer
+    ) -> None:
+        """`done` is called once. Blocks while a new producer id comes from ZooKeeper. KafkaError: refused at once."""
+        if not transactional_id:
+            raise KafkaError(ErrorCode.INVALID_REQUEST)
+        if not 0 < timeout_ms <= self._timeout_max_ms:
+            raise KafkaError(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
+        entry = self._table.find(transactional_id)
+        if entry is None:
+            new = Transaction.new(transactional_id, self._new_producer_id(), timeout_ms, self._clock.now_ms())
+            entry = self._table.find_or_add(
+                transactional_id, lambda partition: TransactionEntry(new, self._log, partition)
+            )
+
+        def decide(transaction: Transaction, pending: bool, new_id: int | None) -> Decision:
+            now_ms = self._clock.now_ms()
+            return decisions.init_producer_id(
+                transaction, expected, timeout_ms, now_ms, pending=pending, new_producer_id=new_id
+            )
+
+        def answer(error: ErrorCode, moved: Transaction) -> None:
+            if not error and moved.state in PREPARED:
+                error = ErrorCode.CONCURRENT_TRANSACTIONS  # the open transaction is being aborted
+            if error:
+                done(error, NO_PRODUCER)
+                return
+            log.info(
+                "producer initialized",
+                transactional_id=transactional_id,
+                producer_id=moved.producer_id,
+                epoch=moved.producer_epoch,
+            )
+            done(error, Producer(moved.producer_id, moved.producer_epoch))
+
+        self._decide(entry, decide, answer)
+
+    def add_partitions(
+        self,
+        transactional_id: str,
+        producer: Producer,
+        partitions: Collection[TopicPartition],
+        done: Callable[[ErrorCode], None],
+        client_version: int = CLASSIC,
+    ) -> None:
+        """`done` is called once. KafkaError: refused at once."""
+
+        def decide(transaction: Transaction, pending: bool, new_id: int | None) -> Decision:
+            now_ms = self._clock.now_ms()
+            return decisions.add_partitions(transaction, producer, partitions, client_version, now_ms, pending=pending)
+
+        self._decide(self._known(transactional_id), decide, lambda error, _: done(error))
+
+    def verify(
+        self, transactional_id: str, producer: Producer, partitions: Collection[TopicPartition]
+    ) -> dict[TopicPartition, ErrorCode]:
+        try:
+            entry = self._known(transactional_id)
+        except KafkaError as error:
+            return dict.fromkeys(partitions, error.code)
+        return decisions.verify(entry.transaction, producer, partitions)
+
+    def end(
+        self,
+        transactional_id: str,
+        producer: Producer,
+        done: ProducerAnswer,
+        *,
+        commit: bool,
+        client_version: int = CLASSIC,
+    ) -> None:
+        """`done` is called once, with the producer's next id and epoch. KafkaError: refused at once.
+
+        Blocks only in version 2, once in 32,767 transactions, for a new producer id.
+        """
+
+        def decide(transaction: Transaction, pending: bool, new_id: int | None) -> Decision:
+            now_ms = self._clock.now_ms()
+            return decisions.end(
+                transaction, producer, client_version, now_ms, commit=commit, pending=pending, new_producer_id=new_id
+            )
+
+        def answer(error: ErrorCode, moved: Transaction) -> None:
+            done(error, NO_PRODUCER if error else decisions.next_producer(moved))
+
+        self._decide(self._known(transactional_id), decide, answer)
+
+    def _known(self, transactional_id: str) -> TransactionEntry:
+        if not transactional_id:
+            raise KafkaError(ErrorCode.INVALID_REQUEST)
+        entry = self._table.find(transactional_id)
+        if entry is None:
+            raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        return entry
+
+    # ---- administration
+
+    def describe(self, transactional_id: str) -> Transaction:
+        """KafkaError: unknown, or not ours."""
+        if not transactional_id:
+            raise KafkaError(ErrorCode.INVALID_REQUEST)
+        entry = self._table.find(transactional_id)
+        if entry is None:
+            raise KafkaError(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
+        return entry.transaction
+
+    def list_transactions(self) -> list[Transaction]:
+        """KafkaError while some are still being loaded."""
+        if self._table.is_loading:
+            raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        return [entry.transaction for entry in self._table.all()]
+
+    @property
+    def load_times_ms(self) -> list[int]:
+        return self._table.load_times_ms
+
+    # ---- time
+
+    def abort_timed_out(self) -> None:
+        """Abort transactions that are open for longer than their producer's timeout, and fence the producer."""
+        now_ms = self._clock.now_ms()
+        for entry in self._table.all():
+            if decisions.is_timed_out(entry.transaction, now_ms):
+                self._writer.turn(entry, partial(self._abort_timed_out, entry, now_ms))
+
+    def _abort_timed_out(self, entry: TransactionEntry, now_ms: int) -> None:
+        if entry.is_pending or entry.is_gone or not decisions.is_timed_out(entry.transaction, now_ms):
+            return
+        log.info("transaction timed out, aborting", transactional_id=entry.key, timeout_ms=entry.transaction.timeout_ms)
+        self._write(entry, decisions.fence(entry.transaction, now_ms), lambda error, _: _report(entry, error))
+
+    def expire_ids(self) -> None:
+        """Remove ids without news for `transactional.id.expiration.ms`, in batches."""
+        now_ms = self._clock.now_ms()
+        expired = [e for e in self._table.all() if decisions.is_expired(e.transaction, now_ms, self._expiration_ms)]
+        for begin in range(0, len(expired), _EXPIRED_TOGETHER):
+            with self._writer.burst():
+                for entry in expired[begin : begin + _EXPIRED_TOGETHER]:
+                    self._writer.turn(entry, partial(self._expire, entry, now_ms))
+        if expired:
+            log.info("transactional ids expired", count=len(expired))
+
+    def _expire(self, entry: TransactionEntry, now_ms: int) -> None:
+        transaction = entry.transaction
+        if entry.is_pending or entry.is_gone or not decisions.is_expired(transaction, now_ms, self._expiration_ms):
+            return
+        dead = decisions.expire(transaction)
+        entry.move = dead
+
+        def settle(error: ErrorCode) -> None:
+            entry.move = None
+            if error:
+                _report(entry, error)
+                return
+            entry.transaction, entry.is_gone = dead, True
+            entry.answers.append(partial(self._table.forget, entry))
+
+        self._writer.append(Write(entry, [(encode_key(entry.key), None)], settle))
+
+    # ---- decisions
+
+    def _decide(
+        self,
+        entry: TransactionEntry,
+        decide: Callable[[Transaction, bool, int | None], Decision],
+        answer: Callable[[ErrorCode, Transaction], None],
+        new_producer_id: int | None = None,
+    ) -> None:
+        def turn() -> bool:
+            """False: it has to be made again, with a new producer id."""
+            if entry.is_gone:
+                raise KafkaError(ErrorCode.NOT_COORDINATOR)
+            transaction = entry.transaction
+            decision = decide(transaction, entry.is_pending, new_producer_id)
+            if isinstance(decision, Move):
+                self._write(entry, decision.to, answer)
+            elif isinstance(decision, Refused):
+                entry.answers.append(partial(answer, decision.error, transaction))
+            elif decision is DONE:
+                entry.answers.append(partial(answer, ErrorCode.NONE, transaction))
+            else:
+                return False
+            return True
+
+        if not self._writer.turn(entry, turn):
+            self._decide(entry, decide, answer, self._new_producer_id())
+
+    def _write(
+        self, entry: TransactionEntry, to: Transaction, answer: Callable[[ErrorCode, Transaction], None]
+    ) -> None:
+        """During a turn. Whatever becomes of the record, the move is over then."""
+        entry.move = to
+
+        def settle(error: ErrorCode) -> None:
+            entry.move = None
+            if not error:
+                entry.transaction = to
+            elif entry.transaction.producer_epoch == NO_PRODUCER_EPOCH:
+                # never written: as if nobody had asked
+                entry.is_gone = True
+                entry.answers.append(partial(self._table.forget, entry))
+            entry.answers.append(partial(answer, _ERRORS.get(error, error), to))
+            if not error and to.state in PREPARED and not entry.is_gone:
+                self._begin_ending(entry)
+
+        self._writer.append(
+            Write(entry, [(encode_key(entry.key), encode_transaction(to, self._value_version))], settle)
+        )
+
+    # ---- ends
+
+    def _begin_ending(self, entry: TransactionEntry) -> None:
+        entry.ending = ending = Ending(entry, self._table.epoch_of(entry.partition))
+        entry.answers.append(partial(self.markers.send, ending))
+
+    def _markers_written(self, ending: Ending) -> None:
+        self._writer.turn(ending.entry, partial(self._complete, ending))
+
+    def _complete(self, ending: Ending) -> None:
+        entry = ending.entry
+        if entry.ending is not ending or entry.move is not None or entry.is_gone:
+            return
+        completed = decisions.complete(entry.transaction, self._clock.now_ms())
+        entry.move = completed
+
+        def settle(error: ErrorCode) -> None:
+            entry.move = None
+            if not error:
+                entry.transaction, entry.ending = completed, None
+            elif not entry.is_gone:
+                log.warning("end of a transaction can't be written, retrying", transactional_id=entry.key, error=error)
+                self.append_retries += 1
+                later(self._reaper, RETRY_BACKOFF_MS, partial(self._complete_again, ending))
+
+        self._writer.append(
+            Write(entry, [(encode_key(entry.key), encode_transaction(completed, self._value_version))], settle)
+        )
+
+    def _complete_again(self, ending: Ending) -> None:
+        self.append_retries -= 1
+        self._markers_written(ending)
+
+
+def _report(entry: TransactionEntry, error: ErrorCode) -> None:
+    if error:
+        log.warning("transaction can't be aborted or expired yet", transactional_id=entry.key, error=error.name)

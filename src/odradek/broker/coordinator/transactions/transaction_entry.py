@@ -1,0 +1,44 @@
+"""A transactional id in memory: its value, the move that is being written, and the end that is being completed."""
+
+from odradek.broker.coordinator.state.state_log import StateLog
+from odradek.broker.coordinator.state.state_log_writer import StateEntry
+from odradek.broker.coordinator.transactions.core.transaction import Transaction, TransactionState
+from odradek.model.topology import TopicPartition
+
+
+class TransactionEntry(StateEntry):
+    __slots__ = ("ending", "is_gone", "move", "transaction")
+
+    def __init__(self, transaction: Transaction, state_log: StateLog, partition: int) -> None:
+        super().__init__(transaction.transactional_id, state_log, partition)
+        self.transaction = transaction
+        self.move: Transaction | None = None
+        """The value whose record is on its way into the log."""
+        self.ending: Ending | None = None
+        """Set from the decision to end a transaction until its completion is written."""
+        self.is_gone = False
+        """Another broker's by now, or removed."""
+
+    @property
+    def is_pending(self) -> bool:
+        return self.move is not None or self.ending is not None
+
+
+class Ending:
+    """The markers of one end of one transaction. Known by identity: the next end of the same id is another object.
+
+    Guarded by the marker sender's lock: `remaining`, `is_cancelled`.
+    """
+
+    __slots__ = ("coordinator_epoch", "entry", "is_cancelled", "remaining", "transaction")
+
+    def __init__(self, entry: TransactionEntry, coordinator_epoch: int) -> None:
+        self.entry = entry
+        self.transaction = entry.transaction
+        self.coordinator_epoch = coordinator_epoch
+        self.remaining: set[TopicPartition] = set(entry.transaction.partitions)
+        self.is_cancelled = False
+
+    @property
+    def is_commit(self) -> bool:
+        return self.transaction.state is TransactionState.PREPARE_COMMIT

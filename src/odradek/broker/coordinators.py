@@ -1,0 +1,94 @@
+"""The coordinators of a broker, and what they share: the writer of their state, their connections to other brokers."""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from odradek.base.clock import Clock
+from odradek.base.config.broker_config import BrokerConfig
+from odradek.broker.coordinator.groups.core.group_requests import Rebalanced
+from odradek.broker.coordinator.groups.group_coordinator import GroupCoordinator
+from odradek.broker.coordinator.groups.group_log import GroupLog
+from odradek.broker.coordinator.state.state_log_writer import StateLogWriter
+from odradek.broker.coordinator.transactions.partition_verifier import PartitionVerifier
+from odradek.broker.coordinator.transactions.transaction_coordinator import TransactionCoordinator
+from odradek.broker.coordinator.transactions.transaction_log import TransactionLog
+from odradek.broker.network.setup_timeout import SetupTimeout
+from odradek.broker.purgatory.reaper import ExpirationReaper
+from odradek.broker.replication.leader.marker_writer import MarkerWriter
+from odradek.broker.replication.replica_manager import ReplicaManager
+from odradek.client.broker_client import BrokerClient, ConnectionFailed
+from odradek.model.metadata_image import MetadataCache
+from odradek.model.topology import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinators:
+    groups: GroupCoordinator
+    transactions: TransactionCoordinator
+    verifier: PartitionVerifier
+    markers: MarkerWriter
+
+
+def start_coordinators(
+    broker_id: int,
+    config: BrokerConfig,
+    replicas: ReplicaManager,
+    metadata: MetadataCache,
+    reaper: ExpirationReaper,
+    clock: Clock,
+    new_producer_id: Callable[[], int],
+    rebalanced: Callable[[Rebalanced], None],
+    started: ExitStack,
+) -> Coordinators:
+    writer = StateLogWriter()
+    groups = GroupCoordinator(config, GroupLog(config, replicas, metadata, clock), reaper, clock, writer)
+    groups.on_rebalance = rebalanced
+    started.callback(groups.stop)
+    connect = _connector(broker_id, config, metadata)
+    markers = MarkerWriter(replicas, groups, config.integer("request.timeout.ms"))
+    transactions = TransactionCoordinator(
+        broker_id,
+        config,
+        TransactionLog(config, replicas, metadata, clock),
+        metadata,
+        reaper,
+        clock,
+        writer,
+        new_producer_id,
+        connect,
+        markers,
+    )
+    started.callback(transactions.stop)
+    verifier = PartitionVerifier(broker_id, transactions, metadata, clock, connect)
+    started.callback(verifier.stop)
+    replicas.transactions.verifier = verifier
+
+    def lead(tp: TopicPartition, leader_epoch: int) -> None:
+        groups.lead(tp, leader_epoch)
+        transactions.lead(tp, leader_epoch)
+
+    def resign(tp: TopicPartition, leader_epoch: int) -> None:
+        groups.resign(tp, leader_epoch)
+        transactions.resign(tp, leader_epoch)
+
+    replicas.on_lead, replicas.on_resign = lead, resign
+    return Coordinators(groups, transactions, verifier, markers)
+
+
+def _connector(broker_id: int, config: BrokerConfig, metadata: MetadataCache) -> Callable[[int], BrokerClient]:
+    """Connections to other brokers by their id, through the listener that brokers use."""
+    listener, timeout_ms = config.inter_broker_listener_name, config.integer("request.timeout.ms")
+    connect_timeout_ms = config.socket_connection_setup_timeout_ms
+    security = SetupTimeout.of(config).security
+
+    def connect(to: int) -> BrokerClient:
+        broker = metadata.image.brokers.get(to)
+        endpoint = broker.endpoint(listener) if broker else None
+        if endpoint is None:
+            raise ConnectionFailed(f"broker {to} is not known to have a listener {listener}")
+        return BrokerClient(
+            endpoint.host, endpoint.port, f"broker-{broker_id}-txn", timeout_ms, connect_timeout_ms, security=security
+        )
+
+    return connect
