@@ -22,6 +22,7 @@ from typing import Final, NamedTuple
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.log.core.check_budget import DECODING_STEPS, FIELDS_STEPS, LENGTH_STEPS, UNBOUNDED, CheckBudget
+from odradek.broker.log.core.config import LogConfig
 from odradek.broker.log.core.refused_records import SEARCHED_MAX, keyless, out_of_time
 from odradek.native.load import compiled
 from odradek.protocol.compression import Codec, compress
@@ -52,8 +53,7 @@ from odradek.protocol.record_walk import MIN_RECORD_SIZE, RecordSpan, count_reco
 from odradek.protocol.records import DEFAULT_MAX_DECOMPRESSED, Record, read_plain_records
 
 NO_LIMIT_MS: Final = 2**63 - 1
-_HOUR_MS: Final = 3_600_000
-_KAFKA_MAX_MESSAGE_BYTES: Final = 1_048_588
+_DEFAULTS: Final = LogConfig()
 _FIRST_PRODUCE_VERSION_OF_MAGIC_2: Final = 3
 _FIRST_PRODUCE_VERSION_OF_ZSTD: Final = 7
 
@@ -77,10 +77,10 @@ class RecordCheck(Enum):
 class BatchRules:
     """A topic's configuration, as far as it speaks of single batches. The defaults are Kafka's."""
 
-    max_message_bytes: int = _KAFKA_MAX_MESSAGE_BYTES
+    max_message_bytes: int = _DEFAULTS.max_message_bytes
     timestamp_type: TimestampType = TimestampType.CREATE_TIME
-    timestamp_before_max_ms: int = NO_LIMIT_MS
-    timestamp_after_max_ms: int = _HOUR_MS
+    timestamp_before_max_ms: int = _DEFAULTS.message_timestamp_before_max_ms
+    timestamp_after_max_ms: int = _DEFAULTS.message_timestamp_after_max_ms
     compression_type: Codec | None = None  # None keeps the producer's codec
     compacted: bool = False
     origin: Origin = Origin.CLIENT
