@@ -6,7 +6,7 @@ changed configuration builds a new one.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -158,10 +158,6 @@ class BrokerConfig:
         """The value of a key for one listener: `listener.name.<listener>.<key>` where it is set, else the key's own."""
         text = self.originals.get(f"listener.name.{listener_name.lower()}.{name}")
         return self.values[name] if text is None else BROKER_KEYS[name].parse(text)
-
-    def with_broker_id(self, broker_id: int) -> "BrokerConfig":
-        """The same configuration once the id has been generated."""
-        return replace(self, broker_id=broker_id)
 
 
 def _warnings(originals: Mapping[str, str], derived: Mapping[str, Any]) -> tuple[str, ...]:

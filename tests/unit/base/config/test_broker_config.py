@@ -141,11 +141,6 @@ def test_ids_above_the_reserved_ones_are_for_generation() -> None:
     assert "broker.id" in refusal(broker_id="-2")
 
 
-def test_a_generated_id_keeps_everything_else() -> None:
-    broker = config(num_partitions="4").with_broker_id(1001)
-    assert (broker.broker_id, broker.num_partitions) == (1001, 4)
-
-
 # ---- listeners
 
 

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from odradek.apps.console.markup import Content, Html, tag, together
-from odradek.client.cluster_client import PartitionState
 
 PAGE_ROWS = 50
 _PLOT_POINTS = 120
@@ -108,11 +107,6 @@ def chip(text: Content, tone: str = "") -> Html:
 def button(text: str, act: str, *, cls: str = "btn", disabled: bool = False, **data: object) -> Html:
     told = {f"data_{name}": value for name, value in data.items()}
     return tag("button", text, cls=cls, data_act=act, disabled=disabled, **told)
-
-
-def broker_marks(partition: PartitionState) -> Html:
-    """The replicas in the order of the assignment, each as a small box that says what it is."""
-    return replica_marks(partition.replicas, partition.leader, partition.isr, frozenset(partition.offline_replicas))
 
 
 def replica_marks(

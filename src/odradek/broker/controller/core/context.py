@@ -10,7 +10,6 @@ from enum import Enum
 from uuid import UUID
 
 from odradek.model.topology import (
-    NO_LEADER,
     Broker,
     ControllerTerm,
     LeaderAndIsr,
@@ -140,15 +139,8 @@ class ControllerContext:
     def replica_state(self, replica: PartitionReplica) -> ReplicaState:
         return self.replica_states.get(replica, ReplicaState.NON_EXISTENT)
 
-    def partitions_in(self, state: PartitionState) -> list[TopicPartition]:
-        return [tp for tp, held in self.partition_states.items() if held is state]
-
     def is_being_deleted(self, topic: str) -> bool:
         return topic in self.to_delete
-
-    def has_leader(self, tp: TopicPartition) -> bool:
-        state = self.states.get(tp)
-        return state is not None and state.leader != NO_LEADER
 
     def unclean_election_enabled(self, topic: str) -> bool:
         text = self.topic_configs.get(topic, {}).get("unclean.leader.election.enable")
