@@ -1,5 +1,6 @@
 """Users with passwords, rights and tokens, administered and tried with Kafka's own tools and librdkafka."""
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from kafka_tools import KafkaTools
 from odradek.apps.cli import main
 from odradek.local.zookeeper_server import free_port
+from waiting import eventually
 
 from .conftest import JavaTool
 from .own_broker import OwnBroker, running
@@ -121,6 +123,12 @@ def test_rights_are_given_by_kafka_acls_and_obeyed(
     log = cluster.broker.log
     denied = "User:bob is Denied Operation = Describe from host = 127.0.0.1 on resource = Topic:LITERAL:orders"
     assert f"Principal = {denied} for request = METADATA with resourceRefCount = 1" in log
+    eventually(lambda: {("denied", "METADATA"), ("change", "CREATE_ACLS")} <= audited(cluster))
+
+
+def audited(cluster: Cluster) -> set[tuple[str, str]]:
+    lines = (cluster.directory / "logs" / "odradek-audit.log").read_text().splitlines()
+    return {(entry["event"], entry["request"]) for entry in map(json.loads, lines)}
 
 
 def test_a_token_logs_in_as_its_owner_until_it_is_ended(

@@ -43,7 +43,7 @@ def schedule_tasks(scheduler: Scheduler, logs: LogDirs, services: BrokerServices
         config.integer("transaction.remove.expired.transaction.cleanup.interval.ms"),
         services.transactions.expire_ids,
     )
-    if (tokens := services.tokens) is not None:
+    if (tokens := services.security.tokens) is not None:
         interval_ms = config.integer("delegation.token.expiry.check.interval.ms")
         scheduler.every("tokens", interval_ms, lambda: _remove_expired(tokens, services))
 
@@ -55,7 +55,7 @@ def _remove_expired(tokens: TokenAdmin, services: BrokerServices) -> None:
 
 def watched_listeners(services: BrokerServices, scheduler: Scheduler) -> dict[str, ListenerSecurity]:
     """Security of the listeners that have any; their certificates are reloaded when the files change."""
-    tokens = None if services.tokens is None else services.tokens.known.identity
-    listeners = secured_listeners(services.config, services.credentials, services.clock, tokens)
+    tokens = None if services.security.tokens is None else services.security.tokens.known.identity
+    listeners = secured_listeners(services.config, services.security.credentials, services.clock, tokens)
     watch_certificates(listeners, scheduler, services.metrics)
     return listeners

@@ -29,7 +29,6 @@ from odradek.broker.api.context import BrokerServices
 from odradek.broker.api.control_gate import ControlGate
 from odradek.broker.api.dispatcher import Dispatcher
 from odradek.broker.api.sasl_gate import SaslGate
-from odradek.broker.authorization import start_authorizer
 from odradek.broker.broker_metrics import register_broker_metrics, register_cleaner_metrics
 from odradek.broker.config_application import ConfigApplication
 from odradek.broker.controller.controller import Controller
@@ -63,8 +62,8 @@ from odradek.broker.replication.replica_manager import ReplicaManager
 from odradek.broker.scheduled_tasks import schedule_tasks, watched_listeners
 from odradek.broker.security.authentication.listener_settings import check_listeners
 from odradek.broker.security.credential_store import KnownCredentials
+from odradek.broker.security_start import start_security
 from odradek.broker.server_settings import server_settings
-from odradek.broker.token_service import start_tokens
 from odradek.broker.zk.known_configs import KnownConfigs
 from odradek.broker.zk.registration import BrokerRegistrar, ensure_roots, generate_broker_id, get_or_create_cluster_id
 from odradek.broker.zk.session import SessionEvent, ZkSession
@@ -273,7 +272,7 @@ class BrokerServer:
         )
         self._follow_configs(application, known_configs)
         started.callback(known_configs.stop)
-        authorizer, acls = start_authorizer(config, session, clock, self._on_znode, self._on_session_event, started)
+        security = start_security(config, session, clock, credentials, self._on_znode, self._on_session_event, started)
         return BrokerServices(
             id=self.id,
             live=self._live,
@@ -292,10 +291,8 @@ class BrokerServer:
             transactions=coordinators.transactions,
             markers=coordinators.markers,
             quotas=quotas,
-            credentials=credentials,
-            authorizer=authorizer,
-            acls=acls,
-            tokens=start_tokens(config, session, clock, self._on_znode, self._on_session_event, started),
+            security=security,
+            authorizer=security.authorizer,
             metrics=Registry(),
         )
 

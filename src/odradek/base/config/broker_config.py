@@ -105,6 +105,8 @@ class BrokerConfig:
     controlled_shutdown_retry_backoff_ms: int
 
     # what Kafka doesn't have
+    odradek_audit_dir: str | None
+    odradek_audit_max_bytes: int
     odradek_metrics_host: str
     odradek_metrics_port: int
     odradek_recorder_enable: bool

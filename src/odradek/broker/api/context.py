@@ -10,13 +10,12 @@ from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.live_config import LiveConfig
 from odradek.base.logs import get_logger
 from odradek.base.metrics import Registry
-from odradek.broker.admin.acl_admin import AclAdmin
 from odradek.broker.admin.entity_configs import EntityConfigs
 from odradek.broker.admin.producer_ids import ProducerIds
-from odradek.broker.admin.token_admin import TokenAdmin
 from odradek.broker.admin.topic_admin import TopicAdmin
 from odradek.broker.api.control_gate import ControlGate
 from odradek.broker.api.request_metrics import ApiTimings, Moments
+from odradek.broker.api.security_services import SecurityServices
 from odradek.broker.controller.controller import Controller
 from odradek.broker.coordinator.groups.group_coordinator import GroupCoordinator
 from odradek.broker.coordinator.transactions.transaction_coordinator import TransactionCoordinator
@@ -28,8 +27,8 @@ from odradek.broker.replication.directory_moves import DirectoryMoves
 from odradek.broker.replication.leader.fetch_sessions import FetchSessions
 from odradek.broker.replication.leader.marker_writer import MarkerWriter
 from odradek.broker.replication.replica_manager import ReplicaManager
+from odradek.broker.security.audit_log import Entry
 from odradek.broker.security.authorizer.acl_authorizer import AclAuthorizer
-from odradek.broker.security.credential_store import KnownCredentials
 from odradek.broker.security.principal import KafkaPrincipal
 from odradek.model.metadata_image import MetadataCache
 from odradek.protocol.framing import FixedResponse, RequestHeader
@@ -63,13 +62,9 @@ class BrokerServices:
     transactions: TransactionCoordinator
     markers: MarkerWriter
     quotas: ClientQuotas
-    credentials: KnownCredentials
+    security: SecurityServices
     authorizer: AclAuthorizer | None
-    """None: no authorizer is configured, everything is allowed."""
-    acls: AclAdmin | None
-    """None together with `authorizer`."""
-    tokens: TokenAdmin | None
-    """None: delegation tokens are not configured."""
+    """The one of `security`, for the paths of records."""
     metrics: Registry
 
     @property
@@ -84,6 +79,7 @@ class RequestContext:
     __slots__ = (
         "_send",
         "_timings",
+        "audit_entry",
         "broker",
         "handled_ns",
         "header",
@@ -117,6 +113,8 @@ class RequestContext:
         """Whether a network thread has begun it, and found before any change that it takes long."""
         self.is_from_broker = False
         """Set by handlers of requests that followers send as well as clients."""
+        self.audit_entry: Entry | None = None
+        """Set for a request that changes the cluster, where there is an audit log; written with the answer."""
         self.throttle_ms = 0
         """How long the client has to wait after this request; handlers may raise it until they answer."""
         self._timings = timings

@@ -15,6 +15,7 @@ from time import monotonic_ns
 
 from odradek.base.logs import get_logger
 from odradek.broker.api import handlers
+from odradek.broker.api.audit_entries import CHANGES, change_entry, outcome_of
 from odradek.broker.api.context import Answer, BrokerServices, RequestContext
 from odradek.broker.api.handlers.api_versions import unsupported_version
 from odradek.broker.api.registry import HANDLERS, LATER, NO_ANSWER, Handler, Outcome
@@ -129,6 +130,8 @@ class Dispatcher:
         return False
 
     def _serve(self, handler: Handler, message: Request, ctx: RequestContext) -> None:
+        if self._broker.security.audit is not None and ctx.header.api_key in CHANGES:
+            ctx.audit_entry = change_entry(message, ctx)
         outcome: Answer | Outcome = handler.run(message, ctx)
         ctx.handled_ns = monotonic_ns()
         if outcome is NO_ANSWER:
@@ -164,6 +167,8 @@ def _is_served_from_the_start(request: InboundRequest) -> bool:
 
 def _send(ctx: RequestContext, response: Answer | None) -> None:
     header, request = ctx.header, ctx.request
+    if ctx.audit_entry is not None and ctx.broker.security.audit is not None:
+        ctx.broker.security.audit.record({**ctx.audit_entry, "errors": outcome_of(response)})
     if ctx.broker.quotas.is_limiting:
         response = throttled(ctx, response)
     request.on_sent = ctx.sent

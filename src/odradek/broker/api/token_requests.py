@@ -18,6 +18,6 @@ def token_admin(ctx: RequestContext) -> TokenAdmin:
         or (protocol == "SSL" and ctx.principal == ANONYMOUS)
     ):
         raise KafkaError(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
-    if ctx.broker.tokens is None:
+    if ctx.broker.security.tokens is None:
         raise KafkaError(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED)
-    return ctx.broker.tokens
+    return ctx.broker.security.tokens

@@ -1,6 +1,11 @@
 """About the keys that Kafka doesn't have."""
 
 TEXT = """
+odradek.audit.dir
+    The directory of the audit log, which has every change and every refusal as JSON lines. Without it, the first of
+    log.dirs if there is an authorizer, else no audit log.
+odradek.audit.max.bytes
+    How large the audit log may become: its oldest entries go first.
 odradek.metrics.host
     The address on which figures are served to Prometheus, at /metrics.
 odradek.metrics.port

@@ -1,6 +1,8 @@
 """Keys that Kafka doesn't have. They all start with `odradek.`, so that they can never be taken for Kafka's."""
 
 TABLE = """
+odradek.audit.dir           string   -          -          low     read-only  obeyed
+odradek.audit.max.bytes     long     67108864   >=65536    low     read-only  obeyed
 odradek.metrics.host        string   127.0.0.1  -          low     read-only  obeyed
 odradek.metrics.port        int      -1         -1..65535  low     read-only  obeyed
 odradek.recorder.enable     boolean  true       -          low     read-only  obeyed

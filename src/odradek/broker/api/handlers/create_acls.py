@@ -18,9 +18,9 @@ from odradek.protocol.messages.create_acls import AclCreationResult, CreateAclsR
 def create_acls(request: CreateAclsRequest, ctx: RequestContext) -> CreateAclsResponse:
     try:
         require_on_cluster(ctx, AclOperation.ALTER)
-        if ctx.broker.acls is None:
+        if ctx.broker.security.acls is None:
             raise no_authorizer()
-        errors = ctx.broker.acls.create([binding_of(wanted) for wanted in request.creations])
+        errors = ctx.broker.security.acls.create([binding_of(wanted) for wanted in request.creations])
     except KafkaError as error:
         errors = [error] * len(request.creations)
     return CreateAclsResponse(results=[_result(error) for error in errors])

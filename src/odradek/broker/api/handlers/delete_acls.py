@@ -23,11 +23,11 @@ from odradek.protocol.messages.delete_acls import (
 def delete_acls(request: DeleteAclsRequest, ctx: RequestContext) -> DeleteAclsResponse:
     try:
         require_on_cluster(ctx, AclOperation.ALTER)
-        if ctx.broker.acls is None:
+        if ctx.broker.security.acls is None:
             raise no_authorizer()
     except KafkaError as error:
         return DeleteAclsResponse(filter_results=[_refused(error) for _ in request.filters])
-    return DeleteAclsResponse(filter_results=_delete(request, ctx.broker.acls))
+    return DeleteAclsResponse(filter_results=_delete(request, ctx.broker.security.acls))
 
 
 def _delete(request: DeleteAclsRequest, acls: AclAdmin) -> list[DeleteAclsFilterResult]:

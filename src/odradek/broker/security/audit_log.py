@@ -1,0 +1,75 @@
+"""The audit log: changes and refusals as JSON lines, in files of bounded size.
+
+    {"time": "…", "event": "denied", "principal": "User:eve", "host": "10.0.0.7", "request": "PRODUCE", …}
+
+Entries are handed to a thread by a bounded queue, so that a slow disk holds nobody up; entries that found it full are
+counted, and the next line tells how many were lost. Entries are made of names, never of values, and hold no secret.
+"""
+
+import json
+import queue
+from pathlib import Path
+
+from odradek.base.clock import Clock
+from odradek.base.logs import get_logger
+from odradek.base.threads import SupervisedThread
+
+log = get_logger(__name__)
+
+FILE_NAME = "odradek-audit.log"
+FILES_KEPT = 4
+_QUEUED_MAX = 10_000
+
+Entry = dict[str, object]
+
+
+class AuditLog:
+    def __init__(self, directory: Path, max_bytes: int, clock: Clock) -> None:
+        """`max_bytes`: of all files together."""
+        self._path = directory / FILE_NAME
+        self._file_bytes_max = max(1, max_bytes // FILES_KEPT)
+        self._clock = clock
+        self._queue: queue.Queue[Entry | None] = queue.Queue(_QUEUED_MAX)
+        self.lost = 0
+        self._lost_told = 0
+        self._thread = SupervisedThread(target=self._run, name="audit-log")
+
+    def start(self) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Writes what is there, and ends."""
+        self._queue.put(None)
+        self._thread.join()
+
+    def record(self, entry: Entry) -> None:
+        """Any thread; never blocks."""
+        try:
+            self._queue.put_nowait({"time_ms": self._clock.now_ms(), **entry})
+        except queue.Full:
+            self.lost += 1
+
+    def _run(self) -> None:
+        while (entry := self._queue.get()) is not None:
+            if self.lost > self._lost_told:
+                entry["lost_before"] = self.lost - self._lost_told
+                self._lost_told = self.lost
+            try:
+                self._write(json.dumps(entry, ensure_ascii=True, default=str) + "\n")
+            except OSError as error:
+                self.lost += 1
+                log.error("audit log can't be written", path=str(self._path), error=str(error))
+
+    def _write(self, line: str) -> None:
+        if self._path.exists() and self._path.stat().st_size + len(line) > self._file_bytes_max:
+            self._rotate()
+        with self._path.open("a", encoding="ascii") as file:
+            file.write(line)
+
+    def _rotate(self) -> None:
+        for number in range(FILES_KEPT - 1, 0, -1):
+            older = self._path.with_name(f"{FILE_NAME}.{number}")
+            newer = self._path if number == 1 else self._path.with_name(f"{FILE_NAME}.{number - 1}")
+            if newer.exists():
+                newer.replace(older)
