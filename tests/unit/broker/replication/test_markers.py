@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from partition_stage import NOW_MS, TransactionStage, code_of
 from replica_stage import ORDERS
-from transaction_stage import NOW_MS, TransactionStage, code_of
 
 from odradek.base.config.topic_config import TopicConfig
 from odradek.base.errors import ErrorCode

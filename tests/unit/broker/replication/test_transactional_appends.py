@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from transaction_stage import TransactionStage, code_of
+from partition_stage import TransactionStage, code_of
 
 from odradek.base.errors import ErrorCode
 from odradek.broker.log.core.verification import VERIFICATION_OFF, VerificationGuard
