@@ -112,6 +112,8 @@ class KafkaPeer:
             f"broker.id=0\nbroker.rack=rack-a\nlisteners=PLAINTEXT://127.0.0.1:{self._port}\n"
             f"log.dirs={self.data_dir}\nzookeeper.connect={self.zookeeper}\nzookeeper.session.timeout.ms=6000\n"
             "offsets.topic.replication.factor=1\ntransaction.state.log.replication.factor=1\n"
+            "offsets.topic.num.partitions=5\ntransaction.state.log.num.partitions=5\n"
+            "group.initial.rebalance.delay.ms=0\n"
             "transaction.state.log.min.isr=1\n" + "".join(f"{key}={value}\n" for key, value in self._settings.items())
         )
         self._before_start(self.zookeeper)

@@ -1,33 +1,94 @@
-"""A pytest plugin: real brokers and a real ZooKeeper for the tests of a project that uses Odradek.
+"""A pytest plugin: real brokers and a real coordination server for the tests of a project that uses Odradek.
 
     def test_orders(odradek_cluster):
         producer = Producer({"bootstrap.servers": odradek_cluster.bootstrap_servers})
 
 Installed with the package, so nothing has to be declared. The cluster starts with the first test that asks for it and
 is shared by the whole run: use topic names of your own. `odradek_secure_cluster` is the same with TLS, users and ACLs.
-For brokers to crash there is `OdradekCluster(directory, brokers=3)`; with `lab=True` they can be cut off, too.
+pytest's configuration may say more:
+
+    [tool.pytest.ini_options]
+    odradek_scope = "module"                                # session unless given: also package, class, function
+    odradek_brokers = 3
+    odradek_settings = ["message.max.bytes=2000000"]        # of the brokers, as in server.properties
+    odradek_topics = ["orders:6", "payments"]               # NAME, or NAME:PARTITIONS
+
+A test that crashes brokers has a cluster of its own; with `lab=True` they can be cut off, too:
+
+    with OdradekCluster(brokers=3, settings={"num.partitions": "3"}, topics=["orders"]) as cluster:
+        cluster.kill(0)
 """
 
-from collections.abc import Iterator
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self
 
 import pytest
 
+from odradek.base.errors import ConfigError, FatalError, KafkaError
+from odradek.client.client_security import ClientSecurity
+from odradek.client.cluster_client import ClusterClient
+from odradek.client.topic_admin import CLUSTER_DEFAULT, create_topic
 from odradek.local.cluster_processes import LocalCluster
 from odradek.local.cluster_security import INTERNAL_PORTS_AFTER
+from odradek.local.coordinators import CoordinatorKind
 from odradek.local.links.cuts import CutFrom
 from odradek.local.zookeeper_server import free_port, port_is_taken
 
+_Scope = Literal["session", "package", "module", "class", "function"]
+_SCOPES: tuple[_Scope, ...] = ("session", "package", "module", "class", "function")
+
 
 class OdradekCluster:
-    """A cluster of broker processes on free ports, in a directory that goes with the test run."""
+    """A cluster of broker processes on free ports, in a directory that goes with the test run.
 
-    def __init__(self, data_dir: Path, brokers: int = 1, *, lab: bool = False, secure: bool = False) -> None:
-        self.data_dir = data_dir
+    `settings` are those of server.properties, for every broker. `topics`: names, or `NAME:PARTITIONS`, created before
+    `start_all` returns. Without `coordinator`: Apache ZooKeeper where it can be started, else the embedded coordination
+    server, which needs no Java.
+    """
+
+    def __init__(
+        self,
+        data_dir: Path | None = None,
+        brokers: int = 1,
+        *,
+        lab: bool = False,
+        secure: bool = False,
+        settings: Mapping[str, str] | None = None,
+        topics: Iterable[str] = (),
+        coordinator: Literal["embedded", "apache"] | None = None,
+    ) -> None:
+        self._is_temporary = data_dir is None
+        self.data_dir = data_dir or Path(tempfile.mkdtemp(prefix="odradek-"))
         self._lab = lab
         self._secure = secure
         self._count = brokers
-        self._processes = LocalCluster(data_dir)
+        self._settings = dict(settings or {})
+        self._topics = tuple(topics)
+        self._coordinator = None if coordinator is None else CoordinatorKind(coordinator)
+        self._processes = LocalCluster(self.data_dir)
+
+    def __enter__(self) -> Self:
+        try:
+            self.start_all()
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end()
+
+    def _end(self) -> None:
+        self.stop_all()
+        if self._is_temporary:
+            shutil.rmtree(self.data_dir, ignore_errors=True)
 
     @property
     def bootstrap_servers(self) -> str:
@@ -49,7 +110,24 @@ class OdradekCluster:
         return self._processes.security.application_file
 
     def start_all(self) -> None:
-        self._processes.start(None, _free_ports(self._count), {}, self._count, lab=self._lab, secure=self._secure)
+        """Start every broker; topics are there, with leaders, when it returns."""
+        start = partial(self._processes.start, None, _free_ports(self._count), self._settings, self._count)
+        start(coordinator=self._coordinator, lab=self._lab, secure=self._secure)
+        for text in self._topics:
+            name, _, partitions = text.partition(":")
+            self.create_topic(name, int(partitions) if partitions else CLUSTER_DEFAULT)
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int = CLUSTER_DEFAULT,
+        replication_factor: int = CLUSTER_DEFAULT,
+        configs: Mapping[str, str] | None = None,
+    ) -> None:
+        """Create a topic, and return when every partition has a leader. Raises KafkaError if it is refused."""
+        security = ClientSecurity.from_file(self.client_properties) if self._secure else None
+        with ClusterClient(self.bootstrap_servers, security=security) as client:
+            create_topic(client, name, partitions=partitions, replication_factor=replication_factor, configs=configs)
 
     def stop_all(self) -> None:
         self._processes.stop()
@@ -98,11 +176,37 @@ def _free_ports(count: int) -> int:
             return first
 
 
-@pytest.fixture(scope="session")
-def odradek_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OdradekCluster]:
-    cluster = OdradekCluster(tmp_path_factory.mktemp("odradek"))
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addini("odradek_scope", "Scope of the odradek_cluster fixture.", default="session")
+    parser.addini("odradek_brokers", "Number of brokers of the odradek_cluster fixture.", default="1")
+    parser.addini("odradek_settings", "Broker settings of the odradek_cluster fixture, KEY=VALUE.", type="linelist")
+    parser.addini("odradek_topics", "Topics of the odradek_cluster fixture, NAME or NAME:PARTITIONS.", type="linelist")
+
+
+def _scope(fixture_name: str, config: pytest.Config) -> _Scope:
+    given = config.getini("odradek_scope")
+    for scope in _SCOPES:
+        if scope == given:
+            return scope
+    raise pytest.UsageError(f"odradek_scope={given} is not valid; valid: {', '.join(_SCOPES)}")
+
+
+@pytest.fixture(scope=_scope)
+def odradek_cluster(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OdradekCluster]:
+    """A cluster as pytest's configuration says, by default one broker for the whole run."""
+    pairs = (setting.partition("=") for setting in pytestconfig.getini("odradek_settings"))
+    cluster = OdradekCluster(
+        tmp_path_factory.mktemp("odradek"),
+        int(pytestconfig.getini("odradek_brokers")),
+        settings={key.strip(): value.strip() for key, _, value in pairs},
+        topics=pytestconfig.getini("odradek_topics"),
+    )
     try:
         cluster.start_all()
+    except (ConfigError, FatalError, KafkaError) as error:
+        cluster.stop_all()
+        pytest.fail(f"the Odradek cluster did not start: {error}", pytrace=False)
+    try:
         yield cluster
     finally:
         cluster.stop_all()

@@ -32,8 +32,10 @@ SET, DELETE, APPEND, SUBTRACT, NO_SUCH_OPERATION = 0, 1, 2, 3, 9
 
 # What either broker was started with, or was told by another test.
 SET_BY_SOMEBODY = {
-    "background.threads", "broker.id", "broker.rack", "listeners", "log.dirs", "node.id",
-    "offsets.topic.replication.factor", "transaction.state.log.min.isr", "transaction.state.log.replication.factor",
+    "background.threads", "broker.id", "broker.rack", "group.initial.rebalance.delay.ms", "listeners", "log.dirs",
+    "node.id",
+    "offsets.topic.num.partitions", "offsets.topic.replication.factor", "transaction.state.log.min.isr",
+    "transaction.state.log.num.partitions", "transaction.state.log.replication.factor",
     "zookeeper.connect", "zookeeper.session.timeout.ms",
 }  # fmt: skip
 

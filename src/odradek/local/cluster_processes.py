@@ -22,25 +22,12 @@ from odradek.local.coordinators import CoordinatorKind, LocalCoordinator
 from odradek.local.links.cuts import CutFrom
 from odradek.local.links.local_links import LocalLinks
 from odradek.local.local_broker import DEFAULT_PORT, LocalBroker
-from odradek.local.local_settings import SettingChanges, checked, remarks
+from odradek.local.local_settings import SettingChanges, checked, local_defaults, remarks
 from odradek.local.zookeeper_server import EmbeddedZooKeeper, port_is_taken
 
-_INTERNAL_REPLICAS_MAX = 3
 _UNKNOWN_ZOOKEEPER = "127.0.0.1:2181"  # stands for the embedded one before it has a port
 _METRICS_PORTS_AFTER = 100
 _PORT_MAX = 65_535
-
-
-def _local_settings(brokers: int) -> dict[str, str]:
-    """A local cluster notices a crash within seconds, and its internal topics have as many replicas as it has brokers
-    for."""
-    replicas = min(_INTERNAL_REPLICAS_MAX, brokers)
-    return {
-        "zookeeper.session.timeout.ms": "6000",
-        "offsets.topic.replication.factor": str(replicas),
-        "transaction.state.log.replication.factor": str(replicas),
-        "transaction.state.log.min.isr": str(min(2, replicas)),
-    }
 
 
 def _metrics_settings(port: int) -> dict[str, str]:
@@ -114,17 +101,17 @@ class LocalCluster:
         """ZooKeeper, unless one is given, then the brokers, on consecutive ports; returns when all of them serve.
 
         Without a number: as many as there were. Those that run already stay as they are. `coordinator`: the kind of
-        coordination server, if the cluster has one of its own. `unset`: earlier settings that are taken back. `secure`:
-        with TLS and users, see `cluster_security`; it stays so. `metrics`: new ones serve them, at their port + 100.
-        `lab`: brokers can be cut off, unless some run that can't. Settings that can't be raise ConfigError before
-        anything is written; after a start that fails, server.properties is as it was. `remark` hears of settings that
-        are ignored.
+        coordination server. `unset`: earlier settings that are taken back. `secure`: with TLS and users, see
+        `cluster_security`; it stays so. `metrics`: new ones serve them, at their port + 100. `lab`: brokers can be cut
+        off, unless some run that can't. Settings that can't be raise ConfigError before anything is written; after a
+        start that fails, server.properties is as it was. `remark` hears of settings that are ignored.
         """
         known = {broker.id for broker in self.brokers}
         secure = self._is_secure(wanted=secure, lab=lab)
         wanted = [self._broker(broker_id) for broker_id in range(max(brokers or 1, len(known)))]
         changes = SettingChanges(settings, frozenset(unset))
         changes.check_for(len(wanted))
+        self._coordinator.refuse_other(coordinator)
         first = self._first_port() if port is None else port
         ports = {b.id: first + b.id for b in wanted if first is not None and (port is not None or b.id not in known)}
         running = [broker for broker in wanted if broker.pid is not None]
@@ -136,7 +123,7 @@ class LocalCluster:
         resting = [broker for broker in wanted if broker not in running]
         planned: dict[LocalBroker, dict[str, str]] = {}
         for broker in resting:
-            defaults = _local_settings(len(wanted))
+            defaults = local_defaults(len(wanted), is_new=not known)
             if metrics and broker.id not in known:
                 defaults |= _metrics_settings(ports.get(broker.id, DEFAULT_PORT + broker.id) + _METRICS_PORTS_AFTER)
             ensemble = zookeeper or _UNKNOWN_ZOOKEEPER

@@ -15,7 +15,7 @@ from odradek.local.zookeeper_jars import zookeeper_classpath
 from odradek.local.zookeeper_server import EmbeddedZooKeeper
 
 VARIABLE = "ODRADEK_COORDINATOR"
-"""What is taken where a command says nothing."""
+"""Kind of a new cluster's coordination server where the command doesn't name one."""
 
 
 class CoordinatorKind(StrEnum):
@@ -39,24 +39,25 @@ class LocalCoordinator:
         """Of the kind that was started the last time."""
         return self._servers[self.kind or CoordinatorKind.APACHE]
 
+    def refuse_other(self, wanted: CoordinatorKind | None) -> None:
+        """Raise FatalError if one of another kind runs."""
+        if wanted not in (None, self.kind) and self.server.pid is not None:
+            raise FatalError(
+                f"the coordination server of {self._directory} runs already and is {self.kind}, not {wanted}: "
+                "to change it, stop the cluster first with: odradek down"
+            )
+
     def start(self, wanted: CoordinatorKind | None = None) -> EmbeddedZooKeeper:
-        """Start it, unless it runs already. Another kind than that which runs is refused."""
-        before = self.kind
-        if self.server.pid is not None:
-            if wanted not in (None, before):
-                raise FatalError(
-                    f"the coordination server of {self._directory} runs already, and is not {wanted}: to change it, "
-                    "stop the cluster first with: odradek down"
-                )
-            return self.server
-        kind = wanted or _of_environment() or before or CoordinatorKind.APACHE
-        if wanted is None and kind is CoordinatorKind.APACHE and not apache_can_start():
-            kind = CoordinatorKind.EMBEDDED
-        self._directory.mkdir(parents=True, exist_ok=True)
-        self._file.write_text(f"{kind}\n")
-        server = self.server
-        server.start()
-        return server
+        """Start it, unless it runs already."""
+        self.refuse_other(wanted)
+        if self.server.pid is None:
+            kind = wanted or self.kind or _of_environment() or CoordinatorKind.APACHE
+            if wanted is None and kind is CoordinatorKind.APACHE and not apache_can_start():
+                kind = CoordinatorKind.EMBEDDED
+            self._directory.mkdir(parents=True, exist_ok=True)
+            self._file.write_text(f"{kind}\n")
+        self.server.start()
+        return self.server
 
     @property
     def kind(self) -> CoordinatorKind | None:

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -30,6 +31,7 @@ def find_java() -> Path:
     raise FatalError(f"ZooKeeper and Spark need Java {JAVA_MIN} or later, and there is none: {INSTALL_HINT}")
 
 
+@cache
 def _major_version(java: str) -> int:
     try:
         told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=20, check=False).stderr

@@ -1,4 +1,4 @@
-"""Settings of a local cluster: what `odradek up --set` and `--unset` change in each server.properties, checked first.
+"""Settings of a local cluster: its defaults, and what `odradek up --set` and `--unset` change, checked first.
 
 Pure. A setting that no broker could start with must not reach the file: every later `up` would fail with it.
 """
@@ -18,6 +18,31 @@ _CHOSEN_HERE = {
 }
 _ONE_FOR_EACH_BROKER = ("advertised.listeners", "listeners", "log.dirs", "odradek.metrics.port")
 _ANY_PORT = ("0", "-1")
+_REPLICAS_MAX = 3
+_INTERNAL_PARTITIONS = ("offsets.topic.num.partitions", "transaction.state.log.num.partitions")
+_INTERNAL_PARTITIONS_COUNT = 5
+
+
+def local_defaults(brokers: int, *, is_new: bool) -> dict[str, str]:
+    """Defaults of a cluster on one machine, where Kafka's own are for a large one.
+
+    A crash is noticed within seconds. Topics have three replicas if there are brokers for them, of which one may be
+    away. A consumer group doesn't wait for more members before its first rebalance, as in the server.properties that
+    Kafka ships. Internal topics of a new cluster have few partitions; those of an older one stay as many as they are.
+    """
+    replicas = min(_REPLICAS_MAX, brokers)
+    defaults = {
+        "zookeeper.session.timeout.ms": "6000",
+        "group.initial.rebalance.delay.ms": "0",
+        "offsets.topic.replication.factor": str(replicas),
+        "transaction.state.log.replication.factor": str(replicas),
+        "transaction.state.log.min.isr": str(max(1, replicas - 1)),
+    }
+    if replicas > 1:
+        defaults |= {"default.replication.factor": str(replicas), "min.insync.replicas": str(replicas - 1)}
+    if is_new:
+        defaults |= dict.fromkeys(_INTERNAL_PARTITIONS, str(_INTERNAL_PARTITIONS_COUNT))
+    return defaults
 
 
 @dataclass(frozen=True, slots=True)
