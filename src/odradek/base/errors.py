@@ -181,11 +181,12 @@ RETRIABLE = frozenset(
 class KafkaError(Exception):
     """A request, or one part of it, that can't be served. The message is for the person who sent it.
 
-    Where a tool says more than the cluster did, `reason` is what the cluster said.
+    Where a tool says more than the cluster did, `reason` is what the cluster said. `advice` is the next step for a user
+    of the command line; `str` has it, `message` does not.
     """
 
-    def __init__(self, code: ErrorCode, message: str = "", reason: str | None = None) -> None:
-        super().__init__(message or code.name)
+    def __init__(self, code: ErrorCode, message: str = "", reason: str | None = None, *, advice: str = "") -> None:
+        super().__init__(f"{message}; {advice}" if advice else message or code.name)
         self.code = code
         self.message = message
         self.reason = message if reason is None else reason

@@ -32,7 +32,14 @@ _RENEWAL_FACTOR = 0.85  # of a session's lifetime: as Kafka's clients, before it
 
 
 class ConnectionFailed(Exception):
-    """The broker can't be reached, or went away, or took too long. The message says which, for a person."""
+    """The broker can't be reached, or went away, or took too long. The message says which, for a person.
+
+    `advice` is the next step for a user of the command line; `str` has it, `message` does not.
+    """
+
+    def __init__(self, message: str, *, advice: str = "") -> None:
+        super().__init__(f"{message}; {advice}" if advice else message)
+        self.message = message
 
 
 class UnsupportedByBroker(Exception):

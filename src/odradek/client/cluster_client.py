@@ -157,7 +157,8 @@ class ClusterClient:
             except ConnectionFailed as error:
                 failure = error
         others = ", nor do the others given" if len(self._bootstrap) > 1 else ""
-        raise ConnectionFailed(f"{failure}{others}; name one with --bootstrap-server or start one with: odradek up")
+        advice = "name one with --bootstrap-server or start one with: odradek up"
+        raise ConnectionFailed(f"{failure}{others}", advice=advice)
 
     def ask_controller(self, request: Request, answer: type[R]) -> R:
         if self._controller_id not in self._addresses:
@@ -271,7 +272,8 @@ def topic_states(response: MetadataResponse) -> dict[str, TopicState]:
 def unknown_topic(name: str) -> KafkaError:
     return KafkaError(
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        f"topic '{name}' does not exist; see which do with: odradek topics list",
+        f"topic '{name}' does not exist",
+        advice="see which do with: odradek topics list",
     )
 
 

@@ -208,7 +208,7 @@ def raise_for(group: str, code: int) -> None:
 
 def unknown_group(name: str) -> KafkaError:
     return KafkaError(
-        ErrorCode.GROUP_ID_NOT_FOUND, f"group '{name}' does not exist; see which do with: odradek groups list"
+        ErrorCode.GROUP_ID_NOT_FOUND, f"group '{name}' does not exist", advice="see which do with: odradek groups list"
     )
 
 

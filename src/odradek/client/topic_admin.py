@@ -125,6 +125,8 @@ def _delete(client: ClusterClient, request: DeleteTopicsRequest) -> None:
 def _raise_for(topic: str, code: int, message: str | None) -> None:
     error = ErrorCode(code)
     if error is ErrorCode.TOPIC_ALREADY_EXISTS:
-        raise KafkaError(error, f"topic '{topic}' exists already; --if-not-exists makes that no error", message)
+        raise KafkaError(
+            error, f"topic '{topic}' exists already", message, advice="--if-not-exists makes that no error"
+        )
     if error is not ErrorCode.NONE:
         raise KafkaError(error, f"topic '{topic}': {message or error.name}", message)

@@ -205,7 +205,7 @@ def _deleted(client: ClusterClient, group: str, *, is_alone: bool) -> dict[str, 
     except KafkaError as error:
         if is_alone:
             raise
-        return {"group": group, "result": error.message or error.code.name}
+        return {"group": group, "result": str(error)}
     return {"group": group, "result": "deleted"}
 
 

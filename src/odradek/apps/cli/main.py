@@ -207,7 +207,7 @@ def _like(name: str, known: Iterable[str]) -> str:
 def _one_line(error: Exception) -> str:
     """Messages of our own are meant for people as they are; anything else is a fault that should be reported."""
     if isinstance(error, KafkaError):
-        return f"{error.message} ({error.code.name})" if error.message else error.code.name
+        return f"{error} ({error.code.name})" if error.message else error.code.name
     if isinstance(error, FatalError | ConfigError) or _is_connection_trouble(error):
         return str(error)
     told = " ".join(str(error).split())

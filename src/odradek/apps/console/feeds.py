@@ -168,5 +168,5 @@ class Feeds:
 def plainly(error: Exception) -> str:
     """An error for a person: without the advice that is meant for a command line."""
     if isinstance(error, KafkaError):
-        return error.message.partition("; see which")[0] if error.message else error.code.name
-    return str(error).partition("; name one with")[0]
+        return error.message or error.code.name
+    return error.message if isinstance(error, ConnectionFailed) else str(error)

@@ -24,10 +24,8 @@ def cluster_of(pipeline: Pipeline) -> Iterator[ClusterClient]:
         try:
             yield client
         except ConnectionFailed as error:
-            what = str(error).partition("; name one with")[0]
-            raise FatalError(
-                f"{what}; bootstrap in {pipeline.directory / FILE_NAME} says where to look, and odradek up starts some"
-            ) from None
+            advice = f"bootstrap in {pipeline.directory / FILE_NAME} says where to look, and odradek up starts some"
+            raise FatalError(f"{error.message}; {advice}") from None
 
 
 def absent_topics(pipeline: Pipeline, topics: Sequence[str]) -> list[str]:
