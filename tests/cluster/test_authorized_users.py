@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -165,6 +166,55 @@ def _empty(cluster: Cluster) -> Path:
     path = cluster.directory / "empty.properties"
     path.touch()
     return path
+
+
+def test_our_own_commands(
+    cluster: Cluster, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def run(*words: str) -> str:
+        capfd.readouterr()
+        code = main.run([*words, "--bootstrap-server", cluster.broker.bootstrap])
+        output = capfd.readouterr()
+        assert code == 0, output.err
+        return output.out
+
+    given = tmp_path / "password"
+    given.write_text(f"{CANARY}\n")
+    with given.open() as typed:
+        monkeypatch.setattr(sys, "stdin", typed)
+        run("users", "set", "carol", "--mechanism", "SCRAM-SHA-256")
+    assert "carol" in run("users", "list")
+    run(
+        "acls",
+        "add",
+        "--principal",
+        "User:carol",
+        "--operation",
+        "Write",
+        "--operation",
+        "Describe",
+        "--topic",
+        "orders",
+    )
+    assert cluster.produce("carol", "orders") is None
+    assert "User:carol" in run("acls", "list", "--topic", "orders")
+    assert (
+        run("acls", "delete", "--principal", "User:carol", "--topic", "orders", "--format", "csv").count("carol") == 2
+    )
+    refused = cluster.produce("carol", "orders")
+    assert refused is not None
+    assert refused.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
+    users = ("--entity-type", "users", "--entity-name", "carol")
+    run(
+        "kafka-configs",
+        "--alter",
+        *users,
+        "--add-config",
+        f"SCRAM-SHA-512=[password={CANARY}],producer_byte_rate=9999999",
+    )
+    assert "SCRAM-SHA-512=iterations=4096" in run("kafka-configs", "--describe", *users)
+    run("users", "delete", "carol")
+    assert "carol" not in run("users", "list")
 
 
 def test_no_secret_is_in_any_file_of_the_broker_but_its_settings(cluster: Cluster) -> None:

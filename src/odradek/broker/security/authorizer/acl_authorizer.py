@@ -49,12 +49,13 @@ class _State:
     def __init__(self, acls: Acls, index: AclIndex) -> None:
         self.acls = acls
         self.index = index
-        self.decisions: dict[tuple[KafkaPrincipal, str, AclOperation, ResourceType, str], bool] = {}
+        self.decisions: dict[tuple[str, str, str, int, int, str], bool] = {}
+        """By plain texts and numbers: principals and enum members have a hash function in Python."""
 
 
 class AclAuthorizer:
     def __init__(self, super_users: Iterable[KafkaPrincipal], *, allow_everyone_if_no_acl_found: bool) -> None:
-        self._super_users = frozenset(super_users)
+        self._super_users = frozenset((user.type, user.name) for user in super_users)
         self._allow_everyone_if_no_acl_found = allow_everyone_if_no_acl_found
         self._state: _State | None = None
         self.on_denied: OnDenied = lambda requester, operation, kind, name: None
@@ -88,7 +89,7 @@ class AclAuthorizer:
         log_denied: bool = True,
     ) -> bool:
         """Decide an action. `count`: how often the request names the resource."""
-        allowed = requester.principal in self._super_users or self._decide(requester, operation, kind, name)
+        allowed = self._is_super_user(requester) or self._decide(requester, operation, kind, name)
         if not allowed and log_denied:
             self.on_denied(requester, operation, kind, name)
         if (log_allowed if allowed else log_denied) and _is_logged(allowed=allowed):
@@ -97,7 +98,7 @@ class AclAuthorizer:
 
     def authorize_by_resource_type(self, requester: Requester, operation: AclOperation, kind: ResourceType) -> bool:
         """Decide whether the action is allowed on any resource of the type, which need not exist."""
-        if requester.principal in self._super_users:
+        if self._is_super_user(requester):
             return True
         state = self._state
         principal, host = str(requester.principal), requester.host
@@ -122,11 +123,16 @@ class AclAuthorizer:
         bindings = (AclBinding(pattern, entry) for pattern, entries in state.acls.items() for entry in entries or ())
         return [binding for binding in bindings if wanted.matches(binding)]
 
+    def _is_super_user(self, requester: Requester) -> bool:
+        principal = requester.principal
+        return (principal.type, principal.name) in self._super_users
+
     def _decide(self, requester: Requester, operation: AclOperation, kind: ResourceType, name: str) -> bool:
         state = self._state
         if state is None:
             return False
-        key = requester.principal, requester.host, operation, kind, name
+        principal = requester.principal
+        key = principal.type, principal.name, requester.host, operation._value_, kind._value_, name
         decision = state.decisions.get(key)
         if decision is None:
             decision = state.index.allows(str(requester.principal), requester.host, operation, kind, name)
