@@ -7,15 +7,18 @@ and consumers with acks=all, and hands leadership back; clients run all the whil
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from apache_kafka import broker_command
 from chaos.clients import await_condition
 from chaos.operations import elect_preferred, reassign, reassigning
 from chaos.story import Story
 from odradek.apps.lab.cluster import ChaosCluster
+from odradek.model.topology import TopicPartition
 
 pytestmark = pytest.mark.timeout(600)
-NEWCOMER = 2
+NEWCOMER, PATIENCE_S = 2, 60
 
 
 @pytest.mark.parametrize("controlled_by", ["kafka", "odradek"])
@@ -48,3 +51,64 @@ def test_a_newcomer_follows_leads_and_hands_back(
             assert await_condition(lambda: {cluster.leader(tp) for tp in story.partitions} <= {0, 1}, 90)
             story.let_it_work(200)
         assert story.verdict == []
+
+
+def test_transactions_have_coordinators_and_leaders_of_either_kind(
+    tmp_path: Path, zookeeper: str, kafka_lib: Path
+) -> None:
+    """Verifications and markers go both ways, and each kind follows the other's markers."""
+    settings = {
+        "offsets.topic.replication.factor": "2",
+        "transaction.state.log.replication.factor": "2",
+        "transaction.state.log.num.partitions": "4",
+        "transaction.state.log.min.isr": "1",
+        "zookeeper.session.timeout.ms": "18000",
+    }
+    launch = {0: broker_command(kafka_lib)}
+    with ChaosCluster(tmp_path / "mixed", zookeeper, brokers=2, launch=launch, settings=settings) as cluster:
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
+        assignment = [[0, 1], [1, 0]]
+        admin.create_topics([NewTopic("payments", 2, replica_assignment=assignment)])["payments"].result(60)
+        assert await_condition(lambda: [cluster.leader(TopicPartition("payments", p)) for p in (0, 1)] == [0, 1], 60)
+        for number in range(4):  # of four ids, and so of coordinators on both brokers
+            _three_transactions(cluster.bootstrap, f"id-{number}")
+        internal = [TopicPartition("__transaction_state", partition) for partition in range(4)]
+        assert {cluster.leader(tp) for tp in internal} == {0, 1}
+        assert sorted(_committed(cluster.bootstrap)) == sorted(
+            f"id-{number} {kind} {partition}"
+            for number in range(4)
+            for kind in ("first", "last")
+            for partition in (0, 1)
+        )
+
+
+def _three_transactions(bootstrap: str, name: str) -> None:
+    """On both partitions; the one in the middle is aborted."""
+    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": name, "log_level": 0})
+    producer.init_transactions(PATIENCE_S)
+    for kind in ("first", "aborted", "last"):
+        producer.begin_transaction()
+        for partition in (0, 1):
+            producer.produce("payments", f"{name} {kind} {partition}", partition=partition)
+        assert producer.flush(PATIENCE_S) == 0
+        if kind == "aborted":
+            producer.abort_transaction(PATIENCE_S)
+        else:
+            producer.commit_transaction(PATIENCE_S)
+
+
+def _committed(bootstrap: str) -> list[str]:
+    settings = {"group.id": "judge", "isolation.level": "read_committed", "auto.offset.reset": "earliest"}
+    consumer = Consumer({"bootstrap.servers": bootstrap, **settings})
+    found: list[str] = []
+    try:
+        consumer.subscribe(["payments"])
+        while len(found) < 16:
+            record = consumer.poll(PATIENCE_S)
+            assert record is not None, found
+            value = record.value()
+            assert isinstance(value, bytes), record.error()
+            found.append(value.decode())
+    finally:
+        consumer.close()
+    return found
