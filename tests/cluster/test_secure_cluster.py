@@ -1,19 +1,23 @@
 """Clusters of `odradek up --secure`: TLS everywhere, users, ACLs that deny by default."""
 
+import itertools
 import stat
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
 from kafka_tools import KafkaTools
-from odradek.base.config.properties import parse_properties
+from odradek.base.config.properties import format_properties, parse_properties
 from odradek.base.errors import FatalError
 from odradek.client.broker_client import BrokerClient, ConnectionFailed
 from odradek.client.client_security import ClientSecurity
 from odradek.local.cluster_processes import LocalCluster
 from odradek.protocol.messages.metadata import MetadataRequest
+from odradek.security.certificates import issue, new_authority
+from odradek.security.jaas import PLAIN_MODULE
 from odradek.testing import OdradekCluster
 
 from .conftest import unused_name
@@ -129,3 +133,98 @@ def test_three_brokers_replicate_over_mutual_tls_and_survive_a_crash(three: Odra
     found = sorted(int(message.value() or b"") for message in consumer.consume(60, 30))
     consumer.close()
     assert found == list(range(60))
+
+
+class _Load:
+    """Writes numbers with acks=all until it is stopped; knows which were acknowledged."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self.acknowledged: list[int] = []
+        self.errors: list[KafkaError] = []
+        settings = {"bootstrap.servers": bootstrap, "acks": "all", "enable.idempotence": True, "log_level": 0}
+        self._producer = Producer(settings)
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._thread.join()
+        assert self._producer.flush(60) == 0
+
+    def _run(self) -> None:
+        for n in itertools.count():
+            self._producer.produce("t", str(n).encode(), partition=n % 3, on_delivery=self._told)
+            self._producer.poll(0.002)
+            if self._stopping.is_set():
+                return
+
+    def _told(self, error: KafkaError | None, message: Message) -> None:
+        if error is None:
+            self.acknowledged.append(int(message.value() or b""))
+        else:
+            self.errors.append(error)
+
+
+def _restart_each(cluster: OdradekCluster, change: Callable[[dict[str, str]], None]) -> None:
+    for broker_id in range(3):
+        file = cluster.data_dir / f"broker-{broker_id}" / "server.properties"
+        properties = parse_properties(file.read_text())
+        change(properties)
+        cluster.stop(broker_id)
+        file.write_text(format_properties(properties))
+        cluster.start(broker_id)
+
+
+@pytest.mark.soak
+def test_from_plaintext_to_sasl_ssl_by_rolling_restarts_under_load(tmp_path: Path) -> None:
+    authority = new_authority("test CA", 2)
+    host = issue(authority, "broker", ["127.0.0.1"], 2)
+    (tmp_path / "ca.pem").write_bytes(authority.certificate)
+    (tmp_path / "broker.pem").write_bytes(host.key + host.certificate)
+    module = f'{PLAIN_MODULE} required username="b" password="x" user_b="x" user_alice="y";'
+
+    def with_another_listener(properties: dict[str, str]) -> None:
+        port = int(properties["listeners"].rpartition(":")[2])
+        properties |= {
+            "listeners": f"{properties['listeners']},SASL_SSL://127.0.0.1:{port + 300}",
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": str(tmp_path / "broker.pem"),
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.location": str(tmp_path / "ca.pem"),
+            "sasl.enabled.mechanisms": "PLAIN",
+            "sasl.mechanism.inter.broker.protocol": "PLAIN",
+            "listener.name.sasl_ssl.plain.sasl.jaas.config": module,
+        }
+
+    cluster = OdradekCluster(tmp_path / "rolling", brokers=3)
+    try:
+        cluster.start_all()
+        bootstrap = cluster.bootstrap_servers
+        made = run_odradek(
+            "topics", "create", "t", "--partitions", 3, "--replication-factor", 3, "--bootstrap-server", bootstrap
+        )
+        assert made.returncode == 0, made.stderr
+        load = _Load(bootstrap)
+        try:
+            _restart_each(cluster, with_another_listener)
+            _restart_each(cluster, lambda properties: properties.update({"security.inter.broker.protocol": "SASL_SSL"}))
+        finally:
+            load.stop()
+        port = int(bootstrap.rpartition(":")[2]) + 300
+        consumer = Consumer(
+            {
+                "bootstrap.servers": f"127.0.0.1:{port}", "security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN",
+                "sasl.username": "alice", "sasl.password": "y", "ssl.ca.location": str(tmp_path / "ca.pem"),
+                "group.id": "g", "log_level": 0,
+            }
+        )  # fmt: skip
+        consumer.assign([TopicPartition("t", partition, 0) for partition in range(3)])
+        found: list[int] = []
+        while len(found) < len(load.acknowledged) and (messages := consumer.consume(1000, 20)):
+            found += [int(message.value() or b"") for message in messages]
+        consumer.close()
+        assert load.errors == []
+        assert sorted(found) == sorted(load.acknowledged)
+    finally:
+        cluster.stop_all()
