@@ -4,7 +4,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka import TopicPartition as Position
 
-from .conftest import TopicMaker, unused_name
+from .conftest import Run, TopicMaker, told, unused_name
 
 PATIENCE_S = 60
 
@@ -110,3 +110,22 @@ def test_a_second_producer_of_the_same_name_fences_the_first_and_aborts_its_tran
         first.commit_transaction(PATIENCE_S)
     assert refused.value.args[0].name() in ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH")
     assert read(bootstrap, topic, 1) == ["of the second"]
+
+
+def test_the_command_line_shows_an_open_transaction_and_finds_none_that_hangs(
+    odradek: Run, bootstrap: str, new_topic: TopicMaker
+) -> None:
+    topic, name = new_topic(), unused_name()
+    made = producer(bootstrap, name)
+    made.begin_transaction()
+    write(made, topic, "1")
+    listed = told(odradek("transactions", "list", "--state", "Ongoing", "--format", "json"))
+    assert name in [row["transactional_id"] for row in listed]
+    (described,) = told(odradek("transactions", "describe", name, "--format", "json"))
+    assert (described["state"], described["partitions"]) == ("Ongoing", f"{topic}-0")
+    words = ("--topic", topic, "--max-transaction-timeout", "0", "--format", "json")
+    assert told(odradek("transactions", "find-hanging", *words)) == []
+    made.commit_transaction(PATIENCE_S)
+    refused = odradek("transactions", "abort", topic, "0", "--start-offset", "99")
+    assert refused.returncode == 1
+    assert "no open transaction" in refused.stderr

@@ -50,6 +50,13 @@ def register_broker_metrics(services: BrokerServices, server: SocketServer) -> N
     registry.gauge("kafka_server_socketservermetrics_connection_count", lambda: server.connections)
     registry.add(lambda: [Sample("odradek_inner_loop_info", "gauge", 1, {"implementation": IMPLEMENTATION})])
     registry.add(lambda: [Sample("odradek_failed_threads_total", "counter", failed_threads(), {})])
+    markers = "kafka_coordinator_transaction_transactionmarkerchannelmanager"
+    transactions = services.transactions
+    registry.gauge(f"{markers}_unknowndestinationqueuesize", lambda: transactions.markers.unknown_destinations)
+    registry.gauge(f"{markers}_logappendretryqueuesize", lambda: transactions.append_retries)
+    loads = "kafka_server_transaction_coordinator_metrics_partition_load_time"
+    registry.gauge(f"{loads}_max", lambda: max(transactions.load_times_ms, default=0))
+    registry.gauge(f"{loads}_avg", lambda: sum(transactions.load_times_ms) / max(len(transactions.load_times_ms), 1))
     registry.add(services.quotas.samples)
     registry.add(lambda: _traffic(services), _TRAFFIC)
     registry.add(lambda: _logs(services), _LOGS)

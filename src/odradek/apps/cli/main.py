@@ -40,6 +40,9 @@ COMMANDS = {
     "users": Entry("odradek.apps.cli.users", "app", "show users with SCRAM passwords, set and delete them"),
     "tokens": Entry("odradek.apps.cli.tokens", "app", "show, create, renew and end delegation tokens"),
     "groups": Entry("odradek.apps.cli.groups", "app", "list, describe, reset and delete consumer groups"),
+    "transactions": Entry(
+        "odradek.apps.cli.transactions", "app", "list and describe transactions, end those that hang"
+    ),
     "produce": Entry("odradek.apps.cli.produce", "produce", "write records from standard input or a file"),
     "consume": Entry("odradek.apps.cli.consume", "consume", "read records"),
     "reassign": Entry("odradek.apps.cli.reassign", "app", "move replicas to other brokers"),

@@ -17,8 +17,4 @@ odradek.recorder.dir
     when that fails. Without it, log.dirs. Several brokers may share a directory.
 odradek.recorder.max.bytes
     How large the journal may become: its oldest files go first.
-odradek.transaction.version
-    The version of transactions that clients are offered. With 2 (KIP-890) each end of a transaction raises the epoch of
-    its producer, so that a request that comes late can't end a later transaction. Set it on all brokers, and not while
-    brokers of Apache Kafka 3.x are in the cluster: they don't have it.
 """

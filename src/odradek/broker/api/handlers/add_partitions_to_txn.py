@@ -17,7 +17,6 @@ from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import LATER, Outcome, handles
 from odradek.broker.api.transactional_errors import as_known_to
 from odradek.broker.coordinator.transactions.core.decisions import Producer
-from odradek.broker.coordinator.transactions.core.transaction import CLASSIC, EPOCH_BUMP_VERSION
 from odradek.model.acls import AclOperation, ResourceType
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey
@@ -45,7 +44,7 @@ def add_partitions_to_txn(request: AddPartitionsToTxnRequest, ctx: RequestContex
             producer_epoch=request.v3_and_below_producer_epoch,
             topics=request.v3_and_below_topics,
         )
-        _add(single, ctx, CLASSIC, ctx.reply_with(_single_response))
+        _add(single, ctx, ctx.reply_with(_single_response))
         return LATER
     if not authorized_on_cluster(ctx, AclOperation.CLUSTER_ACTION):
         ctx.reply(AddPartitionsToTxnResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
@@ -55,7 +54,7 @@ def add_partitions_to_txn(request: AddPartitionsToTxnRequest, ctx: RequestContex
         if transaction.verify_only:
             gathered.put(index, transaction.transactional_id, _verified(transaction, ctx))
         else:
-            _add(transaction, ctx, EPOCH_BUMP_VERSION, partial(gathered.put, index, transaction.transactional_id))
+            _add(transaction, ctx, partial(gathered.put, index, transaction.transactional_id))
     return LATER
 
 
@@ -67,7 +66,6 @@ def _verified(transaction: AddPartitionsToTxnTransaction, ctx: RequestContext) -
 def _add(
     transaction: AddPartitionsToTxnTransaction,
     ctx: RequestContext,
-    client_version: int,
     done: Callable[[Errors], None],
 ) -> None:
     partitions = _partitions(transaction.topics)
@@ -80,9 +78,7 @@ def _add(
 
     producer = Producer(transaction.producer_id, transaction.producer_epoch)
     try:
-        ctx.broker.transactions.add_partitions(
-            transaction.transactional_id, producer, partitions, answer, client_version
-        )
+        ctx.broker.transactions.add_partitions(transaction.transactional_id, producer, partitions, answer)
     except KafkaError as error:
         answer(error.code)
 

@@ -63,9 +63,6 @@ class BatchChannel(Generic[Item]):
         if thread is not None and thread is not threading.current_thread():
             thread.join(_CLOSE_WAIT_S)
 
-    def __len__(self) -> int:
-        return len(self._items)
-
     def _run(self) -> None:
         while items := self._next():
             try:

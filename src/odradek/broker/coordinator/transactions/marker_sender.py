@@ -71,10 +71,6 @@ class MarkerSender:
         for channel in channels:
             channel.close()
 
-    @property
-    def queued(self) -> dict[int, int]:
-        return {broker: len(channel) for broker, channel in self._channels.copy().items()}
-
     def send(self, ending: Ending) -> None:
         """Have the markers written, then call `completed`. Never blocks."""
         if not ending.remaining:

@@ -1,8 +1,7 @@
 """Verification of a transaction by its coordinator, for leaders of partitions before the first append (KIP-890).
 
 The coordinator of the id may be this broker, which is asked directly, or another one, which is asked by
-AddPartitionsToTxn: what waits for the same broker goes in one request. In version 2 the same request adds the partition
-to the transaction.
+AddPartitionsToTxn: what waits for the same broker goes in one request.
 """
 
 import threading
@@ -12,11 +11,10 @@ from itertools import groupby
 from typing import Final, TypeAlias
 
 from odradek.base.clock import Clock
-from odradek.base.errors import ErrorCode, KafkaError
+from odradek.base.errors import ErrorCode
 from odradek.base.logs import get_logger
 from odradek.broker.coordinator.transactions.batch_channel import BatchChannel
 from odradek.broker.coordinator.transactions.core.decisions import Producer
-from odradek.broker.coordinator.transactions.core.transaction import EPOCH_BUMP_VERSION
 from odradek.broker.coordinator.transactions.transaction_coordinator import TransactionCoordinator
 from odradek.client.broker_client import BrokerClient, UnsupportedByBroker
 from odradek.model.metadata_image import MetadataCache
@@ -38,7 +36,7 @@ _RECENT_MAX: Final = 1_000
 
 
 class _Question:
-    __slots__ = ("add", "answer", "partitions", "producer", "started_ms", "transactional_id")
+    __slots__ = ("answer", "partitions", "producer", "started_ms", "transactional_id")
 
     def __init__(
         self,
@@ -47,15 +45,12 @@ class _Question:
         partitions: tuple[TopicPartition, ...],
         answer: Verified,
         started_ms: int,
-        *,
-        add: bool,
     ) -> None:
         self.transactional_id = transactional_id
         self.producer = producer
         self.partitions = partitions
         self.answer = answer
         self.started_ms = started_ms
-        self.add = add
 
 
 class PartitionVerifier:
@@ -93,15 +88,10 @@ class PartitionVerifier:
         producer_epoch: int,
         partitions: Collection[TopicPartition],
         callback: Verified,
-        *,
-        add: bool = False,
     ) -> None:
-        """`callback` is called once, now or later, with an error for each partition. `add`: in version 2, the
-        partitions become part of the transaction."""
+        """`callback` is called once, now or later, with an error for each partition."""
         producer = Producer(producer_id, producer_epoch)
-        question = _Question(
-            transactional_id, producer, tuple(partitions), callback, self._clock.monotonic_ms(), add=add
-        )
+        question = _Question(transactional_id, producer, tuple(partitions), callback, self._clock.monotonic_ms())
         tp = TopicPartition(TRANSACTIONS_TOPIC, self._coordinator.partition_for(transactional_id))
         state = self._metadata.image.partition(tp)
         leader = -1 if state is None else state.leader
@@ -111,20 +101,8 @@ class PartitionVerifier:
             self._answer_all(question, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
     def _ask_here(self, question: _Question) -> None:
-        coordinator, partitions = self._coordinator, question.partitions
-        if not question.add:
-            self._answer(question, coordinator.verify(question.transactional_id, question.producer, partitions))
-            return
-
-        def added(error: ErrorCode) -> None:
-            self._answer_all(question, error)
-
-        try:
-            coordinator.add_partitions(
-                question.transactional_id, question.producer, partitions, added, EPOCH_BUMP_VERSION
-            )
-        except KafkaError as error:
-            added(error.code)
+        errors = self._coordinator.verify(question.transactional_id, question.producer, question.partitions)
+        self._answer(question, errors)
 
     # ---- other brokers
 
@@ -195,7 +173,7 @@ def _asked(question: _Question) -> AddPartitionsToTxnTransaction:
         transactional_id=question.transactional_id,
         producer_id=question.producer.id,
         producer_epoch=question.producer.epoch,
-        verify_only=not question.add,
+        verify_only=True,
         topics=[
             AddPartitionsToTxnTopic(name=topic, partitions=[tp.partition for tp in tps]) for topic, tps in by_topic
         ],

@@ -21,7 +21,6 @@ from odradek.broker.coordinator.transactions.core import decisions
 from odradek.broker.coordinator.transactions.core.decisions import DONE, Decision, Move, Producer, Refused
 from odradek.broker.coordinator.transactions.core.transaction import (
     CLASSIC,
-    EPOCH_BUMP_VERSION,
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
     PREPARED,
@@ -29,7 +28,6 @@ from odradek.broker.coordinator.transactions.core.transaction import (
 )
 from odradek.broker.coordinator.transactions.core.transaction_records import (
     PLAIN,
-    TAGGED,
     encode_key,
     encode_transaction,
 )
@@ -85,8 +83,6 @@ class TransactionCoordinator:
         self._new_producer_id = new_producer_id
         self._timeout_max_ms = config.integer("transaction.max.timeout.ms")
         self._expiration_ms = config.integer("transactional.id.expiration.ms")
-        self.version = config.integer("odradek.transaction.version")
-        self._value_version = TAGGED if self.version >= EPOCH_BUMP_VERSION else PLAIN
         self._table = StateTable("transactional ids", transaction_log, clock, self)
         self.markers = MarkerSender(broker_id, metadata, reaper, connect, marker_writer.write, self._markers_written)
         self.append_retries = 0
@@ -336,9 +332,7 @@ class TransactionCoordinator:
             if not error and to.state in PREPARED and not entry.is_gone:
                 self._begin_ending(entry)
 
-        self._writer.append(
-            Write(entry, [(encode_key(entry.key), encode_transaction(to, self._value_version))], settle)
-        )
+        self._writer.append(Write(entry, [(encode_key(entry.key), encode_transaction(to, PLAIN))], settle))
 
     # ---- ends
 
@@ -365,9 +359,7 @@ class TransactionCoordinator:
                 self.append_retries += 1
                 later(self._reaper, RETRY_BACKOFF_MS, partial(self._complete_again, ending))
 
-        self._writer.append(
-            Write(entry, [(encode_key(entry.key), encode_transaction(completed, self._value_version))], settle)
-        )
+        self._writer.append(Write(entry, [(encode_key(entry.key), encode_transaction(completed, PLAIN))], settle))
 
     def _complete_again(self, ending: Ending) -> None:
         self.append_retries -= 1

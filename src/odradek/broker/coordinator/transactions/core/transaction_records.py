@@ -1,7 +1,7 @@
 """The records of __transaction_state, byte for byte as Apache Kafka keeps them.
 
 Each key and each value begins with its version, an int16. The key (version 0) is the transactional id; no value takes
-the id away. Values have version 0, and 1 with tagged fields where transactions of version 2 are enabled; both are read.
+the id away. Values are written in version 0; version 1, with tagged fields, is read too.
 Keys of other versions belong to newer coordinators and are left alone.
 """
 

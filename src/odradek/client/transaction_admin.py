@@ -1,0 +1,179 @@
+"""Transactions, for the tools: list and describe them, find and abort the ones that no coordinator will ever end."""
+
+from dataclasses import dataclass
+from functools import partial
+
+from odradek.base.errors import ErrorCode, KafkaError
+from odradek.client.cluster_client import ClusterClient
+from odradek.model.topology import TopicPartition
+from odradek.protocol.messages.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    ProducerState,
+    TopicRequest,
+)
+from odradek.protocol.messages.describe_transactions import DescribeTransactionsRequest, DescribeTransactionsResponse
+from odradek.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from odradek.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
+from odradek.protocol.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+
+_TRANSACTION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionListing:
+    transactional_id: str
+    coordinator: int
+    producer_id: int
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionDescription:
+    transactional_id: str
+    coordinator: int
+    producer_id: int
+    producer_epoch: int
+    state: str
+    timeout_ms: int
+    start_ms: int
+    partitions: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTransaction:
+    """An open transaction of a producer in a partition, as the partition's leader knows it."""
+
+    partition: TopicPartition
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int
+    start_offset: int
+    last_timestamp_ms: int
+
+
+def list_transactions(
+    client: ClusterClient, states: list[str] | None = None, producer_ids: list[int] | None = None
+) -> list[TransactionListing]:
+    """List the transactional ids of all brokers, by name."""
+    request = ListTransactionsRequest(state_filters=states or [], producer_id_filters=producer_ids or [])
+    found: list[TransactionListing] = []
+    for broker in client.brokers():
+        answer = client.retrying(partial(_listed, client, broker, request))
+        found += [
+            TransactionListing(each.transactional_id, broker, each.producer_id, each.transaction_state)
+            for each in answer.transaction_states
+        ]
+    return sorted(found, key=lambda each: each.transactional_id)
+
+
+def _listed(client: ClusterClient, broker: int, request: ListTransactionsRequest) -> ListTransactionsResponse:
+    answer = client.ask_broker(broker, request, ListTransactionsResponse)
+    if answer.error_code:
+        raise KafkaError(ErrorCode(answer.error_code))
+    return answer
+
+
+def describe_transaction(client: ClusterClient, transactional_id: str) -> TransactionDescription:
+    """Ask the coordinator of the id. KafkaError TRANSACTIONAL_ID_NOT_FOUND: it doesn't know the id."""
+    return client.retrying(partial(_described, client, transactional_id))
+
+
+def _described(client: ClusterClient, transactional_id: str) -> TransactionDescription:
+    asked = FindCoordinatorRequest(key_type=_TRANSACTION, coordinator_keys=[transactional_id])
+    (coordinator,) = client.ask_any(asked, FindCoordinatorResponse).coordinators
+    if coordinator.error_code:
+        raise KafkaError(ErrorCode(coordinator.error_code))
+    request = DescribeTransactionsRequest(transactional_ids=[transactional_id])
+    (found,) = client.ask_broker(coordinator.node_id, request, DescribeTransactionsResponse).transaction_states
+    if found.error_code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
+        raise KafkaError(
+            ErrorCode.TRANSACTIONAL_ID_NOT_FOUND,
+            f"transactional id '{transactional_id}' is unknown",
+        )
+    if found.error_code:
+        raise KafkaError(ErrorCode(found.error_code))
+    return TransactionDescription(
+        transactional_id,
+        coordinator.node_id,
+        found.producer_id,
+        found.producer_epoch,
+        found.transaction_state,
+        found.transaction_timeout_ms,
+        found.transaction_start_time_ms,
+        tuple(TopicPartition(each.topic, index) for each in found.topics for index in each.partitions),
+    )
+
+
+def describe_producers(client: ClusterClient, tp: TopicPartition) -> list[ProducerState]:
+    """List the producers that the leader of the partition remembers."""
+    return client.retrying(partial(_producers, client, tp))
+
+
+def _producers(client: ClusterClient, tp: TopicPartition) -> list[ProducerState]:
+    (leader,) = client.leaders([tp])
+    request = DescribeProducersRequest(topics=[TopicRequest(name=tp.topic, partition_indexes=[tp.partition])])
+    (topic,) = client.ask_broker(leader, request, DescribeProducersResponse).topics
+    (found,) = topic.partitions
+    if found.error_code:
+        raise KafkaError(ErrorCode(found.error_code), found.error_message or "")
+    return list(found.active_producers)
+
+
+def open_transactions(client: ClusterClient, tp: TopicPartition) -> list[OpenTransaction]:
+    return [
+        OpenTransaction(
+            tp,
+            each.producer_id,
+            each.producer_epoch,
+            max(each.coordinator_epoch, 0),
+            each.current_txn_start_offset,
+            each.last_timestamp,
+        )
+        for each in describe_producers(client, tp)
+        if each.current_txn_start_offset >= 0
+    ]
+
+
+def hanging_transactions(client: ClusterClient, found: list[OpenTransaction]) -> list[OpenTransaction]:
+    """Choose the open transactions that no coordinator knows of: no marker will ever end them."""
+    ids = sorted({each.producer_id for each in found})
+    known = {each.producer_id: each for each in list_transactions(client, producer_ids=ids)} if ids else {}
+    return [each for each in found if not _is_known(client, each, known.get(each.producer_id))]
+
+
+def _is_known(client: ClusterClient, each: OpenTransaction, listing: TransactionListing | None) -> bool:
+    if listing is None:
+        return False
+    try:
+        return each.partition in describe_transaction(client, listing.transactional_id).partitions
+    except KafkaError as error:
+        if error.code is ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
+            return False
+        raise
+
+
+def abort_transaction(client: ClusterClient, found: OpenTransaction) -> None:
+    """Have an abort marker written by the partition's leader. KafkaError: refused."""
+    client.retrying(partial(_abort, client, found))
+
+
+def _abort(client: ClusterClient, found: OpenTransaction) -> None:
+    (leader,) = client.leaders([found.partition])
+    topic = WritableTxnMarkerTopic(name=found.partition.topic, partition_indexes=[found.partition.partition])
+    marker = WritableTxnMarker(
+        producer_id=found.producer_id,
+        producer_epoch=found.producer_epoch,
+        transaction_result=False,
+        topics=[topic],
+        coordinator_epoch=found.coordinator_epoch,
+    )
+    answer = client.ask_broker(leader, WriteTxnMarkersRequest(markers=[marker]), WriteTxnMarkersResponse)
+    code = answer.markers[0].topics[0].partitions[0].error_code
+    if code:
+        raise KafkaError(ErrorCode(code))
