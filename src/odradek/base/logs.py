@@ -36,7 +36,7 @@ class Logger:
 
     @property
     def effective_threshold(self) -> int:
-        """Level from which on it writes; lets a caller skip the making of a line that nobody would see."""
+        """Lowest level that it writes; lets a caller skip the making of a line that is not written."""
         return self.threshold or _output.level
 
     def debug(self, event: str, **values: object) -> None:

@@ -15,7 +15,7 @@ _NAME_MAX = 249
 def start_audit_log(
     config: BrokerConfig, clock: Clock, authorizer: AclAuthorizer | None, started: ExitStack
 ) -> AuditLog | None:
-    """Return None without an authorizer and without `odradek.audit.dir`: nobody is known by name there."""
+    """Return None without an authorizer and without `odradek.audit.dir`: clients have no names there."""
     named = config.odradek_audit_dir
     if named is None and authorizer is None:
         return None

@@ -1,4 +1,4 @@
-"""Which batches of a fetch a reader of committed records skips. Pure.
+"""Aborted batches of a fetch, which read_committed consumers skip. Pure.
 
 The broker answers the aborted transactions that touch what it sends: producer id and first offset of each, sorted by
 first offset. From that offset on, all transactional batches of the producer are skipped, up to its abort marker.
@@ -43,6 +43,6 @@ class AbortedBatches:
 def committed_batches(
     buf: Buffer, placed: Iterable[PlacedBatch], aborted: Iterable[tuple[int, int]]
 ) -> Iterator[PlacedBatch]:
-    """The batches of a fetch without those that were aborted."""
+    """Yield the batches of a fetch without the aborted ones."""
     skipped = AbortedBatches(aborted)
     return ((pos, header) for pos, header in placed if not skipped.is_aborted(buf, pos, header))

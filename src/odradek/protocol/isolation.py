@@ -1,4 +1,4 @@
-"""How far a reader of a partition may see, in Fetch and ListOffsets."""
+"""Upper bound of a reader of a partition, in Fetch and ListOffsets."""
 
 from enum import IntEnum
 

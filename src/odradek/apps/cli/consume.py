@@ -154,7 +154,7 @@ def consume(
 
 @dataclass(frozen=True, slots=True)
 class Consuming:
-    """How records are read and printed."""
+    """Options of reading and printing records."""
 
     printer: Printer
     limits: Limits

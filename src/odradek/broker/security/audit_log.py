@@ -39,7 +39,7 @@ class AuditLog:
         self._thread.start()
 
     def stop(self) -> None:
-        """Writes what is there, and ends."""
+        """Write the queued entries, and end."""
         self._queue.put(None)
         self._thread.join()
 

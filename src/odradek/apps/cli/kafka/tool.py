@@ -99,7 +99,7 @@ def client_properties(given: Given, option: str) -> dict[str, str]:
 
 
 def security_of(properties: Mapping[str, str]) -> ClientSecurity | None:
-    """None where the properties say nothing about it."""
+    """Return the security settings; None where the properties have none."""
     if "security.protocol" not in properties:
         return None
     try:

@@ -1,4 +1,4 @@
-"""What the files of a partition say of its transactions: which were aborted, and from where on one is still open.
+"""Transactions in the files of a partition: the aborted ones, and the start of the first open one.
 
 Aborted ones stand in the transaction indexes. Open ones are found as recovery finds them: in the newest producer
 snapshot, and in the batches behind it. Made for files that a running broker writes to: what is appended meanwhile lies

@@ -225,7 +225,7 @@ class ProducerStates:
             self._evict()
 
     def has_transaction_since(self, time_ms: int) -> bool:
-        """Whether the producer of the first open transaction has been silent since the time, or longer."""
+        """Return whether the producer of the first open transaction has been silent since the time, or longer."""
         entry = self.entries.get(self.transactions.first_ongoing_producer)
         return entry is not None and 0 < entry.last_timestamp < time_ms
 
