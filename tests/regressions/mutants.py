@@ -8,13 +8,17 @@ import pytest
 
 from odradek.base.errors import ErrorCode
 from odradek.broker.api.control_gate import ControlGate
+from odradek.broker.controller import request_answers
 from odradek.broker.controller.core import alter_partition as isr_approval
-from odradek.broker.controller.core import election
+from odradek.broker.controller.core import election, reassignment_steps, topic_deletion
+from odradek.broker.coordinator.groups.group_replay import GroupReplay
+from odradek.broker.log.core.key_map import KeyMap
 from odradek.broker.log.core.producer_state import ProducerStates, Staged
+from odradek.broker.log.files import partition_log
 from odradek.broker.log.files.leader_epochs import LeaderEpochCache
 from odradek.broker.replication import replica_manager
 from odradek.broker.replication.core import followers
-from odradek.broker.replication.core.outcomes import COMMITTED, Appended
+from odradek.broker.replication.core.outcomes import COMMITTED, NO_ADVANCE, Appended
 from odradek.broker.replication.core.refused_batches import RefusedBatches
 from odradek.broker.replication.follower import fetch_answers
 from odradek.broker.replication.leader import fetch_reader as fetching
@@ -23,10 +27,18 @@ from odradek.broker.replication.replica_manager import ReplicaManager
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 MUTANTS: dict[str, Plant] = {}
-FOUND_BY: dict[str, int] = {
-    "offsets are acknowledged when the coordinator alone has them": 100_007,
-}
-"""A seed that finds the bug, as `mutant_table` told; 0 where there is none."""
+FOUND_LATE = frozenset(
+    {
+        "a gap gets no benefit of the doubt after leadership moved",
+        "KIP-497: only the confirmed ISR is waited for",
+        "offsets are acknowledged when the coordinator alone has them",
+        "an answer to a former registration of a broker ends the deletion that was begun for the present one",
+        "compaction removes the last record of a key",
+        "replicas of a failed directory are served on",
+        "a reassignment ends before the new replicas are in sync",
+    }
+)
+"""Bugs that may take a hundred seeds: they are left to the long run."""
 
 
 def mutant(name: str) -> Callable[[Plant], Plant]:
@@ -191,7 +203,7 @@ def new_leader_commits_its_log(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Partition, "become_leader", committing)
 
 
-# ---- groups
+# ---- groups, deletion, compaction, directories
 
 
 @mutant("offsets are acknowledged when the coordinator alone has them")
@@ -202,3 +214,84 @@ def commits_not_replicated(patch: pytest.MonkeyPatch) -> None:
         append_own(self, tp, records, timeout_ms=timeout_ms, done=done, acks=1)
 
     patch.setattr(ReplicaManager, "append_own", early)
+
+
+@mutant("a coordinator that takes over begins with nothing")
+def groups_not_replayed(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(GroupReplay, "groups", lambda self, now: [])
+
+
+@mutant("an answer to a former registration of a broker ends the deletion that was begun for the present one")
+def late_answer_ends_deletion(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(request_answers, "ErrorCode", _WithoutStaleEpoch())
+
+
+class _WithoutStaleEpoch:
+    """The error codes, but for the one that the rule is about."""
+
+    STALE_BROKER_EPOCH = None
+
+    def __call__(self, number: int) -> ErrorCode:
+        return ErrorCode(number)
+
+    def __getattr__(self, name: str) -> ErrorCode:
+        return ErrorCode[name]
+
+
+@mutant("a topic is deleted without waiting for the brokers that are away")
+def deletion_waits_for_nobody(patch: pytest.MonkeyPatch) -> None:
+    def forget_all(context: Any) -> Any:
+        for topic in sorted(context.to_delete & context.topics.keys()):
+            yield topic_deletion.DeleteTopicNodes(topic)
+            context.forget_topic(topic)
+
+    patch.setattr(topic_deletion, "resume_deletions", forget_all)
+
+
+@mutant("compaction removes the last record of a key")
+def last_of_key_is_removed(patch: pytest.MonkeyPatch) -> None:
+    put = KeyMap.put
+    patch.setattr(KeyMap, "put", lambda self, key, offset: put(self, key, offset + 1))
+
+
+@mutant("retention deletes what is not committed")
+def retention_beyond_the_watermark(patch: pytest.MonkeyPatch) -> None:
+    def everything(segments: Any, *_: Any, **__: Any) -> int:
+        return len(segments) - 1
+
+    patch.setattr(partition_log, "expired_count", everything)
+
+
+@mutant("replicas of a failed directory are served on")
+def failed_directory_ignored(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ReplicaManager, "take_offline", lambda self, tps: None)
+
+
+@mutant("KAFKA-2729: a leader whose change of the ISR was refused never asks again")
+def refused_change_stays(patch: pytest.MonkeyPatch) -> None:
+    isr_answered = Partition.isr_answered
+
+    def deaf(self: Any, change: Any, answer: Any) -> Any:
+        return isr_answered(self, change, answer) if not isinstance(answer, ErrorCode) else NO_ADVANCE
+
+    def only_when_new(change: Callable[..., bool]) -> Callable[..., bool]:
+        def changed(self: Any, directive: Any) -> bool:
+            pending = self.followers.pending
+            done = change(self, directive)
+            self.followers.pending = pending or self.followers.pending
+            return done
+
+        return changed
+
+    patch.setattr(Partition, "isr_answered", deaf)
+    patch.setattr(Partition, "become_leader", only_when_new(Partition.become_leader))
+
+
+@mutant("a reassignment ends before the new replicas are in sync")
+def reassignment_without_waiting(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(reassignment_steps, "set", _SetOfAll, raising=False)
+
+
+class _SetOfAll(set[int]):
+    def issuperset(self, other: object) -> bool:
+        return True

@@ -4,13 +4,12 @@ import pytest
 
 from odradek.sim.simulation import simulate
 
-from .mutants import FOUND_BY, MUTANTS
+from .mutants import FOUND_LATE, MUTANTS
 
 SEEDS = 60
 SEEDS_IN_SOAK = 5_000
 SEEDS_FOR_MUTANTS = 400
-"""So many are tried, from the one in `FOUND_BY` on, which finds it until a change of the code makes other stories of
-the same seeds."""
+"""Most are found by the first few; the order of sets, and with it the stories, is another one in each process."""
 
 
 def simulate_all(seeds: range) -> None:
@@ -38,9 +37,10 @@ def test_a_seed_tells_the_same_story_again() -> None:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("mutant", MUTANTS)
+@pytest.mark.parametrize(
+    "mutant", [pytest.param(name, marks=pytest.mark.soak if name in FOUND_LATE else ()) for name in MUTANTS]
+)
 def test_a_bug_that_was_planted_is_found(mutant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     MUTANTS[mutant](monkeypatch)
-    likely = FOUND_BY.get(mutant, 0)
     with pytest.raises(AssertionError):
-        simulate_all(range(likely, likely + SEEDS_FOR_MUTANTS))
+        simulate_all(range(SEEDS_FOR_MUTANTS))

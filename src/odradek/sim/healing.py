@@ -8,11 +8,12 @@ from odradek.model.topology import TopicPartition
 from odradek.sim.broker import SimulatedBroker
 from odradek.sim.checkers.record_checks import LogKind, check_producer, read_values
 from odradek.sim.checkers.violation import Violation
-from odradek.sim.clients.group_member import GROUP, OFFSETS
+from odradek.sim.clients.group_member import GROUP, OFFSETS, MemberState
 from odradek.sim.cluster import SimulatedCluster
 
 HEALING_ROUNDS = 400
 ROUND_MS = 100
+WARM_UP_ROUNDS = 100
 _BYTES = 100_000
 
 
@@ -39,6 +40,13 @@ class HealingCluster(SimulatedCluster):
                 return
             self._healing_round()
         raise Violation(f"no convergence: {self.missing()}")
+
+    def warm_up(self) -> None:
+        """Let the group form before the first fault, so that a story has commits and rebalances to disturb."""
+        for _ in range(WARM_UP_ROUNDS):
+            if all(member.state is MemberState.READING for member in self.members):
+                return
+            self._healing_round()
 
     def check_end(self) -> None:
         if self.members:

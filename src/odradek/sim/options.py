@@ -41,10 +41,10 @@ FAULTS: Mapping[str, int] = {
     "broker_loses_power": 2,
     "broker_leaves": 1,
     "broker_freezes": 1,
-    "directory_fails": 1,
+    "directory_fails": 2,
     "partition_is_reassigned": 1,
-    "topic_is_created": 1,
-    "topic_is_deleted": 1,
+    "topic_is_created": 2,
+    "topic_is_deleted": 2,
     "member_dies": 1,
     "time_jumps": 1,
 }
@@ -87,7 +87,7 @@ class Options:
         return cls(
             brokers=brokers,
             racks=chance.choice((1, 1, 3)),
-            directories=chance.choice((1, 1, 2)),
+            directories=chance.choice((1, 2)),
             steps=chance.choice((500, 800, 800, 1_100)),
             max_lag_ms=chance.choice((5_000, 10_000, 10_000, 30_000)),
             topics=tuple(_topics(chance, groups=groups)),

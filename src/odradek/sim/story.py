@@ -56,6 +56,7 @@ class Story(HealingCluster):
         self._scratch = count(1)
 
     def run(self, steps: Iterable[Step], on_step: Callable[[Step], None] = lambda step: None) -> None:
+        self.warm_up()
         for step in steps:
             self.chance.seed(step.seed)
             getattr(self, step.name)()
