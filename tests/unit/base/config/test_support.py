@@ -97,9 +97,9 @@ def read_names() -> frozenset[str]:
 
 
 def _is_configuration(owner: ast.expr) -> bool:
-    """`config.x`, `self._config.x`, `before.x` …; `topic.x` where the log takes a topic's configuration over."""
+    """`config.x`, `self._config.x`, `before.x` …; `topic.x` and `_DEFAULTS.x` where a log has its topic's settings."""
     last = owner.attr if isinstance(owner, ast.Attribute) else owner.id if isinstance(owner, ast.Name) else ""
-    return last.lstrip("_") in ("config", "after", "before", "topic")
+    return last.lstrip("_") in ("config", "after", "before", "topic", "DEFAULTS")
 
 
 def test_an_obeyed_key_of_a_topic_is_read() -> None:
