@@ -31,6 +31,7 @@ FOUND_LATE = frozenset(
     {
         "a gap gets no benefit of the doubt after leadership moved",
         "KIP-497: only the confirmed ISR is waited for",
+        "KAFKA-7164: a follower goes on where it is, whatever the leader has",
         "offsets are acknowledged when the coordinator alone has them",
         "an answer to a former registration of a broker ends the deletion that was begun for the present one",
         "compaction removes the last record of a key",

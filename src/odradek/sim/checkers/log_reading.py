@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.protocol.record_batch import batches
+from odradek.sim.checkers.violation import Violation
 
 
 class Entry(NamedTuple):
@@ -39,6 +40,8 @@ class LogReading:
                 self.entries, self.end_offset, self.compared = [], log.log_start_offset, 0
                 continue
             found = log.read(self.end_offset, 1 << 20, upper_bound=end_offset).records.read()
+            if not found:
+                raise Violation(f"a log that ends at {end_offset} has nothing at {self.end_offset}")
             self.entries += entries_in(found)
             self.end_offset = self.entries[-1].last_offset + 1
 
