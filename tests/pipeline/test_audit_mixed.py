@@ -20,6 +20,8 @@ from odradek.protocol.records import Record
 from .mixed_files import COMMITS, KAFKA, LEFT, ODRADEK, SETTINGS, files_of, leave_files
 from .test_audit import audited, flip_a_byte
 
+pytestmark = pytest.mark.soak  # the findings themselves are tested in tests/pipeline/test_audit.py
+
 
 @pytest.fixture(scope="module")
 def mixed(
