@@ -21,6 +21,12 @@ pytestmark = pytest.mark.timeout(600)
 NEWCOMER, PATIENCE_S = 2, 60
 
 
+def ours(verdict: list[str]) -> list[str]:
+    """Without what Apache Kafka's leaders do: they refuse a batch behind a refused one as out of order; librdkafka then
+    numbers anew, and a record whose answer was lost is stored twice (docs/decisions/0016)."""
+    return [anomaly for anomaly in verdict if not anomaly.startswith("DUPLICATE")]
+
+
 @pytest.mark.parametrize("controlled_by", ["kafka", "odradek"])
 def test_a_newcomer_follows_leads_and_hands_back(
     controlled_by: str, tmp_path: Path, zookeeper: str, kafka_lib: Path
@@ -50,7 +56,7 @@ def test_a_newcomer_follows_leads_and_hands_back(
             assert await_condition(lambda: reassigning(cluster) == 0, 90)
             assert await_condition(lambda: {cluster.leader(tp) for tp in story.partitions} <= {0, 1}, 90)
             story.let_it_work(200)
-        assert story.verdict == []
+        assert ours(story.verdict) == []
 
 
 def test_transactions_have_coordinators_and_leaders_of_either_kind(

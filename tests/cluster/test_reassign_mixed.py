@@ -14,7 +14,7 @@ from chaos.story import Story
 from kafka_tools import KafkaTools
 from odradek.apps.lab.cluster import ChaosCluster
 
-from .test_mixed_cluster import NEWCOMER
+from .test_mixed_cluster import NEWCOMER, ours
 from .test_reassign_run import Desk
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(900)]
@@ -50,7 +50,7 @@ def test_a_plan_is_run_and_undone(controlled_by: str, tmp_path: Path, zookeeper:
             assert_nothing_is_left(tools, cluster.bootstrap, topic)
             story.await_isr(2)
             story.let_it_work(200)
-        assert story.verdict == []
+        assert ours(story.verdict) == []
 
 
 def assert_nothing_is_left(tools: KafkaTools, bootstrap: str, topic: str) -> None:

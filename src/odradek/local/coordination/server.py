@@ -231,10 +231,20 @@ class CoordinationServer:
     def _expire(self) -> None:
         """After all reading: a client that was heard in time is heard, however long this server was held up."""
         now_ms = _now_ms()
-        for session_id in self._coordinator.sessions.expired(now_ms):
+        expired = list(self._coordinator.sessions.expired(now_ms))
+        # The process may have been stopped since it read: who has sent something meanwhile is heard in the next turn.
+        unread = {
+            key.data.number
+            for key, events in (self._selector.select(0) if expired else ())
+            if key.data is not None and events & selectors.EVENT_READ
+        }
+        for session_id in expired:
+            connection = self._by_session.get(session_id)
+            if connection is not None and connection.number in unread:
+                continue
             _log.info("session expired", session=f"0x{session_id:x}")
             self._perform(self._coordinator.close_session(session_id, _wall_ms()))
-            if connection := self._by_session.get(session_id):
+            if connection is not None:
                 self._drop(connection, "its session has expired")
         for connection in list(self._sessionless.values()):
             if connection.deadline_ms <= now_ms:
