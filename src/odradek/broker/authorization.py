@@ -9,6 +9,7 @@ from odradek.base.logs import get_logger
 from odradek.broker.admin.acl_admin import AclAdmin
 from odradek.broker.security.authorizer.acl_authorizer import AclAuthorizer
 from odradek.broker.security.principal import KafkaPrincipal
+from odradek.broker.zk.change_follower import refresh_on_changes
 from odradek.broker.zk.known_acls import KnownAcls
 from odradek.broker.zk.session import SessionEvent, ZkSession
 from odradek.broker.zk.znodes.acls import AclChanges
@@ -34,18 +35,7 @@ def start_authorizer(
         super_users, allow_everyone_if_no_acl_found=bool(config.get("allow.everyone.if.no.acl.found"))
     )
     known = KnownAcls(session, clock, authorizer.set_acls)
-    change_roots = frozenset(AclChanges.roots.values())
-
-    def znode_changed(path: str) -> None:
-        if path in change_roots:
-            known.refresh()
-
-    def session_changed(event: SessionEvent) -> None:
-        if event is SessionEvent.SESSION_RENEWED:
-            known.refresh(everything=True)
-
-    on_znode.append(znode_changed)
-    on_session_event.append(session_changed)
+    refresh_on_changes(known.refresh, frozenset(AclChanges.roots.values()), on_znode, on_session_event)
     known.start()
     started.callback(known.stop)
     log.info("authorizer started", acls=authorizer.acl_count, super_users=len(super_users))

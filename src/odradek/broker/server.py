@@ -64,6 +64,7 @@ from odradek.broker.security.authentication.listener_settings import check_liste
 from odradek.broker.security.credential_store import KnownCredentials
 from odradek.broker.security_start import start_security
 from odradek.broker.server_settings import server_settings
+from odradek.broker.zk.change_follower import refresh_on_changes
 from odradek.broker.zk.known_configs import KnownConfigs
 from odradek.broker.zk.registration import BrokerRegistrar, ensure_roots, generate_broker_id, get_or_create_cluster_id
 from odradek.broker.zk.session import SessionEvent, ZkSession
@@ -304,17 +305,8 @@ class BrokerServer:
         return controller
 
     def _follow_configs(self, application: ConfigApplication, known: KnownConfigs) -> None:
-        def znode_changed(path: str) -> None:
-            if path == ConfigChanges.path:
-                known.refresh()
-
-        def session_changed(event: SessionEvent) -> None:
-            if event is SessionEvent.SESSION_RENEWED:
-                known.refresh(everything=True)
-
         known.on_change = application.apply
-        self._on_znode.append(znode_changed)
-        self._on_session_event.append(session_changed)
+        refresh_on_changes(known.refresh, (ConfigChanges.path,), self._on_znode, self._on_session_event)
         known.start()
         application.apply_all()
 

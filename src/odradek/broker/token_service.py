@@ -8,6 +8,7 @@ from odradek.base.config.broker_config import BrokerConfig
 from odradek.broker.admin.token_admin import TokenAdmin
 from odradek.broker.security.core.delegation_tokens import TokenLifetimes
 from odradek.broker.security.known_tokens import KnownTokens
+from odradek.broker.zk.change_follower import refresh_on_changes
 from odradek.broker.zk.session import SessionEvent, ZkSession
 from odradek.broker.zk.znodes.tokens import TokenChanges
 
@@ -29,17 +30,7 @@ def start_tokens(
         renewal_ms=config.integer("delegation.token.expiry.time.ms"),
     )
     tokens = TokenAdmin(session, clock, KnownTokens(str(secret_key).encode(), clock), lifetimes)
-
-    def znode_changed(path: str) -> None:
-        if path == TokenChanges.path:
-            tokens.refresh()
-
-    def session_changed(event: SessionEvent) -> None:
-        if event is SessionEvent.SESSION_RENEWED:
-            tokens.refresh(everything=True)
-
-    on_znode.append(znode_changed)
-    on_session_event.append(session_changed)
+    refresh_on_changes(tokens.refresh, (TokenChanges.path,), on_znode, on_session_event)
     tokens.start()
     started.callback(tokens.stop)
     return tokens

@@ -150,6 +150,20 @@ def own_configs(client: ClusterClient, resource: Resource) -> list[Setting]:
     return [setting for setting in describe_configs(client, resource) if source is None or setting.source is source]
 
 
+def own_values(client: ClusterClient, resources: Sequence[Resource]) -> dict[str, dict[str, str]]:
+    """Return what was set on each resource itself, by its name, in one request."""
+    found: dict[str, dict[str, str]] = {}
+    for result in ask_configs(client, dict.fromkeys(resources)):
+        resource = Resource(ConfigResourceType(result.resource_type), result.resource_name)
+        _raise_for(resource, result.error_code, result.error_message)
+        found[resource.name] = {
+            setting.name: setting.value
+            for setting in map(_setting, result.configs)
+            if setting.value is not None and resource.own_source in (None, setting.source)
+        }
+    return found
+
+
 def alter_configs(
     client: ClusterClient,
     resource: Resource,

@@ -11,7 +11,7 @@ from odradek.apps.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption, Format, 
 from odradek.apps.cli.terminal import data_console
 from odradek.apps.cli.usage import Exit
 from odradek.apps.cli.watch import watchable
-from odradek.apps.figures import size_text
+from odradek.apps.figures import plural, size_text
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.cluster_health import BrokerHealth, ClusterHealth, examine
 from odradek.model.topology import TopicPartition
@@ -60,9 +60,7 @@ def _print_page(health: ClusterHealth) -> None:
     console.print(
         _line("brokers", f"{len(health.brokers)} live" + _missing(health.missing_brokers), not health.missing_brokers)
     )
-    console.print(
-        _line("partitions", f"{health.partitions} in {health.topics} topic{'' if health.topics == 1 else 's'}", True)
-    )
+    console.print(_line("partitions", f"{health.partitions} in {plural(health.topics, 'topic')}", True))
     for name, partitions, is_trouble in (
         ("offline", health.offline, True),
         ("under min ISR", health.under_min_isr, True),
@@ -85,9 +83,9 @@ def _degraded(health: ClusterHealth) -> str:
         (len(health.under_min_isr), "partition", "under min ISR"),
         (len(health.under_replicated), "partition", "under-replicated"),
         (sum(broker.directories is None for broker in health.brokers), "broker", "without an answer"),
-        (sum(bool(d.error) for b in health.brokers for d in b.directories or ()), "log directory", "failed"),
+        (sum(bool(d.error) for b in health.brokers for d in b.directories or ()), "log dir", "failed"),
     )
-    found = [f"{number} {noun}{'' if number == 1 else 's'} {what}" for number, noun, what in counted if number]
+    found = [f"{plural(number, noun)} {what}" for number, noun, what in counted if number]
     return ", ".join(found) or "no controller"
 
 

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from odradek.apps.cli.grammar.declaration import Option
 from odradek.apps.cli.grammar.noun import Noun
@@ -21,6 +21,7 @@ from odradek.apps.cli.output import (
 from odradek.apps.cli.topic_selection import partitions_of
 from odradek.apps.cli.usage import Exit
 from odradek.apps.cli.watch import watchable
+from odradek.apps.figures import plural
 from odradek.base.errors import KafkaError
 from odradek.broker.recorder.rebalances import Rebalances
 from odradek.client.cluster_client import ClusterClient
@@ -97,7 +98,7 @@ def describe(
         print_rows([row for _, rows in described for row in rows], _LAG_COLUMNS, output)
         return
     for item, rows in described:
-        title = f"{item['group']}  {item['state']}, {_plural(item['members'], 'member')}, {_lag_text(item)}"
+        title = f"{item['group']}  {item['state']}, {plural(item['members'], 'member')}, {_lag_text(item)}"
         print_rows(rows, _LAG_COLUMNS[1:], output, title=title, empty=f"{title}: no offsets, no members")
         if "rebalanced" in item:
             note(f"last rebalanced {item['rebalanced']}: {item['rebalanced_because']}")
@@ -153,12 +154,12 @@ def delete(
 
 def _described(
     client: ClusterClient, name: str, rebalances: Rebalances
-) -> tuple[dict[str, object], list[dict[str, object]]]:
+) -> tuple[dict[str, Any], list[dict[str, object]]]:
     """The group, and a row for each partition."""
     group = existing_group(client, name)
     lags = group_lags(client, group)
     known = [lag.lag for lag in lags if lag.lag is not None]
-    described: dict[str, object] = {
+    described: dict[str, Any] = {
         "group": name,
         "state": group.state,
         "coordinator": group.coordinator,
@@ -174,13 +175,9 @@ def _described(
     return described, [_lag_row(name, lag) for lag in ordered]
 
 
-def _lag_text(item: dict[str, object]) -> str:
+def _lag_text(item: dict[str, Any]) -> str:
     lag, without = f"lag {cell(item['lag']) or 'unknown'}", item["partitions_without_commit"]
-    return f"{lag}, {_plural(without, 'partition')} without a committed offset" if without else lag
-
-
-def _plural(count: object, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+    return f"{lag}, {plural(without, 'partition')} without a committed offset" if without else lag
 
 
 def _lag_row(group: str, lag: Lag) -> dict[str, object]:

@@ -5,7 +5,6 @@ stopped goes on with the same command, and goes back with --from and --to exchan
 """
 
 import time
-from collections.abc import Callable
 from typing import Annotated
 
 from odradek.apps.cli.grammar.declaration import Option
@@ -25,9 +24,9 @@ from odradek.apps.cli.reassign_run import Pace, clear_and_tell, execute_plan, op
 from odradek.apps.cli.topic_selection import parse_numbers
 from odradek.apps.cli.usage import Exit
 from odradek.apps.figures import size_text, time_left_text
-from odradek.apps.migrate.core.checks import Finding, Gravity, findings
+from odradek.apps.migrate.core.checks import Finding, findings
 from odradek.apps.migrate.core.route import COORDINATOR_TOPICS, Step, pair_brokers, steps_of
-from odradek.apps.migrate.reading import read_controller, read_survey
+from odradek.apps.migrate.reading import read_brokers, read_controller, read_survey
 from odradek.apps.reassign.core.forecast import foresee
 from odradek.apps.reassign.core.plan import PlanError
 from odradek.apps.reassign.core.view import ClusterView
@@ -52,7 +51,6 @@ AcceptOption = Annotated[
     str,
     Option("--accept", metavar="KEYS", help="Settings whose loss or difference is accepted.", show_default=False),
 ]
-_CHECKS = ("gravity", "text")
 _STEPS = ("step", "what", "partitions", "bytes", "at_least")
 _STATUS = ("broker", "kind", "replicas", "leaders", "coordinators", "role")
 _SETTLED_S_MAX = 120
@@ -85,13 +83,13 @@ def plan(
                 "at_least": least,
             }
         )
-    checks = [{"gravity": str(finding.gravity), "text": finding.text} for finding in found]
+    checks = [{"gravity": finding.kind, "text": finding.text} for finding in found]
     if output is Format.JSON:
         print_json({"successors": {str(old): new for old, new in pairs.items()}, "checks": checks, "steps": rows})
     else:
         _tell(found)
         print_rows(rows, _STEPS, output, empty="nothing is left to move")
-    if any(finding.gravity is Gravity.PROBLEM for finding in found):
+    if any(finding.is_problem for finding in found):
         raise Exit(1)
 
 
@@ -114,7 +112,7 @@ def run(
         done = 0
         while True:
             view, pairs, found = _checked(client, leaving, coming, accept)
-            problems = [finding for finding in found if finding.gravity is Gravity.PROBLEM]
+            problems = [finding for finding in found if finding.is_problem]
             if problems or not done:
                 _tell(found)
             if problems:
@@ -143,12 +141,13 @@ def status(
     """Show the partitions that leaving brokers still hold, and the next step."""
     olds, news = parse_numbers(leaving, "--from"), parse_numbers(coming, "--to")
     with ClusterClient(bootstrap_server) as client:
-        survey = read_survey(client, [*olds, *news])
+        view, controller = read_view(client), read_controller(client)
+        settings = read_brokers(client, view, [*olds, *news])
     rows = []
     for broker in sorted({*olds, *news}):
-        held = {tp: p for tp, p in survey.view.partitions.items() if broker in p.replicas}
+        held = {tp: p for tp, p in view.partitions.items() if broker in p.replicas}
         led = [tp for tp, p in held.items() if p.leader == broker]
-        known = survey.brokers.get(broker)
+        known = settings.get(broker)
         kind = "not running" if known is None else "Odradek" if known.is_odradek else "Apache Kafka"
         rows.append(
             {
@@ -158,13 +157,13 @@ def status(
                 "leaders": len(led),
                 "coordinators": sum(tp.topic in COORDINATOR_TOPICS for tp in led),
                 "role": " ".join(
-                    ["leaves" if broker in olds else "comes", *(["controller"] if broker == survey.controller else [])]
+                    ["leaves" if broker in olds else "comes", *(["controller"] if broker == controller else [])]
                 ),
             }
         )
     print_rows(rows, _STATUS, output)
     if output is Format.TABLE:
-        note(_next(rows, olds, survey.controller))
+        note(_next(rows, olds, controller))
 
 
 def _next(rows: list[dict[str, object]], olds: set[int], controller: int) -> str:
@@ -200,7 +199,7 @@ def _steps(view: ClusterView, pairs: dict[int, int]) -> list[Step]:
 
 def _tell(found: list[Finding]) -> None:
     for finding in found:
-        (warn if finding.gravity is Gravity.PROBLEM else note)(f"{finding.gravity}: {finding.text}")
+        (warn if finding.is_problem else note)(f"{finding.kind}: {finding.text}")
 
 
 def _elect_and_await(client: ClusterClient, step: Step) -> None:
@@ -215,24 +214,23 @@ def _elect_and_await(client: ClusterClient, step: Step) -> None:
         told = "; ".join(f"{tp}: {why}" for tp, why in sorted(refused.items())[:3])
         raise FatalError(f"stopped: the preferred leader could not be elected: {told}")
 
-    def unsettled() -> list[str]:
-        view = read_view(client)
-        return [
-            str(tp)
-            for tp, replicas in step.plan.targets.items()
-            if (partition := view.partitions.get(tp)) is not None
-            and (partition.leader != replicas[0] or len(partition.isr) < len(replicas))
-        ]
-
-    _await_none(unsettled, "the preferred leader does not lead, or not all replicas are in sync")
-
-
-def _await_none(left: Callable[[], list[str]], what: str) -> None:
     deadline = time.monotonic() + _SETTLED_S_MAX
-    while found := left():
+    while unsettled := _unsettled(read_view(client), step):
         if time.monotonic() > deadline:
-            raise FatalError(f"stopped: {', '.join(found[:3])}: {what} after {_SETTLED_S_MAX} s")
+            raise FatalError(
+                f"stopped: {', '.join(unsettled[:3])}: the preferred leader does not lead, or not all replicas are "
+                f"in sync after {_SETTLED_S_MAX} s"
+            )
         time.sleep(_POLL_S)
+
+
+def _unsettled(view: ClusterView, step: Step) -> list[str]:
+    return [
+        str(tp)
+        for tp, replicas in step.plan.targets.items()
+        if (partition := view.partitions.get(tp)) is not None
+        and (partition.leader != replicas[0] or len(partition.isr) < len(replicas))
+    ]
 
 
 def _tell_rest(client: ClusterClient, pairs: dict[int, int]) -> None:

@@ -12,6 +12,7 @@ from odradek.apps.cli.name_values import parse_name_value_pairs
 from odradek.apps.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption, Format, FormatOption, note, print_fields
 from odradek.apps.cli.record_text import LineRules, unescape
 from odradek.apps.cli.usage import WrongUsage
+from odradek.apps.figures import plural
 from odradek.base.errors import FatalError
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.record_sender import ACKS_ALL, Headers, RecordSender
@@ -111,14 +112,9 @@ def produce(
             note(f"type records for {topic}, one per line; Ctrl-D ends")
         write_lines(writer, paths, rules)
     if output is Format.TABLE:
-        note(_in_words(topic, writer.summary()))
+        note(f"{plural(writer.records, 'record')} written to {topic}")
     else:
         print_fields(writer.summary(), output)
-
-
-def _in_words(topic: str, summary: dict[str, object]) -> str:
-    records = summary["records"]
-    return f"{records:,} record{'s' if records != 1 else ''} written to {topic}"
 
 
 def _rules(

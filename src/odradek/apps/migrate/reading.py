@@ -3,11 +3,12 @@
 from collections.abc import Iterable
 
 from odradek.apps.migrate.core.survey import BrokerSettings, Survey
+from odradek.apps.reassign.core.view import ClusterView
 from odradek.apps.reassign.reading import read_view
 from odradek.base.config.definition import ConfigSource
 from odradek.client.cluster_admin import describe_cluster
 from odradek.client.cluster_client import ClusterClient
-from odradek.client.config_admin import Resource, describe_configs
+from odradek.client.config_admin import Resource, describe_configs, own_values
 from odradek.protocol.messages.describe_configs import ConfigResourceType
 
 _OURS = "odradek."
@@ -20,12 +21,18 @@ _CHOSEN = (
 
 def read_survey(client: ClusterClient, brokers: Iterable[int]) -> Survey:
     view = read_view(client)
+    topics = sorted({tp.topic for tp in view.partitions})
     return Survey(
         view,
-        {broker: _broker(client, broker) for broker in brokers if broker in view.brokers},
-        {topic: _topic(client, topic) for topic in sorted({tp.topic for tp in view.partitions})},
+        read_brokers(client, view, brokers),
+        own_values(client, [Resource(ConfigResourceType.TOPIC, topic) for topic in topics]),
         read_controller(client),
     )
+
+
+def read_brokers(client: ClusterClient, view: ClusterView, brokers: Iterable[int]) -> dict[int, BrokerSettings]:
+    """Return the settings of those that live."""
+    return {broker: _broker(client, broker) for broker in brokers if broker in view.brokers}
 
 
 def read_controller(client: ClusterClient) -> int:
@@ -40,8 +47,3 @@ def _broker(client: ClusterClient, broker: int) -> BrokerSettings:
         frozenset(setting.name for setting in settings if setting.source in _CHOSEN),
         frozenset(client.versions_of(broker)),
     )
-
-
-def _topic(client: ClusterClient, topic: str) -> dict[str, str]:
-    settings = describe_configs(client, Resource(ConfigResourceType.TOPIC, topic))
-    return {s.name: s.value for s in settings if s.source is ConfigSource.DYNAMIC_TOPIC_CONFIG and s.value is not None}

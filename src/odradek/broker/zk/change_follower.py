@@ -1,11 +1,12 @@
 """A thread that reads changes from ZooKeeper when a watch fires, and waits for ZooKeeper as long as it takes."""
 
 import threading
+from collections.abc import Callable, Collection
 from typing import Protocol
 
 from odradek.base.logs import get_logger
 from odradek.base.threads import SupervisedThread
-from odradek.broker.zk.session import ZkUnavailable
+from odradek.broker.zk.session import SessionEvent, ZkUnavailable
 
 log = get_logger(__name__)
 
@@ -56,3 +57,27 @@ class ChangeFollower:
                 with self._wake:
                     self._wake.wait_for(lambda: self._stopped, timeout=_RETRY_SECONDS)
                     self._due = self._all_due = True
+
+
+class Refresh(Protocol):
+    def __call__(self, *, everything: bool = False) -> None: ...
+
+
+def refresh_on_changes(
+    refresh: Refresh,
+    paths: Collection[str],
+    on_znode: list[Callable[[str], None]],
+    on_session_event: list[Callable[[SessionEvent], None]],
+) -> None:
+    """Have changes read when one of the znodes fires, and everything when the session was renewed."""
+
+    def znode_changed(path: str) -> None:
+        if path in paths:
+            refresh()
+
+    def session_changed(event: SessionEvent) -> None:
+        if event is SessionEvent.SESSION_RENEWED:
+            refresh(everything=True)
+
+    on_znode.append(znode_changed)
+    on_session_event.append(session_changed)

@@ -10,14 +10,13 @@ from collections.abc import Callable, Iterable, Mapping
 
 from odradek.base.clock import Clock
 from odradek.base.logs import get_logger
-from odradek.base.threads import SupervisedThread
+from odradek.broker.zk.change_follower import ChangeFollower
 from odradek.broker.zk.session import ZkSession, ZkUnavailable
 from odradek.broker.zk.store import ZkStore
 from odradek.broker.zk.znodes import ConfigChanges
 
 log = get_logger(__name__)
 
-_RETRY_SECONDS = 1.0
 _PURGE_INTERVAL_MS = 60_000
 _KEPT_TYPES = ("topics", "brokers", "users", "clients", "ips")
 OnChange = Callable[[str, str], None]
@@ -36,27 +35,13 @@ class KnownConfigs:
         self._configs: dict[str, dict[str, dict[str, str]]] = {entity_type: {} for entity_type in _KEPT_TYPES}
         self._seen: str | None = None
         self._purged_ms: int | None = None
-        self._wake = threading.Condition()
-        self._due = self._all_due = self._stopped = False
-        self._thread = SupervisedThread(target=self._run, name="config-changes")
+        self._follower = ChangeFollower("config-changes", self._catch_up)
+        self.refresh, self.stop = self._follower.refresh, self._follower.stop
 
     def start(self) -> None:
         """Reads everything, and listens from then on."""
         self._catch_up(everything=True, tell=False)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Before the session is closed or after, either is fine."""
-        with self._wake:
-            self._stopped = True
-            self._wake.notify()
-
-    def refresh(self, *, everything: bool = False) -> None:
-        """To be called when /config/changes fired; with `everything` when the session was renewed. Never blocks."""
-        with self._wake:
-            self._due = True
-            self._all_due |= everything
-            self._wake.notify()
+        self._follower.start()
 
     def of(self, topic: str) -> Mapping[str, str]:
         """Return the overrides of the topic."""
@@ -88,26 +73,7 @@ class KnownConfigs:
             log.warning("topic configs unreadable, last known ones used", reason=str(error))
         return {topic: self.of(topic) for topic in wanted}
 
-    # --- the thread ----------------------------------------------------------------------------------------------
-
-    def _run(self) -> None:
-        while True:
-            with self._wake:
-                self._wake.wait_for(lambda: self._due or self._stopped)
-                if self._stopped:
-                    return
-                everything, self._due, self._all_due = self._all_due, False, False
-            try:
-                self._catch_up(everything=everything, tell=True)
-            except ZkUnavailable:
-                return  # a patient reader hears this only when the session was closed
-            except Exception as error:
-                log.error("config changes unreadable, retrying", error=repr(error))
-                with self._wake:
-                    self._wake.wait_for(lambda: self._stopped, timeout=_RETRY_SECONDS)
-                    self._due = self._all_due = True
-
-    def _catch_up(self, *, everything: bool, tell: bool) -> None:
+    def _catch_up(self, *, everything: bool, tell: bool = True) -> None:
         # watched first, then read: what comes in between is read twice, and nothing is missed
         notices = self._session.watch_children([ConfigChanges.path])[ConfigChanges.path]
         changed: list[tuple[str, str]] = []

@@ -1,7 +1,7 @@
 """The cluster as clients of the simulation see it, and their connections."""
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -44,6 +44,8 @@ def values_batch(
 @dataclass(eq=False)
 class ProduceRequest:
     outcomes: list[AppendOutcome] | None = field(default=None, init=False)
+    reply: Callable[[], None] = field(default=lambda: None, init=False)
+    """Sends the answer to the producer."""
 
 
 @dataclass(eq=False)
@@ -59,3 +61,37 @@ class Connection:
         """Return the requests to answer now: answers leave in the order of their requests."""
         while self.unanswered and self.unanswered[0].outcomes is not None:
             yield self.unanswered.popleft()
+
+
+def transmit(
+    cluster: ClusterAccess,
+    connection: Connection,
+    request: ProduceRequest,
+    batches: Sequence[tuple[TopicPartition, bytes]],
+    text: str,
+    disconnect: Callable[[Connection], None],
+) -> None:
+    """Post a Produce request with acks=all to the connection's broker; a broker that is dead then is disconnected."""
+
+    def deliver() -> None:
+        if not cluster.lives(connection.broker):
+            disconnect(connection)
+            return
+        connection.unanswered.append(request)
+        done = connection.broker.replicas.append(
+            [(tp, memoryview(bytearray(data))) for tp, data in batches],
+            acks=-1,
+            timeout_ms=PRODUCE_TIMEOUT_MS,
+            api_version=9,
+            refused=connection.refused,
+            done=answer,
+        )
+        if done is not None:
+            answer(done)
+
+    def answer(outcomes: list[AppendOutcome]) -> None:
+        request.outcomes = outcomes
+        for answered in connection.answered():
+            answered.reply()
+
+    cluster.network.post(text, deliver, channel=("requests", connection), to=connection.broker.id)

@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from random import Random
 
 from odradek.base.errors import ErrorCode, KafkaError
-from odradek.broker.replication.leader.delayed_produce import AppendOutcome
 from odradek.model.topology import TopicPartition
 from odradek.sim.broker import SimulatedBroker
-from odradek.sim.clients.access import PRODUCE_TIMEOUT_MS, ClusterAccess, Connection, ProduceRequest, values_batch
+from odradek.sim.clients.access import ClusterAccess, Connection, ProduceRequest, transmit, values_batch
 
 IN_FLIGHT_MAX = 5
 
@@ -123,34 +122,11 @@ class JavaProducer:
 
     def _transmit(self, request: Sending, connection: Connection) -> None:
         self._in_flight[connection].append(request)
+        request.reply = lambda: self._answer(request, connection)
         built = [(batch.tp, self._build(batch)) for batch in request.batches]
-
-        def deliver() -> None:
-            if not self._cluster.lives(connection.broker):
-                self.disconnect(connection)
-                return
-            connection.unanswered.append(request)
-            done = connection.broker.replicas.append(
-                [(tp, memoryview(bytearray(data))) for tp, data in built],
-                acks=-1,
-                timeout_ms=PRODUCE_TIMEOUT_MS,
-                api_version=9,
-                refused=connection.refused,
-                done=answer,
-            )
-            if done is not None:
-                answer(done)
-
-        def answer(outcomes: list[AppendOutcome]) -> None:
-            request.outcomes = outcomes
-            for answered in connection.answered():
-                assert isinstance(answered, Sending)
-                self._answer(answered, connection)
-
         told = ", ".join(f"{batch.tp} from {batch.first}" for batch in request.batches)
-        broker_id = connection.broker.id
-        text = f"batches of Java producer {self.number} at {broker_id}: {told}"
-        self._cluster.network.post(text, deliver, channel=("requests", connection), to=broker_id)
+        text = f"batches of Java producer {self.number} at {connection.broker.id}: {told}"
+        transmit(self._cluster, connection, request, built, text, self.disconnect)
 
     def _build(self, batch: Batch) -> bytes:
         values = [self.value(batch.tp, batch.first + n) for n in range(batch.count)]

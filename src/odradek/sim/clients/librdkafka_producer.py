@@ -18,7 +18,7 @@ from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.replication.leader.delayed_produce import AppendOutcome
 from odradek.model.topology import TopicPartition
 from odradek.sim.broker import SimulatedBroker
-from odradek.sim.clients.access import PRODUCE_TIMEOUT_MS, ClusterAccess, Connection, ProduceRequest, values_batch
+from odradek.sim.clients.access import ClusterAccess, Connection, ProduceRequest, transmit, values_batch
 
 IN_FLIGHT_MAX = 5
 RACE = 0.1
@@ -136,35 +136,12 @@ class LibrdkafkaProducer:
             values, batch.first, producer_id=self.number, producer_epoch=self._epoch, base_sequence=sequence
         )
         request = Sending(queue, batch)
-
-        def deliver() -> None:
-            broker = connection.broker
-            if not self._cluster.lives(broker):
-                self.disconnect(connection)
-                return
-            connection.unanswered.append(request)
-            done = broker.replicas.append(
-                [(queue.tp, memoryview(bytearray(built)))],
-                acks=-1,
-                timeout_ms=PRODUCE_TIMEOUT_MS,
-                api_version=9,
-                refused=connection.refused,
-                done=answer,
-            )
-            if done is not None:
-                answer(done)
-
-        def answer(outcomes: list[AppendOutcome]) -> None:
-            request.outcomes = outcomes
-            for answered in connection.answered():
-                assert isinstance(answered, Sending)
-                self._answer(answered, connection)
-
+        request.reply = lambda: self._answer(request, connection)
         text = (
-            f"{queue.tp}: record {batch.first} of librdkafka {self.number}, sequence {sequence} of epoch {self._epoch}"
+            f"{queue.tp}: record {batch.first} of librdkafka {self.number}, sequence {sequence} of epoch {self._epoch} "
+            f"at {connection.broker.id}"
         )
-        broker_id = connection.broker.id
-        self._network.post(f"{text} at {broker_id}", deliver, channel=("requests", connection), to=broker_id)
+        transmit(self._cluster, connection, request, [(queue.tp, built)], text, self.disconnect)
 
     # ---- answers
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from odradek.apps.migrate.core.checks import Gravity, findings
+from odradek.apps.migrate.core.checks import findings
 from odradek.apps.migrate.core.survey import BrokerSettings, Survey
 from odradek.apps.reassign.core.view import BrokerView, ClusterView, PartitionView
 from odradek.model.topology import TopicPartition
@@ -22,7 +22,7 @@ def survey(old: BrokerSettings, new: BrokerSettings, partition: PartitionView | 
 
 
 def problems(of: Survey, *accepted: str) -> list[str]:
-    return [finding.text for finding in findings(of, PAIRS, accepted) if finding.gravity is Gravity.PROBLEM]
+    return [finding.text for finding in findings(of, PAIRS, accepted) if finding.is_problem]
 
 
 def test_a_healthy_cluster_has_no_problem() -> None:

@@ -3,9 +3,9 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 
 from odradek.apps.migrate.core.survey import BrokerSettings, Survey
+from odradek.base.config.definition import ConfigKey
 from odradek.base.config.keys import TOPIC_KEYS
 from odradek.base.config.support_checks import refuse_unsupported, without_effect
 from odradek.base.errors import ConfigError
@@ -32,21 +32,21 @@ _OWN = ("broker.id", "listener", "advertised.", "log.dir", "zookeeper.", "odrade
 _SHOWN_MAX = 3
 
 
-class Gravity(StrEnum):
-    PROBLEM = "problem"  # nothing is moved before it is mended or accepted
-    NOTE = "note"
-
-
 @dataclass(frozen=True, slots=True)
 class Finding:
-    gravity: Gravity
     text: str
+    is_problem: bool
+    """Nothing is moved before a problem is mended or accepted; anything else is a note."""
+
+    @property
+    def kind(self) -> str:
+        return "problem" if self.is_problem else "note"
 
 
 def findings(survey: Survey, pairs: Mapping[int, int], accepted: Collection[str] = ()) -> list[Finding]:
     """Problems first. `accepted`: keys whose difference the operator has decided to take."""
-    found = [Finding(Gravity.PROBLEM, text) for text in _problems(survey, pairs, accepted)]
-    return found + [Finding(Gravity.NOTE, text) for text in _notes(survey, pairs)]
+    found = [Finding(text, is_problem=True) for text in _problems(survey, pairs, accepted)]
+    return found + [Finding(text, is_problem=False) for text in _notes(survey, pairs)]
 
 
 def _problems(survey: Survey, pairs: Mapping[int, int], accepted: Collection[str]) -> Iterator[str]:
@@ -58,9 +58,11 @@ def _problems(survey: Survey, pairs: Mapping[int, int], accepted: Collection[str
     for old, new in pairs.items():
         if old in survey.brokers and new in survey.brokers:
             yield from _differences(old, new, survey.brokers[old], survey.brokers[new], accepted)
-            yield from _lost_settings(old, survey.brokers[old], survey.brokers[new], accepted)
+            if survey.brokers[new].is_odradek:
+                yield from _lost_settings(f"broker {old}", _chosen(survey.brokers[old]), accepted)
     if any(new in survey.brokers and survey.brokers[new].is_odradek for new in pairs.values()):
-        yield from _lost_topic_settings(survey, accepted)
+        for topic, settings in survey.topics.items():
+            yield from _lost_settings(f"topic {topic}", settings, accepted, TOPIC_KEYS)
     yield from _lost_apis(survey, pairs)
 
 
@@ -104,27 +106,17 @@ def _effective(key: str, values: Mapping[str, str | None]) -> str | None:
     return str(value * _MS[unit]) if value >= 0 else "-1"
 
 
-def _lost_settings(old: int, was: BrokerSettings, will_be: BrokerSettings, accepted: Collection[str]) -> Iterator[str]:
-    """Settings of the old broker which an Odradek broker would refuse at its start."""
-    if not will_be.is_odradek:
-        return
-    for name, value in _chosen(was).items():
-        if name not in accepted:
-            try:
-                refuse_unsupported({name: value})
-            except ConfigError as error:
-                yield f"broker {old}: {error} Or accept the loss with --accept {name}"
-
-
-def _lost_topic_settings(survey: Survey, accepted: Collection[str]) -> Iterator[str]:
-    for topic, settings in survey.topics.items():
-        for name, value in settings.items():
-            if name in accepted:
-                continue
-            try:
-                refuse_unsupported({name: value}, TOPIC_KEYS)
-            except ConfigError as error:
-                yield f"topic {topic}: {error} Or accept the loss with --accept {name}"
+def _lost_settings(
+    whose: str, settings: Mapping[str, str], accepted: Collection[str], keys: Mapping[str, ConfigKey] | None = None
+) -> Iterator[str]:
+    """Settings which an Odradek broker would refuse. `keys`: the definitions, where they are not those of a broker."""
+    for name, value in settings.items():
+        if name in accepted:
+            continue
+        try:
+            refuse_unsupported({name: value}, keys)
+        except ConfigError as error:
+            yield f"{whose}: {error} Or accept the loss with --accept {name}"
 
 
 def _lost_apis(survey: Survey, pairs: Mapping[int, int]) -> Iterator[str]:

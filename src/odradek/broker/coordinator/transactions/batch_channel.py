@@ -104,3 +104,41 @@ class BatchChannel(Generic[Item]):
             client, self._client = self._client, None
         if client is not None:
             client.close()
+
+
+class BatchChannels(Generic[Item]):
+    """A channel to each broker that something was sent to."""
+
+    def __init__(
+        self,
+        name: str,
+        connect: Callable[[int], BrokerClient],
+        exchange: Callable[[BrokerClient, list[Item]], None],
+        failed: Callable[[list[Item], Exception], None],
+    ) -> None:
+        self._name = name
+        self._connect = connect
+        self._exchange = exchange
+        self._failed = failed
+        self._lock = threading.Lock()
+        self._channels: dict[int, BatchChannel[Item]] = {}
+        self.is_stopped = False
+
+    def put(self, broker: int, item: Item) -> bool:
+        """False: the channels are stopped."""
+        with self._lock:
+            if self.is_stopped:
+                return False
+            channel = self._channels.get(broker)
+            if channel is None:
+                channel = self._channels[broker] = BatchChannel(
+                    f"{self._name}-{broker}", lambda: self._connect(broker), self._exchange, self._failed
+                )
+        return channel.put(item)
+
+    def stop(self) -> None:
+        with self._lock:
+            self.is_stopped = True
+            channels, self._channels = list(self._channels.values()), {}
+        for channel in channels:
+            channel.close()

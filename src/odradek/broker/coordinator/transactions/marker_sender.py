@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from odradek.base.errors import ErrorCode
 from odradek.base.logs import get_logger
-from odradek.broker.coordinator.transactions.batch_channel import BatchChannel
+from odradek.broker.coordinator.transactions.batch_channel import BatchChannels
 from odradek.broker.coordinator.transactions.transaction_entry import Ending
 from odradek.broker.purgatory.reaper import ExpirationReaper, Timer
 from odradek.broker.replication.leader.marker_writer import MarkerToWrite
@@ -55,21 +55,17 @@ class MarkerSender:
         self._broker_id = broker_id
         self._metadata = metadata
         self._reaper = reaper
-        self._connect = connect
         self._write_here = write_here
         self._completed = completed
         self._lock = threading.Lock()
-        self._channels: dict[int, BatchChannel[_Part]] = {}
-        self._stopped = False
+        self._channels: BatchChannels[_Part] = BatchChannels(
+            "transaction-markers", connect, self._exchange, self._unreachable
+        )
         self.unknown_destinations = 0
         """How many partitions wait for a leader, for metrics."""
 
     def stop(self) -> None:
-        with self._lock:
-            self._stopped = True
-            channels, self._channels = list(self._channels.values()), {}
-        for channel in channels:
-            channel.close()
+        self._channels.stop()
 
     def send(self, ending: Ending) -> None:
         """Have the markers written, then call `completed`. Never blocks."""
@@ -112,24 +108,11 @@ class MarkerSender:
                 [MarkerToWrite(part.marker_here(), tp) for tp in part.partitions],
                 lambda codes: self._settle(part, dict(zip(part.partitions, codes, strict=True))),
             )
-        elif not self._channel(leader).put(part) and not self._stopped:
-            self._retry_later(part)
+        else:
+            self._channels.put(leader, part)
 
     def _count_known(self, part: "_Part") -> None:
         self.unknown_destinations -= len(part.partitions)
-
-    def _channel(self, broker: int) -> "BatchChannel[_Part]":
-        with self._lock:
-            channel = self._channels.get(broker)
-            if channel is None:
-                channel = BatchChannel(
-                    f"transaction-markers-{broker}", lambda: self._connect(broker), self._exchange, self._unreachable
-                )
-                if self._stopped:
-                    channel.close()
-                else:
-                    self._channels[broker] = channel
-            return channel
 
     def _exchange(self, client: BrokerClient, parts: list["_Part"]) -> None:
         wanted = [part for part in parts if not part.ending.is_cancelled]
@@ -184,7 +167,7 @@ class MarkerSender:
     def _retry_later(self, part: "_Part", before: Callable[[], None] = lambda: None) -> None:
         def again() -> None:
             before()
-            if not (part.ending.is_cancelled or self._stopped):
+            if not (part.ending.is_cancelled or self._channels.is_stopped):
                 self._route(part.ending, part.partitions)
 
         later(self._reaper, RETRY_BACKOFF_MS, again)

@@ -4,7 +4,6 @@ The coordinator of the id may be this broker, which is asked directly, or anothe
 AddPartitionsToTxn: what waits for the same broker goes in one request.
 """
 
-import threading
 from collections import deque
 from collections.abc import Callable, Collection
 from itertools import groupby
@@ -13,7 +12,7 @@ from typing import Final, TypeAlias
 from odradek.base.clock import Clock
 from odradek.base.errors import ErrorCode
 from odradek.base.logs import get_logger
-from odradek.broker.coordinator.transactions.batch_channel import BatchChannel
+from odradek.broker.coordinator.transactions.batch_channel import BatchChannels
 from odradek.broker.coordinator.transactions.core.decisions import Producer
 from odradek.broker.coordinator.transactions.transaction_coordinator import TransactionCoordinator
 from odradek.client.broker_client import BrokerClient, UnsupportedByBroker
@@ -66,20 +65,15 @@ class PartitionVerifier:
         self._coordinator = coordinator
         self._metadata = metadata
         self._clock = clock
-        self._connect = connect
-        self._lock = threading.Lock()
-        self._channels: dict[int, BatchChannel[_Question]] = {}
-        self._stopped = False
+        self._channels: BatchChannels[_Question] = BatchChannels(
+            "transaction-verifier", connect, self._exchange, self._failed
+        )
         self.failures = 0
         self.count = 0
         self.recent_ns: deque[int] = deque(maxlen=_RECENT_MAX)
 
     def stop(self) -> None:
-        with self._lock:
-            self._stopped = True
-            channels, self._channels = list(self._channels.values()), {}
-        for channel in channels:
-            channel.close()
+        self._channels.stop()
 
     def verify(
         self,
@@ -97,7 +91,7 @@ class PartitionVerifier:
         leader = -1 if state is None else state.leader
         if leader == self._broker_id:
             self._ask_here(question)
-        elif leader not in self._metadata.image.brokers or not self._channel(leader).put(question):
+        elif leader not in self._metadata.image.brokers or not self._channels.put(leader, question):
             self._answer_all(question, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
     def _ask_here(self, question: _Question) -> None:
@@ -105,19 +99,6 @@ class PartitionVerifier:
         self._answer(question, errors)
 
     # ---- other brokers
-
-    def _channel(self, broker: int) -> BatchChannel[_Question]:
-        with self._lock:
-            channel = self._channels.get(broker)
-            if channel is None:
-                channel = BatchChannel(
-                    f"transaction-verifier-{broker}", lambda: self._connect(broker), self._exchange, self._failed
-                )
-                if self._stopped:
-                    channel.close()
-                else:
-                    self._channels[broker] = channel
-            return channel
 
     def _exchange(self, client: BrokerClient, questions: list[_Question]) -> None:
         version = client.best_version(ApiKey.ADD_PARTITIONS_TO_TXN)
