@@ -101,12 +101,12 @@ class OdradekCluster:
 
     @property
     def client_properties(self) -> Path:
-        """Of the administrator, for a cluster made with `secure`."""
+        """The administrator's client file, for a cluster made with `secure`."""
         return self._processes.security.client_file
 
     @property
     def app_properties(self) -> Path:
-        """Of the application, whose names begin with `app`, likewise."""
+        """The application's client file, whose names begin with `app`, likewise."""
         return self._processes.security.application_file
 
     def start_all(self) -> None:

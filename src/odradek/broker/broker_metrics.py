@@ -19,7 +19,7 @@ _LOGS = [
     "kafka_cluster_partition_laststableoffsetlag",
 ]
 LATE_TRANSACTION_BUFFER_MS = 300_000
-"""What Kafka allows a transaction beyond the longest timeout, before it is counted as late."""
+"""Time beyond the longest timeout before Kafka counts a transaction as late."""
 
 
 def register_broker_metrics(services: BrokerServices, server: SocketServer) -> None:

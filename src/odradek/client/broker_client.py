@@ -174,7 +174,7 @@ class BrokerClient:
             self._log_in(self._security)
 
     def _ask(self, request: Request, version: int | None = None) -> Any:
-        """Of the connection itself, before and between the requests of its user."""
+        """Send a request of the connection itself, before and between the requests of its user."""
         chosen = self.best_version(request.KEY) if version is None else version
         return self._decode(APIS[request.KEY].response, self._exchange(request, chosen), chosen)
 

@@ -76,7 +76,7 @@ def _alter(client: ClusterClient, request: AlterUserScramCredentialsRequest) -> 
 
 
 def parse_scram_setting(mechanism: str, text: str) -> NewPassword:
-    """Of `[iterations=N,password=…]`, with the brackets taken off; ValueError without a word of the password."""
+    """Parse `[iterations=N,password=…]`, with the brackets taken off; ValueError without a word of the password."""
     fields: Mapping[str, str] = {}
     if text.startswith("iterations="):
         number, comma, rest = text.removeprefix("iterations=").partition(",")

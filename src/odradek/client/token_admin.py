@@ -87,7 +87,7 @@ def expire_token(client: ClusterClient, token_hmac: bytes, period_ms: int) -> in
 
 
 def describe_tokens(client: ClusterClient, owners: Sequence[Principal] = ()) -> list[Token]:
-    """Of these owners or renewers, or all that may be seen."""
+    """Return the tokens of these owners or renewers, or all that may be seen."""
     named = [DescribeDelegationTokenOwner(principal_type=kind, principal_name=name) for kind, name in owners]
     answer = client.ask_any(DescribeDelegationTokenRequest(owners=named or None), DescribeDelegationTokenResponse)
     _raise_for(answer.error_code)

@@ -97,7 +97,7 @@ class ClusterSecurity:
         return {file.name: expiry_of(_certificate_in(file)) for file in files}
 
     def broker_settings(self, broker_id: int) -> dict[str, str]:
-        """Of server.properties, without its listeners."""
+        """Return the settings for server.properties, without its listeners."""
         return {
             "listener.security.protocol.map": "SASL_SSL:SASL_SSL,INTERNAL:SSL",
             "inter.broker.listener.name": "INTERNAL",

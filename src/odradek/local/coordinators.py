@@ -36,7 +36,7 @@ class LocalCoordinator:
 
     @property
     def server(self) -> EmbeddedZooKeeper:
-        """Of the kind that was started the last time."""
+        """The server of the kind that was started the last time."""
         return self._servers[self.kind or CoordinatorKind.APACHE]
 
     def refuse_other(self, wanted: CoordinatorKind | None) -> None:

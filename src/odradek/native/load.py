@@ -11,7 +11,8 @@ from typing import Final
 from odradek.native.interface import InnerLoop
 
 INTERFACE: Final = 3
-"""As in `inner_loop.c`; both change together, so that a library built before the change is not used."""
+"""The number of the interface, as in `inner_loop.c`; both change together, so that a library built before the change
+is not used."""
 PURE_VARIABLE: Final = "ODRADEK_PURE"
 _LIBRARY: Final = "odradek.native._inner_loop"
 

@@ -11,11 +11,11 @@ from odradek.protocol.record_batch import BatchHeader, Buffer
 from odradek.protocol.transaction_markers import read_marker
 
 PlacedBatch = tuple[int, BatchHeader]
-"""Where a batch lies, and its header."""
+"""The position of a batch, and its header."""
 
 
 class AbortedBatches:
-    """To be asked of every batch from the beginning of a fetch on, in order."""
+    """Tells aborted batches; asked of every batch from the beginning of a fetch on, in order."""
 
     __slots__ = ("_aborting", "_coming")
 

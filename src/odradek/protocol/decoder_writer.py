@@ -236,7 +236,7 @@ class DecoderWriter(SourceWriter):
         return name
 
     def pay(self, steps: str, path: str) -> None:
-        """For `n` elements, before the first of them is read."""
+        """Pay for `n` elements, before the first of them is read."""
         self.add(f"steps -= {steps}")
         with self.block("if steps < 0:"):
             self.add(f"raise over_budget({path!r}, n)")

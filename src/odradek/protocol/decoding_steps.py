@@ -16,21 +16,24 @@ from odradek.protocol.primitives import TAGGED_SECTION_STEPS, UNKNOWN_TAG_STEPS
 from odradek.protocol.source_writer import SourceWriter
 
 STEPS_MAX: Final = 24_000_000
-"""Of one request. For 200,000 partitions of three replicas LeaderAndIsr takes 23 million, UpdateMetadata 20 million."""
+"""Budget of one request. For 200,000 partitions of three replicas LeaderAndIsr takes 23 million, UpdateMetadata 20
+million."""
 RESPONSE_STEPS_MAX: Final = 5 * STEPS_MAX
-"""Of an answer, for which this process has asked: the configs of a thousand topics take more than any request."""
+"""Budget of an answer, for which this process has asked: the configs of a thousand topics take more than any
+request."""
 HEADER_STEPS_MAX: Final = 100 * UNKNOWN_TAG_STEPS + TAGGED_SECTION_STEPS
-"""Of the tagged fields of a header, of which Kafka has none so far. A header is read by the thread that received it."""
+"""Budget of the tagged fields of a header, of which Kafka has none so far. A header is read by the thread that
+received it."""
 
 SHORT_ARRAY_STEPS: Final = 8
 SHORT_ARRAY_VALUE_STEPS: Final = 3
 LONG_ARRAY_STEPS: Final = 75
 LONG_ARRAY_VALUE_STEPS: Final = 8
-"""Of an array of values of fixed size, and of each value. A long array may need a Struct of its own; its values, which
-are quickly read, pay for their memory."""
+"""Cost of an array of values of fixed size, and of each value. A long array may need a Struct of its own; its values,
+which are quickly read, pay for their memory."""
 
 ELEMENT_STEPS: Final = 20
-"""Of an element of an array beside what is in it: whatever it is, somebody has to deal with it."""
+"""Cost of an element of an array beside its content: somebody has to deal with it."""
 _OBJECT_STEPS: Final = 7
 _RUN_STEPS: Final = 3
 _VARIABLE_STEPS: Final[dict[Kind, int]] = {"string": 14, "bytes": 14, "records": 12, "uuid": 45}
@@ -41,7 +44,7 @@ _ABSENT_PER_STEP: Final = 3
 
 
 def element_steps(writer: SourceWriter, field: Field) -> int:
-    """Of one element that is not of fixed size, with all that is in it but for the elements of its arrays and its
+    """Cost of one element that is not of fixed size, with all that is in it but for the elements of its arrays and its
     tagged fields, which are paid for when their own count is read."""
     if field.element == "struct":
         return ELEMENT_STEPS + _struct_steps(writer, field.struct)
@@ -50,7 +53,7 @@ def element_steps(writer: SourceWriter, field: Field) -> int:
 
 
 def tag_steps(writer: SourceWriter, struct: Any) -> int:
-    """Of one tagged field of the struct, whichever it is."""
+    """Cost of one tagged field of the struct, whichever it is."""
     known = (_field_steps(writer, field) for _, field in writer.tagged(struct))
     return UNKNOWN_TAG_STEPS + max(known, default=0)
 

@@ -5,6 +5,6 @@ from enum import IntEnum
 
 class IsolationLevel(IntEnum):
     READ_UNCOMMITTED = 0
-    """Up to the high watermark, records of open and aborted transactions included."""
+    """Reads up to the high watermark, records of open and aborted transactions included."""
     READ_COMMITTED = 1
-    """Up to the last stable offset, without records of aborted transactions."""
+    """Reads up to the last stable offset, without records of aborted transactions."""

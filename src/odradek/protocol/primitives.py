@@ -25,7 +25,7 @@ _BUFFERS = (bytes, bytearray, memoryview)
 STRING_LENGTH_MAX = 0x7FFF
 UNKNOWN_TAG_STEPS = 60
 TAGGED_SECTION_STEPS = 15
-"""What a tagged field, and a section of them, take of the steps that a message may take (`decoding_steps`)."""
+"""Costs of a tagged field, and of a section of them, in steps of a message (`decoding_steps`)."""
 
 
 class ProtocolError(Exception):

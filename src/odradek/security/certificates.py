@@ -60,7 +60,8 @@ def new_authority(common_name: str, days: int) -> IssuedCertificate:
 
 
 def issue(authority: IssuedCertificate, common_name: str, hosts: Sequence[str], days: int) -> IssuedCertificate:
-    """For a server under the names and addresses of `hosts`, and for a client alike. Negative `days`: expired."""
+    """Issue a certificate for a server under the names and addresses of `hosts`, and for a client alike. Negative
+    `days`: expired."""
     from cryptography import x509
     from cryptography.hazmat.primitives.asymmetric import ec
     from cryptography.hazmat.primitives.serialization import load_pem_private_key

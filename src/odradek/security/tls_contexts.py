@@ -18,7 +18,8 @@ _SUITES_1_3 = frozenset({"TLS_AES_256_GCM_SHA384", "TLS_AES_128_GCM_SHA256", "TL
 
 
 def server_context(settings: Mapping[str, str]) -> ssl.SSLContext:
-    """Of a listener. ConfigError where a setting can't be used: a listener without a key doesn't start."""
+    """Return the context of a listener. ConfigError where a setting can't be used: a listener without a key doesn't
+    start."""
     material = key_material(settings)
     if material is None:
         raise ConfigError(
@@ -37,7 +38,8 @@ def server_context(settings: Mapping[str, str]) -> ssl.SSLContext:
 
 
 def client_context(settings: Mapping[str, str]) -> ssl.SSLContext:
-    """Of outgoing connections. The server's name is verified unless the identification algorithm is set to nothing."""
+    """Return the context of outgoing connections. The server's name is verified unless the identification algorithm
+    is set to nothing."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     _prepare(context, settings)
     algorithm = settings.get("ssl.endpoint.identification.algorithm", "https").strip().lower()

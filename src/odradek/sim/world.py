@@ -39,7 +39,7 @@ SOON_MS = 1000
 
 
 class ControllerDied(Exception):
-    """In the middle of a decision, as the story wants it."""
+    """The controller dies in the middle of a decision, as the story wants it."""
 
 
 @dataclass
@@ -120,7 +120,7 @@ class World:
             self.enqueue(event)
 
     def run(self) -> None:
-        """Until nothing is left to be done. Who wants to look again soon does so when it is quiet."""
+        """Run until nothing is left to be done; who wants to look again soon does so when it is quiet."""
         while True:
             while self._events and self.context is not None:
                 self._process(self._events.popleft(), self.context)

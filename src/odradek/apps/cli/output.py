@@ -22,7 +22,7 @@ from odradek.client.command_config import COMMAND_CONFIG_VARIABLE, use_command_c
 
 Row = Mapping[str, object]
 DEFAULT_DATA = Path("odradek-data")
-"""Where `odradek up` keeps a cluster, in the current directory."""
+"""The directory of a cluster of `odradek up`, in the current one."""
 
 
 class Format(StrEnum):

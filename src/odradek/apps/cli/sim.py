@@ -151,7 +151,7 @@ def summary(outcomes: list[Outcome], seconds: float) -> str:
 
 
 def _outcomes(seeds: Iterator[int], workers: int, until: float | None) -> Iterator[Outcome]:
-    """In the order of the seeds. Those of stories that held come without trace: a night has many."""
+    """Outcomes in the order of the seeds. Stories that held come without trace: a night has many."""
     if workers == 1:
         for seed in seeds:
             if until is not None and time.monotonic() > until:

@@ -49,7 +49,7 @@ class Supervisor:
         trigger: str | None,
         board: QueryProgressBoard,
     ) -> None:
-        """Without a trigger each query ends after the records present at the start."""
+        """Run the queries; without a trigger each one ends after the records present at the start."""
         self._checkpoint = checkpoint
         self._generation = generation
         self._trigger = trigger

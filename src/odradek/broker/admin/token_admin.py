@@ -81,7 +81,7 @@ class TokenAdmin:
         return token.expiry_ms
 
     def remove_expired(self) -> None:
-        """By the controller, now and then."""
+        """Remove expired tokens; called by the controller, now and then."""
         for token in self.known.all():
             if token.is_expired(self._clock.now_ms()):
                 with self._changing():

@@ -28,7 +28,7 @@ DENIED_MESSAGES = {
 
 
 NOT_ASKED = -(2**31)
-"""In place of authorized operations, for a client that didn't ask for them."""
+"""The value of authorized operations for a client that didn't ask for them."""
 
 
 def denial(code: ErrorCode) -> KafkaError:

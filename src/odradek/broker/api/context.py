@@ -108,9 +108,9 @@ class RequestContext:
         self.started_ns = monotonic_ns()
         self.handled_ns = self.replied_ns = 0
         self.may_block = may_block
-        """Whether this is a handler thread. A network thread has other connections to serve."""
+        """True on a handler thread. A network thread has other connections to serve."""
         self.was_put_off = False
-        """Whether a network thread has begun it, and found before any change that it takes long."""
+        """True when a network thread has begun the request, and found before any change that it takes long."""
         self.is_from_broker = False
         """Set by handlers of requests that followers send as well as clients."""
         self.audit_entry: Entry | None = None

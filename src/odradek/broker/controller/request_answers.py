@@ -37,7 +37,7 @@ def _led(broker_id: int, request: LeaderAndIsrRequest, response: LeaderAndIsrRes
 
 
 def _stopped(broker_id: int, request: StopReplicaRequest, response: StopReplicaResponse) -> Event | None:
-    """Of the replicas that were to be deleted. A refusal of the whole request is one of each of them.
+    """Results of the replicas that were to be deleted. A refusal of the whole request is one of each of them.
 
     STALE_BROKER_EPOCH is the answer of a broker that has registered anew since. The deletion is begun again for that
     registration, and an answer to the former one that comes behind must not end it.

@@ -104,9 +104,9 @@ class Connection:
         self.fd = accepted.socket.fileno()
         self.is_secured = accepted.security is not None
         self.sasl: SaslSession | None = None
-        """Not None: requests pass by it, because the client has to authenticate, or has to again."""
+        """The session that requests have to pass while the client has to authenticate; None: it need not."""
         self.setup_deadline_ns = 0
-        """Not 0: closed then, because the client is not authenticated yet."""
+        """The time at which a client that is not authenticated yet is closed; 0: no limit."""
         if accepted.security is None:
             self.socket: socket | TlsTransport = accepted.socket
             self.reader = FrameReader(accepted.socket, max_frame_bytes)
@@ -131,8 +131,8 @@ class Connection:
         """0: nothing has come yet. None: the first frame is complete."""
 
     def authenticated(self, principal: KafkaPrincipal, max_frame_bytes: int) -> None:
-        """By TLS or SASL, whichever the listener's protocol ends with. On the processor's turn, or by a request's
-        handler while nothing more is read."""
+        """Take the principal that TLS or SASL has found, whichever the listener's protocol ends with. On the
+        processor's turn, or by a request's handler while nothing more is read."""
         self.principal = principal
         self.setup_deadline_ns = 0
         self.reader.max_size = max_frame_bytes

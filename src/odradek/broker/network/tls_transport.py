@@ -69,7 +69,7 @@ class TlsTransport:
         self._on_handshake(self._tls.getpeercert(binary_form=True))
 
     def recv_into(self, buffer: memoryview) -> int:
-        """As many records as have arrived and fit; 0 at the end of the stream."""
+        """Read as many records as have arrived and fit; 0 at the end of the stream."""
         received, limit = 0, min(len(buffer), _TURN_BYTES)
         while received < limit:
             try:
@@ -84,7 +84,7 @@ class TlsTransport:
         return received
 
     def send(self, data: bytes | bytearray | memoryview, flags: int = 0) -> int:
-        """As much as the socket takes. What was not taken must be sent again first: OpenSSL has encrypted some."""
+        """Send as much as the socket takes. The rest must be sent again first: OpenSSL has encrypted some."""
         sent = 0
         with memoryview(data) as view:
             while sent < len(view):

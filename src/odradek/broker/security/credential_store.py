@@ -12,7 +12,8 @@ log = get_logger(__name__)
 
 class CredentialStore(Protocol):
     def scram_credential(self, mechanism: str, user: str) -> ScramCredential | None:
-        """Of one user, by the mechanism's SASL name; None: unknown, or not read yet. Any thread, never blocks."""
+        """Return the credential of a user, by the mechanism's SASL name; None: unknown, or not read yet. Any thread,
+        never blocks."""
 
 
 class KnownCredentials:

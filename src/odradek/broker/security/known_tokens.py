@@ -43,7 +43,7 @@ class KnownTokens:
         return found
 
     def identity(self, mechanism: str, token_id: str) -> ScramIdentity | None:
-        """For a login by SCRAM; None: unknown or expired."""
+        """Return the identity for a login by SCRAM; None: unknown or expired."""
         token, credential = self._tokens.get(token_id), self._credentials.get((mechanism, token_id))
         if token is None or credential is None or token.is_expired(self._clock.now_ms()):
             return None

@@ -29,13 +29,13 @@ class ChangeFollower:
         self._thread.start()
 
     def stop(self) -> None:
-        """Before the session is closed or after, either is fine."""
+        """Stop, before the session is closed or after: either is fine."""
         with self._wake:
             self._stopped = True
             self._wake.notify()
 
     def refresh(self, *, everything: bool = False) -> None:
-        """To be called when a watch fired; with `everything` when the session was renewed. Never blocks."""
+        """Have changes read, when a watch fired; `everything` when the session was renewed. Never blocks."""
         with self._wake:
             self._due = True
             self._all_due |= everything

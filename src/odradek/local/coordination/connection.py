@@ -17,7 +17,7 @@ _SEND_BYTES_MAX = 1 << 18
 
 
 class Disconnected(Exception):
-    """By the client, or because of what it sent or didn't take."""
+    """The connection ends: by the client, or because of what it sent or didn't take."""
 
 
 class Connection:
@@ -29,7 +29,7 @@ class Connection:
         """None before the client has asked for a session."""
         self.timeout_ms = 0
         self.deadline_ms = deadline_ms
-        """When it ends, unless the client has asked for a session."""
+        """The time at which it ends, unless the client has asked for a session."""
         self.is_closing = False
         """Once all frames are sent, it ends; nothing more is read."""
         self.is_registered_for = 0

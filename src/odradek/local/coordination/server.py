@@ -51,10 +51,10 @@ class CoordinationServer:
         self._connections: dict[int, Connection] = {}
         self._by_session: dict[int, Connection] = {}
         self._dirty: dict[int, Connection] = {}
-        """Those with frames of this turn, or that end with it."""
+        """Connections with frames of this turn, or that end with it."""
         self._sessionless: dict[int, Connection] = {}
         self._paused: dict[int, Connection] = {}
-        """Those with requests that wait for room for their answers."""
+        """Connections with requests that wait for room for their answers."""
         self._traffic = Traffic()
         self._numbers = 0
         self._stopping = False
@@ -229,7 +229,8 @@ class CoordinationServer:
                 self._traffic.sent += 1
 
     def _expire(self) -> None:
-        """After all reading: a client that was heard in time is heard, however long this server was held up."""
+        """Expire sessions, after all reading: a client that was heard in time stays, however long this server was
+        held up."""
         now_ms = _now_ms()
         expired = list(self._coordinator.sessions.expired(now_ms))
         # The process may have been stopped since it read: who has sent something meanwhile is heard in the next turn.

@@ -33,9 +33,9 @@ class LogWriter:
         self._first_zxid = 0
         self._allocated = 0
         self.entries = 0
-        """In the file that is open."""
+        """Number of entries in the file that is open."""
         self.size = 0
-        """Of all entries in the file that is open, with its header."""
+        """Bytes of all entries in the file that is open, with its header."""
 
     def append(self, logged: LoggedTxn) -> None:
         data = logged.encoded()
@@ -84,7 +84,7 @@ class LogFile:
         self.path = path
         self.first_zxid = zxid_of(path)
         self.whole_bytes = 0
-        """Up to here the file holds whole entries; known once all of them were read."""
+        """Bytes of the file that hold whole entries; known once all of them were read."""
 
     def entries(self) -> Iterator[LoggedTxn]:
         data = self.path.read_bytes()
@@ -122,7 +122,7 @@ class LogFile:
 
 
 def log_files(directory: Path) -> list[LogFile]:
-    """By the zxid that they begin with."""
+    """List the files by the zxid that they begin with."""
     return sorted((LogFile(path) for path in directory.glob("log.*")), key=lambda file: file.first_zxid)
 
 

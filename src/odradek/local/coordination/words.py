@@ -30,7 +30,7 @@ class Traffic:
     latency_ms_max: float = 0.0
 
     def add(self, requests: int, latency_ms: float) -> None:
-        """So many requests, all of which were answered that long after the first of them was read."""
+        """Add requests that were all answered that long after the first of them was read."""
         self.latency_ms_min = min(self.latency_ms_min, latency_ms) if self.answered else latency_ms
         self.latency_ms_max = max(self.latency_ms_max, latency_ms)
         self.latency_ms_sum += requests * latency_ms

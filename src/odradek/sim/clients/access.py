@@ -16,7 +16,7 @@ from odradek.sim.network import Network
 PRODUCE_TIMEOUT_MS = 2_000
 TIMESTAMP_MS = 1_700_000_000_000
 KEYS = 5
-"""So many keys has a producer in a compacted topic."""
+"""Number of keys of a producer in a compacted topic."""
 
 
 class ClusterAccess(Protocol):

@@ -26,7 +26,7 @@ GROUP = "readers"
 SESSION_TIMEOUT_MS = 6_000
 _READ_BYTES = 1_000_000
 _PATIENCE = 40
-"""So often it could have acted before a request counts as lost."""
+"""Number of times it could have acted before a request counts as lost."""
 OFFSETS = TopicPartition(OFFSETS_TOPIC, 0)
 _REJOIN = frozenset({ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.ILLEGAL_GENERATION})
 
@@ -224,7 +224,7 @@ class GroupMember:
         answer(code.name, lambda: self._refused(code))
 
     def _read(self, tp: TopicPartition) -> None:
-        """At once: what a consumer is shown is checked by the reader that has no group."""
+        """Read at once: the reader without a group checks what a consumer is shown."""
         leader = self._cluster.elected_leader(tp)
         partition = leader.replicas.partitions.get(tp) if leader is not None else None
         if leader is None or partition is None or not partition.is_leader:

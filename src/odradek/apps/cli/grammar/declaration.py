@@ -42,7 +42,7 @@ class Option(Argument):
     fallback: Callable[[], str | None] | None = field(default=None, kw_only=True)
     """The value where none is given, before the default; None: the default."""
     placed: bool = field(default=False, kw_only=True)
-    """It may also be given as a word by its place: `consume orders` for `consume --topic orders`."""
+    """Allow the value as a word by its place: `consume orders` for `consume --topic orders`."""
     brings: SideOption | None = field(default=None, kw_only=True)
 
     @property

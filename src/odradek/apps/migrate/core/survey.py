@@ -21,5 +21,5 @@ class Survey:
     view: ClusterView
     brokers: Mapping[int, BrokerSettings]
     topics: Mapping[str, Mapping[str, str]]
-    """What is set on each topic itself."""
+    """Overrides of each topic."""
     controller: int

@@ -67,7 +67,7 @@ def _first_open(directory: Path, segments: Sequence[Path]) -> int:
 
 
 def _newest_snapshot(directory: Path) -> tuple[int, dict[int, int]]:
-    """Up to which offset it knows, and the open transactions: first offset by producer id."""
+    """Return the offset that the newest snapshot knows of, and the open transactions: first offset by producer id."""
     for path in sorted(directory.glob(f"*{SNAPSHOT_SUFFIX}"), reverse=True):
         try:
             rows = read_rows(path.read_bytes())

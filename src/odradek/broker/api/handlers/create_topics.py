@@ -102,7 +102,7 @@ def _created(topic: CreatedTopic, ctx: RequestContext) -> CreatableTopicResult:
 
 
 def _without_configs(topic: CreatedTopic) -> CreatableTopicResult:
-    """For a principal that may create the topic and not see its configuration."""
+    """Answer a principal that may create the topic and not see its configuration."""
     return CreatableTopicResult(
         name=topic.name,
         topic_id=topic.id,

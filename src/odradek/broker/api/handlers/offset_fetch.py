@@ -34,7 +34,7 @@ Found = dict[TopicPartition, CommittedOffset | None]
 
 _NOTHING = CommittedOffset(-1, -1, "", -1)
 _DENIED = CommittedOffset(-1, -1, "", -1)
-"""Of a topic that the principal may not describe; told from others by identity."""
+"""The offset of a topic that the principal may not describe; recognized by identity."""
 
 
 @handles(ApiKey.OFFSET_FETCH, versions="0-9", may_block=False)

@@ -55,7 +55,7 @@ _ERRORS: Mapping[ErrorCode, ErrorCode] = {
 _VERIFICATION_ERRORS: Mapping[ErrorCode, ErrorCode] = {
     ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 }
-"""What a committer in a transaction is told when that can't be verified."""
+"""Errors for a committer whose transaction can't be verified."""
 
 
 class GroupOffsets:

@@ -76,9 +76,9 @@ _Place: TypeAlias = tuple[StateLog, int]
 
 class _Thread(threading.local):
     finished: list[StateEntry] | None = None
-    """What finished while this thread appends; None: it doesn't."""
+    """Entries that finished while this thread appends; None: it doesn't append."""
     in_bursts = False
-    """It says when it has served what it has read."""
+    """True for a thread that calls `end_burst` when it has served what it has read."""
 
 
 class StateLogWriter:
@@ -116,7 +116,7 @@ class StateLogWriter:
             self._gathered.setdefault((entry.log, entry.partition), []).append(write)
 
     def end_burst(self) -> None:
-        """To be called again and again by a thread that serves requests, when it has served what it has read."""
+        """End a burst: called by a thread that serves requests, each time it has served what it has read."""
         self._thread.in_bursts = True
         if self._gathered:
             self.append_gathered()

@@ -62,7 +62,7 @@ class MarkerSender:
             "transaction-markers", connect, self._exchange, self._unreachable
         )
         self.unknown_destinations = 0
-        """How many partitions wait for a leader, for metrics."""
+        """Number of partitions that wait for a leader, for metrics."""
 
     def stop(self) -> None:
         self._channels.stop()

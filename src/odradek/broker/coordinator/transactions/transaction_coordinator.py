@@ -56,7 +56,7 @@ _ERRORS: Mapping[ErrorCode, ErrorCode] = {
     ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
     ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
-"""What clients are told when the log refuses a record of transaction state."""
+"""Errors for clients when the log refuses a record of transaction state."""
 
 _EXPIRED_TOGETHER = 1_000  # ids whose removal is written in one batch, at most
 
@@ -86,7 +86,7 @@ class TransactionCoordinator:
         self._table = StateTable("transactional ids", transaction_log, clock, self)
         self.markers = MarkerSender(broker_id, metadata, reaper, connect, marker_writer.write, self._markers_written)
         self.append_retries = 0
-        """How many completions wait for another attempt to write them, for metrics."""
+        """Number of completions that wait for another attempt to write them, for metrics."""
 
     def stop(self) -> None:
         self.markers.stop()

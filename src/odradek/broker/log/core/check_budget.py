@@ -22,11 +22,11 @@ QUICK_CHECK_STEPS_MAX: Final = 600_000
 TOPIC_STEPS: Final = 55
 BATCH_STEPS: Final = 500
 LENGTH_STEPS: Final = 5
-"""Of a record of which the length is looked at."""
+"""Cost of a record whose length is checked."""
 FIELDS_STEPS: Final = 30
-"""Of a record of which every field is looked at."""
+"""Cost of a record whose fields are all checked."""
 DECODING_STEPS: Final = 80
-"""Of a record of which an object is made."""
+"""Cost of a record that becomes an object."""
 
 _DECOMPRESSION_STEPS: Final[dict[int, tuple[int, int]]] = {
     Codec.NONE: (1, 1),
@@ -35,7 +35,7 @@ _DECOMPRESSION_STEPS: Final[dict[int, tuple[int, int]]] = {
     Codec.LZ4: (2, 2),
     Codec.ZSTD: (12, 2),
 }
-"""For 16 compressed bytes, and for 16 plain ones. The first matter where frames and blocks are small."""
+"""Costs of 16 compressed bytes, and of 16 plain ones. The first matter where frames and blocks are small."""
 _UNKNOWN_CODEC: Final = (0, 1)
 _COMPRESSION_STEPS: Final[dict[Codec, int]] = {
     Codec.NONE: 0,
@@ -44,7 +44,7 @@ _COMPRESSION_STEPS: Final[dict[Codec, int]] = {
     Codec.LZ4: 2,
     Codec.ZSTD: 5,
 }
-"""For 16 bytes of what each codec likes least."""
+"""Cost of 16 bytes of the worst input of each codec."""
 
 
 class TakesLong(Exception):
@@ -103,7 +103,7 @@ class CheckBudget:
 
 
 class _Unbounded(CheckBudget):
-    """For what this broker itself has made."""
+    """Budget of records that this broker itself has made."""
 
     def begin_batch(self) -> None:
         pass

@@ -15,7 +15,7 @@ class CompletedTransaction(NamedTuple):
     last_offset: int  # the marker's
     is_aborted: bool
     last_stable_offset: int
-    """Where readers of committed records may go once the marker is replicated: the first transaction still open then,
+    """The limit for readers of committed records once the marker is replicated: the first transaction still open then,
     or the offset after the marker."""
 
 

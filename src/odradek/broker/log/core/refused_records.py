@@ -31,7 +31,7 @@ def keyless(records: Iterable[Record]) -> RecordsRefused:
 
 
 def out_of_time(records: Iterable[Record], first: int, last: int) -> RecordsRefused:
-    """Of records whose timestamps should be within these."""
+    """Refuse records whose timestamps are not within these."""
     return RecordsRefused(
         ErrorCode.INVALID_TIMESTAMP,
         f"Timestamps of records should be within [{first}, {last}]",

@@ -311,7 +311,7 @@ def _records_at_most(header: BatchHeader, data: bytes) -> int:
 
 
 def _decoded(batch: memoryview, header: BatchHeader, rules: BatchRules, budget: CheckBudget) -> Iterable[Record]:
-    """To find those at fault."""
+    """Decode the records, to find those at fault."""
     budget.pay(min(header.record_count, SEARCHED_MAX) * DECODING_STEPS)
     data = budget.plain_payload(batch, header, max_decompressed=rules.max_decompressed_bytes)
     return read_plain_records(data, header)

@@ -20,7 +20,7 @@ class VerificationGuard:
 
 
 VERIFICATION_OFF = VerificationGuard()
-"""For appends that need no proof: `transaction.partition.verification.enable` is false."""
+"""The guard of appends that need no proof: `transaction.partition.verification.enable` is false."""
 
 
 class Verifications(dict[int, VerificationGuard]):

@@ -125,5 +125,5 @@ def _first_offset(transaction: AbortedTransaction) -> int:
 
 
 def _from(segments: Sequence[Segment], offset: int) -> Sequence[Segment]:
-    """From the segment that has the offset on."""
+    """Return the segments from the one that has the offset on."""
     return segments[max(bisect_right(segments, offset, key=_base_of) - 1, 0) :]

@@ -65,7 +65,7 @@ class TransactionIndex:
         return found, False
 
     def _from(self, offset: int) -> Iterator[AbortedTransaction]:
-        """From the first one whose marker is not before the offset."""
+        """Yield the aborted transactions from the first one whose marker is not before the offset."""
         count = len(self)
         if not count:
             return

@@ -53,7 +53,8 @@ class Refusal(NamedTuple):
     message: str
     repeats_left: int
     doubts_left: int = 0
-    """How often the batch itself is refused once more: where its producer is not known, and may have been."""
+    """Number of times that the batch itself is refused once more: where its producer is not known, and may have
+    been."""
 
 
 class IdempotentProducer(NamedTuple):

@@ -20,7 +20,7 @@ log = get_logger(__name__)
 
 
 class TransactionCompletionListener(Protocol):
-    """Told of markers in `__consumer_offsets`, when they are on all replicas; of a repeated marker, again."""
+    """Hears of markers in `__consumer_offsets` when they are on all replicas; of a repeated marker, again."""
 
     def transaction_completed(
         self, partition: TopicPartition, producer_id: int, producer_epoch: int, committed: bool

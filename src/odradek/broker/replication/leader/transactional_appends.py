@@ -112,8 +112,9 @@ class TransactionalAppends:
         transaction: TransactionalProduce,
         done: Callable[[ErrorCode, VerificationGuard | None], None],
     ) -> None:
-        """For coordinators of this broker, which append in a transaction too: the guard to append with, or the
-        coordinator's error. The guard is given back by `append_own`, or by `Partition.end_verification`."""
+        """Verify for coordinators of this broker, which append in a transaction too: `done` gets the guard to append
+        with, or the coordinator's error. The guard is given back by `append_own`, or by
+        `Partition.end_verification`."""
         tp, producer_id = partition.topic_partition, transaction.producer_id
         if not self.is_enabled:
             done(ErrorCode.NONE, VERIFICATION_OFF)

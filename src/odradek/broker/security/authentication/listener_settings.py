@@ -36,7 +36,7 @@ _SASL_PROTOCOLS = (SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL)
 def secured_listeners(
     config: BrokerConfig, credentials: CredentialStore, clock: Clock, tokens: TokenLookup | None = None
 ) -> dict[str, ListenerSecurity]:
-    """Of each listener that is not PLAINTEXT, by its name. ConfigError names what is missing."""
+    """Return the security of each listener that is not PLAINTEXT, by its name. ConfigError names what is missing."""
     return {
         listener.name: _secured(config, listener, credentials, clock, tokens)
         for listener in config.listeners
@@ -45,7 +45,8 @@ def secured_listeners(
 
 
 def check_listeners(config: BrokerConfig) -> None:
-    """Before anything is begun: ConfigError where a listener can't be secured, or other brokers can't be reached."""
+    """Check before anything is begun: ConfigError where a listener can't be secured, or other brokers can't be
+    reached."""
     if any(listener.security_protocol is not SecurityProtocol.PLAINTEXT for listener in config.listeners):
         secured_listeners(config, KnownCredentials(), SYSTEM_CLOCK)
         inter_broker_settings(config, config.inter_broker_listener_name)
@@ -126,7 +127,7 @@ def _secured(
 
 
 def _leave_authentication_to_sasl(config: BrokerConfig, listener_name: str, settings: dict[str, str]) -> None:
-    """As in Kafka: on SASL_SSL certificates of clients are asked for only where the listener's own setting says so."""
+    """Ask for certificates on SASL_SSL only where the listener's own setting says so, as Kafka does."""
     own = config.originals.get(f"listener.name.{listener_name.lower()}.ssl.client.auth")
     settings["ssl.client.auth"] = "none" if own is None else own
 

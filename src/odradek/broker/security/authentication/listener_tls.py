@@ -37,7 +37,7 @@ class ListenerTls:
         self._marks = file_marks(store_files(settings))
         self._names = self._read_names()
         self.context: ssl.SSLContext = server_context(settings)
-        """Of new connections. Replaced as a whole."""
+        """The context of new connections. Replaced as a whole."""
 
     def principal_of(self, certificate: bytes | None) -> KafkaPrincipal:
         """PermissionError, which closes the connection, where no rule applies to its name."""

@@ -107,7 +107,7 @@ class ScramIdentity:
 
 
 TokenLookup = Callable[[str, str], ScramIdentity | None]
-"""Of a delegation token, by mechanism and token id; None: unknown or expired."""
+"""Finds the identity of a delegation token by mechanism and token id; None: unknown or expired."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class ScramSettings:
     mechanism: str
     credentials: CredentialStore
     secret: bytes
-    """Of this broker alone: makes salts for users that don't exist, the same each time."""
+    """A secret of this broker alone: makes salts for users that don't exist, the same each time."""
     tokens: TokenLookup | None = None
 
 

@@ -35,7 +35,7 @@ class SaslListener:
 
     mechanisms: Mapping[str, ServerFactory]
     max_reauth_ms: Mapping[str, int]
-    """By mechanism; 0: a session doesn't end."""
+    """Limits by mechanism; 0: a session doesn't end."""
     max_receive_bytes: int
     clock: Clock
 

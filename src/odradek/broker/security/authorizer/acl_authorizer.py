@@ -50,7 +50,7 @@ class _State:
         self.acls = acls
         self.index = index
         self.decisions: dict[tuple[str, str, str, int, int, str], bool] = {}
-        """By plain texts and numbers: principals and enum members have a hash function in Python."""
+        """Decisions by plain texts and numbers: principals and enum members have a hash function in Python."""
 
 
 class AclAuthorizer:
@@ -59,14 +59,14 @@ class AclAuthorizer:
         self._allow_everyone_if_no_acl_found = allow_everyone_if_no_acl_found
         self._state: _State | None = None
         self.on_denied: OnDenied = lambda requester, operation, kind, name: None
-        """Told of each refusal of something that was asked for explicitly."""
+        """Hears of each refusal of something that was asked for explicitly."""
 
     @property
     def acl_count(self) -> int:
         return 0 if self._state is None else sum(len(entries or ()) for entries in self._state.acls.values())
 
     def set_acls(self, acls: Acls, *, everything: bool = True) -> None:
-        """From now on decide by these; without `everything` the ACLs of other patterns stay.
+        """Decide by these from now on; without `everything` the ACLs of other patterns stay.
 
         One caller at a time. A resource whose ACLs can't be read (None) is denied to all but super users.
         """

@@ -23,7 +23,7 @@ class ScramMechanism(Enum):
 
     @property
     def mechanism_name(self) -> str:
-        """As SASL and the configuration spell it: SCRAM-SHA-256."""
+        """The name in SASL and in the configuration: SCRAM-SHA-256."""
         return self.name.replace("_", "-")
 
 

@@ -30,7 +30,7 @@ class VersionedAcls:
 
 class AclNodes(ZnodeAccess):
     def load_acls(self, patterns: Iterable[ResourcePattern] | None = None) -> dict[ResourcePattern, VersionedAcls]:
-        """Of these patterns, or of all that have a node."""
+        """Return the ACLs of these patterns, or of all that have a node."""
         wanted = self._patterns() if patterns is None else list(patterns)
         nodes = self._read_all([ResourceAcls.path(pattern) for pattern in wanted])
         found = {}

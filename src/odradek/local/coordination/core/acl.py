@@ -50,7 +50,7 @@ def written(acls: Acls) -> bytes:
 
 
 def digest_identity(credentials: bytes) -> Identity:
-    """Of `user:password`."""
+    """Return the identity of `user:password`."""
     user = credentials.split(b":", 1)[0].decode(errors="replace")
     hashed = base64.b64encode(hashlib.sha1(credentials, usedforsecurity=False).digest()).decode()
     return Identity("digest", f"{user}:{hashed}")
@@ -93,7 +93,7 @@ def allows(acls: Acls, wanted: int, identities: Sequence[Identity]) -> bool:
 
 
 def without_secrets(acls: Acls) -> Acls:
-    """For a client that may read a node and not administer it: digests are hidden."""
+    """Hide digests, for a client that may read a node and not administer it."""
     return tuple(
         Acl(acl.perms, Identity("digest", acl.identity.id.partition(":")[0] + ":x"))
         if acl.identity.scheme == "digest"

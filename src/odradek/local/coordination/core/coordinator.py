@@ -70,7 +70,7 @@ class Coordinator:
         return step
 
     def close_session(self, session_id: int, wall_ms: int, cxid: int = 0) -> Step:
-        """By its client, or because it has expired."""
+        """Close a session, for its client, or because it has expired."""
         step = Step()
         self._close_session(session_id, cxid, wall_ms, step)
         return step

@@ -116,5 +116,5 @@ def vector(items: Iterable[bytes]) -> bytes:
 
 
 def wrapped_int32(value: int) -> int:
-    """As Java's int overflows."""
+    """Overflow as Java's int does."""
     return (value + 0x8000_0000) % 0x1_0000_0000 - 0x8000_0000

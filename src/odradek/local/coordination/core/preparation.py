@@ -57,7 +57,7 @@ class _Record:
 
 
 class Preparation:
-    """Of one request."""
+    """The preparation of one request."""
 
     def __init__(self, tree: DataTree, identities: Sequence[Identity]) -> None:
         self._tree = tree
@@ -74,7 +74,7 @@ class Preparation:
         return self._part(request)
 
     def _multi(self, request: MultiRequest) -> MultiTxn:
-        """With errors in place of the part that is refused, and of those after it."""
+        """Prepare each part; a refused part, and those after it, become errors."""
         txns: list[SubTxn] = []
         for part in request.requests:
             try:

@@ -30,7 +30,7 @@ class ReadContext:
     watches: Watches
     caller: Caller
     missed: list[tuple[EventType, str]] = field(default_factory=list)
-    """What happened to watched nodes while the client was away; it hears of it before the answer."""
+    """Events of watched nodes while the client was away; it hears of them before the answer."""
 
     def readable(self, path: str) -> Znode:
         """The node; raises NO_NODE and NO_AUTH."""

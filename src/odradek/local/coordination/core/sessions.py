@@ -52,7 +52,7 @@ class SessionTable:
             self._forget(session_id, session)
 
     def restart(self, now_ms: int) -> None:
-        """After the server was away: every session has its whole timeout again."""
+        """Give every session its whole timeout again, after the server was away."""
         self._expiring.clear()
         for session_id, session in self._sessions.items():
             session.expires_ms = 0

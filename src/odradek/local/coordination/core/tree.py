@@ -38,7 +38,7 @@ class NodeChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TxnResult:
-    """Of a transaction, or of one part of a multi."""
+    """The result of a transaction, or of one part of a multi."""
 
     kind: OpCode
     path: str = ""
@@ -62,14 +62,14 @@ class DataTree:
 
     @classmethod
     def empty(cls) -> "DataTree":
-        """Without even a root, to be filled by `insert`."""
+        """Return a tree without even a root, to be filled by `insert`."""
         tree = cls()
         tree.nodes.clear()
         tree.data_bytes = 0
         return tree
 
     def __len__(self) -> int:
-        """As ZooKeeper counts: the root twice."""
+        """Count as ZooKeeper does: the root twice."""
         return len(self.nodes)
 
     @property

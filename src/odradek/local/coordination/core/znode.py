@@ -34,7 +34,7 @@ class Znode:
         self.ctime = self.mtime = time
         self.version = self.aversion = 0
         self.cversion = 0
-        """How many children were ever created. Clients see the number of changes instead."""
+        """Number of children that were ever created. Clients see the number of changes instead."""
         self.ephemeral_owner = owner
         """The session, 0 for none, CONTAINER_OWNER for a container."""
         self.children: dict[str, None] = {}

@@ -11,7 +11,8 @@ from odradek.model.topology import TopicPartition
 
 
 class PendingOffsets:
-    """By producer id: a producer has one open transaction at most. Each with its place in the order of the log."""
+    """Pending offsets by producer id: a producer has one open transaction at most. Each has its place in the order of
+    the log."""
 
     __slots__ = ("_by_producer", "_count")
 
