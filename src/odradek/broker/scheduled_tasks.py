@@ -1,13 +1,18 @@
 """Background tasks of a broker: retention, checkpoints, expiration, lag."""
 
 from collections.abc import Callable
+from contextlib import ExitStack
 
 from odradek.base.scheduler import Scheduler
 from odradek.broker.admin.token_admin import TokenAdmin
 from odradek.broker.api.context import BrokerServices
 from odradek.broker.log.directories.log_dirs import LogDirs
 from odradek.broker.security.authentication.listener_security import ListenerSecurity
-from odradek.broker.security.authentication.listener_settings import secured_listeners, watch_certificates
+from odradek.broker.security.authentication.listener_settings import (
+    secured_listeners,
+    start_issuer_keys,
+    watch_certificates,
+)
 
 NEVER_MS = 2**62
 
@@ -53,9 +58,12 @@ def _remove_expired(tokens: TokenAdmin, services: BrokerServices) -> None:
         tokens.remove_expired()
 
 
-def watched_listeners(services: BrokerServices, scheduler: Scheduler) -> dict[str, ListenerSecurity]:
+def watched_listeners(
+    services: BrokerServices, scheduler: Scheduler, started: ExitStack
+) -> dict[str, ListenerSecurity]:
     """Security of the listeners that have any; their certificates are reloaded when the files change."""
     tokens = None if services.security.tokens is None else services.security.tokens.known.identity
     listeners = secured_listeners(services.config, services.security.credentials, services.clock, tokens)
     watch_certificates(listeners, scheduler, services.metrics)
+    start_issuer_keys(listeners, started)
     return listeners

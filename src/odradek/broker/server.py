@@ -175,7 +175,7 @@ class BrokerServer:
         replicas = self._start_replication(logs, metadata, store, reaper, gate, started)
         services = self._services(session, store, logs, metadata, reaper, gate, replicas, started)
         dispatcher = Dispatcher(services, SaslGate.of(config, reaper))
-        security = watched_listeners(services, scheduler)
+        security = watched_listeners(services, scheduler, started)
         server = SocketServer(server_settings(config), dispatcher, services.quotas.addresses, security)
         started.callback(gate.stop)
         started.callback(server.stop)

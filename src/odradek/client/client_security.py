@@ -19,16 +19,20 @@ from odradek.base.config.listeners import SecurityProtocol, parse_security_proto
 from odradek.base.config.properties import parse_properties
 from odradek.base.errors import ConfigError
 from odradek.security.jaas import login_module
+from odradek.security.oauth_keys import OAUTH_CLIENT_KEYS
 from odradek.security.stores import TLS_KEYS, file_marks, store_files
 
 if TYPE_CHECKING:
     import ssl
 
+    from odradek.security.oauth_tokens import TokenSource
+
 # The modules ssl and hashlib are imported where they are needed: milliseconds that most commands don't need.
-MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 _KEYS = frozenset(
     {*TLS_KEYS, "security.protocol", "sasl.mechanism", "sasl.jaas.config", "ssl.keymanager.algorithm"}
     | {"ssl.trustmanager.algorithm"}
+    | set(OAUTH_CLIENT_KEYS)
 )
 _GUARDED_PREFIXES = ("ssl.", "sasl.", "security.")
 Exchange = Callable[[bytes], bytes]
@@ -53,6 +57,7 @@ class ClientSecurity:
         self._lock = threading.Lock()
         self._context: ssl.SSLContext | None = None
         self._marks = file_marks(())
+        self._tokens: TokenSource | None = None
         if self.protocol in (SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL):
             self._read_login()
         if self.protocol in (SecurityProtocol.SSL, SecurityProtocol.SASL_SSL):
@@ -83,6 +88,9 @@ class ClientSecurity:
         if self.mechanism == "PLAIN":
             exchange(f"\0{self._user}\0{self._password}".encode())
             return
+        if self._tokens is not None:
+            _show_token(self._tokens, exchange)
+            return
         import secrets
 
         from odradek.security.scram import ScramClient, ScramError
@@ -106,6 +114,12 @@ class ClientSecurity:
         if not text:
             raise ConfigError(f"sasl.jaas.config is required with {self.protocol.name}")
         options = login_module("sasl.jaas.config", text, mechanism).options
+        if mechanism == "OAUTHBEARER":
+            from odradek.security.oauth_tokens import token_source
+
+            self._tokens = token_source(self._settings, options)
+            self.mechanism = mechanism
+            return
         if not options.get("username") or "password" not in options:
             raise ConfigError("sasl.jaas.config needs username and password")
         self.mechanism = mechanism
@@ -121,3 +135,16 @@ class ClientSecurity:
                 self._context = client_context(self._settings)
                 self._marks = marks
             return self._context
+
+
+def _show_token(tokens: "TokenSource", exchange: Exchange) -> None:
+    from odradek.security.oauth_messages import ACKNOWLEDGED, client_initial
+    from odradek.security.oauth_tokens import TokenUnavailable
+
+    try:
+        refused = exchange(client_initial(tokens.token(), tokens.extensions))
+    except TokenUnavailable as error:
+        raise AuthenticationRefused(str(error)) from None
+    if refused:
+        exchange(ACKNOWLEDGED)
+        raise AuthenticationRefused("the broker refused the token")

@@ -17,6 +17,7 @@ from odradek.base.config.listeners import (
     parse_security_protocol,
     split_list,
 )
+from odradek.base.config.login_classes import check_handlers
 from odradek.base.errors import ConfigError
 
 Values = Mapping[str, ConfigValue]
@@ -74,6 +75,7 @@ def check(originals: Mapping[str, str], values: Values, derived: Mapping[str, ob
     _check_inter_broker_sasl(originals, values, derived)
     _check_connections(originals, values)
     _check_jaas(originals)
+    check_handlers(originals)
     _check_authorizer(values)
 
 

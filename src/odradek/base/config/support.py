@@ -40,7 +40,6 @@ REFUSALS: Mapping[str, Refusal] = {
     "jsse": Refusal("TLS is done by OpenSSL, providers and algorithms of Java can't be chosen", _REMOVE),
     "kerberos": Refusal("GSSAPI isn't supported", "Remove the key, and enable PLAIN or SCRAM."),
     "kraft": Refusal("this broker is coordinated by ZooKeeper, KRaft isn't supported", _REMOVE),
-    "oauth": Refusal("OAUTHBEARER isn't supported", "Remove the key, and enable PLAIN or SCRAM."),
     "passwords": Refusal("passwords are not kept in ZooKeeper, so none are encoded", _REMOVE),
     "reporters": Refusal(
         "Java classes can't run in this broker, metrics would not be reported",

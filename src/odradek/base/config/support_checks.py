@@ -33,6 +33,7 @@ def key_of(name: str) -> ConfigKey | None:
     if not name.startswith(_LISTENER_PREFIX):
         return STATIC_KEYS.get(name)
     base = name.removeprefix(_LISTENER_PREFIX).partition(".")[2]
+    base = base.removeprefix("oauthbearer.") if base.startswith("oauthbearer.sasl.") else base
     base = next((key for key in _PER_MECHANISM if base.endswith(f".{key}")), base)
     per_listener = base in _PER_LISTENER or base.startswith(_PER_LISTENER_PREFIXES)
     return STATIC_KEYS.get(base) if per_listener else None

@@ -56,13 +56,7 @@ class SaslGate:
             return True  # it waits for its end: an earlier one would tell of the failure before its time
         key = int.from_bytes(request.frame[:2], "big")
         if state is SaslState.TOKEN:
-            if session.may_block and not may_block:
-                return False
-            if session.raw_tokens:
-                self._take_raw_token(request, session)
-            else:
-                self._decode(request, session, key, ApiKey.SASL_AUTHENTICATE)
-            return True
+            return self._take_token(request, session, key, may_block=may_block)
         if key == ApiKey.SASL_HANDSHAKE:
             self._decode(request, session, key, ApiKey.SASL_HANDSHAKE)
             return True
@@ -75,6 +69,22 @@ class SaslGate:
             request.close_connection("its session has expired, and the client did not re-authenticate")
             return True
         request.close_connection(f"request {key} before authentication")
+        return True
+
+    def _take_token(self, request: InboundRequest, session: SaslSession, key: int, *, may_block: bool) -> bool:
+        if session.may_block and not may_block:
+            if session.is_evaluating:
+                request.close_connection("a frame comes before the answer to the token")
+                return True
+            session.is_evaluating = True
+            return False
+        try:
+            if session.raw_tokens:
+                self._take_raw_token(request, session)
+            else:
+                self._decode(request, session, key, ApiKey.SASL_AUTHENTICATE)
+        finally:
+            session.is_evaluating = False
         return True
 
     def _decode(self, request: InboundRequest, session: SaslSession, key: int, expected: ApiKey) -> None:

@@ -62,7 +62,8 @@ sasl.kerberos.ticket.renew.jitter
 sasl.kerberos.ticket.renew.window.factor
     The part of a ticket's life after which it is renewed.
 sasl.login.callback.handler.class
-    A Java class that answers questions during login.
+    How tokens of OAUTHBEARER are obtained for other brokers, by the name of Kafka's class:
+    OAuthBearerLoginCallbackHandler, or the one for unsecured tokens. Set as listener.name.NAME.oauthbearer.…
 sasl.login.class
     A Java class that does the login.
 sasl.login.connect.timeout.ms
@@ -96,15 +97,16 @@ sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms
 sasl.oauthbearer.jwks.endpoint.retry.backoff.ms
     The first pause between attempts to fetch the provider's keys. It doubles each time.
 sasl.oauthbearer.jwks.endpoint.url
-    Where the provider's keys are found, over HTTP or in a file.
+    Where the provider's keys are found: https://…, file:///…, or http:// on this machine.
 sasl.oauthbearer.scope.claim.name
     The claim that holds a token's scope.
 sasl.oauthbearer.sub.claim.name
     The claim that holds a token's subject.
 sasl.oauthbearer.token.endpoint.url
-    Where tokens are asked for, over HTTP or in a file.
+    Where tokens are asked for: https://…, http:// on this machine, or file:///… with a token.
 sasl.server.callback.handler.class
-    A Java class that checks logins, set for one listener and mechanism.
+    How tokens of OAUTHBEARER are judged, by the name of Kafka's class: OAuthBearerValidatorCallbackHandler, or the one
+    for unsecured tokens, which anybody can make. Set for one listener as listener.name.NAME.oauthbearer.…
 sasl.server.max.receive.size
     The largest message that is read from a client that hasn't logged in yet.
 security.providers

@@ -5,6 +5,8 @@ A listener that can't be secured as its settings say stops the broker's start: n
 
 import secrets
 from collections.abc import Mapping
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
 from odradek.base.clock import SYSTEM_CLOCK, Clock
 from odradek.base.config.broker_config import BrokerConfig
@@ -27,7 +29,10 @@ from odradek.security.jaas import login_module
 from odradek.security.scram import HASH_OF_MECHANISM
 from odradek.security.stores import TLS_KEYS
 
-SUPPORTED_MECHANISMS = ("PLAIN", *HASH_OF_MECHANISM)
+if TYPE_CHECKING:
+    from odradek.broker.security.authentication.issuer_keys import IssuerKeys
+
+SUPPORTED_MECHANISMS = ("PLAIN", *HASH_OF_MECHANISM, "OAUTHBEARER")
 _TLS_PROTOCOLS = (SecurityProtocol.SSL, SecurityProtocol.SASL_SSL)
 _RELOAD_CHECK_MS = 5_000
 _SASL_PROTOCOLS = (SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL)
@@ -63,6 +68,14 @@ def watch_certificates(listeners: Mapping[str, ListenerSecurity], scheduler: Sch
         lambda: [Sample(name, "gauge", tls.expires_s, {"listener": listener}) for listener, tls in secured.items()],
         [name],
     )
+
+
+def start_issuer_keys(listeners: Mapping[str, ListenerSecurity], started: ExitStack) -> None:
+    """Keeps the keys of token issuers up to date until the broker stops."""
+    for security in listeners.values():
+        if security.sasl is not None and security.sasl.issuer_keys is not None:
+            security.sasl.issuer_keys.start()
+            started.callback(security.sasl.issuer_keys.stop)
 
 
 def listener_texts(config: BrokerConfig, listener_name: str, keys: tuple[str, ...]) -> dict[str, str]:
@@ -141,15 +154,22 @@ def _sasl_listener(
 ) -> SaslListener:
     secret = secrets.token_bytes(32)
     factories: dict[str, ServerFactory] = {}
+    keys: IssuerKeys | None = None
     for mechanism in enabled_mechanisms(config, listener_name):
         if mechanism == "PLAIN":
             factories[mechanism] = _plain(plain_passwords(config, listener_name))
+        elif mechanism == "OAUTHBEARER":
+            from odradek.broker.security.authentication.oauth_settings import OAuthListener  # and with it cryptography
+
+            key, text = jaas_config(config, listener_name, mechanism)
+            tokens_of_issuer = OAuthListener(config, listener_name, login_module(key, text, mechanism).options, clock)
+            factories[mechanism], keys = tokens_of_issuer.new_server, tokens_of_issuer.keys
         else:
             factories[mechanism] = _scram(ScramSettings(mechanism, credentials, secret, tokens))
     size = config.for_listener(listener_name, "sasl.server.max.receive.size")
     assert isinstance(size, int)
     lifetimes = {mechanism: _max_reauth_ms(config, listener_name, mechanism) for mechanism in factories}
-    return SaslListener(factories, lifetimes, size, clock)
+    return SaslListener(factories, lifetimes, size, clock, keys)
 
 
 def _plain(passwords: Mapping[str, str]) -> ServerFactory:
@@ -188,4 +208,8 @@ def inter_broker_settings(config: BrokerConfig, name: str) -> dict[str, str]:
         assert not isinstance(mechanism, Password)
         settings["sasl.mechanism"] = str(mechanism)
         settings["sasl.jaas.config"] = jaas_config(config, name, str(mechanism))[1]
+        if mechanism == "OAUTHBEARER":
+            from odradek.broker.security.authentication.oauth_settings import oauth_client_settings
+
+            settings |= oauth_client_settings(config, name)
     return settings

@@ -10,10 +10,14 @@ The connection's requests come one after the other, so nothing here is locked.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from odradek.base.clock import Clock
 from odradek.broker.security.authentication.mechanisms import AuthenticationFailed, SaslServer, ServerFactory
 from odradek.broker.security.principal import KafkaPrincipal
+
+if TYPE_CHECKING:
+    from odradek.broker.security.authentication.issuer_keys import IssuerKeys
 
 MIN_REAUTHENTICATION_INTERVAL_MS = 1000
 
@@ -38,6 +42,8 @@ class SaslListener:
     """Limits by mechanism; 0: a session doesn't end."""
     max_receive_bytes: int
     clock: Clock
+    issuer_keys: "IssuerKeys | None" = None
+    """Keys of the issuer of OAUTHBEARER's tokens."""
 
     def new_session(self, on_authenticated: Callable[[KafkaPrincipal], None]) -> "SaslSession":
         return SaslSession(self, on_authenticated)
@@ -59,6 +65,7 @@ class SaslSession:
         "_on_authenticated",
         "_principal",
         "_server",
+        "is_evaluating",
         "raw_tokens",
         "state",
     )
@@ -69,6 +76,8 @@ class SaslSession:
         self.state = SaslState.HANDSHAKE
         self.raw_tokens = False
         """Tokens come as bare frames, because the handshake was of version 0."""
+        self.is_evaluating = False
+        """A token is with a handler thread; another frame must not overtake it."""
         self._mechanism = ""
         self._server: SaslServer | None = None
         self._principal: KafkaPrincipal | None = None
