@@ -65,6 +65,7 @@ def writing(writer: Writer) -> Iterator[None]:
         thread.join()
 
 
+@pytest.mark.soak
 def test_brokers_and_commands_die_in_the_middle(tmp_path: Path, zookeeper: str, kafka_lib: Path) -> None:
     plan_file = tmp_path / "plan.json"
     with running_cluster(tmp_path, zookeeper) as cluster, KafkaTools(kafka_lib, tmp_path / "tools") as tools:

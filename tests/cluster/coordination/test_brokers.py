@@ -23,6 +23,7 @@ from ..test_mixed_cluster import ours
 pytestmark = pytest.mark.timeout(300)
 
 
+@pytest.mark.soak
 def test_apache_kafka_and_odradek_in_one_cluster_while_the_server_crashes(tmp_path: Path, kafka_lib: Path) -> None:
     server = CoordinationProcess(tmp_path / "zookeeper")
     server.start()
