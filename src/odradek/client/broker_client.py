@@ -1,21 +1,23 @@
-"""A blocking connection to one broker, for tools and tests: one request at a time, at the highest common version.
+"""A client of one broker: requests at the highest common version, answers in the order of the requests.
 
     with BrokerClient("127.0.0.1", 9092, client_id="odradek") as client:
         response = client.send(MetadataRequest(topics=None))
 
+`send` waits for the answer. `submit` and `receive` are its halves: several requests may be in flight between them.
 Not thread-safe, but for `abort`. After an error the connection is closed; make a new client to go on.
 """
 
 import itertools
-import socket
 import time
+from collections import deque
 from collections.abc import Iterator
 from struct import Struct
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from odradek.base.errors import ErrorCode
 from odradek.client.client_security import AuthenticationRefused, ClientSecurity
+from odradek.client.connection import Connection, ConnectionFailed
 from odradek.protocol.api_keys import APIS, ApiKey
 from odradek.protocol.framing import decode_response, encode_request
 from odradek.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -25,25 +27,21 @@ from odradek.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from odradek.protocol.primitives import ProtocolError
 from odradek.protocol.schema import Request, Response
 
-_SIZE = Struct(">i")
+_CORRELATION_ID = Struct(">i")
 _CORRELATION_AND_ERROR = Struct(">ih")
-_MAX_RESPONSE_BYTES = 1 << 30
 _RENEWAL_FACTOR = 0.85  # of a session's lifetime: as Kafka's clients, before it ends
 
-
-class ConnectionFailed(Exception):
-    """The broker can't be reached, or went away, or took too long. The message says which, for a person.
-
-    `advice` is the next step for a user of the command line; `str` has it, `message` does not.
-    """
-
-    def __init__(self, message: str, *, advice: str = "") -> None:
-        super().__init__(f"{message}; {advice}" if advice else message)
-        self.message = message
+__all__ = ["BrokerClient", "ConnectionFailed", "UnsupportedByBroker"]
 
 
 class UnsupportedByBroker(Exception):
     """The broker doesn't know the request, or no version of it that we know."""
+
+
+class _InFlight(NamedTuple):
+    correlation_id: int
+    api_key: int
+    version: int
 
 
 class BrokerClient:
@@ -69,20 +67,13 @@ class BrokerClient:
         self._client_id = client_id
         self._timeout_ms = timeout_ms
         self._correlation_ids = itertools.count(1) if correlation_ids is None else correlation_ids
-        self._correlation_id = 0
+        self._in_flight: deque[_InFlight] = deque()
         self._security = security
         self._renew_login_at: float | None = None
+        self.connection = Connection(host, port, timeout_ms, connect_timeout_ms)
         try:
-            connect_seconds = min(timeout_ms, connect_timeout_ms or timeout_ms) / 1000
-            self._socket = socket.create_connection((host, port), connect_seconds)
-            self._socket.settimeout(timeout_ms / 1000)
-        except OSError as error:
-            detail = "the connection timed out" if isinstance(error, TimeoutError) else error.strerror or str(error)
-            raise ConnectionFailed(f"no broker answers at {self.address}: {detail}") from error
-        try:
-            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if security is not None:
-                self._secure(security, host)
+                self.connection.secure(security)
             self.versions = self._ask_versions()
             if security is not None and security.mechanism is not None:
                 self._log_in(security)
@@ -92,14 +83,23 @@ class BrokerClient:
 
     def send(self, request: Request, version: int | None = None) -> Any:
         """The response object, of the class that belongs to the request; None to a Produce with acks=0."""
-        if self._renew_login_at is not None:
+        self.submit(request, version)
+        return self.receive() if self._in_flight else None
+
+    def submit(self, request: Request, version: int | None = None) -> None:
+        """Send the request; `receive` takes its answer. A Produce with acks=0 has none."""
+        if self._renew_login_at is not None and not self._in_flight:
             self._maybe_renew_login()
         if version is None:
             version = self.best_version(request.KEY)
+        self._write(request, version)
         if isinstance(request, ProduceRequest) and request.acks == 0:
-            self._write(request, version)
-            return None
-        return self._decode(APIS[request.KEY].response, self._exchange(request, version), version)
+            self._in_flight.pop()
+
+    def receive(self) -> Any:
+        """Wait for the answer to the oldest request in flight."""
+        asked = self._in_flight.popleft()
+        return self._decode(asked, self._receive(asked))
 
     def best_version(self, api_key: int) -> int:
         api = APIS[api_key]
@@ -114,19 +114,12 @@ class BrokerClient:
             )
         return best
 
-    def detach(self) -> socket.socket:
-        """The connection, secured and authenticated, for a user who speaks on it himself. This client is closed."""
-        return self._socket
-
     def close(self) -> None:
-        self._socket.close()
+        self.connection.close()
 
     def abort(self) -> None:
         """Close from another thread: a caller that waits for an answer gets ConnectionFailed now."""
-        try:
-            self._socket.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            return  # it has no connection any more
+        self.connection.abort()
 
     def __enter__(self) -> Self:
         return self
@@ -135,13 +128,6 @@ class BrokerClient:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    def _secure(self, security: ClientSecurity, host: str) -> None:
-        try:
-            self._socket = security.wrap(self._socket, host)
-        except (OSError, ValueError) as error:
-            detail = getattr(error, "verify_message", None) or getattr(error, "reason", None) or error
-            raise ConnectionFailed(f"TLS with the broker at {self.address} failed: {detail}") from error
 
     def _log_in(self, security: ClientSecurity) -> None:
         """SASL, the first time or again. The session's lifetime says when it is due again."""
@@ -175,79 +161,65 @@ class BrokerClient:
 
     def _ask(self, request: Request, version: int | None = None) -> Any:
         """Send a request of the connection itself, before and between the requests of its user."""
-        chosen = self.best_version(request.KEY) if version is None else version
-        return self._decode(APIS[request.KEY].response, self._exchange(request, chosen), chosen)
+        self._write(request, self.best_version(request.KEY) if version is None else version)
+        return self.receive()
 
     def _ask_versions(self) -> dict[int, range]:
         """A broker too old for our version of the question answers error 35 in version 0; then we ask in that."""
-        version = APIS[ApiKey.API_VERSIONS].max_version
         request = ApiVersionsRequest(client_software_name="odradek", client_software_version="0.1.0")
-        frame = self._exchange(request, version)
+        asked, frame = self._ask_versions_in(APIS[ApiKey.API_VERSIONS].max_version, request)
         if len(frame) >= 6 and _CORRELATION_AND_ERROR.unpack_from(frame)[1] == ErrorCode.UNSUPPORTED_VERSION:
-            version = 0
-            frame = self._exchange(request, version)
-        answer = self._decode(ApiVersionsResponse, frame, version)
+            asked, frame = self._ask_versions_in(0, request)
+        answer: ApiVersionsResponse = self._decode(asked, frame)
         if answer.error_code:
             raise ConnectionFailed(f"the broker at {self.address} refuses: {ErrorCode(answer.error_code).name}")
         return {key.api_key: range(key.min_version, key.max_version + 1) for key in answer.api_keys}
 
-    def _decode(self, response: type[Response], frame: memoryview, version: int) -> Any:
-        known = self._remembered.get((response, version)) if self._remembered is not None else None
-        if known is not None and frame[4:] == known[0] and self._is_answer(frame):
+    def _ask_versions_in(self, version: int, request: ApiVersionsRequest) -> tuple[_InFlight, memoryview]:
+        self._write(request, version)
+        asked = self._in_flight.popleft()
+        return asked, self._receive(asked)
+
+    def _decode(self, asked: _InFlight, frame: memoryview) -> Any:
+        response = APIS[asked.api_key].response
+        known = self._remembered.get((response, asked.version)) if self._remembered is not None else None
+        if known is not None and frame[4:] == known[0] and _CORRELATION_ID.unpack_from(frame)[0] == asked[0]:
             return known[1]
         try:
-            correlation_id, answer = decode_response(response, frame, version)
+            correlation_id, answer = decode_response(response, frame, asked.version)
         except ProtocolError as error:
             self.close()
             raise ConnectionFailed(
                 f"the broker at {self.address} sends what is no {response.__name__}: {error}"
             ) from error
-        if correlation_id != self._correlation_id:
+        if correlation_id != asked.correlation_id:
             self.close()
             raise ConnectionFailed(f"the broker at {self.address} answers another request than the last")
         if self._remembered is not None:
-            self._remembered[response, version] = (frame[4:], answer)
+            self._remembered[response, asked.version] = (frame[4:], answer)
         return answer
 
-    def _is_answer(self, frame: memoryview) -> bool:
-        (correlation_id,) = _SIZE.unpack_from(frame)
-        return bool(correlation_id == self._correlation_id)
-
-    def _exchange(self, request: Request, version: int) -> memoryview:
-        self._write(request, version)
+    def _write(self, request: Request, version: int) -> None:
+        asked = _InFlight(next(self._correlation_ids), request.KEY, version)
+        frame = encode_request(request, version, asked.correlation_id, self._client_id)
         try:
-            (size,) = _SIZE.unpack(self._read(4))
-            if not 0 <= size <= _MAX_RESPONSE_BYTES:
-                raise ConnectionFailed(f"{self.address} doesn't speak the Kafka protocol")
-            return memoryview(self._read(size))
+            self.connection.send(frame)
         except OSError as error:
-            raise self._failure(request, error) from error
+            raise self._failure(asked, error) from error
+        self._in_flight.append(asked)
+
+    def _receive(self, asked: _InFlight) -> memoryview:
+        try:
+            return self.connection.receive()
+        except OSError as error:
+            raise self._failure(asked, error) from error
         except ConnectionFailed:
             self.close()
             raise
 
-    def _write(self, request: Request, version: int) -> None:
-        self._correlation_id = next(self._correlation_ids)
-        frame = encode_request(request, version, self._correlation_id, self._client_id)
-        try:
-            self._socket.sendall(frame)
-        except OSError as error:
-            raise self._failure(request, error) from error
-
-    def _failure(self, request: Request, error: OSError) -> ConnectionFailed:
+    def _failure(self, asked: _InFlight, error: OSError) -> ConnectionFailed:
         self.close()
-        name = APIS[request.KEY].name
+        name = APIS[asked.api_key].name
         if isinstance(error, TimeoutError):
             return ConnectionFailed(f"the broker at {self.address} didn't answer {name} within {self._timeout_ms} ms")
         return ConnectionFailed(f"lost the broker at {self.address} during {name}: {error.strerror or error}")
-
-    def _read(self, size: int) -> bytes:
-        chunks = []
-        missing = size
-        while missing:
-            chunk = self._socket.recv(min(missing, 1 << 20))
-            if not chunk:
-                raise ConnectionFailed(f"the broker at {self.address} closed the connection")
-            chunks.append(chunk)
-            missing -= len(chunk)
-        return chunks[0] if len(chunks) == 1 else b"".join(chunks)

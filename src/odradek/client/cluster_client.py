@@ -174,10 +174,6 @@ class ClusterClient:
         """For the one request that has no answer: Produce with acks=0."""
         self._connection(self.address(broker_id)).send(request)
 
-    def version_for(self, broker_id: int, api_key: int) -> int:
-        """The highest version of a request that both sides have."""
-        return self._connection(self.address(broker_id)).best_version(api_key)
-
     def versions_of(self, broker_id: int) -> dict[int, range]:
         """The versions that the broker has, by API key."""
         return dict(self._connection(self.address(broker_id)).versions)

@@ -1,16 +1,14 @@
-"""A non-blocking connection with several requests in flight, for the tools that measure.
+"""The non-blocking face of a broker's client: several requests in flight, for the tools that measure.
 
 A broker answers a connection's requests in order, so the answers are matched by counting. Frames go in and come out
 whole; what is in them is the caller's business.
 """
 
-import socket
 from collections import deque
 from struct import Struct
 from typing import Generic, TypeVar
 
 from odradek.client.broker_client import BrokerClient, ConnectionFailed
-from odradek.client.client_security import ClientSecurity
 
 _LENGTH = Struct(">i")
 _TLS_WANTS = (2, 3)  # SSL_ERROR_WANT_READ and SSL_ERROR_WANT_WRITE; as numbers, because ssl takes long to import
@@ -22,12 +20,10 @@ Tag = TypeVar("Tag")
 class PipelinedConnection(Generic[Tag]):
     """`Tag` is what the caller wants to know again when a request's answer comes."""
 
-    def __init__(self, address: tuple[str, int], timeout_ms: int, security: ClientSecurity | None = None) -> None:
-        self.address = f"{address[0]}:{address[1]}"
-        if security is None:
-            self.socket = _connected(address, timeout_ms)
-        else:
-            self.socket = BrokerClient(*address, timeout_ms=timeout_ms, security=security).detach()
+    def __init__(self, client: BrokerClient) -> None:
+        """Take over the connection of `client`, secured and authenticated, without a request in flight."""
+        self.address = client.address
+        self.socket = client.connection.detach()
         self.socket.setblocking(False)
         self._unsent: deque[memoryview] = deque()
         self._in_flight: deque[Tag] = deque()
@@ -94,15 +90,6 @@ class PipelinedConnection(Generic[Tag]):
             at += 4 + length
         del self._received[:at]
         return answers
-
-
-def _connected(address: tuple[str, int], timeout_ms: int) -> socket.socket:
-    try:
-        connected = socket.create_connection(address, timeout_ms / 1000)
-    except OSError as error:
-        raise ConnectionFailed(f"no broker answers at {address[0]}:{address[1]}: {error.strerror or error}") from error
-    connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return connected
 
 
 def _would_block(error: OSError) -> bool:

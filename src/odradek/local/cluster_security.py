@@ -20,7 +20,6 @@ from pathlib import Path
 
 from odradek.base.config.properties import format_properties, parse_properties
 from odradek.base.errors import ErrorCode, KafkaError
-from odradek.client.broker_client import BrokerClient, ConnectionFailed
 from odradek.client.client_security import ClientSecurity
 from odradek.client.cluster_client import ClusterClient
 from odradek.protocol.messages.alter_user_scram_credentials import (
@@ -29,7 +28,6 @@ from odradek.protocol.messages.alter_user_scram_credentials import (
     ScramCredentialUpsertion,
 )
 from odradek.protocol.messages.create_acls import AclCreation, CreateAclsRequest, CreateAclsResponse
-from odradek.protocol.messages.metadata import MetadataRequest
 from odradek.security.certificates import IssuedCertificate, expiry_of, issue, new_authority
 from odradek.security.jaas import SCRAM_MODULE
 
@@ -122,15 +120,6 @@ class ClusterSecurity:
                 "ssl.keystore.location": str(self._broker_file(broker_id)),
             }
         )
-
-    def serves(self, broker_id: int, address: tuple[str, int]) -> bool:
-        """Return whether the broker knows its cluster; asked as another broker would."""
-        try:
-            port, security = address[1] + INTERNAL_PORTS_AFTER, self.inter_broker_client(broker_id)
-            with BrokerClient(address[0], port, timeout_ms=_CONTACT_TIMEOUT_MS, security=security) as client:
-                return bool(client.send(MetadataRequest(topics=[])).brokers)
-        except ConnectionFailed:
-            return False
 
     def create_users(self, broker_id: int, address: tuple[str, int]) -> None:
         """The users whose passwords are kept here and the application's rights, through one broker. What exists stays:

@@ -1,7 +1,5 @@
 """One broker process of a local cluster: its directory, its settings, its start and stop."""
 
-import socket
-import struct
 import sys
 import time
 from collections.abc import Mapping
@@ -9,17 +7,21 @@ from pathlib import Path
 
 from odradek.base.config.properties import format_properties, parse_properties
 from odradek.base.errors import FatalError
-from odradek.local.cluster_security import ClusterSecurity, secured_listeners
+from odradek.client.broker_client import BrokerClient, ConnectionFailed
+from odradek.client.client_security import ClientSecurity
+from odradek.local.cluster_security import INTERNAL_PORTS_AFTER, ClusterSecurity, secured_listeners
 from odradek.local.links.local_links import LocalLinks
 from odradek.local.links.plan import is_linked
 from odradek.local.local_settings import SettingChanges
 from odradek.local.owned_process import OwnedProcess
 from odradek.local.zookeeper_server import port_is_taken
+from odradek.protocol.messages.metadata import MetadataRequest
 
 DEFAULT_PORT = 9092
 _START_SECONDS_MAX = 60.0
 _STOP_SECONDS_MAX = 60.0
 _PORT_SECONDS_MAX = 1.0
+_CONTACT_TIMEOUT_MS = 2000
 
 
 def _freed(port: int) -> bool:
@@ -133,7 +135,11 @@ class LocalBroker:
             time.sleep(0.02)
 
     def _serves(self) -> bool:
-        return self._security.serves(self.id, self.address) if self._security.exists else serves(self.address)
+        """A secured broker is asked as another broker would ask it."""
+        host, port = self.address
+        if self._security.exists:
+            return serves((host, port + INTERNAL_PORTS_AFTER), self._security.inter_broker_client(self.id))
+        return serves((host, port))
 
     def stop(self) -> bool:
         return self._process.stop(_STOP_SECONDS_MAX)
@@ -158,16 +164,10 @@ def _first_address(properties: Mapping[str, str]) -> tuple[str, int]:
     return host.strip("[]") or "127.0.0.1", int(port)
 
 
-def serves(address: tuple[str, int]) -> bool:
+def serves(address: tuple[str, int], security: ClientSecurity | None = None) -> bool:
     """Return whether a Metadata request is answered with at least one broker: then the broker knows its cluster."""
-    correlation_id = 7
-    request = struct.pack(">hhihi", 3, 1, correlation_id, -1, 0)
     try:
-        with socket.create_connection(address, timeout=2) as connection:
-            connection.sendall(struct.pack(">i", len(request)) + request)
-            size, answered_id, brokers = struct.unpack(">iii", connection.recv(12, socket.MSG_WAITALL))
-            # to the end, since closing on unread bytes would look like a broken connection in the broker's log
-            connection.recv(min(max(size - 8, 0), 1 << 16), socket.MSG_WAITALL)
-    except (OSError, struct.error):
+        with BrokerClient(*address, timeout_ms=_CONTACT_TIMEOUT_MS, security=security) as client:
+            return bool(client.send(MetadataRequest(topics=[])).brokers)
+    except ConnectionFailed:
         return False
-    return bool(answered_id == correlation_id and brokers > 0)

@@ -148,15 +148,25 @@ class EmbeddedZooKeeper:
 
     def mode(self) -> str | None:
         """standalone, leader or follower; None while it doesn't serve. (`ruok` would say imok before that.)"""
-        host, _, port = self.connect.partition(":")
-        try:
-            with socket.create_connection((host, int(port)), timeout=1) as connection:
-                connection.sendall(b"srvr")
-                answer = b"".join(iter(lambda: connection.recv(4096), b"")).decode(errors="replace")
-        except OSError:
-            return None
-        return next((line.partition(": ")[2] for line in answer.splitlines() if line.startswith("Mode: ")), None)
+        return zookeeper_mode(self.connect)
 
     def _last_words(self) -> str:
         lines = self._log.read_text(errors="replace").strip().splitlines() if self._log.exists() else []
         return lines[-1] if lines else "none"
+
+
+def zookeeper_mode(address: str) -> str | None:
+    """standalone, leader or follower; None from a server that doesn't serve."""
+    try:
+        answer = four_letter_word(address, "srvr", timeout_s=1)
+    except OSError:
+        return None
+    return next((line.partition(": ")[2] for line in answer.splitlines() if line.startswith("Mode: ")), None)
+
+
+def four_letter_word(address: str, word: str, timeout_s: float) -> str:
+    """Return the answer of the ZooKeeper at `HOST:PORT` to one of its monitoring commands."""
+    host, _, port = address.partition(":")
+    with socket.create_connection((host, int(port)), timeout=timeout_s) as connection:
+        connection.sendall(word.encode())
+        return b"".join(iter(lambda: connection.recv(1 << 16), b"")).decode(errors="replace")

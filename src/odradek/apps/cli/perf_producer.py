@@ -10,7 +10,7 @@ from odradek.apps.cli.perf_stats import Sample
 from odradek.apps.cli.producer_frames import ProducerFrames, records_per_batch
 from odradek.base.clock import SYSTEM_CLOCK
 from odradek.base.errors import ErrorCode, FatalError
-from odradek.client.broker_client import ConnectionFailed
+from odradek.client.broker_client import BrokerClient, ConnectionFailed
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.pipelined_connection import PipelinedConnection
 from odradek.client.record_sender import ACKS_ALL, NOT_IDEMPOTENT, new_producer_id, produce_error
@@ -76,8 +76,9 @@ class PerfProducer:
         topic = client.topic(load.topic)
         asked = [TopicPartition(load.topic, state.partition) for state in topic.partitions]
         for leader, partitions in client.leaders(asked).items():
-            self._connections[leader] = PipelinedConnection(client.address(leader), client.timeout_ms, client.security)
-            self._versions[leader] = client.version_for(leader, ProduceRequest.KEY)
+            connected = BrokerClient(*client.address(leader), timeout_ms=client.timeout_ms, security=client.security)
+            self._connections[leader] = PipelinedConnection(connected)
+            self._versions[leader] = connected.best_version(ProduceRequest.KEY)
             self._frames[leader] = [
                 (
                     tp,

@@ -5,14 +5,13 @@ that fires for them, is that much older than what the others see. It has the low
 never elected. Writes need two of three: they don't wait for it.
 """
 
-import socket
 from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from odradek.apps.lab.line import Line
-from odradek.local.zookeeper_server import EmbeddedZooKeeper, free_port
+from odradek.local.zookeeper_server import EmbeddedZooKeeper, four_letter_word, free_port
 
 SLOW = 1
 _SERVERS = (1, 2, 3)
@@ -92,8 +91,5 @@ def _sum(told: Iterable[dict[str, str]], names: Iterable[str]) -> int:
 
 
 def _monitored(address: str) -> dict[str, str]:
-    host, _, port = address.partition(":")
-    with socket.create_connection((host, int(port)), timeout=10) as connection:
-        connection.sendall(b"mntr")
-        answer = b"".join(iter(lambda: connection.recv(1 << 16), b"")).decode(errors="replace")
+    answer = four_letter_word(address, "mntr", timeout_s=10)
     return dict(line.split("\t", 1) for line in answer.splitlines() if "\t" in line)

@@ -1,6 +1,7 @@
 """The blocking client, against a server that answers ApiVersions like an old or a new broker."""
 
 import queue
+import select
 import socket
 import threading
 import time
@@ -10,11 +11,11 @@ import pytest
 from frame_client import Echo
 
 from odradek.base.errors import ErrorCode
-from odradek.broker.network.peer_connection import PeerConnection
 from odradek.broker.network.request import InboundRequest
 from odradek.broker.network.setup_timeout import SetupTimeout
 from odradek.client.broker_client import BrokerClient, ConnectionFailed, UnsupportedByBroker
-from odradek.protocol.framing import RequestHeader, decode_request, encode_response
+from odradek.client.pipelined_connection import PipelinedConnection
+from odradek.protocol.framing import RequestHeader, decode_request, decode_response, encode_request, encode_response
 from odradek.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from odradek.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from odradek.protocol.messages.metadata import MetadataRequest
@@ -185,9 +186,39 @@ def test_the_receive_buffer_is_the_kernel_s_unless_given(serve, given, held):
     """Linux doubles what it is given, for its own bookkeeping."""
     port = serve(SmallBroker()).port("PLAINTEXT")
     with (
-        PeerConnection("127.0.0.1", port, "follower", 5000, receive_buffer_bytes=given) as peer,
+        BrokerClient("127.0.0.1", port, "follower", 5000) as peer,
         socket.create_connection(("127.0.0.1", port)) as plain,
     ):
+        peer.connection.reuse_buffer(given)
         kernel_s = plain.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
-        with socket.fromfd(peer.fileno(), socket.AF_INET, socket.SOCK_STREAM) as connected:
+        with socket.fromfd(peer.connection.fileno(), socket.AF_INET, socket.SOCK_STREAM) as connected:
             assert connected.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) == (held or kernel_s)
+
+
+@pytest.mark.parametrize("reused", [False, True])
+def test_answers_come_in_the_order_of_the_requests(serve, reused):
+    with BrokerClient("127.0.0.1", serve(SmallBroker()).port("PLAINTEXT")) as client:
+        if reused:
+            client.connection.reuse_buffer()
+        asked = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
+        for _ in range(1 if reused else 3):
+            client.submit(asked)
+        for _ in range(1 if reused else 3):
+            assert client.receive().error_code == ErrorCode.UNKNOWN_MEMBER_ID
+        assert client.send(asked).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_pipelined_connection_takes_over_the_client_s(serve):
+    asked = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
+    client = BrokerClient("127.0.0.1", serve(SmallBroker()).port("PLAINTEXT"))
+    connection: PipelinedConnection[str] = PipelinedConnection(client)
+    for tag in "ab":
+        connection.submit(encode_request(asked, 3, 1, None), tag)
+    answers: list[tuple[str, memoryview]] = []
+    while len(answers) < 2:
+        select.select([connection.socket], [], [], 10)
+        answers += connection.read()
+    connection.close()
+    assert [tag for tag, _ in answers] == ["a", "b"]
+    _, answer = decode_response(HeartbeatResponse, answers[0][1], 3)
+    assert answer.error_code == ErrorCode.UNKNOWN_MEMBER_ID

@@ -4,17 +4,14 @@ On the wire they are what clients are; what a client library costs, and how long
 out. Whoever is to be answered together is asked together first, and then heard one by one.
 """
 
-import socket
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from struct import Struct
 from typing import Any, Self
 
 from odradek.apps.lab.bench.systems import BenchError, System
 from odradek.base.errors import ErrorCode
-from odradek.protocol.api_keys import APIS
-from odradek.protocol.framing import decode_response, encode_request
+from odradek.client.broker_client import BrokerClient, ConnectionFailed
 from odradek.protocol.messages.find_coordinator import FindCoordinatorRequest
 from odradek.protocol.messages.heartbeat import HeartbeatRequest
 from odradek.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
@@ -28,15 +25,6 @@ from odradek.protocol.messages.offset_commit import (
 from odradek.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from odradek.protocol.schema import Request
 
-VERSIONS = {
-    JoinGroupRequest: 9,
-    SyncGroupRequest: 5,
-    HeartbeatRequest: 4,
-    LeaveGroupRequest: 5,
-    OffsetCommitRequest: 8,
-    ListGroupsRequest: 5,
-    FindCoordinatorRequest: 4,
-}
 WAIT_S_MAX = 120.0
 SESSION_MS = 60_000
 IN_FLIGHT = 100
@@ -46,42 +34,10 @@ ASK_AGAIN = {
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.REQUEST_TIMED_OUT,
 }
-_SIZE = Struct(">i")
 
 
-class Line:
-    """A connection on which answers are read when they are wanted."""
-
-    def __init__(self, address: tuple[str, int], timeout_s: float = WAIT_S_MAX) -> None:
-        self._socket = socket.create_connection(address, timeout_s)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._reader = self._socket.makefile("rb")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._reader.close()
-        self._socket.close()
-
-    def send(self, *requests: Request) -> None:
-        frames = [encode_request(request, VERSIONS[type(request)], 1, "crowd") for request in requests]
-        self._socket.sendall(b"".join(frames))
-
-    def receive(self, request: type[Request]) -> Any:
-        (size,) = _SIZE.unpack(self._read(_SIZE.size))
-        response = APIS[request.KEY].response
-        return decode_response(response, memoryview(self._read(size)), VERSIONS[request])[1]
-
-    def ask(self, request: Request) -> Any:
-        self.send(request)
-        return self.receive(type(request))
-
-    def _read(self, size: int) -> bytes:
-        data = self._reader.read(size)
-        if len(data) < size:
-            raise ConnectionError("the broker closed the connection")
-        return data
+def connected(address: tuple[str, int]) -> BrokerClient:
+    return BrokerClient(*address, "crowd", round(WAIT_S_MAX * 1000))
 
 
 def coordinator_of(system: System, group: str) -> tuple[int, tuple[str, int]]:
@@ -90,9 +46,9 @@ def coordinator_of(system: System, group: str) -> tuple[int, tuple[str, int]]:
     while time.monotonic() < deadline:
         for port in system.ports:
             try:
-                with Line(("127.0.0.1", port)) as line:
-                    (found,) = line.ask(FindCoordinatorRequest(coordinator_keys=[group])).coordinators
-            except OSError:
+                with connected(("127.0.0.1", port)) as client:
+                    (found,) = client.send(FindCoordinatorRequest(coordinator_keys=[group])).coordinators
+            except ConnectionFailed:
                 continue
             if not found.error_code:
                 return found.node_id, (found.host, found.port)
@@ -106,7 +62,7 @@ class Crowd:
     def __init__(self, address: tuple[str, int], group: str, size: int) -> None:
         self._group = group
         self._stack = ExitStack()
-        self._lines = [self._stack.enter_context(Line(address)) for _ in range(size)]
+        self._clients = [self._stack.enter_context(connected(address)) for _ in range(size)]
         self._ids = [""] * size
         self._generation = -1
 
@@ -121,13 +77,13 @@ class Crowd:
 
         One is there already and rejoins last: a group that begins would have its first generations with a few only.
         """
-        first = self._lines[0]
-        self._ids[0] = first.ask(self._joining("")).member_id
-        began = first.ask(self._joining(self._ids[0]))
+        first = self._clients[0]
+        self._ids[0] = first.send(self._joining("")).member_id
+        began = first.send(self._joining(self._ids[0]))
         _check("first join", [began])
         self._generation = began.generation_id
         part = SyncGroupRequestAssignment(member_id=self._ids[0], assignment=b"everything")
-        _check("first sync", [first.ask(self._syncing(self._ids[0], [part]))])
+        _check("first sync", [first.send(self._syncing(self._ids[0], [part]))])
         start = time.monotonic()
         self._ids[1:] = [answer.member_id for answer in self._all([self._joining("")] * (len(self._ids) - 1))]
         joined = self._all([self._joining(id) for id in (*self._ids[1:], self._ids[0])])
@@ -152,15 +108,15 @@ class Crowd:
         """Seconds for one request in the name of all."""
         start = time.monotonic()
         members = [MemberIdentity(member_id=id) for id in self._ids]
-        _check("leave", [self._lines[0].ask(LeaveGroupRequest(group_id=self._group, members=members))])
+        _check("leave", [self._clients[0].send(LeaveGroupRequest(group_id=self._group, members=members))])
         return time.monotonic() - start
 
     def _all(self, requests: Sequence[Request]) -> list[Any]:
         """From the second member on; the first comes last, if it is among them."""
-        asked = list(zip((*self._lines[1:], self._lines[0]), requests, strict=False))
-        for line, request in asked:
-            line.send(request)
-        return [line.receive(type(request)) for line, request in asked]
+        asked = list(zip((*self._clients[1:], self._clients[0]), requests, strict=False))
+        for client, request in asked:
+            client.submit(request)
+        return [client.receive() for client, _ in asked]
 
     def _joining(self, member_id: str) -> JoinGroupRequest:
         return JoinGroupRequest(
@@ -197,21 +153,22 @@ def commit_error(answer: Any) -> ErrorCode:
     return ErrorCode(answer.topics[0].partitions[0].error_code)
 
 
-def commit_for_each(line: Line, groups: Sequence[str], topic: str, offset: int) -> float:
+def commit_for_each(client: BrokerClient, groups: Sequence[str], topic: str, offset: int) -> float:
     """One commit per group and request, a hundred in flight; how many a second."""
     start = time.monotonic()
     answered = 0
     for begin in range(0, len(groups), IN_FLIGHT):
         part = groups[begin : begin + IN_FLIGHT]
-        line.send(*[commit(group, topic, offset) for group in part])
+        for group in part:
+            client.submit(commit(group, topic, offset))
         for _ in part:
-            if error := commit_error(line.receive(OffsetCommitRequest)):
+            if error := commit_error(client.receive()):
                 raise BenchError(f"commit: {error.name}")
             answered += 1
     return answered / (time.monotonic() - start)
 
 
-def listed(line: Line) -> int:
-    answer = line.ask(ListGroupsRequest())
+def listed(client: BrokerClient) -> int:
+    answer = client.send(ListGroupsRequest())
     _check("list", [answer])
     return len(answer.groups)

@@ -14,9 +14,13 @@ from statistics import median
 
 from odradek.apps.lab.bench.clients import Batching, Clients, Metrics, Records, alter_topic, topic
 from odradek.apps.lab.bench.process_stats import cpu_seconds, rss_mb, thread_cpu_seconds
-from odradek.apps.lab.bench.systems import API_VERSIONS_V0, System
+from odradek.apps.lab.bench.systems import System
+from odradek.client.broker_client import BrokerClient
+from odradek.protocol.framing import encode_request
+from odradek.protocol.messages.api_versions import ApiVersionsRequest
 
 SETTLE_S = 5.0
+API_VERSIONS_V0 = encode_request(ApiVersionsRequest(), 0, 7, None)
 IDLE_S = 10.0
 PARTITIONS = 6
 SEGMENTS = 1000
@@ -196,8 +200,8 @@ def wire(work: Work, system: System) -> Iterator[Callable[[], Metrics]]:
     """The floor of a request, with no log behind it. All answers are of one length, so the client only counts bytes."""
 
     def measure() -> Metrics:
-        with socket.create_connection(("127.0.0.1", system.port)) as connection:
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with BrokerClient("127.0.0.1", system.port).connection.detach() as connection:
+            connection.settimeout(None)
             connection.sendall(API_VERSIONS_V0)
             size = 4 + int.from_bytes(connection.recv(4), "big")
             connection.recv(size - 4, socket.MSG_WAITALL)

@@ -15,16 +15,17 @@ from odradek.apps.lab.bench.crowd import (
     ASK_AGAIN,
     WAIT_S_MAX,
     Crowd,
-    Line,
     commit,
     commit_error,
     commit_for_each,
+    connected,
     coordinator_of,
     listed,
 )
 from odradek.apps.lab.bench.figures import Figure, Work, at_least, at_most, new_topic_name
 from odradek.apps.lab.bench.process_stats import rss_mb
 from odradek.apps.lab.bench.systems import BenchError, System
+from odradek.client.broker_client import BrokerClient, ConnectionFailed
 
 BROKERS = 3
 GROUPS = 10_000
@@ -86,13 +87,13 @@ def crowd(members: int, work: Work, system: System) -> Iterator[Callable[[], Met
 @contextmanager
 def many(groups: int, work: Work, system: System) -> Iterator[Callable[[], Metrics]]:
     """A commit for each of so many groups, and a list of them all, when they are there already."""
-    with topic(system, new_topic_name(), 1) as name, many_groups(system, name, work.scaled(groups)) as (line, names):
+    with topic(system, new_topic_name(), 1) as name, many_groups(system, name, work.scaled(groups)) as (client, names):
         offsets = itertools.count(1)
 
         def measure() -> Metrics:
-            commits_per_s = commit_for_each(line, names, name, next(offsets))
+            commits_per_s = commit_for_each(client, names, name, next(offsets))
             start = time.monotonic()
-            if listed(line) < len(names):
+            if listed(client) < len(names):
                 raise BenchError("groups are missing in the list")
             listed_s = time.monotonic() - start
             return {"commits_per_s": commits_per_s, "listed_s": listed_s, "rss_mb": rss_mb(system.broker_pids)}
@@ -101,13 +102,13 @@ def many(groups: int, work: Work, system: System) -> Iterator[Callable[[], Metri
 
 
 @contextmanager
-def many_groups(system: System, name: str, count: int) -> Iterator[tuple[Line, list[str]]]:
+def many_groups(system: System, name: str, count: int) -> Iterator[tuple[BrokerClient, list[str]]]:
     names = [new_group_name() for _ in range(count)]
     _, address = coordinator_of(system, names[0])  # of them all: the offsets topic has one partition
-    with Line(address) as line:
+    with connected(address) as client:
         _await_commit(system, names[0], name, 0)
-        commit_for_each(line, names, name, 0)
-        yield line, names
+        commit_for_each(client, names, name, 0)
+        yield client, names
 
 
 @contextmanager
@@ -138,13 +139,13 @@ def _await_commit(system: System, group: str, name: str, offset: int) -> None:
     error: object = None
     while time.monotonic() < deadline:
         try:
-            with Line(coordinator_of(system, group)[1]) as line:
-                error = commit_error(line.ask(commit(group, name, offset)))
-        except OSError as lost:
+            with connected(coordinator_of(system, group)[1]) as client:
+                error = commit_error(client.send(commit(group, name, offset)))
+        except ConnectionFailed as lost:
             error = lost
         if not error:
             return
-        if not isinstance(error, OSError) and error not in ASK_AGAIN:
+        if not isinstance(error, ConnectionFailed) and error not in ASK_AGAIN:
             break
         time.sleep(0.02)
     raise BenchError(f"no commit: {error}")

@@ -5,8 +5,6 @@ A broker is a child of this process and is addressed by its pid, so that both ar
 
 import os
 import shutil
-import socket
-import struct
 import subprocess
 import sys
 import time
@@ -15,7 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from odradek.local.zookeeper_server import free_port
+from odradek.client.broker_client import BrokerClient, ConnectionFailed
+from odradek.local.zookeeper_server import free_port, zookeeper_mode
 
 START_LIMIT_S = 60.0
 STOP_LIMIT_S = 60.0
@@ -38,8 +37,6 @@ log4j.appender.out=org.apache.log4j.ConsoleAppender
 log4j.appender.out.layout=org.apache.log4j.PatternLayout
 log4j.appender.out.layout.ConversionPattern=[%d] %p %m (%c)%n
 """
-
-API_VERSIONS_V0 = struct.pack(">ihhih", 10, 18, 0, 7, -1)
 
 
 class BenchError(RuntimeError):
@@ -161,7 +158,7 @@ class System(ABC):
         )
         command = self.java("512m", "org.apache.zookeeper.server.quorum.QuorumPeerMain", str(config))
         self._zookeeper = Process.start(command, self.directory / "zookeeper.log")
-        await_answer(self._zookeeper, lambda: b"Mode" in exchange(self.zookeeper_port, b"srvr"))
+        await_answer(self._zookeeper, lambda: zookeeper_mode(f"127.0.0.1:{self.zookeeper_port}") is not None)
 
     def _server_properties(self, broker_id: int) -> str:
         return (
@@ -198,16 +195,10 @@ def await_answer(process: Process, answers: Callable[[], bool]) -> None:
         time.sleep(POLL_INTERVAL_S)
 
 
-def exchange(port: int, request: bytes) -> bytes:
-    """Return the first bytes of the answer, or nothing from a port without a listener."""
-    try:
-        with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
-            connection.sendall(request)
-            return connection.recv(65536)
-    except OSError:
-        return b""
-
-
 def serves(port: int) -> bool:
     """Return whether the broker there answers ApiVersions."""
-    return len(exchange(port, API_VERSIONS_V0)) > 8
+    try:
+        BrokerClient("127.0.0.1", port, timeout_ms=5000).close()
+    except ConnectionFailed:
+        return False
+    return True

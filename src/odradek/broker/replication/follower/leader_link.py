@@ -7,12 +7,11 @@ wait for that: the fetch is given up, and the next one goes out on a new connect
 import select
 
 from odradek.base.config.constraints import release_of
-from odradek.broker.network.peer_connection import PeerConnection
 from odradek.broker.network.setup_timeout import SetupTimeout
 from odradek.broker.replication.core.fetch_session_client import FetchSession
 from odradek.broker.replication.follower.fetch_assignment import FetchSurroundings
 from odradek.broker.replication.follower.fetcher_mailbox import FetcherMailbox
-from odradek.client.broker_client import ConnectionFailed
+from odradek.client.broker_client import BrokerClient, ConnectionFailed
 from odradek.model.topology import Endpoint
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.fetch import FetchRequest, FetchResponse, ReplicaState
@@ -47,32 +46,33 @@ class LeaderLink:
         self.knows_divergence = self._may_know_divergence
         """Whether an answer to a fetch says where the logs part. If not, the leader must be asked for that first."""
         self._setup = SetupTimeout.of(self._config)
-        self._peer: PeerConnection | None = None
+        self._peer: BrokerClient | None = None
         self._poller = select.poll()
         self._fetch_version = 0
         self._gave_up_at = self._clock.monotonic_ms()
 
-    def connect(self) -> PeerConnection:
+    def connect(self) -> BrokerClient:
         if self._peer is None:
             peer = self._setup.connect(self._attempt)
             self._peer = peer
             self._poller = self._summons.new_poller()
-            self._poller.register(peer.fileno(), select.POLLIN)
+            self._poller.register(peer.connection.fileno(), select.POLLIN)
             version = peer.best_version(ApiKey.FETCH)
             self.knows_divergence = self._may_know_divergence and version > _LAST_WITHOUT_DIVERGENCE
             self._fetch_version = version if self.knows_divergence else min(version, _LAST_WITHOUT_DIVERGENCE)
         return self._peer
 
-    def _attempt(self, limit_ms: int) -> PeerConnection:
-        return PeerConnection(
+    def _attempt(self, limit_ms: int) -> BrokerClient:
+        peer = BrokerClient(
             self._endpoint.host,
             self._endpoint.port,
             self._client_id,
             self._config.replica_socket_timeout_ms,
             connect_timeout_ms=limit_ms,
-            receive_buffer_bytes=self._config.replica_socket_receive_buffer_bytes,
             security=self._setup.security,
         )
+        peer.connection.reuse_buffer(self._config.replica_socket_receive_buffer_bytes)
+        return peer
 
     def disconnect(self) -> None:
         self._session.restart()
@@ -84,13 +84,13 @@ class LeaderLink:
         """The leader's answer; None when the fetch was given up for something that came meanwhile."""
         peer = self.connect()
         request, version = self._request()
-        peer.begin(request, version)
+        peer.submit(request, version)
         if not self._await_answer(peer):
             self.disconnect()
             return None
-        answer: FetchResponse = peer.finish(request, version)
+        answer: FetchResponse = peer.receive()
         if not answer.responses:
-            peer.shrink()
+            peer.connection.shrink_buffer()
         return answer
 
     def _request(self) -> tuple[FetchRequest, int]:
@@ -114,7 +114,7 @@ class LeaderLink:
             request.replica_state = ReplicaState(replica_id=broker_id, replica_epoch=self._surroundings.broker_epoch())
         return request, version
 
-    def _await_answer(self, peer: PeerConnection) -> bool:
+    def _await_answer(self, peer: BrokerClient) -> bool:
         """Wait for the answer; return False if a posted action comes first."""
         summons = self._summons
         now = self._clock.monotonic_ms()
@@ -128,7 +128,7 @@ class LeaderLink:
                 pause_ms = max(_GIVE_UP_EVERY_MS, len(self._session) // _GIVE_UP_PARTITIONS_PER_MS)
                 give_up_at = max(now + _GRACE_MS, self._gave_up_at + pause_ms)
             until = deadline if give_up_at is None else min(deadline, give_up_at)
-            if peer.fileno() in summons.poll(self._poller, until - now):
+            if peer.connection.fileno() in summons.poll(self._poller, until - now):
                 return True
             now = self._clock.monotonic_ms()
             if give_up_at is not None and now >= give_up_at:

@@ -11,14 +11,13 @@ from collections.abc import Callable, Iterable, Mapping
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
 from odradek.base.threads import SupervisedThread
-from odradek.broker.network.peer_connection import PeerConnection
 from odradek.broker.replication.core.fetch_session_client import FetchSession, Position
 from odradek.broker.replication.follower import fetch_answers
 from odradek.broker.replication.follower.fetch_answers import Outcome
 from odradek.broker.replication.follower.fetch_assignment import FetchAssignment, FetchSurroundings, Follower, Progress
 from odradek.broker.replication.follower.fetcher_mailbox import FetcherMailbox
 from odradek.broker.replication.follower.leader_link import LeaderLink
-from odradek.client.broker_client import ConnectionFailed, UnsupportedByBroker
+from odradek.client.broker_client import BrokerClient, ConnectionFailed, UnsupportedByBroker
 from odradek.model.topology import Endpoint, TopicPartition
 from odradek.protocol.messages.fetch import FetchResponse, PartitionData
 
@@ -113,7 +112,7 @@ class ReplicaFetcherThread:
             log.info("fetch session closed by leader", leader=self._leader_id, error=ErrorCode(answer.error_code).name)
             self._rest_longer()
 
-    def _connect(self) -> PeerConnection:
+    def _connect(self) -> BrokerClient:
         knew_divergence = self._link.knows_divergence
         peer = self._link.connect()
         if knew_divergence and not self._link.knows_divergence:
@@ -194,7 +193,7 @@ class ReplicaFetcherThread:
 
     # ---- answers
 
-    def _take_answer(self, peer: PeerConnection, answer: FetchResponse) -> None:
+    def _take_answer(self, peer: BrokerClient, answer: FetchResponse) -> None:
         names = self._session.topic_names
         out_of_range = [
             tp
@@ -236,7 +235,7 @@ class ReplicaFetcherThread:
             progress.backoff_ms = self._longer(progress.backoff_ms)
             self._leave_out(tp, progress.backoff_ms)
 
-    def _reset(self, peer: PeerConnection, tp: TopicPartition) -> None:
+    def _reset(self, peer: BrokerClient, tp: TopicPartition) -> None:
         progress, partition = self._progress[tp], self._surroundings.find(tp)
         if partition is None:
             self._drop([tp])
@@ -255,7 +254,7 @@ class ReplicaFetcherThread:
             return []
         return [tp for tp, progress in self._progress.items() if progress.must_truncate and tp not in self._retry_at]
 
-    def _truncate_by_epochs(self, peer: PeerConnection) -> None:
+    def _truncate_by_epochs(self, peer: BrokerClient) -> None:
         """Asks where the last epoch of each log ended, and cuts there, before the first fetch in an epoch."""
         asked: dict[TopicPartition, tuple[int, int]] = {}
         for tp in self._untruncated():
