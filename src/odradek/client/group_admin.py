@@ -8,12 +8,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from struct import Struct
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.client.cluster_client import ClusterClient, R
+from odradek.client.consumer_protocol import PROTOCOL_TYPE, read_assignment
 from odradek.model.topology import TopicPartition
-from odradek.protocol.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 from odradek.protocol.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from odradek.protocol.messages.describe_groups import (
     DescribedGroup,
@@ -41,12 +40,9 @@ from odradek.protocol.messages.offset_fetch import (
     OffsetFetchRequestTopics,
     OffsetFetchResponse,
 )
-from odradek.protocol.primitives import ProtocolError
 from odradek.protocol.schema import Request
 
-_CONSUMER = "consumer"
 _NO_OFFSET = -1
-_ASSIGNMENT_VERSION = Struct(">h")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +55,7 @@ class GroupListing:
     @property
     def is_consumers(self) -> bool:
         """True for a group of consumers; a group that only commits offsets has no protocol."""
-        return self.protocol_type in (_CONSUMER, "")
+        return self.protocol_type in (PROTOCOL_TYPE, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,24 +237,10 @@ def _member(member: DescribedGroupMember, group: DescribedGroup) -> Member:
         instance_id=member.group_instance_id,
         client_id=member.client_id,
         host=member.client_host,
-        partitions=tuple(read_assignment(bytes(member.member_assignment)) if group.protocol_type == _CONSUMER else ()),
+        partitions=tuple(
+            read_assignment(bytes(member.member_assignment)) if group.protocol_type == PROTOCOL_TYPE else ()
+        ),
     )
-
-
-def read_assignment(data: bytes) -> list[TopicPartition]:
-    """A consumer's partitions, in the order of its assignment; nothing where it has none yet, or isn't understood."""
-    if len(data) < _ASSIGNMENT_VERSION.size:
-        return []
-    version = min(_ASSIGNMENT_VERSION.unpack_from(data)[0], 3)
-    if version < 0:
-        return []
-    try:
-        assignment, _ = ConsumerProtocolAssignment.decode(memoryview(data), _ASSIGNMENT_VERSION.size, version)
-    except ProtocolError:
-        return []
-    return [
-        TopicPartition(topic.topic, number) for topic in assignment.assigned_partitions for number in topic.partitions
-    ]
 
 
 def _committed(client: ClusterClient, group: str, wanted: dict[str, list[int]] | None) -> dict[TopicPartition, int]:

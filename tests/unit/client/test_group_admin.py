@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from odradek.client.group_admin import read_assignment
+from odradek.client.consumer_protocol import read_assignment
 from odradek.model.topology import TopicPartition
 from odradek.protocol.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 from odradek.protocol.messages.consumer_protocol_assignment import TopicPartition as Assigned

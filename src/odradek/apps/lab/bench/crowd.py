@@ -12,9 +12,9 @@ from typing import Any, Self
 from odradek.apps.lab.bench.systems import BenchError, System
 from odradek.base.errors import ErrorCode
 from odradek.client.broker_client import BrokerClient, ConnectionFailed
+from odradek.client.group_member import GroupMember
 from odradek.protocol.messages.find_coordinator import FindCoordinatorRequest
-from odradek.protocol.messages.heartbeat import HeartbeatRequest
-from odradek.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from odradek.protocol.messages.join_group import JoinGroupResponse
 from odradek.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from odradek.protocol.messages.list_groups import ListGroupsRequest
 from odradek.protocol.messages.offset_commit import (
@@ -22,12 +22,12 @@ from odradek.protocol.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from odradek.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from odradek.protocol.schema import Request
 
 WAIT_S_MAX = 120.0
 SESSION_MS = 60_000
 IN_FLIGHT = 100
+TOPIC = "crowd"
 ASK_AGAIN = {
     ErrorCode.NOT_COORDINATOR,
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -63,8 +63,10 @@ class Crowd:
         self._group = group
         self._stack = ExitStack()
         self._clients = [self._stack.enter_context(connected(address)) for _ in range(size)]
-        self._ids = [""] * size
-        self._generation = -1
+        self._members = [
+            GroupMember(group, [TOPIC], session_timeout_ms=SESSION_MS, rebalance_timeout_ms=SESSION_MS)
+            for _ in range(size)
+        ]
 
     def __enter__(self) -> Self:
         return self
@@ -77,39 +79,51 @@ class Crowd:
 
         One is there already and rejoins last: a group that begins would have its first generations with a few only.
         """
-        first = self._clients[0]
-        self._ids[0] = first.send(self._joining("")).member_id
-        began = first.send(self._joining(self._ids[0]))
+        first, *others = self._members
+        first.take_join(self._clients[0].send(first.join_request()))
+        began = self._clients[0].send(first.join_request())
         _check("first join", [began])
-        self._generation = began.generation_id
-        part = SyncGroupRequestAssignment(member_id=self._ids[0], assignment=b"everything")
-        _check("first sync", [first.send(self._syncing(self._ids[0], [part]))])
+        first.take_join(began)
+        first.take_sync(began, self._clients[0].send(first.sync_request(began, self._one_partition_each)))
         start = time.monotonic()
-        self._ids[1:] = [answer.member_id for answer in self._all([self._joining("")] * (len(self._ids) - 1))]
-        joined = self._all([self._joining(id) for id in (*self._ids[1:], self._ids[0])])
+        self._joined(others)
+        in_turn = (*others, first)
+        joined = self._joined(in_turn)
         _check("join", joined)
-        leader = joined[0].leader
-        self._generation = joined[0].generation_id
-        parts = [SyncGroupRequestAssignment(member_id=id, assignment=b"a part") for id in self._ids]
-        synced = self._all([self._syncing(id, parts if id == leader else []) for id in (*self._ids[1:], self._ids[0])])
+        synced = self._all(
+            [
+                member.sync_request(answer, self._one_partition_each)
+                for member, answer in zip(in_turn, joined, strict=True)
+            ]
+        )
         _check("sync", synced)
-        if {bytes(answer.assignment) for answer in synced} != {b"a part"}:
+        parts = [member.take_sync(*answers) for member, *answers in zip(in_turn, joined, synced, strict=True)]
+        if any(part is None or len(part) != 1 for part in parts):
             raise BenchError("not every member got its part")
         return time.monotonic() - start
 
     def beat(self) -> float:
         """Seconds for a heartbeat of every member, all at once."""
         start = time.monotonic()
-        beats = [HeartbeatRequest(group_id=self._group, generation_id=self._generation, member_id=i) for i in self._ids]
+        beats = [member.heartbeat_request() for member in self._members]
         _check("heartbeat", self._all([*beats[1:], beats[0]]))
         return time.monotonic() - start
 
     def leave(self) -> float:
         """Seconds for one request in the name of all."""
         start = time.monotonic()
-        members = [MemberIdentity(member_id=id) for id in self._ids]
+        members = [MemberIdentity(member_id=member.id) for member in self._members]
         _check("leave", [self._clients[0].send(LeaveGroupRequest(group_id=self._group, members=members))])
         return time.monotonic() - start
+
+    def _joined(self, members: Sequence[GroupMember]) -> list[JoinGroupResponse]:
+        answers: list[JoinGroupResponse] = self._all([member.join_request() for member in members])
+        for member, answer in zip(members, answers, strict=True):
+            member.take_join(answer)
+        return answers
+
+    def _one_partition_each(self, topics: Sequence[str]) -> dict[str, int]:
+        return dict.fromkeys(topics, len(self._members))
 
     def _all(self, requests: Sequence[Request]) -> list[Any]:
         """From the second member on; the first comes last, if it is among them."""
@@ -117,26 +131,6 @@ class Crowd:
         for client, request in asked:
             client.submit(request)
         return [client.receive() for client, _ in asked]
-
-    def _joining(self, member_id: str) -> JoinGroupRequest:
-        return JoinGroupRequest(
-            group_id=self._group,
-            session_timeout_ms=SESSION_MS,
-            rebalance_timeout_ms=SESSION_MS,
-            member_id=member_id,
-            protocol_type="consumer",
-            protocols=[JoinGroupRequestProtocol(name="range", metadata=bytes(30))],
-        )
-
-    def _syncing(self, member_id: str, parts: list[SyncGroupRequestAssignment]) -> SyncGroupRequest:
-        return SyncGroupRequest(
-            group_id=self._group,
-            generation_id=self._generation,
-            member_id=member_id,
-            protocol_type="consumer",
-            protocol_name="range",
-            assignments=parts,
-        )
 
 
 def _check(what: str, answers: Sequence[Any]) -> None:

@@ -143,7 +143,7 @@ class Crew:
             setting.bootstrap,
             setting.group,
             setting.topic,
-            range(setting.partitions),
+            setting.partitions,
             name=_name(number),
             session_timeout_ms=setting.session_timeout_ms,
             observer=self._recorder,

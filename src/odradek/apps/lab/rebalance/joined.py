@@ -1,34 +1,25 @@
 """A member of design three: it finds the group's coordinator, joins, syncs and sends heartbeats.
 
-Eager, with the range assignor, as Kafka's consumer does by default. It reads nothing: what is measured is who may. A
+It reads nothing: the experiment measures which member may read. A
 member that can't reach its coordinator stops by itself when its session must be over, counted from the last heartbeat
 that was answered.
 """
 
 import threading
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from struct import Struct
 from typing import Any
 
-from odradek.apps.legacy.core.range_assignment import assign, member_of
-from odradek.apps.legacy.core.znodes import Registration
 from odradek.apps.legacy.observer import Observer, What
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.client.broker_client import BrokerClient, ConnectionFailed
+from odradek.client.group_member import GroupMember
 from odradek.model.topology import TopicPartition
-from odradek.protocol.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
-from odradek.protocol.messages.consumer_protocol_assignment import TopicPartition as AssignedTopic
-from odradek.protocol.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from odradek.protocol.messages.find_coordinator import FindCoordinatorRequest
-from odradek.protocol.messages.heartbeat import HeartbeatRequest
-from odradek.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
-from odradek.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from odradek.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from odradek.protocol.messages.join_group import JoinGroupResponse
 from odradek.protocol.schema import Request
 
-_VERSION = Struct(">h")
 _REBALANCE_MS = 60_000
 _TIMEOUT_MS = _REBALANCE_MS + 10_000
 _BACKOFF_S = 0.2
@@ -40,7 +31,7 @@ class JoinedConsumer:
         bootstrap: Sequence[tuple[str, int]],
         group: str,
         topic: str,
-        partitions: Collection[int],
+        partitions: int,
         *,
         name: str,
         session_timeout_ms: int,
@@ -49,13 +40,13 @@ class JoinedConsumer:
         self.id = name
         self._bootstrap = bootstrap
         self._group = group
-        self._topic = topic
         self._partitions = partitions
         self._session_s = session_timeout_ms / 1000
         self._observer = observer
         self._connection: BrokerClient | None = None
-        self._member_id = ""
-        self._generation = -1
+        self._member = GroupMember(
+            group, [topic], session_timeout_ms=session_timeout_ms, rebalance_timeout_ms=_REBALANCE_MS
+        )
         self._owned: frozenset[TopicPartition] = frozenset()
         self._answered_at = time.monotonic()
         self._stopping = threading.Event()
@@ -69,7 +60,7 @@ class JoinedConsumer:
         """Leaves the group."""
         self._stop()
         with suppress(KafkaError, ConnectionFailed):
-            self._ask(LeaveGroupRequest(group_id=self._group, members=[MemberIdentity(member_id=self._member_id)]))
+            self._ask(self._member.leave_request())
         self._disconnect()
 
     def crash(self) -> None:
@@ -96,7 +87,7 @@ class JoinedConsumer:
             try:
                 if self._is_cut.is_set():
                     self._wait_for_the_end_of_the_session()
-                elif self._generation < 0:
+                elif not self._member.is_joined:
                     self._join()
                 else:
                     self._stopping.wait(self._session_s / 3)
@@ -114,82 +105,36 @@ class JoinedConsumer:
 
     def _heartbeat(self) -> None:
         sent_at = time.monotonic()
-        answer = self._ask(
-            HeartbeatRequest(group_id=self._group, generation_id=self._generation, member_id=self._member_id)
-        )
-        code = ErrorCode(answer.error_code)
-        if code is ErrorCode.NONE:
+        self._member.take_heartbeat(self._ask(self._member.heartbeat_request()))
+        if self._member.is_joined:
             self._answered_at = sent_at
-        elif code in (ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID):
-            self._rejoin(code)
         else:
-            raise KafkaError(code)
-
-    def _rejoin(self, why: ErrorCode) -> None:
-        self._release()
-        self._generation = -1
-        if why is ErrorCode.UNKNOWN_MEMBER_ID:
-            self._member_id = ""
+            self._release()
 
     def _join(self) -> None:
-        joined = self._ask(self._join_request())
-        if joined.error_code == ErrorCode.MEMBER_ID_REQUIRED:
-            self._member_id = joined.member_id
-            joined = self._ask(self._join_request())
-        code = ErrorCode(joined.error_code)
-        if code is ErrorCode.UNKNOWN_MEMBER_ID:
-            self._rejoin(code)
-            return
-        if code is not ErrorCode.NONE:
-            raise KafkaError(code)
-        self._member_id = joined.member_id
-        self._sync(joined)
+        """One attempt, with a second request where the first is answered with the member's id."""
+        had_id = bool(self._member.id)
+        joined = self._ask(self._member.join_request())
+        may_sync = self._member.take_join(joined)
+        if not may_sync and not had_id and self._member.id:
+            joined = self._ask(self._member.join_request())
+            may_sync = self._member.take_join(joined)
+        if may_sync:
+            self._sync(joined)
+        else:
+            self._release()
 
     def _sync(self, joined: JoinGroupResponse) -> None:
         sent_at = time.monotonic()
-        answer = self._ask(
-            SyncGroupRequest(
-                group_id=self._group,
-                generation_id=joined.generation_id,
-                member_id=self._member_id,
-                protocol_type="consumer",
-                protocol_name=joined.protocol_name,
-                assignments=self._assignments(joined) if joined.leader == self._member_id else [],
-            )
-        )
-        code = ErrorCode(answer.error_code)
-        if code in (ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID):
-            self._rejoin(code)
+        answer = self._ask(self._member.sync_request(joined, lambda topics: dict.fromkeys(topics, self._partitions)))
+        assigned = self._member.take_sync(joined, answer)
+        if assigned is None:
+            self._release()
             return
-        if code is not ErrorCode.NONE:
-            raise KafkaError(code)
         self._answered_at = sent_at
-        self._generation = joined.generation_id
-        self._owned = _decode(bytes(answer.assignment))
+        self._owned = frozenset(assigned)
         if self._owned:
             self._observer.happened(self.id, What.OWNS, self._owned)
-
-    def _join_request(self) -> JoinGroupRequest:
-        subscription = _VERSION.pack(0) + ConsumerProtocolSubscription(topics=[self._topic]).encode(0)
-        return JoinGroupRequest(
-            group_id=self._group,
-            session_timeout_ms=round(self._session_s * 1000),
-            rebalance_timeout_ms=_REBALANCE_MS,
-            member_id=self._member_id,
-            protocol_type="consumer",
-            protocols=[JoinGroupRequestProtocol(name="range", metadata=subscription)],
-        )
-
-    def _assignments(self, joined: JoinGroupResponse) -> list[SyncGroupRequestAssignment]:
-        wanted = Registration({self._topic: 1})
-        streams = assign({member.member_id: wanted for member in joined.members}, {self._topic: self._partitions})
-        shares: dict[str, list[int]] = {member.member_id: [] for member in joined.members}
-        for tp, stream in streams.items():
-            shares[member_of(stream)].append(tp.partition)
-        return [
-            SyncGroupRequestAssignment(member_id=member, assignment=_encode(self._topic, numbers))
-            for member, numbers in shares.items()
-        ]
 
     def _release(self) -> None:
         owned, self._owned = self._owned, frozenset()
@@ -233,15 +178,3 @@ class JoinedConsumer:
             self._thread.join(_BACKOFF_S)
         self._release()
         self._disconnect()
-
-
-def _encode(topic: str, partitions: list[int]) -> bytes:
-    assigned = [AssignedTopic(topic=topic, partitions=partitions)] if partitions else []
-    return _VERSION.pack(0) + ConsumerProtocolAssignment(assigned_partitions=assigned).encode(0)
-
-
-def _decode(assignment: bytes) -> frozenset[TopicPartition]:
-    if not assignment:
-        return frozenset()
-    found = ConsumerProtocolAssignment.decode(memoryview(assignment), _VERSION.size, 0)[0].assigned_partitions
-    return frozenset(TopicPartition(entry.topic, number) for entry in found for number in entry.partitions)

@@ -7,6 +7,7 @@ neighbours; the first few get one more where it doesn't divide. Members that see
 from collections.abc import Collection, Mapping
 
 from odradek.apps.legacy.core.znodes import Registration
+from odradek.client.consumer_protocol import ranges
 from odradek.model.topology import TopicPartition
 
 
@@ -26,11 +27,6 @@ def assign(members: Mapping[str, Registration], partitions: Mapping[str, Collect
             wanted.setdefault(topic, []).extend(streams(member, count))
     assigned: dict[TopicPartition, str] = {}
     for topic, takers in wanted.items():
-        numbers = sorted(partitions.get(topic, ()))
-        share, more = divmod(len(numbers), len(takers))
-        first = 0
-        for position, stream in enumerate(sorted(takers)):
-            last = first + share + (1 if position < more else 0)
-            assigned |= {TopicPartition(topic, number): stream for number in numbers[first:last]}
-            first = last
+        for stream, numbers in ranges(takers, sorted(partitions.get(topic, ()))).items():
+            assigned |= {TopicPartition(topic, number): stream for number in numbers}
     return assigned

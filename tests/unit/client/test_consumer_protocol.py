@@ -1,5 +1,4 @@
-from odradek.client.group_admin import read_assignment
-from odradek.client.group_reader import assign_ranges, encode_assignment
+from odradek.client.consumer_protocol import assign_ranges, encode_assignment, read_assignment
 from odradek.model.topology import TopicPartition
 
 
