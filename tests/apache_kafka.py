@@ -3,14 +3,12 @@
 import os
 import shutil
 import subprocess
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from java_program import SHORT_LIVED
 from odradek.local.java import find_java
-from odradek.local.local_broker import serves
-from odradek.local.owned_process import OwnedProcess
+from odradek.local.server_process import ServerProcess, serves
 from odradek.local.zookeeper_server import EmbeddedZooKeeper, free_port
 
 _ROOT = Path(__file__).parent.parent
@@ -94,7 +92,7 @@ class KafkaPeer:
         self._port = free_port()
         self._zookeeper = EmbeddedZooKeeper(directory / "zookeeper")
         self._properties = directory / "server.properties"
-        self._process = OwnedProcess(directory / "broker.pid", self._properties)
+        self._process = ServerProcess("Apache Kafka", self._properties, directory / "broker.log", self._command)
         self.data_dir = directory / "logs"
 
     @property
@@ -117,14 +115,8 @@ class KafkaPeer:
             "transaction.state.log.min.isr=1\n" + "".join(f"{key}={value}\n" for key, value in self._settings.items())
         )
         self._before_start(self.zookeeper)
-        self._process.spawn(
-            self._java("-Xms256m", "-Xmx640m", "kafka.Kafka", str(self._properties)), self._directory / "broker.log"
-        )
-        deadline = time.monotonic() + 90
-        while not serves(("127.0.0.1", self._port)):
-            if self._process.pid() is None or time.monotonic() > deadline:
-                raise RuntimeError(f"Apache Kafka did not start, see {self._directory / 'broker.log'}")
-            time.sleep(0.1)
+        self._process.start()
+        self._process.await_serving(lambda: serves(("127.0.0.1", self._port)), seconds_max=90, poll_seconds=0.1)
 
     def stop(self) -> None:
         self._process.stop(patience_seconds=30)
@@ -134,6 +126,9 @@ class KafkaPeer:
         """What one of Kafka's own tools prints; a failure of it fails the test."""
         command = self._java("-Xmx128m", main_class, *arguments)
         return subprocess.run(command, capture_output=True, text=True, timeout=90, check=True).stdout
+
+    def _command(self, properties: Path) -> Sequence[str]:
+        return self._java("-Xms256m", "-Xmx640m", "kafka.Kafka", str(properties))
 
     def _java(self, *arguments: str) -> list[str]:
         log4j = f"-Dlog4j.configuration=file:{self._directory / 'log4j.properties'}"

@@ -37,7 +37,7 @@ from odradek.local.cluster_processes import LocalCluster
 from odradek.local.cluster_security import INTERNAL_PORTS_AFTER
 from odradek.local.coordinators import CoordinatorKind
 from odradek.local.links.cuts import CutFrom
-from odradek.local.zookeeper_server import free_port, port_is_taken
+from odradek.local.zookeeper_server import free_ports
 
 _Scope = Literal["session", "package", "module", "class", "function"]
 _SCOPES: tuple[_Scope, ...] = ("session", "package", "module", "class", "function")
@@ -111,7 +111,8 @@ class OdradekCluster:
 
     def start_all(self) -> None:
         """Start every broker; topics are there, with leaders, when it returns."""
-        start = partial(self._processes.start, None, _free_ports(self._count), self._settings, self._count)
+        needed = [number + after for after in (0, INTERNAL_PORTS_AFTER) for number in range(self._count)]
+        start = partial(self._processes.start, None, free_ports(*needed), self._settings, self._count)
         start(coordinator=self._coordinator, lab=self._lab, secure=self._secure)
         for text in self._topics:
             name, _, partitions = text.partition(":")
@@ -165,15 +166,6 @@ class OdradekCluster:
 
     def broker_log(self, broker_id: int) -> str:
         return self._processes.broker(broker_id).log_file.read_text(errors="replace")
-
-
-def _free_ports(count: int) -> int:
-    """Return the first of so many consecutive free ports, with the free ports that secured brokers need besides."""
-    while True:
-        first = free_port()
-        others = [first + i + after for after in (0, INTERNAL_PORTS_AFTER) for i in range(count)]
-        if not any(map(port_is_taken, others)):
-            return first
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -2,7 +2,6 @@
 
 import re
 import resource
-import signal
 import subprocess
 import sys
 import time
@@ -13,7 +12,7 @@ from pathlib import Path
 from odradek.base.config.properties import format_properties
 from odradek.base.errors import ErrorCode
 from odradek.client.broker_client import BrokerClient
-from odradek.local.local_broker import serves
+from odradek.local.server_process import ServerProcess, serves
 from odradek.local.zookeeper_server import free_port
 from odradek.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from odradek.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
@@ -54,7 +53,8 @@ class OwnBroker:
         self.set({})
         self._log_file = directory / "broker.log"
         self._log_file.touch()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._has_started = False
+        self._process = ServerProcess("the broker", self._properties_file, self._log_file)
 
     def set(self, properties: Mapping[str, str]) -> None:
         """Of the next start, besides those that it has."""
@@ -67,9 +67,9 @@ class OwnBroker:
 
     @property
     def pid(self) -> int:
-        assert self._process is not None
-        assert self._process.poll() is None, f"the broker is gone:\n{self.log[-2000:]}"
-        return self._process.pid
+        pid = self._process.pid
+        assert pid is not None, f"the broker is gone:\n{self.log[-2000:]}"
+        return pid
 
     @property
     def log(self) -> str:
@@ -99,29 +99,30 @@ class OwnBroker:
     def start(self) -> str:
         """Returns what it logged until it served."""
         before = len(self.log)
-        with self._log_file.open("ab") as log:
-            command = [sys.executable, "-m", "odradek", "broker", str(self._properties_file)]
-            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
+        self._has_started = True
+        self._process.start()
         eventually(lambda: self.pid > 0 and serves(("127.0.0.1", self.port)))
         return self.log[before:]
 
     def kill(self) -> None:
-        self._end(signal.SIGKILL)
+        self._process.kill()
 
     def stop(self) -> int | None:
         """The exit code of a clean stop, or of the end that it had already."""
-        return self._end(signal.SIGTERM)
+        if not self._has_started:
+            return None
+        self._process.stop(patience_seconds=30)
+        return self._process.exit_code()
 
     def exit_code(self, within_s: float = 20) -> int:
         """Of a broker that is expected to stop by itself."""
-        assert self._process is not None
-        return self._process.wait(within_s)
+        return self._process.exit_code(within_s)
 
-    def _end(self, how: signal.Signals) -> int | None:
-        if self._process is None:
-            return None
-        self._process.send_signal(how)
-        return self._process.wait(30)
+    def pause(self) -> None:
+        self._process.pause()
+
+    def resume(self) -> None:
+        self._process.resume()
 
     def client(self) -> BrokerClient:
         return BrokerClient("127.0.0.1", self.port)

@@ -1,7 +1,5 @@
 """A cluster that one test has to itself: its brokers can be killed, frozen, stopped and brought back one by one."""
 
-import os
-import signal
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -123,10 +121,10 @@ class OwnCluster:
 
     def freeze(self, broker_id: int) -> None:
         """It lives, but does nothing any more: to the others it looks cut off, to itself as if no time had passed."""
-        os.kill(self.brokers[broker_id].pid, signal.SIGSTOP)
+        self.brokers[broker_id].pause()
 
     def thaw(self, broker_id: int) -> None:
-        os.kill(self.brokers[broker_id].pid, signal.SIGCONT)
+        self.brokers[broker_id].resume()
 
 
 @contextmanager

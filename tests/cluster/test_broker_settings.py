@@ -14,7 +14,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
 from odradek.local.cluster_processes import LocalCluster
-from odradek.local.local_broker import serves
+from odradek.local.server_process import serves
 from odradek.local.zookeeper_server import free_port
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from odradek.local.cluster_processes import LocalCluster
-from odradek.local.local_broker import serves
+from odradek.local.server_process import serves
 from odradek.local.zookeeper_server import free_port
 
 

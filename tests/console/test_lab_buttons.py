@@ -16,7 +16,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from odradek.apps.console.feeds import LEASE_MS
-from odradek.local.zookeeper_server import free_port, port_is_taken
+from odradek.local.zookeeper_server import free_port, free_ports
 from waiting import eventually
 
 from .conftest import await_handshake, browser_on
@@ -54,7 +54,11 @@ class Up:
 @pytest.fixture(scope="module")
 def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
     pytest.importorskip("nicegui", reason="the console needs odradek[console]")
-    data, port, console = tmp_path_factory.mktemp("up"), _free_ports(), free_port()
+    data, port, console = (
+        tmp_path_factory.mktemp("up"),
+        free_ports(*(step + after for step in range(3) for after in (0, METRICS_AFTER))),
+        free_port(),
+    )
     odradek = [sys.executable, "-m", "odradek"]
     lab = ["--brokers", "3", "--lab", "--port", str(port), "--console", str(console), "--detach"]
     subprocess.run([*odradek, "up", *lab, "--data", data, "--set", "replica.lag.time.max.ms=8000"], check=True)
@@ -62,14 +66,6 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
         yield Up(f"http://127.0.0.1:{console}", port)
     finally:
         subprocess.run([*odradek, "down", "--data", data], check=True)
-
-
-def _free_ports() -> int:
-    while True:
-        first = free_port()
-        wanted = [first + step + after for step in range(3) for after in (0, METRICS_AFTER)]
-        if max(wanted) < 65536 and not any(port_is_taken(port) for port in wanted):
-            return first
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import pytest
@@ -13,6 +13,7 @@ from odradek.apps.console.readings import records
 from odradek.apps.console.readings.records import Filter, From, Part, Query, browse
 from odradek.apps.lab.bench.crowd import Crowd
 from odradek.apps.lab.bench.systems import BenchError
+from odradek.client.broker_client import ConnectionFailed
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.config_admin import Resource, alter_configs
 from odradek.client.group_admin import describe_group
@@ -163,15 +164,14 @@ def _gathered(client: ClusterClient, size: int) -> Iterator[Crowd]:
     alter_configs(client, everywhere, {PER_ADDRESS: str(3 * size)})
     deadline = time.monotonic() + PATIENCE_S
     while True:
-        crowd = Crowd(describe_group(client, "crowd").coordinator_address, "crowd", size)
         try:
-            crowd.join()
-            break
-        except (
-            BenchError,
-            ConnectionError,
-        ):  # not told everywhere yet
-            crowd.__exit__()
+            with ExitStack() as opened:
+                crowd = Crowd(describe_group(client, "crowd").coordinator_address, "crowd", size)
+                opened.enter_context(crowd)
+                crowd.join()
+                opened.pop_all()
+                break
+        except (BenchError, ConnectionFailed):  # not told everywhere yet
             assert time.monotonic() < deadline
     with crowd:
         yield crowd

@@ -1,27 +1,20 @@
 """One broker process of a local cluster: its directory, its settings, its start and stop."""
 
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
 from odradek.base.config.properties import format_properties, parse_properties
 from odradek.base.errors import FatalError
-from odradek.client.broker_client import BrokerClient, ConnectionFailed
-from odradek.client.client_security import ClientSecurity
 from odradek.local.cluster_security import INTERNAL_PORTS_AFTER, ClusterSecurity, secured_listeners
 from odradek.local.links.local_links import LocalLinks
 from odradek.local.links.plan import is_linked
 from odradek.local.local_settings import SettingChanges
-from odradek.local.owned_process import OwnedProcess
+from odradek.local.server_process import ServerProcess, serves
 from odradek.local.zookeeper_server import port_is_taken
-from odradek.protocol.messages.metadata import MetadataRequest
 
 DEFAULT_PORT = 9092
-_START_SECONDS_MAX = 60.0
-_STOP_SECONDS_MAX = 60.0
 _PORT_SECONDS_MAX = 1.0
-_CONTACT_TIMEOUT_MS = 2000
 
 
 def _freed(port: int) -> bool:
@@ -39,16 +32,18 @@ class LocalBroker:
         self.id = broker_id
         self._links = links
         self._security = security
-        self.log_file = directory / "broker.log"
         self._directory = directory
         self.properties_file = directory / "server.properties"
-        self._process = OwnedProcess(directory / "broker.pid", self.properties_file)
+        self.process = ServerProcess(f"broker {broker_id}", self.properties_file, directory / "broker.log")
         self._kept: str | None = None
-        self._log_position = 0
 
     @property
     def pid(self) -> int | None:
-        return self._process.pid()
+        return self.process.pid
+
+    @property
+    def log_file(self) -> Path:
+        return self.process.log_file
 
     @property
     def address(self) -> tuple[str, int]:
@@ -121,18 +116,10 @@ class LocalBroker:
                 f"port {port} of broker {self.id} is taken by another process: stop that process, "
                 "or choose another port with: odradek up --port PORT"
             )
-        self._log_position = self.log_file.stat().st_size if self.log_file.exists() else 0
-        command = [sys.executable, "-m", "odradek", "broker", str(self.properties_file)]
-        self._process.spawn(command, self.log_file)
+        self.process.start()
 
     def await_serving(self) -> None:
-        deadline = time.monotonic() + _START_SECONDS_MAX
-        while not self._serves():
-            if self.pid is None:
-                raise FatalError(f"broker {self.id} did not start: {self._last_words()} (see {self.log_file})")
-            if time.monotonic() >= deadline:
-                raise FatalError(f"broker {self.id} does not answer after {_START_SECONDS_MAX:.0f} s: {self.log_file}")
-            time.sleep(0.02)
+        self.process.await_serving(self._serves)
 
     def _serves(self) -> bool:
         """A secured broker is asked as another broker would ask it."""
@@ -142,32 +129,16 @@ class LocalBroker:
         return serves((host, port))
 
     def stop(self) -> bool:
-        return self._process.stop(_STOP_SECONDS_MAX)
+        return self.process.stop()
 
     def kill(self) -> bool:
-        return self._process.kill()
+        return self.process.kill()
 
     def _properties(self) -> dict[str, str]:
         return parse_properties(self.properties_file.read_text())
-
-    def _last_words(self) -> str:
-        """The line in which the broker says why it stopped, else its last one; of this start, not of earlier ones."""
-        written = self.log_file.read_bytes()[self._log_position :] if self.log_file.exists() else b""
-        lines = written.decode(errors="replace").strip().splitlines()
-        reasons = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
-        return (reasons or lines or ["it left no message"])[-1]
 
 
 def _first_address(properties: Mapping[str, str]) -> tuple[str, int]:
     listener = properties["listeners"].split(",")[0]
     host, _, port = listener.partition("://")[2].rpartition(":")
     return host.strip("[]") or "127.0.0.1", int(port)
-
-
-def serves(address: tuple[str, int], security: ClientSecurity | None = None) -> bool:
-    """Return whether a Metadata request is answered with at least one broker: then the broker knows its cluster."""
-    try:
-        with BrokerClient(*address, timeout_ms=_CONTACT_TIMEOUT_MS, security=security) as client:
-            return bool(client.send(MetadataRequest(topics=[])).brokers)
-    except ConnectionFailed:
-        return False

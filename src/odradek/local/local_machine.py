@@ -1,13 +1,12 @@
 """Actions of the console's laboratory on the brokers of a directory of `odradek up`."""
 
-import os
-import signal
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from odradek.base.errors import FatalError
 from odradek.local.cluster_processes import LocalCluster
 from odradek.local.links.cuts import CutFrom
+from odradek.local.local_broker import LocalBroker
 
 
 class LocalMachine:
@@ -28,10 +27,10 @@ class LocalMachine:
         self._cluster.start_broker(broker)
 
     def pause(self, broker: int) -> None:
-        self._signal(broker, signal.SIGSTOP)
+        self._running(broker).process.pause()
 
     def resume(self, broker: int) -> None:
-        self._signal(broker, signal.SIGCONT)
+        self._running(broker).process.resume()
 
     def cuts(self) -> Mapping[int, frozenset[CutFrom]]:
         return self._cluster.links.cuts
@@ -45,11 +44,11 @@ class LocalMachine:
     def heal(self, broker: int) -> None:
         self._cluster.heal(broker)
 
-    def _signal(self, broker: int, number: signal.Signals) -> None:
-        pid = self._cluster.broker(broker).pid
-        if pid is None:
+    def _running(self, broker: int) -> LocalBroker:
+        found = self._cluster.broker(broker)
+        if found.pid is None:
             raise FatalError(f"broker {broker} is not running")
-        os.kill(pid, number)
+        return found
 
 
 def _state(pid: int | None) -> str:

@@ -55,6 +55,12 @@ class OwnedProcess:
         """Ends it as a crash would. Whether it had been running."""
         return self._end(signal.SIGKILL, patience_seconds=10)
 
+    def exit_code(self, within_s: float) -> int:
+        """Status of a child of this program, once it has ended; subprocess.TimeoutExpired if that takes longer."""
+        if self._child is None:
+            raise RuntimeError("this program did not start the process")
+        return self._child.wait(within_s)
+
     def _end(self, how: signal.Signals, patience_seconds: float) -> bool:
         pid = self.pid()
         if pid is not None:

@@ -7,13 +7,12 @@ Owns one directory: the data, `zoo.cfg`, the chosen `port`, the pid file and the
 import random
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from odradek.base.errors import FatalError
 from odradek.local.java import find_java
-from odradek.local.owned_process import OwnedProcess
+from odradek.local.server_process import ServerProcess
 from odradek.local.zookeeper_jars import zookeeper_classpath
 
 _MAIN_CLASS = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
@@ -61,6 +60,14 @@ def free_port() -> int:
         return next(port for port in _drawn if not port_is_taken(port))
 
 
+def free_ports(*after: int) -> int:
+    """Return a port that is free, as are those that come so many after it."""
+    while True:
+        first = free_port()
+        if not any(port_is_taken(first + more) for more in after):
+            return first
+
+
 def port_is_taken(port: int) -> bool:
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -80,8 +87,8 @@ class EmbeddedZooKeeper:
         self._settings = settings
         self._config = self._directory / "zoo.cfg"
         self._port_file = self._directory / "port"
-        self._log = self._directory / "zookeeper.log"
-        self._process = OwnedProcess(self._directory / "zookeeper.pid", self._config)
+        log = self._directory / "zookeeper.log"
+        self._process = ServerProcess("ZooKeeper", self._config, log, lambda config: [*self._command(), str(config)])
 
     @property
     def connect(self) -> str:
@@ -100,7 +107,7 @@ class EmbeddedZooKeeper:
 
     @property
     def pid(self) -> int | None:
-        return self._process.pid()
+        return self._process.pid
 
     def start(self) -> None:
         """Starts the server, unless it runs already, and waits until it serves. Its port stays the same for ever."""
@@ -110,12 +117,12 @@ class EmbeddedZooKeeper:
     def spawn(self) -> None:
         """Starts the server without waiting: one of an ensemble serves only when enough others are there."""
         if self.pid is None:
-            command = self._command()
+            self._command()  # its absence is told before anything is written
             self._directory.mkdir(parents=True, exist_ok=True)
             port = self._choose_port()
             own = f"clientPortAddress={self._host}\nclientPort={port}\ndataDir={self.data_dir}\n"
             self._config.write_text(_SETTINGS + own + self._settings)
-            self._process.spawn([*command, str(self._config)], self._log)
+            self._process.start()
 
     def _command(self) -> list[str]:
         """Command line of the server without its last argument, the configuration."""
@@ -139,20 +146,15 @@ class EmbeddedZooKeeper:
         return port
 
     def _await_serving(self) -> None:
-        deadline = time.monotonic() + _START_SECONDS_MAX
-        while self.mode() is None:
-            if self.pid is None or time.monotonic() >= deadline:
-                self._process.kill()
-                raise FatalError(f"ZooKeeper did not start; its last words: {self._last_words()} (see {self._log})")
-            time.sleep(0.02)
+        try:
+            self._process.await_serving(lambda: self.mode() is not None, _START_SECONDS_MAX)
+        except FatalError:
+            self._process.kill()
+            raise
 
     def mode(self) -> str | None:
         """standalone, leader or follower; None while it doesn't serve. (`ruok` would say imok before that.)"""
         return zookeeper_mode(self.connect)
-
-    def _last_words(self) -> str:
-        lines = self._log.read_text(errors="replace").strip().splitlines() if self._log.exists() else []
-        return lines[-1] if lines else "none"
 
 
 def zookeeper_mode(address: str) -> str | None:

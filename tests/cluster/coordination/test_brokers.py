@@ -15,7 +15,7 @@ from chaos.story import Story
 from odradek.apps.lab.cluster import ChaosCluster
 from odradek.local.cluster_processes import LocalCluster
 from odradek.local.coordination_process import CoordinationProcess
-from odradek.local.local_broker import serves
+from odradek.local.server_process import serves
 from odradek.local.zookeeper_server import free_port
 
 from ..test_mixed_cluster import ours

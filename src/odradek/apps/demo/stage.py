@@ -11,7 +11,7 @@ from odradek.base.errors import FatalError
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.topic_admin import create_topic
 from odradek.local.cluster_processes import LocalCluster
-from odradek.local.zookeeper_server import free_port, port_is_taken
+from odradek.local.zookeeper_server import free_ports
 
 BROKERS = 3
 NAME = "shop"
@@ -33,7 +33,7 @@ class Stage:
         return self.cluster.bootstrap_servers
 
     def start_cluster(self) -> None:
-        self.cluster.start(zookeeper=None, port=_free_ports(BROKERS), settings=_SETTINGS, brokers=BROKERS)
+        self.cluster.start(zookeeper=None, port=free_ports(*range(1, BROKERS)), settings=_SETTINGS, brokers=BROKERS)
         with ClusterClient(self.bootstrap) as client:
             for topic in (ORDERS, REVENUE, DEAD_LETTERS):
                 create_topic(client, topic, partitions=_PARTITIONS, replication_factor=BROKERS)
@@ -76,10 +76,3 @@ class Stage:
                 if partition.leader in counts:
                     counts[partition.leader] += 1
         return counts
-
-
-def _free_ports(count: int) -> int:
-    while True:
-        first = free_port()
-        if not any(port_is_taken(first + number) for number in range(1, count)):
-            return first

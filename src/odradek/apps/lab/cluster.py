@@ -1,10 +1,7 @@
 """A cluster of real broker processes that can be killed, frozen, cut off and brought back, one by one."""
 
-import os
-import signal
-import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -13,13 +10,12 @@ from uuid import uuid4
 from odradek.apps.lab.hosts import Hosts
 from odradek.base.config.properties import format_properties
 from odradek.client.broker_client import BrokerClient, ConnectionFailed
-from odradek.local.owned_process import OwnedProcess
+from odradek.local.server_process import Launch, ServerProcess, odradek_command
 from odradek.local.zookeeper_server import free_port
 from odradek.model.topology import TopicPartition
 from odradek.protocol.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponsePartition
 
 START_S_MAX = 90.0
-_STOP_S_MAX = 60.0
 # Short, so that a story ends soon: what takes 18 s and 30 s by default is what most of them wait for.
 SETTINGS = {
     "zookeeper.session.timeout.ms": "3000",
@@ -38,51 +34,27 @@ SETTINGS = {
 }
 
 
-Launch = Callable[[Path], Sequence[str]]
-"""The command that runs a broker from its server.properties."""
+class ChaosBroker(ServerProcess):
+    """A broker process that tells its metadata."""
 
-
-def odradek_command(properties: Path) -> Sequence[str]:
-    return [sys.executable, "-m", "odradek", "broker", str(properties)]
-
-
-class ChaosBroker:
-    def __init__(self, broker_id: int, directory: Path, address: tuple[str, int], launch: Launch) -> None:
+    def __init__(
+        self,
+        broker_id: int,
+        directory: Path,
+        address: tuple[str, int],
+        launch: Launch,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.id = broker_id
         self.address = address
         self.log_dir = directory / "logs"
         self.output = directory / "broker.log"
         self.properties = directory / "server.properties"
-        self._launch = launch
-        self._process = OwnedProcess(directory / "broker.pid", self.properties)
+        super().__init__(f"broker {broker_id}", self.properties, self.output, launch, environment)
 
     @property
     def bootstrap(self) -> str:
         return "{}:{}".format(*self.address)
-
-    @property
-    def pid(self) -> int | None:
-        return self._process.pid()
-
-    def start(self, environment: Mapping[str, str]) -> None:
-        self._process.spawn(self._launch(self.properties), self.output, environment)
-
-    def stop(self) -> None:
-        """As an operator would: it hands over what it leads."""
-        self._process.stop(_STOP_S_MAX)
-
-    def kill(self) -> None:
-        self._process.kill()
-
-    def pause(self) -> None:
-        self._signal(signal.SIGSTOP)
-
-    def resume(self) -> None:
-        self._signal(signal.SIGCONT)
-
-    def _signal(self, number: signal.Signals) -> None:
-        if (pid := self.pid) is not None:
-            os.kill(pid, number)
 
     def metadata(self) -> MetadataResponse | None:
         """Return the metadata of this broker, or None if it does not answer."""
@@ -124,7 +96,7 @@ class ChaosCluster:
         host = "127.0.0.1" if hosts is None else hosts.address(broker_id)
         launch = self._launch.get(broker_id, odradek_command)
         on_host = launch if hosts is None else lambda properties: hosts.command(broker_id, launch(properties))
-        broker = ChaosBroker(broker_id, own, (host, free_port()), on_host)
+        broker = ChaosBroker(broker_id, own, (host, free_port()), on_host, self._environment)
         properties = {
             "broker.id": str(broker_id),
             "listeners": "PLAINTEXT://{}:{}".format(*broker.address),
@@ -156,7 +128,7 @@ class ChaosCluster:
     def start(self, *broker_ids: int) -> None:
         """Start these and wait until every live broker knows of all live ones."""
         for broker_id in broker_ids:
-            self.brokers[broker_id].start(self._environment)
+            self.brokers[broker_id].start()
         deadline = time.monotonic() + START_S_MAX
         while not self._agree_on_members():
             dead = [broker_id for broker_id in broker_ids if self.brokers[broker_id].pid is None]

@@ -17,7 +17,8 @@ from chaos.history import History
 from chaos.judge import judge
 from chaos.operations import ask_controller
 from chaos.replica_files import differences
-from odradek.apps.lab.cluster import ChaosCluster, Launch
+from odradek.apps.lab.cluster import ChaosCluster
+from odradek.local.server_process import Launch
 from odradek.model.topology import TopicPartition
 from odradek.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 

@@ -21,7 +21,8 @@ from odradek.apps.lab.bench.group_figures import group_figures
 from odradek.apps.lab.bench.process_stats import metered
 from odradek.apps.lab.bench.report import Result, as_json, machine_facts, markdown, rows_of, summary
 from odradek.apps.lab.bench.scale_figures import scale_figures
-from odradek.apps.lab.bench.systems import BenchError, Kafka, Odradek, System
+from odradek.apps.lab.bench.systems import Kafka, Odradek, System
+from odradek.base.errors import FatalError
 
 DEFAULT_KAFKA_LIB = ".tools/kafka-lib"
 
@@ -85,7 +86,7 @@ def run(options: argparse.Namespace, directory: Path, kafka_lib: Path) -> int:
                     warm = True
                     try:
                         warm_up(work, (peer, ours))
-                    except BenchError as error:  # the figures tell whether it mattered
+                    except FatalError as error:  # the figures tell whether it mattered
                         print(f"warm-up failed: {error}", file=sys.stderr)
                 results.append(measure(figure, work, (peer, ours), options.rounds))
                 tell(results[-1], peer.name, ours.name)
@@ -131,7 +132,7 @@ def warm_up(work: Work, systems: tuple[System, System]) -> None:
 
 
 def stop(system: System) -> None:
-    with suppress(BenchError):
+    with suppress(FatalError):
         system.stop()
 
 

@@ -27,7 +27,6 @@ from odradek.protocol.schema import Request
 WAIT_S_MAX = 120.0
 SESSION_MS = 60_000
 IN_FLIGHT = 100
-TOPIC = "crowd"
 ASK_AGAIN = {
     ErrorCode.NOT_COORDINATOR,
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -57,16 +56,16 @@ def coordinator_of(system: System, group: str) -> tuple[int, tuple[str, int]]:
 
 
 class Crowd:
-    """A group with as many members, each on a connection of its own."""
+    """A group of many members, each on a connection of its own. They subscribe to no topic: their parts are empty."""
 
     def __init__(self, address: tuple[str, int], group: str, size: int) -> None:
         self._group = group
-        self._stack = ExitStack()
-        self._clients = [self._stack.enter_context(connected(address)) for _ in range(size)]
         self._members = [
-            GroupMember(group, [TOPIC], session_timeout_ms=SESSION_MS, rebalance_timeout_ms=SESSION_MS)
-            for _ in range(size)
+            GroupMember(group, [], session_timeout_ms=SESSION_MS, rebalance_timeout_ms=SESSION_MS) for _ in range(size)
         ]
+        with ExitStack() as stack:
+            self._clients = [stack.enter_context(connected(address)) for _ in self._members]
+            self._stack = stack.pop_all()
 
     def __enter__(self) -> Self:
         return self
@@ -84,22 +83,19 @@ class Crowd:
         began = self._clients[0].send(first.join_request())
         _check("first join", [began])
         first.take_join(began)
-        first.take_sync(began, self._clients[0].send(first.sync_request(began, self._one_partition_each)))
+        first.take_sync(began, self._clients[0].send(first.sync_request(began, _no_partitions)))
         start = time.monotonic()
         self._joined(others)
         in_turn = (*others, first)
         joined = self._joined(in_turn)
         _check("join", joined)
         synced = self._all(
-            [
-                member.sync_request(answer, self._one_partition_each)
-                for member, answer in zip(in_turn, joined, strict=True)
-            ]
+            [member.sync_request(answer, _no_partitions) for member, answer in zip(in_turn, joined, strict=True)]
         )
         _check("sync", synced)
-        parts = [member.take_sync(*answers) for member, *answers in zip(in_turn, joined, synced, strict=True)]
-        if any(part is None or len(part) != 1 for part in parts):
-            raise BenchError("not every member got its part")
+        for member, answer, part in zip(in_turn, joined, synced, strict=True):
+            if not part.assignment or member.take_sync(answer, part) is None:
+                raise BenchError("not every member got its part")
         return time.monotonic() - start
 
     def beat(self) -> float:
@@ -122,15 +118,16 @@ class Crowd:
             member.take_join(answer)
         return answers
 
-    def _one_partition_each(self, topics: Sequence[str]) -> dict[str, int]:
-        return dict.fromkeys(topics, len(self._members))
-
     def _all(self, requests: Sequence[Request]) -> list[Any]:
         """From the second member on; the first comes last, if it is among them."""
         asked = list(zip((*self._clients[1:], self._clients[0]), requests, strict=False))
         for client, request in asked:
             client.submit(request)
         return [client.receive() for client, _ in asked]
+
+
+def _no_partitions(topics: Sequence[str]) -> dict[str, int]:
+    return dict.fromkeys(topics, 0)
 
 
 def _check(what: str, answers: Sequence[Any]) -> None:

@@ -3,22 +3,23 @@
 A broker is a child of this process and is addressed by its pid, so that both are timed and metered in the same way.
 """
 
-import os
 import shutil
-import subprocess
-import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from odradek.base.errors import FatalError
 from odradek.client.broker_client import BrokerClient, ConnectionFailed
+from odradek.local.server_process import START_SECONDS_MAX, ServerProcess, odradek_command
 from odradek.local.zookeeper_server import free_port, zookeeper_mode
 
-START_LIMIT_S = 60.0
+START_LIMIT_S = START_SECONDS_MAX
 STOP_LIMIT_S = 60.0
 POLL_INTERVAL_S = 0.005
+_ENVIRONMENT = {"PYTHONDONTWRITEBYTECODE": ""}
+"""A Python that may keep its compiled modules, as an installed one does."""
 SESSION_TIMEOUT_MS = 6000
 
 # What Kafka's own start scripts give the JVM.
@@ -39,44 +40,8 @@ log4j.appender.out.layout.ConversionPattern=[%d] %p %m (%c)%n
 """
 
 
-class BenchError(RuntimeError):
-    """A system did not start, stop or answer; the message has the end of its log."""
-
-
-@dataclass(slots=True)
-class Process:
-    """A child with its output in a file."""
-
-    popen: subprocess.Popen[bytes]
-    log: Path
-
-    @classmethod
-    def start(cls, command: list[str], log: Path) -> "Process":
-        with log.open("ab") as out:
-            return cls(
-                subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=_environment()), log
-            )
-
-    @property
-    def pid(self) -> int:
-        return self.popen.pid
-
-    def require_alive(self) -> None:
-        if self.popen.poll() is not None:
-            raise BenchError(f"ended with status {self.popen.returncode}: {self.last_words()}")
-
-    def stop(self) -> None:
-        self.popen.terminate()
-        try:
-            self.popen.wait(STOP_LIMIT_S)
-        except subprocess.TimeoutExpired:
-            self.popen.kill()
-            self.popen.wait()
-            raise BenchError(f"did not stop within {STOP_LIMIT_S:.0f} s: {self.last_words()}") from None
-
-    def last_words(self) -> str:
-        """The end of the log, which goes with the directory of the run."""
-        return " / ".join(self.log.read_text(errors="replace").splitlines()[-3:])
+class BenchError(FatalError):
+    """A system did not stop or answer; the message has the end of its log."""
 
 
 @dataclass(slots=True)
@@ -89,11 +54,11 @@ class System(ABC):
     size: int = 1
     zookeeper_port: int = field(default_factory=free_port)
     ports: list[int] = field(default_factory=list)
-    _zookeeper: Process | None = None
-    _brokers: dict[int, Process] = field(default_factory=dict)
+    _zookeeper: ServerProcess | None = None
+    _brokers: dict[int, ServerProcess] = field(default_factory=dict)
 
     @abstractmethod
-    def broker_command(self, properties: Path) -> list[str]: ...
+    def broker_command(self, properties: Path) -> Sequence[str]: ...
 
     @property
     def bootstrap(self) -> str:
@@ -106,7 +71,7 @@ class System(ABC):
     @property
     def broker_pids(self) -> list[int]:
         """Process ids of the running brokers, by broker id."""
-        return [process.pid for _, process in sorted(self._brokers.items())]
+        return [process.pid for _, process in sorted(self._brokers.items()) if process.pid is not None]
 
     def start(self) -> None:
         self.ports = self.ports or [free_port() for _ in range(self.size)]
@@ -120,7 +85,7 @@ class System(ABC):
         for broker_id in list(self._brokers):
             self.stop_broker(broker_id)
         if self._zookeeper is not None:
-            self._zookeeper.stop()
+            _stop(self._zookeeper)
             self._zookeeper = None
 
     def remove(self) -> None:
@@ -130,21 +95,21 @@ class System(ABC):
         """Seconds from the birth of the process to its first answer."""
         properties = self.directory / f"server-{broker_id}.properties"
         properties.write_text(self._server_properties(broker_id))
-        start = time.monotonic()
-        broker = Process.start(self.broker_command(properties), self.directory / f"broker-{broker_id}.log")
+        log = self.directory / f"broker-{broker_id}.log"
+        broker = ServerProcess(f"{self.name} {broker_id}", properties, log, self.broker_command, _ENVIRONMENT)
         self._brokers[broker_id] = broker
-        await_answer(broker, lambda: serves(self.ports[broker_id]))
+        start = time.monotonic()
+        broker.start()
+        broker.await_serving(lambda: serves(self.ports[broker_id]), poll_seconds=POLL_INTERVAL_S)
         return time.monotonic() - start
 
     def stop_broker(self, broker_id: int = 0) -> None:
         if (broker := self._brokers.pop(broker_id, None)) is not None:
-            broker.stop()
+            _stop(broker)
 
     def kill_broker(self, broker_id: int) -> None:
         """As a crash would."""
-        broker = self._brokers.pop(broker_id)
-        broker.popen.kill()
-        broker.popen.wait()
+        self._brokers.pop(broker_id).kill()
 
     def java(self, heap: str, *arguments: str) -> list[str]:
         log4j = f"-Dlog4j.configuration=file:{self.directory}/log4j.properties"
@@ -156,9 +121,12 @@ class System(ABC):
             f"dataDir={self.directory}/zookeeper\nclientPortAddress=127.0.0.1\nclientPort={self.zookeeper_port}\n"
             "tickTime=2000\nmaxClientCnxns=0\nadmin.enableServer=false\n"
         )
-        command = self.java("512m", "org.apache.zookeeper.server.quorum.QuorumPeerMain", str(config))
-        self._zookeeper = Process.start(command, self.directory / "zookeeper.log")
-        await_answer(self._zookeeper, lambda: zookeeper_mode(f"127.0.0.1:{self.zookeeper_port}") is not None)
+        main_class = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+        self._zookeeper = ServerProcess(
+            "ZooKeeper", config, self.directory / "zookeeper.log", lambda file: self.java("512m", main_class, str(file))
+        )
+        self._zookeeper.start()
+        self._zookeeper.await_serving(lambda: zookeeper_mode(f"127.0.0.1:{self.zookeeper_port}") is not None)
 
     def _server_properties(self, broker_id: int) -> str:
         return (
@@ -172,27 +140,20 @@ class System(ABC):
 
 
 class Kafka(System):
-    def broker_command(self, properties: Path) -> list[str]:
+    def broker_command(self, properties: Path) -> Sequence[str]:
         return self.java("1g", "kafka.Kafka", str(properties))
 
 
-def _environment() -> dict[str, str]:
-    """A Python that may keep its compiled modules, as an installed one does."""
-    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-
-
 class Odradek(System):
-    def broker_command(self, properties: Path) -> list[str]:
-        return [sys.executable, "-m", "odradek", "broker", str(properties)]
+    def broker_command(self, properties: Path) -> Sequence[str]:
+        return odradek_command(properties)
 
 
-def await_answer(process: Process, answers: Callable[[], bool]) -> None:
-    end = time.monotonic() + START_LIMIT_S
-    while not answers():
-        process.require_alive()
-        if time.monotonic() > end:
-            raise BenchError(f"gave no answer within {START_LIMIT_S:.0f} s: {process.last_words()}")
-        time.sleep(POLL_INTERVAL_S)
+def _stop(process: ServerProcess) -> None:
+    asked_at = time.monotonic()
+    process.stop(STOP_LIMIT_S)
+    if time.monotonic() - asked_at > STOP_LIMIT_S:
+        raise BenchError(f"did not stop within {STOP_LIMIT_S:.0f} s: {process.last_words()}")
 
 
 def serves(port: int) -> bool:
