@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka import KafkaError as ClientError
 
 from odradek.base.errors import ErrorCode
-from odradek.client.broker_client import ConnectionFailed
+from odradek.client.broker_client import BrokerClient, ConnectionFailed
 from odradek.client.pipelined_connection import PipelinedConnection
 from odradek.protocol.framing import decode_response, encode_request
 from odradek.protocol.messages.produce import ProduceResponse
@@ -132,7 +132,7 @@ class PipelinedWriter:
     def write(self, phase: Phase) -> None:
         while not phase.ended.is_set():
             try:
-                connection = PipelinedConnection[bytes](self._address, timeout_ms=10_000)
+                connection = PipelinedConnection[bytes](BrokerClient(*self._address, timeout_ms=10_000))
             except ConnectionFailed:
                 time.sleep(0.02)
                 continue
