@@ -12,6 +12,7 @@ The host name of the broker is verified unless `ssl.endpoint.identification.algo
 import socket
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,23 +44,32 @@ class AuthenticationRefused(Exception):
     """The broker doesn't accept the credentials, or can't prove that it knows them. The message says which."""
 
 
+@dataclass(frozen=True, slots=True)
+class Login:
+    user: str
+    password: str = field(repr=False)
+
+
 class ClientSecurity:
     """Thread-safe. Made once; each connection takes its context from it, a new one when the files have changed."""
 
-    def __init__(self, settings: Mapping[str, str]) -> None:
-        """ConfigError names a setting that can't be used."""
+    def __init__(self, settings: Mapping[str, str], login: Login | None = None) -> None:
+        """`login`: user and password, instead of `sasl.jaas.config`. ConfigError names a setting that can't be used."""
         unknown = [key for key in settings if key.startswith(_GUARDED_PREFIXES) and key not in _KEYS]
         if unknown:
             raise ConfigError(f"{', '.join(sorted(unknown))}: not supported by this client. Remove the key.")
         self.protocol = parse_security_protocol("security.protocol", settings.get("security.protocol") or "PLAINTEXT")
         self.mechanism: str | None = None
+        self.is_refused = False
+        """True once a broker has refused the credentials."""
         self._settings = dict(settings)
+        self._salted: tuple[bytes, int, bytes] | None = None
         self._lock = threading.Lock()
         self._context: ssl.SSLContext | None = None
         self._marks = file_marks(())
         self._tokens: TokenSource | None = None
         if self.protocol in (SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL):
-            self._read_login()
+            self._read_login(login)
         if self.protocol in (SecurityProtocol.SSL, SecurityProtocol.SASL_SSL):
             self._current_context()
 
@@ -84,6 +94,13 @@ class ClientSecurity:
 
     def authenticate(self, exchange: Exchange) -> None:
         """One SASL exchange; AuthenticationRefused tells why it failed."""
+        try:
+            self._authenticate(exchange)
+        except AuthenticationRefused:
+            self.is_refused = True
+            raise
+
+    def _authenticate(self, exchange: Exchange) -> None:
         assert self.mechanism is not None
         if self.mechanism == "PLAIN":
             exchange(f"\0{self._user}\0{self._password}".encode())
@@ -96,20 +113,39 @@ class ClientSecurity:
         from odradek.security.scram import ScramClient, ScramError
 
         client = ScramClient(
-            self.mechanism, self._user, self._password, secrets.token_urlsafe(24), token=self._is_token
+            self.mechanism,
+            self._user,
+            self._password,
+            secrets.token_urlsafe(24),
+            token=self._is_token,
+            salted_password=self._salted_password,
         )
         try:
             client.verify(exchange(client.final(exchange(client.first()))))
         except ScramError as error:
             raise AuthenticationRefused(str(error)) from None
 
-    def _read_login(self) -> None:
+    def _salted_password(self, hash_name: str, salt: bytes, iterations: int) -> bytes:
+        """Salt the password once, not for each connection: every broker has the same salt for a user."""
+        from odradek.security.scram import salted_password
+
+        known = self._salted
+        if known is None or known[:2] != (salt, iterations):
+            known = (salt, iterations, salted_password(hash_name, self._password, salt, iterations))
+            self._salted = known
+        return known[2]
+
+    def _read_login(self, login: Login | None) -> None:
         mechanism = self._settings.get("sasl.mechanism") or "GSSAPI"
         if mechanism not in MECHANISMS:
             raise ConfigError(
                 f"Invalid value {mechanism} for configuration sasl.mechanism: not supported. Valid here: "
                 f"{', '.join(MECHANISMS)}."
             )
+        self._is_token = False
+        if login is not None:
+            self.mechanism, self._user, self._password = mechanism, login.user, login.password
+            return
         text = self._settings.get("sasl.jaas.config")
         if not text:
             raise ConfigError(f"sasl.jaas.config is required with {self.protocol.name}")

@@ -5,6 +5,7 @@
     DIR/security/users.properties       passwords of the users that were made
     DIR/client.properties               the administrator's connection, for Kafka's tools and ours
     DIR/app.properties                  an application's
+    DIR/console.properties              the web console's, without a user: each user logs in with his own password
     DIR/kcat.conf                       the application's for kcat, and for librdkafka's clients
 
 Clients log in with SCRAM over TLS, and without an ACL a user may do nothing: the administrator is a super user, the
@@ -56,9 +57,10 @@ class ClusterSecurity:
         self._directory = data / "security"
         self._authority_file = self._directory / "ca.pem"
         self._authority_key_file = self._directory / "ca.key"
-        self._users_file = self._directory / "users.properties"
+        self.users_file = self._directory / "users.properties"
         self.client_file = data / "client.properties"
         self.application_file = data / "app.properties"
+        self.console_file = data / "console.properties"
         self.kcat_file = data / "kcat.conf"
 
     @property
@@ -74,9 +76,9 @@ class ClusterSecurity:
             _write(self._authority_key_file, authority.key)
             _write(self._authority_file, authority.certificate)
             self._authority_file.chmod(0o644)
-        if not self._users_file.exists():
+        if not self.users_file.exists():
             users = {name: secrets.token_urlsafe(24) for name in (ADMIN, APPLICATION)}
-            _write(self._users_file, format_properties(users).encode())
+            _write(self.users_file, format_properties(users).encode())
         renewed = [broker_id for broker_id in broker_ids if self._is_due(broker_id)]
         self.issue(renewed)
         self._write_client_files(bootstrap)
@@ -124,7 +126,7 @@ class ClusterSecurity:
     def create_users(self, broker_id: int, address: tuple[str, int]) -> None:
         """The users whose passwords are kept here and the application's rights, through one broker. What exists stays:
         users get the same password again."""
-        users = parse_properties(self._users_file.read_text())
+        users = parse_properties(self.users_file.read_text())
         credentials = AlterUserScramCredentialsRequest(upsertions=[_credential(*user) for user in users.items()])
         rights = CreateAclsRequest(creations=_application_acls())
         bootstrap = f"{address[0]}:{address[1] + INTERNAL_PORTS_AFTER}"
@@ -147,9 +149,11 @@ class ClusterSecurity:
         return not file.exists() or expiry_of(_certificate_in(file)) < datetime.now(UTC) + _RENEW_BEFORE
 
     def _write_client_files(self, bootstrap: str) -> None:
-        users = parse_properties(self._users_file.read_text())
+        users = parse_properties(self.users_file.read_text())
         for user, file in ((ADMIN, self.client_file), (APPLICATION, self.application_file)):
             _write(file, format_properties(self._client_settings(user, users[user], bootstrap)).encode())
+        connection = self._connection_settings(bootstrap)
+        _write(self.console_file, format_properties(connection).encode())
         kcat = {
             "bootstrap.servers": bootstrap,
             "security.protocol": "sasl_ssl",
@@ -161,11 +165,14 @@ class ClusterSecurity:
         _write(self.kcat_file, "".join(f"{key}={value}\n" for key, value in kcat.items()).encode())
 
     def _client_settings(self, user: str, password: str, bootstrap: str) -> Mapping[str, str]:
+        login = f'{SCRAM_MODULE} required username="{user}" password="{password}";'
+        return {**self._connection_settings(bootstrap), "sasl.jaas.config": login}
+
+    def _connection_settings(self, bootstrap: str) -> Mapping[str, str]:
         return {
             "bootstrap.servers": bootstrap,
             "security.protocol": "SASL_SSL",
             "sasl.mechanism": _MECHANISM,
-            "sasl.jaas.config": f'{SCRAM_MODULE} required username="{user}" password="{password}";',
             "ssl.truststore.type": "PEM",
             "ssl.truststore.location": str(self._authority_file),
         }

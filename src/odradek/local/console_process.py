@@ -23,8 +23,18 @@ class LocalConsole:
         self._data = data
         self._process = OwnedProcess(data / "console.pid", data)
 
-    def start(self, bootstrap: str, port: int | None, *, lab: bool, pipelines: Iterable[Path] = ()) -> str:
-        """Starts it, or says why not; one line for the person who started the cluster. It never fails a cluster."""
+    def start(
+        self,
+        bootstrap: str,
+        port: int | None,
+        *,
+        lab: bool,
+        pipelines: Iterable[Path] = (),
+        login: Path | None = None,
+    ) -> str:
+        """Starts it, or says why not; one line for the person who started the cluster. It never fails a cluster.
+        `login`: users of the cluster log in, over connections as that file says.
+        """
         if self._process.pid() is not None:
             return "the web console runs already"
         if find_spec("nicegui") is None:
@@ -36,6 +46,8 @@ class LocalConsole:
         command += ["--data", str(self._data), *(["--lab"] if lab else [])]
         for project in pipelines:
             command += ["--pipeline", str(project.absolute())]
+        if login is not None:
+            command += ["--login", str(login)]
         self._process.spawn(command, self._data / "console.log")
         return self._begun(wanted)
 

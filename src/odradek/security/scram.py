@@ -10,6 +10,7 @@ import hashlib
 import hmac
 import re
 from base64 import b64decode, b64encode
+from collections.abc import Callable
 from dataclasses import dataclass
 
 HASH_OF_MECHANISM = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
@@ -78,12 +79,27 @@ def exclusive_or(first: bytes, second: bytes) -> bytes:
     return bytes(a ^ b for a, b in zip(first, second, strict=True))
 
 
+def salted_password(hash_name: str, password: str, salt: bytes, iterations: int) -> bytes:
+    return hashlib.pbkdf2_hmac(hash_name, password.encode(), salt, iterations)
+
+
 class ScramClient:
     """One exchange of a client. `nonce` must be new and random."""
 
-    def __init__(self, mechanism: str, user: str, password: str, nonce: str, *, token: bool = False) -> None:
+    def __init__(
+        self,
+        mechanism: str,
+        user: str,
+        password: str,
+        nonce: str,
+        *,
+        token: bool = False,
+        salted_password: Callable[[str, bytes, int], bytes] | None = None,
+    ) -> None:
+        """`salted_password`: from hash, salt and iterations, for a caller who keeps the result."""
         self._hash = HASH_OF_MECHANISM[mechanism]
         self._password = password
+        self._salted_password = salted_password or self._salt
         self._nonce = nonce
         extension = f",{TOKEN_EXTENSION}=true" if token else ""
         self._first_bare = f"n={_escaped(user)},r={nonce}{extension}"
@@ -105,7 +121,7 @@ class ScramClient:
             raise ScramError(
                 f"the server asks for {iterations} iterations, allowed are {ITERATIONS_MIN} to {CLIENT_ITERATIONS_MAX}"
             )
-        salted = hashlib.pbkdf2_hmac(self._hash, self._password.encode(), salt, iterations)
+        salted = self._salted_password(self._hash, salt, iterations)
         client_key = signature(self._hash, salted, b"Client Key")
         stored_key = hashlib.new(self._hash, client_key).digest()
         without_proof = f"c=biws,r={nonce}"
@@ -114,6 +130,9 @@ class ScramClient:
         server_key = signature(self._hash, salted, b"Server Key")
         self._server_signature = signature(self._hash, server_key, auth_message)
         return f"{without_proof},p={b64encode(proof).decode()}".encode()
+
+    def _salt(self, hash_name: str, salt: bytes, iterations: int) -> bytes:
+        return salted_password(hash_name, self._password, salt, iterations)
 
     def verify(self, server_final_message: bytes) -> None:
         """ScramError unless the server has shown that it knows the password too."""

@@ -8,8 +8,10 @@ from odradek.apps.cli.grammar.declaration import Option
 from odradek.apps.cli.grammar.noun import command
 from odradek.apps.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption
 from odradek.apps.cli.usage import WrongUsage
+from odradek.base.config.properties import parse_properties
 from odradek.base.errors import FatalError
 from odradek.base.logs import configure
+from odradek.client.command_config import COMMAND_CONFIG_VARIABLE
 from odradek.local.console_process import DEFAULT_PORT
 
 MISSING = "the web console needs NiceGUI: pip install 'odradek[console]'"
@@ -20,6 +22,7 @@ MISSING = "the web console needs NiceGUI: pip install 'odradek[console]'"
         "odradek console",
         "odradek console --bootstrap-server kafka-1:9092 --read-only",
         "ODRADEK_CONSOLE_PASSWORD=… odradek console --host 0.0.0.0 --certificate cert.pem --key key.pem",
+        "odradek console --login client.properties",
     ]
 )
 def console(
@@ -56,6 +59,14 @@ def console(
             show_default="$ODRADEK_CONSOLE_PASSWORD",
         ),
     ] = None,
+    login: Annotated[
+        Path | None,
+        Option(
+            "--login",
+            metavar="FILE",
+            help="Users of the cluster log in, and have their own rights. FILE has security.protocol, sasl.*, ssl.*.",
+        ),
+    ] = None,
     certificate: Annotated[Path | None, Option("--certificate", metavar="PEM", help="Serve https.")] = None,
     key: Annotated[Path | None, Option("--key", metavar="PEM", help="The certificate's private key.")] = None,
 ) -> None:
@@ -67,6 +78,8 @@ def console(
         if (error.name or "").startswith("odradek"):
             raise
         raise FatalError(MISSING) from error
+    if lab and login is not None:
+        raise WrongUsage("the laboratory has no users: --lab and --login exclude each other", "--lab")
     if lab and data is None:
         raise WrongUsage("the laboratory needs the brokers' directory: --data DIR", "--lab")
     from odradek.local.local_machine import LocalMachine
@@ -78,6 +91,7 @@ def console(
         port=port,
         read_only=read_only,
         password=_password(password_file) or os.environ.get(PASSWORD_VARIABLE) or None,
+        login=None if login is None else _login_settings(login),
         certificate=certificate,
         key=key,
         zookeeper=zookeeper,
@@ -86,6 +100,14 @@ def console(
         projects=tuple(pipeline or ()),
     )
     serve(options, LocalMachine(data) if lab and data is not None else None)
+
+
+def _login_settings(path: Path) -> dict[str, str]:
+    os.environ.pop(COMMAND_CONFIG_VARIABLE, None)  # no connection of this process has credentials of its own
+    try:
+        return dict(parse_properties(path.read_text("utf-8")))
+    except OSError as error:
+        raise WrongUsage(f"{path} can't be read: {error.strerror}", "--login") from None
 
 
 def _password(path: Path | None) -> str | None:

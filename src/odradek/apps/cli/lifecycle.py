@@ -15,7 +15,6 @@ from odradek.apps.cli.grammar.noun import command
 from odradek.apps.cli.output import DEFAULT_DATA, warn
 from odradek.apps.cli.usage import Exit, WrongUsage
 from odradek.base.errors import ConfigError, FatalError
-from odradek.client.command_config import use_command_config
 from odradek.local.cluster_processes import LocalCluster
 from odradek.local.coordinators import CoordinatorKind
 from odradek.local.links.cuts import CutFrom
@@ -89,18 +88,22 @@ def up(
     if both := given.keys() & set(removed):
         raise WrongUsage(f"{', '.join(sorted(both))} can't be set and unset at once", "--unset")
     cluster = LocalCluster(data)
-    # The console has the administrator's rights, and everybody on this machine reaches it: only where it is asked for.
-    with_console = not no_console and (console is not None or not (secure or cluster.security.exists))
+    is_secure = secure or cluster.security.exists
+    # Metrics have no users, and everybody on this machine reaches them: of a secure cluster only where asked for.
+    with_metrics = not no_console and (console is not None or not is_secure)
     with _stopped_by_signals(cluster):
         try:
             start = partial(cluster.start, zookeeper, port, given, brokers, coordinator=coordinator, unset=removed)
-            start(metrics=with_console, lab=lab, secure=secure, remark=warn)
+            start(metrics=with_metrics, lab=lab, secure=secure, remark=warn)
         except ConfigError as error:
             raise WrongUsage(str(error), "--set" if given else "") from error
         _announce(cluster, zookeeper)
-        if with_console:
-            told = cluster.console.start(cluster.bootstrap_servers, console, lab=lab, pipelines=pipeline or ())
-            print(told, file=sys.stderr)
+        if not no_console:
+            login = cluster.security.console_file if is_secure else None
+            begin = partial(cluster.console.start, cluster.bootstrap_servers, console, lab=lab)
+            print(begin(pipelines=pipeline or (), login=login), file=sys.stderr)
+            if is_secure:
+                print(f"log in as admin: the password is in {cluster.security.users_file}", file=sys.stderr)
         _leave(cluster) if detach else _watch(cluster)
 
 
@@ -167,7 +170,6 @@ def _announce(cluster: LocalCluster, zookeeper: str | None) -> None:
     if cluster.security.exists:
         print(f"administrator: --command-config {cluster.security.client_file}", file=sys.stderr)
         print(f"application:   --command-config {cluster.security.application_file}", file=sys.stderr)
-        use_command_config(cluster.security.client_file)  # for the console
 
 
 def _parse_settings(settings: list[str]) -> dict[str, str]:

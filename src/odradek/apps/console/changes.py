@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from odradek.apps.console.access import Access
 from odradek.apps.console.feeds import plainly
 from odradek.base.clock import Clock
 from odradek.base.errors import FatalError, KafkaError
@@ -39,9 +40,8 @@ class Change:
 
 
 class Changes:
-    def __init__(self, bootstrap: str, clock: Clock, *, read_only: bool, file: Path | None = None) -> None:
+    def __init__(self, clock: Clock, *, read_only: bool, file: Path | None = None) -> None:
         self.read_only = read_only
-        self._bootstrap = bootstrap
         self._clock = clock
         self._file = file
         self._lock = threading.Lock()
@@ -52,7 +52,7 @@ class Changes:
         """Youngest first."""
         return list(self._latest)[::-1]
 
-    def perform(self, who: str | None, what: str, change: Callable[[ClusterClient], T]) -> T:
+    def perform(self, access: Access, who: str | None, what: str, change: Callable[[ClusterClient], T]) -> T:
         """Makes the change and logs it, also when it fails. Blocks: call it on a thread."""
         if self.read_only:
             raise NotDone("This console is read-only.")
@@ -60,7 +60,7 @@ class Changes:
             raise NotDone("Your session has ended: log in again.")
         self._note(who, what, "asked for")
         try:
-            with ClusterClient(self._bootstrap, client_id="odradek-console", timeout_ms=CHANGE_TIMEOUT_MS) as client:
+            with access.client(CHANGE_TIMEOUT_MS) as client:
                 result = change(client)
         except (KafkaError, ConnectionFailed, UnsupportedByBroker, FatalError, ValueError, OSError) as error:
             self._note(who, what, f"failed: {plainly(error)}")

@@ -1,26 +1,37 @@
-"""State that the screens share: the options of the console, its feeds, its permissions."""
+"""State that the screens share: the options of the console, its feeds, its permissions.
+
+With logins each session has a console of its own, whose feeds connect with the user's credentials. Files of this
+machine (journals, audit logs, status of pipelines) are shown to users who may describe the cluster.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
-from odradek.apps.console.changes import Changes
+from odradek.apps.console.access import Access
+from odradek.apps.console.changes import Change, Changes
 from odradek.apps.console.feeds import Feed, Feeds
 from odradek.apps.console.guard import Guard
 from odradek.apps.console.options import ConsoleOptions
+from odradek.apps.console.readings.audit import AuditReader, AuditState
 from odradek.apps.console.readings.cluster import ClusterState, read_cluster
 from odradek.apps.console.readings.coordination import CoordinationState, ZooKeeperReader
 from odradek.apps.console.readings.groups import GroupDetail, GroupsState, read_group, read_groups
 from odradek.apps.console.readings.history import HistoryReader, HistoryState
 from odradek.apps.console.readings.pipelines import PipelinesReader, PipelinesState
+from odradek.apps.console.readings.rights import Rights, read_rights
+from odradek.apps.console.readings.security import UsersState, read_acls, read_certificates, read_users
 from odradek.apps.console.readings.settings import TopicSettings, read_settings
 from odradek.apps.console.readings.storage import StorageState, read_storage
 from odradek.apps.console.readings.topic import TopicDetail, read_topic
 from odradek.apps.console.readings.traffic import TrafficState, read_traffic
 from odradek.apps.console.reassigner import Reassigner, RunsState
+from odradek.base.errors import FatalError
 from odradek.broker.recorder.rebalances import Rebalances
 from odradek.client.cluster_client import ClusterClient
 from odradek.local.links.cuts import CutFrom
+from odradek.model.acls import AclBinding, AclOperation
 
 
 class Machine(Protocol):
@@ -52,11 +63,30 @@ class Machine(Protocol):
 @dataclass(slots=True)
 class Console:
     options: ConsoleOptions
+    access: Access
     feeds: Feeds
     changes: Changes
     guard: Guard
     reassigner: Reassigner
     machine: Machine | None = None
+    user: str | None = None
+    """The cluster user who is logged in."""
+
+    @property
+    def rights(self) -> Feed[Rights]:
+        return self.feeds.feed("rights", read_rights, 2_000)
+
+    def require(self, operation: AclOperation, what: str) -> None:
+        """Refuse a user without that right on the cluster: FatalError. For threads: waits for the brokers."""
+        if self.user is not None and operation not in self.rights.value():
+            raise FatalError(f"{what} needs the right {operation.shown} on the cluster, which User:{self.user} lacks")
+
+    @property
+    def visible_changes(self) -> list[Change]:
+        """Changes made through this console, youngest first; for users who may describe the cluster."""
+        if self.user is None or AclOperation.DESCRIBE in (self.rights.want().value or ()):
+            return self.changes.latest
+        return []
 
     @property
     def cluster(self) -> Feed[ClusterState]:
@@ -103,6 +133,7 @@ class Console:
     @property
     def rebalances(self) -> Feed[Rebalances]:
         def read(client: ClusterClient, before: Rebalances | None) -> Rebalances:
+            self.require(AclOperation.DESCRIBE, "The journal of rebalances")
             known = before or Rebalances(*self.options.journal_places)
             known.read()
             return known
@@ -121,8 +152,42 @@ class Console:
 
     @property
     def history(self) -> Feed[HistoryState]:
-        return self.feeds.feed("history", HistoryReader(self.options.journal_places).read, 500)
+        reader = HistoryReader(self.options.journal_places)
+
+        def read(client: ClusterClient, before: HistoryState | None) -> HistoryState:
+            self.require(AclOperation.DESCRIBE, "History")
+            return reader.read(client, before)
+
+        return self.feeds.feed("history", read, 500)
+
+    @property
+    def audit(self) -> Feed[AuditState]:
+        reader = AuditReader(self.options.journal_places)
+
+        def read(client: ClusterClient, before: AuditState | None) -> AuditState:
+            self.require(AclOperation.DESCRIBE, "The audit log")
+            return reader.read(client, before)
+
+        return self.feeds.feed("audit", read, 1_000)
+
+    @property
+    def users(self) -> Feed[UsersState]:
+        return self.feeds.feed("users", read_users, 1_000)
+
+    @property
+    def acls(self) -> Feed[tuple[AclBinding, ...]]:
+        return self.feeds.feed("acls", read_acls, 1_000)
+
+    @property
+    def certificates(self) -> Feed[Mapping[int, datetime]]:
+        return self.feeds.feed("certificates", read_certificates, 60_000)
 
     @property
     def pipelines(self) -> Feed[PipelinesState]:
-        return self.feeds.feed("pipelines", PipelinesReader(self.options.projects).read, 700)
+        reader = PipelinesReader(self.options.projects)
+
+        def read(client: ClusterClient, before: PipelinesState | None) -> PipelinesState:
+            self.require(AclOperation.DESCRIBE, "The status of pipelines")
+            return reader.read(client, before)
+
+        return self.feeds.feed("pipelines", read, 700)

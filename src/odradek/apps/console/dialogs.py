@@ -1,6 +1,7 @@
 """Asking before a change: what it will do is said in words beside the button that does it, faults beside the fields."""
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from nicegui import ui
 
@@ -42,10 +43,17 @@ class ChangeDialog:
         self._otherwise = cancel if danger else self._button
 
     def field(
-        self, label: str, value: str = "", *, check: Validate | None = None, full: bool = False, area: bool = False
+        self,
+        label: str,
+        value: str = "",
+        *,
+        check: Validate | None = None,
+        full: bool = False,
+        area: bool = False,
+        secret: bool = False,
     ) -> ui.input | ui.textarea:
-        """A text field of the form; `check` returns the fault of a value."""
-        make = ui.textarea if area else ui.input
+        """A text field of the form; `check` returns the fault of a value. `secret`: it is not shown."""
+        make = ui.textarea if area else partial(ui.input, password=secret)
         with self.form:
             field = make(label, value=value, validation=check, on_change=self._say).props(
                 "outlined dense no-error-icon hide-bottom-space"

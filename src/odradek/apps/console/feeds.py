@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from odradek.apps.console.access import CLIENT_ID, SESSION_ENDED, Access
 from odradek.base.clock import SYSTEM_CLOCK, Clock
 from odradek.base.errors import FatalError, KafkaError
 from odradek.base.logs import get_logger
@@ -44,7 +45,7 @@ class Feed(Generic[T]):
         self,
         name: str,
         read: Callable[[ClusterClient, T | None], T],
-        bootstrap: str,
+        access: Access,
         interval_ms: int,
         clock: Clock,
         close: Callable[[], None] | None = None,
@@ -52,7 +53,7 @@ class Feed(Generic[T]):
     ) -> None:
         self.name = name
         self._read = read
-        self._bootstrap = bootstrap
+        self._access = access
         self._interval_ms = interval_ms
         self._clock = clock
         self._close = close
@@ -65,7 +66,10 @@ class Feed(Generic[T]):
         self.reading: Reading[T] = Reading()
 
     def want(self) -> Reading[T]:
-        """The last reading; keeps the feed alive for a few seconds more."""
+        """The last reading; keeps the feed alive for a few seconds more. Of a session that has ended, nothing."""
+        if self._access.is_closed:
+            self.reading = Reading(None, 0, SESSION_ENDED, self.reading.version + 1)
+            return self.reading
         with self._lock:
             self._wanted_until_ms = self._clock.monotonic_ms() + LEASE_MS
             if self._thread is None:
@@ -100,15 +104,16 @@ class Feed(Generic[T]):
 
     def _run(self) -> None:
         with ClusterClient(
-            self._bootstrap,
-            client_id="odradek-console",
+            self._access.bootstrap,
+            client_id=CLIENT_ID,
             timeout_ms=READING_TIMEOUT_MS,
             trusted=self._trusted,
             remembers=True,
+            security=self._access.security,
         ) as client:
             while True:
                 with self._lock:
-                    if self._clock.monotonic_ms() > self._wanted_until_ms:
+                    if self._clock.monotonic_ms() > self._wanted_until_ms or self._access.is_closed:
                         if self._close is not None:
                             self._close()
                         self._thread = None
@@ -135,8 +140,8 @@ class Feed(Generic[T]):
 class Feeds:
     """The feeds by what they show; the ones that rest longest go when there are too many."""
 
-    def __init__(self, bootstrap: str, clock: Clock = SYSTEM_CLOCK) -> None:
-        self.bootstrap = bootstrap
+    def __init__(self, access: Access, clock: Clock = SYSTEM_CLOCK) -> None:
+        self.access = access
         self.clock = clock
         self._feeds: dict[Hashable, Feed[Any]] = {}
         self._lock = threading.Lock()
@@ -154,7 +159,7 @@ class Feeds:
         with self._lock:
             feed = self._feeds.pop(key, None)
             if feed is None:
-                feed = Feed(str(key), read, self.bootstrap, interval_ms, self.clock, close, trusted)
+                feed = Feed(str(key), read, self.access, interval_ms, self.clock, close, trusted)
             self._feeds[key] = feed  # youngest last
             for old in [k for k, f in self._feeds.items() if f.is_idle][: max(0, len(self._feeds) - _FEEDS_MAX)]:
                 del self._feeds[old]

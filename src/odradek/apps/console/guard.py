@@ -2,17 +2,17 @@
 
 * Requests that another site's page sends are refused: `Host` must be ours (a name that was bent to loopback isn't),
   and `Origin`, which browsers add to everything but plain navigation, must be the same.
-* With a password, everything but the login page needs a session. Its cookie can't be read by scripts, goes with no
-  request from another site and, where the console listens for others, over https only.
+* With a password, or with logins of cluster users, everything but the login page needs a session. Its cookie can't be
+  read by scripts, goes with no request from another site and, where the console listens for others, over https only.
 * Every answer tells the browser to load nothing from any other host, and to be framed by nobody.
 """
 
 import asyncio
 import hmac
-import secrets
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from getpass import getuser
 from hashlib import sha256
 from http.cookies import SimpleCookie
@@ -22,21 +22,25 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from odradek.apps.console.access import Access, ClusterLogin
 from odradek.apps.console.login_page import login_page
 from odradek.apps.console.options import ConsoleOptions, is_loopback
+from odradek.apps.console.sessions import Session, Sessions
 from odradek.base.clock import Clock
+from odradek.base.errors import KafkaError
 from odradek.base.logs import get_logger
+from odradek.client.broker_client import ConnectionFailed, UnsupportedByBroker
 
 log = get_logger(__name__)
 
 COOKIE = "odradek_session"
-SESSION_MS = 12 * 3600 * 1000
-_SESSIONS_MAX = 1_000
 _LOGIN_BYTES_MAX = 4_096
 _NAME_LENGTH_MAX = 60
+_USER_LENGTH_MAX = 256
 _PAUSE_AFTER_WRONG_PASSWORD_S = 1.0
 _PAUSING_OF_AN_ADDRESS_MAX = 3
 _PAUSING_MAX = 100
+_VERIFYING_MAX = 4
 
 _HEADERS = {
     "content-security-policy": "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; "
@@ -49,24 +53,29 @@ _HEADERS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
-    name: str
-    until_ms: int
-
-
 class Guard:
-    def __init__(self, options: ConsoleOptions, clock: Clock) -> None:
+    def __init__(self, options: ConsoleOptions, clock: Clock, login: ClusterLogin | None = None) -> None:
+        """`login`: of cluster users. Without it there is one password for all, or none."""
         self._options = options
-        self._clock = clock
-        self._sessions: dict[str, Session] = {}
+        self._login = login
+        self._sessions = Sessions(clock)
         self._pausing: Counter[str] = Counter()  # addresses whose wrong passwords are not yet answered
+        self._verifying = 0
+        self._verifiers = ThreadPoolExecutor(_VERIFYING_MAX, "login")
+
+    @property
+    def is_open(self) -> bool:
+        """True if nobody has to log in."""
+        return self._options.password is None and self._login is None
+
+    def session(self, cookies: Mapping[str, str]) -> Session | None:
+        return self._sessions.find(cookies.get(COOKIE, ""))
 
     def who(self, cookies: Mapping[str, str], address: str) -> str | None:
         """Return the person behind a request, for the log; None without access."""
-        if self._options.password is None:
+        if self.is_open:
             return f"{getuser()} at {address}"
-        session = self._session(cookies.get(COOKIE, ""))
+        session = self.session(cookies)
         return None if session is None else f"{session.name} at {address}"
 
     def before(self, app: ASGIApp) -> ASGIApp:
@@ -100,21 +109,21 @@ class Guard:
 
     async def _answer(self, scope: Scope, receive: Receive, headers: Mapping[str, str]) -> Response | None:
         """Return the answer of the guard itself; None lets the request pass."""
-        if self._options.password is None:
+        if self.is_open:
             return None
         token = _cookie(headers)
         if scope["type"] == "websocket":
-            return None if "origin" in headers and self._session(token) else PlainTextResponse("", 403)
+            return None if "origin" in headers and self._sessions.find(token) else PlainTextResponse("", 403)
         request = Request(scope, receive)
         match request.method, request.url.path:
             case "GET", "/login":
-                return HTMLResponse(login_page())
+                return self._login_page()
             case "POST", "/login":
                 return await self._log_in(request)
             case "POST", "/logout":
-                self._sessions.pop(_digest(token), None)
+                self._sessions.close(token)
                 return _redirect("/login")
-        if self._session(token) is not None:
+        if self._sessions.find(token) is not None:
             return None
         wants_page = request.method == "GET" and "text/html" in headers.get("accept", "")
         return _redirect("/login") if wants_page else PlainTextResponse("log in first", 401)
@@ -123,23 +132,48 @@ class Guard:
         if "origin" not in request.headers or int(request.headers.get("content-length") or 0) > _LOGIN_BYTES_MAX:
             return PlainTextResponse("that is no login", 400)
         form = parse_qs((await request.body())[:_LOGIN_BYTES_MAX].decode(errors="replace"))
-        name = " ".join(form.get("name", [""])[0].split())[:_NAME_LENGTH_MAX]
-        password = form.get("password", [""])[0]
+        name, password = form.get("name", [""])[0], form.get("password", [""])[0]
+        if self._login is None:
+            name = " ".join(name.split())[:_NAME_LENGTH_MAX]
         address = request.client.host if request.client else ""
         if self._pausing[address] >= _PAUSING_OF_AN_ADDRESS_MAX or self._pausing.total() >= _PAUSING_MAX:
-            return HTMLResponse(login_page(name, "Too many wrong passwords: wait a moment."), 429)
-        if not hmac.compare_digest(_digest(password), _digest(self._options.password or "")):
+            return self._login_page(name, "Too many wrong passwords: wait a moment.", 429)
+        if self._verifying >= _VERIFYING_MAX:
+            return self._login_page(name, "Too many people log in at once: try again.", 429)
+        try:
+            is_right, access = await self._verify(name, password)
+        except (ConnectionFailed, KafkaError, UnsupportedByBroker) as error:
+            log.warning("login can't be verified", name=name, address=address, error=str(error))
+            return self._login_page(name, "No broker answers, so nobody can log in.", 503)
+        if not is_right:
             log.warning("wrong password", name=name, address=address)
             await self._pause(address)
-            return HTMLResponse(login_page(name, "That is not the password."), 401)
+            wrong = "That is not the password." if self._login is None else "User or password is wrong."
+            return self._login_page(name, wrong, 401)
         if not name:
-            return HTMLResponse(login_page("", "Say who you are: changes are logged with your name."), 400)
+            return self._login_page("", "Say who you are: changes are logged with your name.", 400)
         answer = _redirect("/")
-        answer.set_cookie(
-            COOKIE, self._open_session(name), httponly=True, samesite="strict", secure=not self._options.is_local
-        )
+        secure, token = not self._options.is_local, self._sessions.open(name, access)
+        answer.set_cookie(COOKIE, token, httponly=True, samesite="strict", secure=secure)
         log.info("logged in", name=name, address=address)
         return answer
+
+    async def _verify(self, name: str, password: str) -> tuple[bool, Access | None]:
+        if self._login is None:
+            return hmac.compare_digest(_digest(password), _digest(self._options.password or "")), None
+        if not name or len(name) > _USER_LENGTH_MAX or not name.isprintable() or "\0" in password:
+            return False, None
+        self._verifying += 1
+        try:
+            verify = partial(self._login.verify, name, password)
+            access = await asyncio.get_running_loop().run_in_executor(self._verifiers, verify)
+        finally:
+            self._verifying -= 1
+        return access is not None, access
+
+    def _login_page(self, name: str = "", problem: str = "", status: int = 200) -> Response:
+        label = "Your name, for the log of changes" if self._login is None else "User of the cluster"
+        return HTMLResponse(login_page(label, name, problem), status)
 
     async def _pause(self, address: str) -> None:
         self._pausing[address] += 1
@@ -149,22 +183,9 @@ class Guard:
             self._pausing[address] -= 1
             self._pausing += Counter()  # forgets those who wait no longer
 
-    def _open_session(self, name: str) -> str:
-        now = self._clock.now_ms()
-        self._sessions = {key: session for key, session in self._sessions.items() if session.until_ms > now}
-        while len(self._sessions) >= _SESSIONS_MAX:
-            del self._sessions[next(iter(self._sessions))]
-        token = secrets.token_urlsafe(32)
-        self._sessions[_digest(token)] = Session(name, now + SESSION_MS)
-        return token
 
-    def _session(self, token: str) -> Session | None:
-        session = self._sessions.get(_digest(token))
-        return session if session is not None and session.until_ms > self._clock.now_ms() else None
-
-
-def _digest(secret: str) -> str:
-    return sha256(secret.encode()).hexdigest()
+def _digest(secret: str) -> bytes:
+    return sha256(secret.encode()).digest()
 
 
 def _cookie(headers: Mapping[str, str]) -> str:

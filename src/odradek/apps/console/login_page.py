@@ -18,12 +18,12 @@ p { color: var(--accent); margin: 12px 0 0; font-size: 13px; }
 """)
 
 
-def login_page(name: str = "", problem: str = "") -> str:
+def login_page(label: str, name: str = "", problem: str = "") -> str:
     form = tag(
         "form",
         tag("h1", "Odradek"),
-        tag("label", "Your name, for the log of changes", for_="name"),
-        tag("input", id="name", name="name", value=name, maxlength=60, autocomplete="username", required=True),
+        tag("label", label, for_="name"),
+        tag("input", id="name", name="name", value=name, maxlength=256, autocomplete="username", required=True),
         tag("label", "Password", for_="password"),
         tag("input", id="password", name="password", type="password", autocomplete="current-password", required=True),
         tag("p", problem, role="alert") if problem else None,

@@ -1,5 +1,6 @@
 """Options of a console, and the combinations that are refused."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
@@ -17,6 +18,8 @@ class ConsoleOptions:
     port: int = 8080
     read_only: bool = False
     password: str | None = field(default=None, repr=False)
+    login: Mapping[str, str] | None = field(default=None, repr=False)
+    """Settings of connections of cluster users, who log in with their own names and passwords."""
     certificate: Path | None = None
     key: Path | None = None
     zookeeper: str | None = None
@@ -41,10 +44,12 @@ class ConsoleOptions:
             raise FatalError("--certificate and --key go together")
         if self.password is not None and len(self.password) < _PASSWORD_LENGTH_MIN:
             raise FatalError(f"the console's password needs {_PASSWORD_LENGTH_MIN} characters or more")
-        if not self.is_local and self.password is None:
+        if self.password is not None and self.login is not None:
+            raise FatalError("a password for all and logins of cluster users (--login) exclude each other")
+        if not self.is_local and self.password is None and self.login is None:
             raise FatalError(
-                f"{self.host} can be reached by others, so a password is needed: set {PASSWORD_VARIABLE} "
-                "or give --password-file"
+                f"{self.host} can be reached by others, so a password is needed: set {PASSWORD_VARIABLE}, "
+                "give --password-file, or have users of the cluster log in with --login"
             )
 
 

@@ -24,6 +24,10 @@ _SPOOL = Html(
     'aria-hidden="true"><path d="M5 3h14M5 21h14M7 3v4l2 2v6l-2 2v4M17 3v4l-2 2v6l2 2v4"/>'
     '<path d="M9 10.2l6 1.2M9 12.6l6 1.2M15 14.2c3 .6 5 1.6 5 4.3"/></svg>'
 )
+_POWER = Html(
+    '<svg viewBox="0 0 24 24" width="16" height="16" fill="none" stroke="currentColor" stroke-width="2" '
+    'stroke-linecap="round" aria-hidden="true"><path d="M12 3v9M6.3 6.3a8 8 0 1 0 11.4 0"/></svg>'
+)
 # before the first paint, so that nothing flashes; what was chosen stays in this browser
 _THEME = Html("""<script>
 (() => {
@@ -49,7 +53,7 @@ _THEME = Html("""<script>
 
 
 def screens(console: Console) -> list[tuple[str, str]]:
-    names = ["Cluster", "Topics", "Messages", "Groups", "Reassign", "History", "Pipelines"]
+    names = ["Cluster", "Topics", "Messages", "Groups", "Reassign", "History", "Pipelines", "Users", "ACLs"]
     if console.machine is not None:
         names.append("Lab")
     return [(name, "/" if name == "Cluster" else link(name.lower())) for name in names]
@@ -83,8 +87,8 @@ def _bar(console: Console, screen: str) -> Html:
         for number, (name, to) in enumerate(screens(console), 1)
     ]
     logout = None
-    if console.options.password is not None:
-        button = tag("button", "⏻", cls="icon", title="Log out", aria_label="Log out")
+    if not console.guard.is_open:
+        button = tag("button", _POWER, cls="icon", title="Log out", aria_label="Log out")
         logout = tag("form", button, method="post", action="/logout")
     mode = tag("span", "read-only", cls="chip") if console.changes.read_only else None
     theme = tag("button", "◐", cls="icon", title="Dark or light", aria_label="Dark or light", onclick="odradekTheme()")
@@ -97,6 +101,9 @@ def _bar(console: Console, screen: str) -> Html:
             tag(
                 "div",
                 mode,
+                tag("span", console.user, cls="chip", title="the user of the cluster who is logged in")
+                if console.user
+                else None,
                 tag("span", console.options.bootstrap.split(",")[0], cls="cluster mono", title=_times()),
                 tag("span", zone(), cls="cluster", title=_times()),
                 theme,
@@ -163,7 +170,7 @@ async def perform(console: Console, what: str, change: Callable[[Any], T]) -> T:
     """Makes a change in the name of who looks at the page; NotDone says why it wasn't made."""
     name = who(console)
     try:
-        return await off_loop(lambda: console.changes.perform(name, what, change))
+        return await off_loop(lambda: console.changes.perform(console.access, name, what, change))
     finally:
         console.feeds.hurry()
 

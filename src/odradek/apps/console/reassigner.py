@@ -6,8 +6,8 @@ The console only starts, watches and stops them; `odradek.apps.reassign` decides
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
 
+from odradek.apps.console.access import Access
 from odradek.apps.reassign.admin import WireAdmin
 from odradek.apps.reassign.core.checks import problems_of
 from odradek.apps.reassign.core.forecast import Forecast, foresee
@@ -27,8 +27,6 @@ log = get_logger(__name__)
 
 _TIMEOUT_MS = 15_000
 _RUNS_SHOWN = 12
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +50,13 @@ class RunsState:
 
 
 class Reassigner:
-    def __init__(self, bootstrap: str) -> None:
-        self._bootstrap = bootstrap
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._progress: Progress | None = None
         self._fault: str | None = None
 
-    def draft(self, make: Callable[[ClusterClient], Plan] | Goal, throttle_bytes: int | None) -> Draft:
+    def draft(self, access: Access, make: Callable[[ClusterClient], Plan] | Goal, throttle_bytes: int | None) -> Draft:
         """Make a plan from a goal, with its moves and their cost. PlanError: it can't be."""
 
         def work(client: ClusterClient) -> Draft:
@@ -68,9 +65,10 @@ class Reassigner:
             problems = tuple(problems_of(plan, view)) if plan.targets else ()
             return Draft(plan, foresee(plan, view, throttle_bytes), problems, throttle_bytes)
 
-        return self._ask(work)
+        with access.client(_TIMEOUT_MS) as client:
+            return work(client)
 
-    def undo_draft(self, run_id: str, throttle_bytes: int | None) -> Draft:
+    def undo_draft(self, access: Access, run_id: str, throttle_bytes: int | None) -> Draft:
         def back(client: ClusterClient) -> Plan:
             record = self._find(client, run_id)
             now = {
@@ -80,14 +78,16 @@ class Reassigner:
             }
             return Plan({tp: to for tp, to in record.before.targets.items() if tp in now and now[tp] != to})
 
-        return self.draft(back, throttle_bytes)
+        return self.draft(access, back, throttle_bytes)
 
-    def start(self, draft: Draft) -> None:
+    def start(self, access: Access, draft: Draft) -> None:
         with self._lock:
             if self._thread is not None:
                 raise ValueError("a reassignment of this console is going on; wait for it, or cancel it")
             self._fault = None
-            self._thread = threading.Thread(target=self._conduct, args=(draft,), name="reassignment", daemon=True)
+            self._thread = threading.Thread(
+                target=self._conduct, args=(access, draft), name="reassignment", daemon=True
+            )
             self._thread.start()
 
     def cancel(self, client: ClusterClient, run_id: str) -> None:
@@ -98,9 +98,9 @@ class Reassigner:
         runs = tuple((record, record.ended is None and record.is_running()) for record in records)
         return RunsState(ongoing_reassignments(client), runs, self._progress, self._fault)
 
-    def _conduct(self, draft: Draft) -> None:
+    def _conduct(self, access: Access, draft: Draft) -> None:
         try:
-            with ClusterClient(self._bootstrap, client_id="odradek-console", timeout_ms=_TIMEOUT_MS) as client:
+            with access.client(_TIMEOUT_MS) as client:
                 log.info("reassignment begins", partitions=len(draft.forecast.moves))
                 run = Run(
                     draft.forecast.moves,
@@ -128,7 +128,3 @@ class Reassigner:
         if found is None:
             raise ValueError("that run is not known any more")
         return found
-
-    def _ask(self, work: Callable[[ClusterClient], T]) -> T:
-        with ClusterClient(self._bootstrap, client_id="odradek-console", timeout_ms=_TIMEOUT_MS) as client:
-            return work(client)

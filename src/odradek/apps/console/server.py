@@ -10,12 +10,12 @@ import uvicorn
 from fastapi import FastAPI
 from nicegui import ui
 
+from odradek.apps.console.access import ClusterLogin
 from odradek.apps.console.changes import Changes
-from odradek.apps.console.console import Console, Machine
-from odradek.apps.console.feeds import Feeds
+from odradek.apps.console.console import Machine
+from odradek.apps.console.consoles import Consoles
 from odradek.apps.console.guard import Guard
 from odradek.apps.console.options import ConsoleOptions
-from odradek.apps.console.reassigner import Reassigner
 from odradek.apps.console.screens import SCREENS
 from odradek.base.clock import SYSTEM_CLOCK
 from odradek.base.errors import FatalError
@@ -39,13 +39,13 @@ def serve(options: ConsoleOptions, machine: Machine | None = None) -> None:
     _check_certificate(options)
     listener = _listen(options)
     clock = SYSTEM_CLOCK
-    guard = Guard(options, clock)
+    login = None if options.login is None else ClusterLogin(options.bootstrap, options.login)
+    guard = Guard(options, clock, login)
     log_file: Path | None = options.data / CHANGES_FILE if options.data is not None else None
-    changes = Changes(options.bootstrap, clock, read_only=options.read_only, file=log_file)
-    feeds, reassigner = Feeds(options.bootstrap, clock), Reassigner(options.bootstrap)
-    console = Console(options, feeds, changes, guard, reassigner, machine)
+    changes = Changes(clock, read_only=options.read_only, file=log_file)
+    consoles = Consoles(options, changes, guard, clock, machine)
     for register in SCREENS:
-        register(console)
+        register(consoles)
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     ui.run_with(
         app,

@@ -9,8 +9,9 @@ import pytest
 pytest.importorskip("nicegui", reason="the console needs odradek[console]")
 
 from odradek.apps.console import feeds as feeds_module
+from odradek.apps.console.access import Access
 from odradek.apps.console.feeds import Feeds
-from odradek.base.errors import ErrorCode, KafkaError
+from odradek.base.errors import ErrorCode, FatalError, KafkaError
 from odradek.client.cluster_client import ClusterClient
 
 PATIENCE_S = 30
@@ -32,7 +33,7 @@ def test_nobody_looks_nothing_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
         reads.append(before)
         return (before or 0) + 1
 
-    feed = Feeds("127.0.0.1:1").feed("x", read, 10, closed.set)
+    feed = Feeds(Access("127.0.0.1:1")).feed("x", read, 10, closed.set)
     assert reads == []
     feed.want()
     _until(lambda: feed.is_idle)
@@ -51,6 +52,18 @@ def test_trouble_is_told_beside_what_was_seen_last() -> None:
             return "seen"
         raise KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, "broker 2 is not in the cluster")
 
-    feed = Feeds("127.0.0.1:1").feed("x", read, 10)
+    feed = Feeds(Access("127.0.0.1:1")).feed("x", read, 10)
     _until(lambda: feed.want().problem is not None)
     assert (feed.reading.value, feed.reading.problem) == ("seen", "broker 2 is not in the cluster")
+
+
+def test_of_a_session_that_has_ended_nothing_is_shown() -> None:
+    access = Access("127.0.0.1:1")
+    feed = Feeds(access).feed("x", lambda client, before: "secret", 10)
+    _until(lambda: feed.want().value == "secret")
+    access.close()
+    assert feed.want().value is None
+    assert feed.want().problem == "your session has ended: log in again"
+    _until(lambda: feed.is_idle)
+    with pytest.raises(FatalError, match="log in again"):
+        access.client(1_000)

@@ -11,10 +11,13 @@ from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocketDisconnect
 
+from odradek.apps.console.access import Access, ClusterLogin
 from odradek.apps.console.guard import COOKIE, Guard
 from odradek.apps.console.options import ConsoleOptions
-from odradek.base.clock import SYSTEM_CLOCK
+from odradek.apps.console.sessions import IDLE_MS, Sessions
+from odradek.base.clock import SYSTEM_CLOCK, Clock, ManualClock
 from odradek.base.errors import FatalError
+from odradek.client.broker_client import ConnectionFailed
 
 PASSWORD = "correct horse"
 
@@ -127,3 +130,91 @@ def test_an_address_for_others_demands_a_password(host: str) -> None:
 def test_a_certificate_needs_its_key() -> None:
     with pytest.raises(FatalError, match="go together"):
         ConsoleOptions("b:1", certificate=Path("cert.pem")).check()
+
+
+class _Login:
+    """Cluster users by their passwords; brokers that are gone where `answers` is False."""
+
+    def __init__(self, **passwords: str) -> None:
+        self.passwords = passwords
+        self.answers = True
+        self.opened: list[Access] = []
+
+    def verify(self, user: str, password: str) -> Access | None:
+        if not self.answers:
+            raise ConnectionFailed("no broker answers at 127.0.0.1:9092")
+        if self.passwords.get(user) != password:
+            return None
+        self.opened.append(Access("127.0.0.1:9092"))
+        return self.opened[-1]
+
+
+def _with_users(login: _Login, clock: Clock = SYSTEM_CLOCK) -> tuple[Guard, TestClient]:
+    options = ConsoleOptions("127.0.0.1:9092", login={"security.protocol": "SASL_SSL"})
+    guard = Guard(options, clock, login)  # type: ignore[arg-type]
+    return guard, TestClient(guard.before(_inside), base_url="http://127.0.0.1:8080", follow_redirects=False)
+
+
+def test_a_user_of_the_cluster_logs_in_and_his_access_ends_with_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("odradek.apps.console.guard._PAUSE_AFTER_WRONG_PASSWORD_S", 0)
+    login = _Login(Ottla=PASSWORD)
+    guard, client = _with_users(login)
+    assert client.get("/").status_code == 401, "loopback alone lets nobody in"
+    assert "User of the cluster" in client.get("/login").text
+    assert _log_in(client, "wrong") == 401
+    assert login.opened == []
+    assert _log_in(client) == 303
+    assert client.get("/").text == "inside"
+    (access,) = login.opened
+    assert guard.who(dict(client.cookies), "10.0.0.7") == "Ottla at 10.0.0.7"
+    client.post("/logout", headers={"origin": "http://127.0.0.1:8080"})
+    assert access.is_closed
+    assert client.get("/").status_code == 401
+
+
+def test_no_broker_no_login_and_refused_credentials_end_a_session() -> None:
+    login = _Login(Ottla=PASSWORD)
+    _, client = _with_users(login)
+    login.answers = False
+    assert _log_in(client) == 503
+    login.answers = True
+    assert _log_in(client) == 303
+    login.opened[-1].close()  # as when a broker refuses the password, which was changed
+    assert client.get("/").status_code == 401
+
+
+@pytest.mark.parametrize("name", ["", "a\0b", "a\nb", "x" * 257])
+def test_names_that_no_user_has_are_not_asked_for(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("odradek.apps.console.guard._PAUSE_AFTER_WRONG_PASSWORD_S", 0)
+    _, client = _with_users(_Login(**{name: PASSWORD}))
+    told = client.post("/login", data={"name": name, "password": PASSWORD}, headers={"origin": "http://127.0.0.1:8080"})
+    assert told.status_code == 401
+
+
+def test_a_session_ends_when_it_is_not_used_and_after_half_a_day() -> None:
+    clock = ManualClock()
+    sessions = Sessions(clock)
+    unused, used = sessions.open("Ottla", None), sessions.open("Ottla", None)
+    for _ in range(12):
+        clock.advance(IDLE_MS - 1)
+        assert sessions.find(used) is not None
+    assert sessions.find(unused) is None
+    clock.advance(IDLE_MS - 1)
+    assert sessions.find(used) is None, "twelve hours are over"
+
+
+def test_sessions_are_bounded_for_each_user() -> None:
+    sessions = Sessions(SYSTEM_CLOCK)
+    first, others = sessions.open("Ottla", Access("b:1")), sessions.open("Felice", None)
+    for _ in range(20):
+        sessions.open("Ottla", None)
+    assert sessions.find(first) is None
+    assert sessions.find(others) is not None
+
+
+def test_users_and_a_password_for_all_exclude_each_other() -> None:
+    with pytest.raises(FatalError, match="exclude each other"):
+        ConsoleOptions("b:1", password=PASSWORD, login={}).check()
+    ConsoleOptions("b:1", host="0.0.0.0", login={}).check()
+    with pytest.raises(FatalError, match="over SASL"):
+        ClusterLogin("b:1", {"security.protocol": "PLAINTEXT"})

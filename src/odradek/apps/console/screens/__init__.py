@@ -1,7 +1,20 @@
 """One module for each screen: what it follows, what it shows, what can be changed there."""
 
-from odradek.apps.console.screens import cluster, groups, history, lab, messages, pipelines, reassign, topic, topics
+from odradek.apps.console.screens import (
+    acls,
+    cluster,
+    groups,
+    history,
+    lab,
+    messages,
+    pipelines,
+    reassign,
+    topic,
+    topics,
+    users,
+)
 
 SCREENS = tuple(
-    screen.register for screen in (cluster, topics, topic, messages, groups, reassign, history, pipelines, lab)
+    screen.register
+    for screen in (cluster, topics, topic, messages, groups, reassign, history, pipelines, users, acls, lab)
 )

@@ -1,10 +1,15 @@
 """Cluster: is it well, who is in it, what moves."""
 
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
 from nicegui import ui
 
 from odradek.apps.console.console import Console
+from odradek.apps.console.consoles import Consoles
 from odradek.apps.console.dialogs import ChangeDialog
-from odradek.apps.console.feeds import Reading
+from odradek.apps.console.feeds import Feed, Reading
 from odradek.apps.console.live import Act, Live
 from odradek.apps.console.page import follow, page, perform
 from odradek.apps.console.readings.cluster import ClusterState
@@ -26,9 +31,10 @@ from odradek.apps.figures import plural
 from odradek.client.elections import ElectionType, elect_leaders
 
 
-def register(console: Console) -> None:
+def register(consoles: Consoles) -> None:
     @ui.page("/")
     async def cluster_page() -> None:
+        console = consoles.here()
         with page(console, "Cluster"):
             await _show(console)
 
@@ -53,20 +59,22 @@ async def _show(console: Console) -> None:
         storage: Reading[StorageState],
         traffic: Reading[TrafficState],
         coordination: Reading[CoordinationState],
+        certificates: Reading[Mapping[int, datetime]],
     ) -> None:
-        changes.show(changes_table(console.changes.latest))
+        changes.show(changes_table(console.visible_changes))
         if cluster.value is None:
             brokers.show(nothing_yet(cluster))
             traffic_plots.show(plots(None))
             return
         summary = summarize(cluster.value, settings.value or {})
-        top.show(overview(cluster.value, summary, coordination.value))
+        top.show(overview(cluster.value, summary, coordination.value, certificates.value))
         acts.show(cluster_acts(summary, read_only=console.changes.read_only))
         rows = broker_rows(cluster.value, storage.value, traffic.value, coordination.value)
         brokers.show(broker_table(rows, metrics=bool(traffic.value and traffic.value.has_metrics)))
         traffic_plots.show(plots(traffic.value))
 
-    await follow([console.cluster, console.settings, console.storage, console.traffic, console.coordination], render)
+    feeds: list[Feed[Any]] = [console.cluster, console.settings, console.storage, console.traffic]
+    await follow([*feeds, console.coordination, console.certificates], render)
 
 
 async def _elect(console: Console) -> None:

@@ -6,7 +6,9 @@ from typing import Any
 
 from nicegui import ui
 
+from odradek.apps.console.access import Access
 from odradek.apps.console.console import Console
+from odradek.apps.console.consoles import Consoles
 from odradek.apps.console.dialogs import ChangeDialog
 from odradek.apps.console.feeds import UNREADABLE, Feed, Reading, plainly
 from odradek.apps.console.fields import WrongInput, meaning
@@ -26,11 +28,11 @@ from odradek.apps.console.views.groups import (
 )
 from odradek.apps.console.views.records import parse_when
 from odradek.broker.recorder.rebalances import Rebalances
-from odradek.client.cluster_client import ClusterClient
 from odradek.client.group_admin import commit_offsets, delete_group
 from odradek.client.offset_reset import Goal, Move, plan, shift_by, to_earliest, to_latest, to_offset, to_time
 from odradek.model.topology import TopicPartition
 
+_TIMEOUT_MS = 10_000
 _GOALS = {
     "earliest": "the beginning",
     "latest": "the end",
@@ -40,14 +42,16 @@ _GOALS = {
 }
 
 
-def register(console: Console) -> None:
+def register(consoles: Consoles) -> None:
     @ui.page("/groups")
     async def groups_page() -> None:
+        console = consoles.here()
         with page(console, "Groups"):
             await _show_all(console)
 
     @ui.page("/groups/{name:path}")
     async def group_page(name: str) -> None:
+        console = consoles.here()
         with page(console, "Groups", name):
             await _show_one(console, name)
 
@@ -141,7 +145,7 @@ async def _reset(console: Console, name: str) -> None:
         now_ms = console.feeds.clock.now_ms()
         try:
             chosen = meaning(at, lambda text: _goal(goal.value, text, now_ms))
-            moves[:] = await off_loop(partial(_plan, console.options.bootstrap, name, wanted, chosen))
+            moves[:] = await off_loop(partial(_plan, console.access, name, wanted, chosen))
         except WrongInput:
             raise ValueError("Nothing is changed: see what is said at the field.") from None
         except (ValueError, *UNREADABLE) as error:
@@ -164,8 +168,8 @@ async def _reset(console: Console, name: str) -> None:
     await dialog.run(work)
 
 
-def _plan(bootstrap: str, group: str, partitions: list[TopicPartition], goal: Goal) -> list[Move]:
-    with ClusterClient(bootstrap, client_id="odradek-console", timeout_ms=10_000) as client:
+def _plan(access: Access, group: str, partitions: list[TopicPartition], goal: Goal) -> list[Move]:
+    with access.client(_TIMEOUT_MS) as client:
         return plan(client, group, partitions, goal)
 
 

@@ -5,20 +5,30 @@ from functools import partial
 from nicegui import ui
 
 from odradek.apps.console.console import Console
+from odradek.apps.console.consoles import Consoles
 from odradek.apps.console.feeds import Reading
 from odradek.apps.console.live import NOTHING, Act, Live
-from odradek.apps.console.markup import Html, tag
+from odradek.apps.console.markup import Html, tag, together
 from odradek.apps.console.page import follow, off_loop, page
+from odradek.apps.console.readings.audit import AuditState
 from odradek.apps.console.readings.history import HistoryState, Moment
 from odradek.apps.console.views.history import brokers_html, heading, moments_html, partitions_html, timeline
+from odradek.apps.console.views.security import audit_table
 from odradek.broker.recorder.gaps import NO_BROKER
 
 
-def register(console: Console) -> None:
+def register(consoles: Consoles) -> None:
     @ui.page("/history")
     async def history_page() -> None:
+        console = consoles.here()
         with page(console, "History"):
             await _Replay(console).show()
+
+    @ui.page("/history/audit")
+    async def audit_page(q: str = "") -> None:
+        console = consoles.here()
+        with page(console, "History", "Audit log"):
+            await _show_audit(console, q)
 
 
 class _Replay:
@@ -36,6 +46,7 @@ class _Replay:
                 "<h1>History</h1><p class='sub'>What the controllers saw, decided and did: the flight recorder.</p>",
                 sanitize=False,
             ).classes("grow")
+            Live(tag("a", "Audit log", cls="btn", href="/history/audit"))
             ui.input(placeholder="Partition  ( / )", on_change=self._search).props(
                 'outlined dense clearable debounce=150 aria-label="Search partitions"'
             )
@@ -120,6 +131,41 @@ class _Replay:
         self._brokers.show(brokers)
         self._moments.show(moments_html(state.moments, at))
         self._partitions.show(partitions)
+
+
+async def _show_audit(console: Console, text: str) -> None:
+    number = 1
+
+    def search(value: str | None) -> None:
+        nonlocal text, number
+        text, number = value or "", 1
+        render(console.audit.want())
+
+    def turn(act: Act) -> None:
+        nonlocal number
+        number = int(act["to"])
+        render(console.audit.want())
+
+    with ui.element("div").classes("top"):
+        Live(
+            together(
+                tag("div", tag("a", "History", href="/history"), " /", cls="crumb"),
+                tag("h1", "Audit log"),
+                tag("p", "Every change and every refusal that the brokers of this machine recorded.", cls="sub"),
+            )
+        ).classes("grow")
+        ui.input(placeholder="Search  ( / )", value=text, on_change=lambda e: search(e.value)).props(
+            'outlined dense clearable debounce=120 aria-label="Search the audit log"'
+        )
+    rows = Live(on_act=turn)
+
+    def render(reading: Reading[AuditState]) -> None:
+        if reading.value is not None:
+            rows.show(audit_table(reading.value.entries, text, number))
+        else:
+            rows.show(tag("div", reading.problem or "Reading…", cls="card empty"))
+
+    await follow([console.audit], render)
 
 
 def _cluster_at(state: HistoryState, item: Moment, text: str, page_number: int) -> tuple[Html, Html]:

@@ -6,6 +6,7 @@ from fastapi.responses import HTMLResponse, PlainTextResponse, Response
 from nicegui import app, ui
 
 from odradek.apps.console.console import Console, Machine
+from odradek.apps.console.consoles import Consoles
 from odradek.apps.console.dialogs import ChangeDialog, fault_of
 from odradek.apps.console.experiment import Experiment, parse_sizes
 from odradek.apps.console.feeds import Reading
@@ -26,8 +27,8 @@ _FRAMED = {
 }
 
 
-def register(console: Console) -> None:
-    machine = console.machine
+def register(consoles: Consoles) -> None:
+    machine = consoles.machine
     if machine is None:
         return
     experiment = Experiment()
@@ -35,6 +36,7 @@ def register(console: Console) -> None:
 
     @ui.page("/lab")
     async def lab_page(topic: str = "") -> None:
+        console = consoles.here()
         with page(console, "Lab"):
             await _show(console, machine, experiment, topic)
 

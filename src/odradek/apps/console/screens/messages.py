@@ -6,7 +6,9 @@ from random import randrange
 
 from nicegui import ui
 
+from odradek.apps.console.access import Access
 from odradek.apps.console.console import Console
+from odradek.apps.console.consoles import Consoles
 from odradek.apps.console.dialogs import ChangeDialog, fault_of, number_between
 from odradek.apps.console.feeds import UNREADABLE, plainly
 from odradek.apps.console.fields import WrongInput, meaning, whole_number
@@ -15,7 +17,6 @@ from odradek.apps.console.markup import Html, tag
 from odradek.apps.console.page import at_first_sight, first_sight, off_loop, page, perform
 from odradek.apps.console.readings.records import Filter, From, Part, Query, browse
 from odradek.apps.console.views.records import parse_headers, parse_value, parse_when, records_html
-from odradek.client.cluster_client import ClusterClient
 from odradek.client.partitioner import partition_for_key
 from odradek.client.record_sender import NewRecord, RecordSender
 
@@ -24,9 +25,10 @@ _STARTS = {"newest": "Newest", "oldest": "Oldest", "offset": "From offset", "tim
 _PARTS = {"any": "Anywhere", "key": "Key", "value": "Value", "header": "Header", "field": "JSON field"}
 
 
-def register(console: Console) -> None:
+def register(consoles: Consoles) -> None:
     @ui.page("/messages")
     async def messages_page(topic: str = "", partition: str = "", offset: str = "") -> None:
+        console = consoles.here()
         with page(console, "Messages"):
             await first_sight(console.cluster)
             await _Browser(console, topic, partition, offset).show()
@@ -127,7 +129,7 @@ class _Browser:
         self._button.props("loading")
         following: Query | None = None
         try:
-            following, shown = await off_loop(partial(_read, self._console.options.bootstrap, query))
+            following, shown = await off_loop(partial(_read, self._console.access, query))
         except UNREADABLE as error:
             shown = tag("div", plainly(error), cls="card empty bad", role="alert")
         if asked == self._asked:
@@ -140,9 +142,9 @@ class _Browser:
             await self.read()
 
 
-def _read(bootstrap: str, query: Query) -> tuple[Query, Html]:
+def _read(access: Access, query: Query) -> tuple[Query, Html]:
     """Return the position to go on from, and the records found."""
-    with ClusterClient(bootstrap, client_id="odradek-console", timeout_ms=_TIMEOUT_MS) as client:
+    with access.client(_TIMEOUT_MS) as client:
         found = browse(client, query)
     further = "Older" if query.start is From.NEWEST else "Later"
     return replace(query, resume=found.resume), records_html(found, further)

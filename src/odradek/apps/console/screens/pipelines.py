@@ -2,7 +2,7 @@
 
 from nicegui import ui
 
-from odradek.apps.console.console import Console
+from odradek.apps.console.consoles import Consoles
 from odradek.apps.console.feeds import Reading
 from odradek.apps.console.live import Live
 from odradek.apps.console.markup import tag
@@ -11,9 +11,10 @@ from odradek.apps.console.readings.pipelines import PipelinesState
 from odradek.apps.console.views.pipelines import pipelines_html
 
 
-def register(console: Console) -> None:
+def register(consoles: Consoles) -> None:
     @ui.page("/pipelines")
     async def pipelines_page() -> None:
+        console = consoles.here()
         with page(console, "Pipelines"):
             ui.html("<div class='top'><h1>Pipelines</h1></div>", sanitize=False)
             shown = Live()

@@ -7,6 +7,7 @@ from nicegui import ui
 
 from odradek.apps.console.changes import NotDone
 from odradek.apps.console.console import Console
+from odradek.apps.console.consoles import Consoles
 from odradek.apps.console.dialogs import ChangeDialog
 from odradek.apps.console.feeds import UNREADABLE, Reading, plainly
 from odradek.apps.console.fields import WrongInput, meaning
@@ -32,9 +33,10 @@ _BALANCES = {"leaders": Balance.LEADERS, "disks": Balance.DISKS, "racks": Balanc
 _THROTTLE = "50"
 
 
-def register(console: Console) -> None:
+def register(consoles: Consoles) -> None:
     @ui.page("/reassign")
     async def reassign_page() -> None:
+        console = consoles.here()
         with page(console, "Reassign"):
             await _Planner(console).show()
 
@@ -136,14 +138,14 @@ class _Planner:
         except WrongInput:
             return
         make = wanted if isinstance(wanted, Goal) else lambda client: wanted
-        await self._show_draft(partial(self._console.reassigner.draft, make, throttle))
+        await self._show_draft(partial(self._console.reassigner.draft, self._console.access, make, throttle))
 
     async def _undo(self, run_id: str) -> None:
         try:
             throttle = meaning(self._throttle, _throttle_bytes)
         except WrongInput:
             return
-        await self._show_draft(partial(self._console.reassigner.undo_draft, run_id, throttle))
+        await self._show_draft(partial(self._console.reassigner.undo_draft, self._console.access, run_id, throttle))
 
     async def _show_draft(self, draw_up: Callable[[], Draft]) -> None:
         try:
@@ -182,7 +184,9 @@ class _Planner:
 
         async def work() -> str:
             what = f"reassign {len(draft.plan.targets)} partitions"
-            await perform(self._console, what, lambda client: self._console.reassigner.start(draft))
+            await perform(
+                self._console, what, lambda client: self._console.reassigner.start(self._console.access, draft)
+            )
             return "The moves have begun."
 
         if await dialog.run(work):

@@ -7,6 +7,7 @@ from typing import Any
 from nicegui import ui
 
 from odradek.apps.console.console import Console
+from odradek.apps.console.consoles import Consoles
 from odradek.apps.console.dialogs import ChangeDialog, number_between
 from odradek.apps.console.feeds import UNREADABLE, Feed, Reading, plainly
 from odradek.apps.console.live import Act, Live
@@ -19,7 +20,6 @@ from odradek.apps.console.readings.traffic import TrafficState
 from odradek.apps.console.views.banner import gap
 from odradek.apps.console.views.topic import configs_html, consumers_html, otherwise, strips_html, topic_figures
 from odradek.apps.figures import rate
-from odradek.client.cluster_client import ClusterClient
 from odradek.client.config_admin import Resource, Setting, alter_configs, describe_configs
 from odradek.client.elections import ElectionType, elect_leaders
 from odradek.client.topic_admin import add_partitions, delete_topic
@@ -27,11 +27,13 @@ from odradek.model.topology import TopicPartition
 from odradek.protocol.messages.describe_configs import ConfigResourceType
 
 _PARTITIONS_MAX = 10_000
+_TIMEOUT_MS = 3_000
 
 
-def register(console: Console) -> None:
+def register(consoles: Consoles) -> None:
     @ui.page("/topics/{name}")
     async def topic_page(name: str) -> None:
+        console = consoles.here()
         with page(console, "Topics", name):
             await _show(console, name)
 
@@ -106,7 +108,7 @@ def _settings(console: Console, name: str) -> None:
     resource = Resource(ConfigResourceType.TOPIC, name)
 
     def read() -> list[Setting]:
-        with ClusterClient(console.options.bootstrap, client_id="odradek-console", timeout_ms=3_000) as client:
+        with console.access.client(_TIMEOUT_MS) as client:
             return describe_configs(client, resource)
 
     async def load() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from nicegui import ui
 
 from odradek.apps.console.console import Console
+from odradek.apps.console.consoles import Consoles
 from odradek.apps.console.dialogs import ChangeDialog, fault_of, number_between
 from odradek.apps.console.feeds import Feed, Reading
 from odradek.apps.console.live import Act, Live
@@ -24,9 +25,10 @@ from odradek.model.topic_names import name_fault
 _PARTITIONS_MAX = 10_000
 
 
-def register(console: Console) -> None:
+def register(consoles: Consoles) -> None:
     @ui.page("/topics")
     async def topics_page(q: str = "") -> None:
+        console = consoles.here()
         with page(console, "Topics"):
             await _show(console, q)
 

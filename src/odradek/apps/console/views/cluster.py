@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from odradek.apps.console.changes import Change
 from odradek.apps.console.markup import Html, tag, together
@@ -16,6 +17,7 @@ from odradek.apps.figures import clock_time, count, duration_text, plural, rate,
 from odradek.client.cluster_client import PartitionState
 
 _VOLUME_FILLING, _VOLUME_FULL = 0.85, 0.95
+_CERTIFICATE_DAYS_WARN, _CERTIFICATE_DAYS_BAD = 30, 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +167,20 @@ def broker_rows(
     return rows
 
 
-def overview(state: ClusterState, summary: Summary, coordination: CoordinationState | None) -> Html:
+def certificates_text(ends: Mapping[int, datetime], now: datetime) -> tuple[str, str, str]:
+    """Value, remark and tone of the figure about certificates: of the one that ends first."""
+    broker, end = min(ends.items(), key=lambda item: item[1])
+    days = (end - now).days
+    tone = "bad" if days < _CERTIFICATE_DAYS_BAD else "warn" if days < _CERTIFICATE_DAYS_WARN else ""
+    return f"{days} d" if days >= 0 else "expired", f"until {end:%Y-%m-%d}, broker {broker} first", tone
+
+
+def overview(
+    state: ClusterState,
+    summary: Summary,
+    coordination: CoordinationState | None,
+    certificates: Mapping[int, datetime] | None = None,
+) -> Html:
     epoch = coordination.controller_epoch if coordination else None
     controller = f"broker {state.controller}" if state.controller >= 0 else "none"
     return together(
@@ -194,6 +209,7 @@ def overview(state: ClusterState, summary: Summary, coordination: CoordinationSt
                 f"{count(summary.not_preferred)} not led by the preferred",
                 "warn" if summary.not_preferred else "",
             ),
+            figure("Certificates", *certificates_text(certificates, datetime.now(UTC))) if certificates else None,
             cls="grid",
         ),
     )

@@ -1,0 +1,56 @@
+"""Users, ACLs and certificates of the brokers, each as far as the user who looks may see them."""
+
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from ssl import SSLSocket, cert_time_to_seconds
+
+from odradek.client.acl_admin import EVERY_ENTRY, EVERY_PATTERN, describe_acls
+from odradek.client.cluster_client import ClusterClient
+from odradek.client.scram_admin import describe_credentials
+from odradek.model.acls import AclBinding, AclFilter
+
+_TIMEOUT_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class UsersState:
+    users: Mapping[str, Mapping[str, int]]
+    """Of each user the mechanisms, with their iterations."""
+
+
+def read_users(client: ClusterClient, before: UsersState | None) -> UsersState:
+    return UsersState(describe_credentials(client))
+
+
+def read_acls(client: ClusterClient, before: tuple[AclBinding, ...] | None) -> tuple[AclBinding, ...]:
+    found = describe_acls(client, AclFilter(EVERY_PATTERN, EVERY_ENTRY))
+    return tuple(sorted(found, key=_order))
+
+
+def _order(acl: AclBinding) -> tuple[object, ...]:
+    return (acl.pattern.type, acl.pattern.name, acl.pattern.pattern, acl.entry.principal, acl.entry.operation)
+
+
+def read_certificates(client: ClusterClient, before: Mapping[int, datetime] | None) -> Mapping[int, datetime]:
+    """When the certificate of each broker ends, as it shows it to its clients; nothing without TLS."""
+    security = client.security
+    if security is None or not security.is_tls:
+        return {}
+    ends: dict[int, datetime] = {}
+    for broker, (host, port) in client.brokers().items():
+        try:
+            with socket.create_connection((host, port), _TIMEOUT_S) as plain:
+                secured = security.wrap(plain, host)
+                if isinstance(secured, SSLSocket):
+                    with secured:
+                        ends[broker] = _end(secured)
+        except OSError:
+            continue  # a broker that doesn't answer is said elsewhere
+    return ends
+
+
+def _end(secured: SSLSocket) -> datetime:
+    told = secured.getpeercert() or {}
+    return datetime.fromtimestamp(cert_time_to_seconds(str(told["notAfter"])), UTC)
