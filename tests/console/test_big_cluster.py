@@ -29,7 +29,7 @@ SCREENS = {
     "Cluster, with its brokers": ("/", ".main table.rows tbody tr:nth-child(3)"),
     "Topics": ("/topics", ".main tbody tr:nth-child(50) a.name"),
     "Topics, searched": ("/topics?q=orders-0777", ".main a.name[href$='0777']"),
-    "Topic": (f"/topics/{TOPIC}", ".strip:nth-child(10)"),
+    "Topic": (f"/topics/{TOPIC}", "tr[data-partition]:nth-child(10)"),
     "Messages": (f"/messages?topic={TOPIC}", "details.record:nth-child(50)"),
     "Groups": ("/groups", ".main a.name"),
     "Group": ("/groups/readers", ".main tbody tr"),
@@ -99,7 +99,7 @@ def test_changes_are_seen_soon(chromium: Any, console: ConsoleProcess, big: Odra
 
     with browser_on(chromium, console) as page:
         page.goto(f"/topics/{TOPIC}")
-        told = ".strip[data-partition='3'] .told"
+        told = "[data-partition='3'] .told"
         page.wait_for_selector(told)
         time.sleep(3)
         records = [_seen_after(page, produce, f'document.querySelector("{told}").innerText') for _ in range(5)]

@@ -45,7 +45,7 @@ def test_a_topic_is_created_and_a_record_written_and_found(page: Any) -> None:
     expect(page.get_by_text("Creates topic letters: 3 partitions × 3 replicas = 9 logs")).to_be_visible()
     _confirm(page, "Create")
     page.get_by_role("link", name="letters").click()
-    expect(page.locator(".strip")).to_have_count(3)
+    expect(page.locator("[data-partition]")).to_have_count(3)
 
     _open(page, "/messages?topic=letters")
     expect(page.get_by_text("No record was found.")).to_be_visible()
@@ -67,7 +67,7 @@ def test_a_topic_is_created_and_a_record_written_and_found(page: Any) -> None:
 def test_a_setting_is_changed_and_told_where_it_comes_from(page: Any, three_brokers: OdradekCluster) -> None:
     create_topic(three_brokers.bootstrap_servers, "kept")
     _open(page, "/topics/kept")
-    expect(page.locator(".strip")).to_have_count(3)
+    expect(page.locator("[data-partition]")).to_have_count(3)
     page.get_by_role("switch").click()
     expect(page.get_by_role("switch")).not_to_be_checked()
     row = page.get_by_role("row", name=re.compile("^retention.ms"))

@@ -16,7 +16,7 @@ PATIENCE_S = 90
 KEPT = {
     "/": ".main table.rows tbody tr",
     "/topics": ".main a.name",
-    "/topics/enduring": ".strip",
+    "/topics/enduring": "[data-partition]",
     "/groups": ".main .card",
     "/history": ".moment",
 }
@@ -55,7 +55,7 @@ def _all_are_well(pages: dict[str, Any]) -> None:
 def test_one_broker_all_brokers_and_back(pages: dict[str, Any], three_brokers: OdradekCluster) -> None:
     three_brokers.kill(1)
     _all_say(pages, "1 broker missing: 1.")
-    expect(pages["/topics/enduring"].locator(".lane.offline").first).to_be_visible()
+    expect(pages["/topics/enduring"].locator(".bs .b.offline").first).to_be_visible()
     three_brokers.kill(0)
     three_brokers.kill(2)
     _all_say(pages, "No broker answers.")
@@ -63,7 +63,7 @@ def test_one_broker_all_brokers_and_back(pages: dict[str, Any], three_brokers: O
     for broker in range(3):
         three_brokers.start(broker)
     _all_are_well(pages)
-    expect(pages["/topics/enduring"].locator(".lane.offline, .lane.out")).to_have_count(0)
+    expect(pages["/topics/enduring"].locator(".bs .b.offline, .bs .b.out")).to_have_count(0)
 
 
 def test_zookeeper_gone_and_back(pages: dict[str, Any], three_brokers: OdradekCluster) -> None:

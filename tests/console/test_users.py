@@ -107,5 +107,5 @@ def test_the_administrator_makes_a_user_who_sees_what_he_may(
             alter_credentials(client, "ottla", [NewPassword("SCRAM-SHA-512", "another password")])
         login = ClusterLogin(cluster.bootstrap_servers, _settings(cluster))
         eventually(lambda: login.verify("ottla", "a cage went in search") is None)
-        _open(page, "/groups")  # a screen of new connections: the old password opens none
+        page.goto("/reassign")  # a screen of new connections: the old password opens none
         page.wait_for_url("**/login")

@@ -1,5 +1,6 @@
 """Transactions, for the tools: list and describe them, find and abort the ones that no coordinator will ever end."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,6 +15,7 @@ from odradek.protocol.messages.describe_producers import (
 )
 from odradek.protocol.messages.describe_transactions import DescribeTransactionsRequest, DescribeTransactionsResponse
 from odradek.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from odradek.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from odradek.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 from odradek.protocol.messages.write_txn_markers import (
     WritableTxnMarker,
@@ -126,18 +128,52 @@ def _producers(client: ClusterClient, tp: TopicPartition) -> list[ProducerState]
 
 
 def open_transactions(client: ClusterClient, tp: TopicPartition) -> list[OpenTransaction]:
-    return [
-        OpenTransaction(
-            tp,
-            each.producer_id,
-            each.producer_epoch,
-            max(each.coordinator_epoch, 0),
-            each.current_txn_start_offset,
-            each.last_timestamp,
-        )
-        for each in describe_producers(client, tp)
-        if each.current_txn_start_offset >= 0
-    ]
+    return [_open(tp, each) for each in describe_producers(client, tp) if each.current_txn_start_offset >= 0]
+
+
+def _open(tp: TopicPartition, producer: ProducerState) -> OpenTransaction:
+    return OpenTransaction(
+        tp,
+        producer.producer_id,
+        producer.producer_epoch,
+        max(producer.coordinator_epoch, 0),
+        producer.current_txn_start_offset,
+        producer.last_timestamp,
+    )
+
+
+def all_open_transactions(client: ClusterClient, partitions: Iterable[TopicPartition]) -> list[OpenTransaction]:
+    """List the open transactions of many partitions, one request to each leader. Partitions that can't be described are
+    left out."""
+    found: list[OpenTransaction] = []
+    for leader, held in client.leaders(partitions).items():
+        topics: dict[str, list[int]] = {}
+        for tp in held:
+            topics.setdefault(tp.topic, []).append(tp.partition)
+        wanted = [TopicRequest(name=name, partition_indexes=numbers) for name, numbers in topics.items()]
+        answer = client.ask_broker(leader, DescribeProducersRequest(topics=wanted), DescribeProducersResponse)
+        for topic in answer.topics:
+            for partition in topic.partitions:
+                tp = TopicPartition(topic.name, partition.partition_index)
+                found += [_open(tp, each) for each in partition.active_producers if each.current_txn_start_offset >= 0]
+    return found
+
+
+def fence_producer(client: ClusterClient, transactional_id: str) -> None:
+    """Have the coordinator abort the open transaction of the id and fence its producer, as a new producer of the same
+    id does. KafkaError: refused."""
+    client.retrying(partial(_fence, client, transactional_id))
+
+
+def _fence(client: ClusterClient, transactional_id: str) -> None:
+    asked = FindCoordinatorRequest(key_type=_TRANSACTION, coordinator_keys=[transactional_id])
+    (coordinator,) = client.ask_any(asked, FindCoordinatorResponse).coordinators
+    if coordinator.error_code:
+        raise KafkaError(ErrorCode(coordinator.error_code))
+    request = InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=client.timeout_ms)
+    answer = client.ask_broker(coordinator.node_id, request, InitProducerIdResponse)
+    if answer.error_code:
+        raise KafkaError(ErrorCode(answer.error_code))
 
 
 def hanging_transactions(client: ClusterClient, found: list[OpenTransaction]) -> list[OpenTransaction]:

@@ -26,6 +26,12 @@ from odradek.apps.console.readings.settings import TopicSettings, read_settings
 from odradek.apps.console.readings.storage import StorageState, read_storage
 from odradek.apps.console.readings.topic import TopicDetail, read_topic
 from odradek.apps.console.readings.traffic import TrafficState, read_traffic
+from odradek.apps.console.readings.transactions import (
+    TransactionDetail,
+    TransactionsState,
+    read_transaction,
+    read_transactions,
+)
 from odradek.apps.console.reassigner import Reassigner, RunsState
 from odradek.base.errors import FatalError
 from odradek.broker.recorder.rebalances import Rebalances
@@ -145,6 +151,16 @@ class Console:
             return read_group(client, before, name)
 
         return self.feeds.feed(("group", name), read, 500)
+
+    @property
+    def transactions(self) -> Feed[TransactionsState]:
+        return self.feeds.feed("transactions", read_transactions, 700)
+
+    def transaction(self, name: str) -> Feed[TransactionDetail]:
+        def read(client: ClusterClient, before: TransactionDetail | None) -> TransactionDetail:
+            return read_transaction(client, before, name)
+
+        return self.feeds.feed(("transaction", name), read, 700)
 
     @property
     def runs(self) -> Feed[RunsState]:

@@ -41,6 +41,7 @@ _PAUSE_AFTER_WRONG_PASSWORD_S = 1.0
 _PAUSING_OF_AN_ADDRESS_MAX = 3
 _PAUSING_MAX = 100
 _VERIFYING_MAX = 4
+_ALIVE = "/alive"  # asked by pages that have lost their websocket: is it the session that ended?
 
 _HEADERS = {
     "content-security-policy": "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; "
@@ -87,6 +88,8 @@ class Guard:
             answer = self._refusal(headers)
             if answer is None:
                 answer = await self._answer(scope, receive, headers)
+            if answer is None and scope.get("path") == _ALIVE and scope["type"] == "http":
+                answer = Response(status_code=204)
             if answer is None:
                 await app(scope, receive, _with_headers(send))
             elif scope["type"] == "websocket":

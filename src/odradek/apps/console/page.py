@@ -41,6 +41,8 @@ _THEME = Html("""<script>
   document.addEventListener("DOMContentLoaded", () => { setTimeout(() => set(dark), 0); showPlace(); });
   window.odradekTheme = () => { const value = !document.body.classList.contains("body--dark");
     localStorage.setItem("odradek-theme", value ? "dark" : "light"); set(value); };
+  setInterval(() => { if (window.socket && window.socket.connected) return;
+    fetch("/alive").then((told) => { if (told.status === 401) location.href = "/login"; }, () => {}); }, 2000);
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select")) return;
     if (event.key === "/") { const field = document.querySelector(".main input:not([type=checkbox])");
@@ -53,7 +55,8 @@ _THEME = Html("""<script>
 
 
 def screens(console: Console) -> list[tuple[str, str]]:
-    names = ["Cluster", "Topics", "Messages", "Groups", "Reassign", "History", "Pipelines", "Users", "ACLs"]
+    names = ["Cluster", "Topics", "Messages", "Groups", "Transactions", "Reassign", "History", "Pipelines"]
+    names += ["Users", "ACLs"]
     if console.machine is not None:
         names.append("Lab")
     return [(name, "/" if name == "Cluster" else link(name.lower())) for name in names]

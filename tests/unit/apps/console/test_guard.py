@@ -167,9 +167,11 @@ def test_a_user_of_the_cluster_logs_in_and_his_access_ends_with_the_session(monk
     assert client.get("/").text == "inside"
     (access,) = login.opened
     assert guard.who(dict(client.cookies), "10.0.0.7") == "Ottla at 10.0.0.7"
+    assert client.get("/alive").status_code == 204
     client.post("/logout", headers={"origin": "http://127.0.0.1:8080"})
     assert access.is_closed
     assert client.get("/").status_code == 401
+    assert client.get("/alive").status_code == 401
 
 
 def test_no_broker_no_login_and_refused_credentials_end_a_session() -> None:

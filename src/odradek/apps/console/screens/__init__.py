@@ -11,10 +11,13 @@ from odradek.apps.console.screens import (
     reassign,
     topic,
     topics,
+    transactions,
     users,
 )
 
 SCREENS = tuple(
     screen.register
-    for screen in (cluster, topics, topic, messages, groups, reassign, history, pipelines, users, acls, lab)
+    for screen in (
+        *(cluster, topics, topic, messages, groups, transactions, reassign, history, pipelines, users, acls, lab),
+    )
 )

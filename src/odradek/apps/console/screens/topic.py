@@ -17,8 +17,17 @@ from odradek.apps.console.readings.groups import GroupsState
 from odradek.apps.console.readings.storage import StorageState
 from odradek.apps.console.readings.topic import TopicDetail
 from odradek.apps.console.readings.traffic import TrafficState
+from odradek.apps.console.screens.transactions import abort_here
 from odradek.apps.console.views.banner import gap
-from odradek.apps.console.views.topic import configs_html, consumers_html, otherwise, strips_html, topic_figures
+from odradek.apps.console.views.topic import (
+    configs_html,
+    consumers_html,
+    otherwise,
+    partitions_html,
+    strips_html,
+    topic_figures,
+)
+from odradek.apps.console.views.transactions import held_back_html
 from odradek.apps.figures import rate
 from odradek.client.config_admin import Resource, Setting, alter_configs, describe_configs
 from odradek.client.elections import ElectionType, elect_leaders
@@ -32,14 +41,23 @@ _TIMEOUT_MS = 3_000
 
 def register(consoles: Consoles) -> None:
     @ui.page("/topics/{name}")
-    async def topic_page(name: str) -> None:
+    async def topic_page(name: str, bars: str = "") -> None:
         console = consoles.here()
         with page(console, "Topics", name):
-            await _show(console, name)
+            await _show(console, name, bool(bars))
 
 
-async def _show(console: Console, name: str) -> None:
+async def _show(console: Console, name: str, bars: bool) -> None:
     page_number = 1
+
+    def choose(wanted: bool) -> None:
+        nonlocal bars
+        bars = wanted
+        ui.navigate.history.replace(link("topics", name, bars="1" if wanted else None))
+        render(*(feed.want() for feed in feeds))
+
+    async def abort(act: Act) -> None:
+        await abort_here(console, act)
 
     def turn(act: Act) -> None:
         nonlocal page_number
@@ -51,8 +69,11 @@ async def _show(console: Console, name: str) -> None:
         Live(_heading(name)).classes("grow")
         _acts(console, name)
     problem, figures = Live(), Live()
-    ui.html("<h2>Partitions</h2>", sanitize=False)
+    with ui.element("div").classes("top").style("margin: 28px 0 10px"):
+        ui.html("<h2 style='margin:0'>Partitions</h2>", sanitize=False).classes("grow")
+        ui.switch("bars of replicas", value=bars, on_change=lambda e: choose(e.value)).props("dense")
     partitions = Live(on_act=turn)
+    transactions = Live(on_act=abort)
     ui.html("<h2>Consumers</h2>", sanitize=False)
     consumers = Live()
     _settings(console, name)
@@ -68,7 +89,10 @@ async def _show(console: Console, name: str) -> None:
             return
         rates = traffic.value.topic_rates.get(name, ()) if traffic.value else ()
         figures.show(topic_figures(detail.value, storage.value, rate(rates[-1] if rates else None)))
-        partitions.show(strips_html(detail.value, storage.value, page_number))
+        draw = strips_html if bars else partitions_html
+        partitions.show(draw(detail.value, storage.value, page_number))
+        now_ms = console.feeds.clock.now_ms()
+        transactions.show(held_back_html(detail.value, now_ms, read_only=console.changes.read_only))
         if groups.value is not None:
             states = {group.group: group.state for group in groups.value.groups}
             lags = groups.value.topic_lags.get(name, {})

@@ -39,6 +39,11 @@ class Strip:
     mark: float | None
     lanes: tuple[Lane, ...]
     size_bytes: int | None
+    last_stable: int | None = None
+
+    @property
+    def isr(self) -> str:
+        return ",".join(str(lane.broker) for lane in self.lanes if lane.role in ("leader", "isr"))
 
 
 def strips(detail: TopicDetail, storage: StorageState | None, window: slice) -> list[Strip]:
@@ -73,7 +78,8 @@ def _strip(detail: TopicDetail, partition: PartitionState, storage: StorageState
     if storage is not None:
         size_bytes = storage.sizes.get((TopicPartition(detail.topic.name, number), partition.leader))
     mark = None if high is None else (high - low) / span
-    return Strip(number, partition.leader, partition.leader_epoch, high, mark, tuple(lanes), size_bytes)
+    stable = detail.last_stable.get(number)
+    return Strip(number, partition.leader, partition.leader_epoch, high, mark, tuple(lanes), size_bytes, stable)
 
 
 def topic_figures(detail: TopicDetail, storage: StorageState | None, rate: str) -> Html:
@@ -111,15 +117,71 @@ def strips_html(detail: TopicDetail, storage: StorageState | None, page_number: 
     return together(_legend(), tag("div", drawn, cls="card table"), pager(page))
 
 
-def _legend() -> Html:
+def partitions_html(detail: TopicDetail, storage: StorageState | None, page_number: int) -> Html:
+    """The partitions as a table, a line each."""
+    page = paged(len(detail.topic.partitions), page_number)
+    drawn = strips(detail, storage, page.window)
+    titles = ("Partition", "Leader", "Replicas", "Offsets", "Follower lag", "Last stable offset", "Size")
+    head = tag("tr", [tag("th", title, cls=_cls(title), scope="col") for title in titles])
+    rows = [_partition_row(detail.topic.name, strip, titles) for strip in drawn]
+    shown = tag("table", tag("thead", head), tag("tbody", rows), cls="rows")
+    return together(_legend(bars=False), tag("div", shown, cls="card table"), pager(page))
+
+
+_NUMERIC = frozenset({"Offsets", "Follower lag", "Last stable offset", "Size"})
+_WIDE = frozenset({"Follower lag", "Size"})
+
+
+def _cls(title: str) -> str:
+    return " ".join(filter(None, ["n" if title in _NUMERIC else "", "hide-small" if title in _WIDE else ""]))
+
+
+def _partition_row(topic: str, strip: Strip, titles: Sequence[str]) -> Html:
+    messages = link("messages", topic=topic, partition=strip.partition)
+    leader: object = chip("none", "bad")
+    if strip.leader >= 0:
+        leader = together(
+            tag("a", strip.leader, href=link("brokers", str(strip.leader)), cls="b leader"),
+            tag("small", f" epoch {strip.leader_epoch}", cls="faint"),
+        )
+    starts = [lane.start_offset for lane in strip.lanes if lane.start_offset is not None]
+    behind = max((lane.behind or 0 for lane in strip.lanes), default=0)
+    held = strip.high_watermark is not None and (strip.last_stable or 0) < strip.high_watermark
+    stable = tag("span", count(strip.last_stable), cls="warn" if held else "soft")
+    cells = (
+        tag("a", strip.partition, href=messages, cls="name", title="Browse its records"),
+        leader,
+        tag("span", [_mark(lane) for lane in strip.lanes], cls="bs"),
+        tag("span", f"{min(starts, default=0):,} … {count(strip.high_watermark)}", cls="told mono"),
+        tag("span", count(behind), cls="warn" if behind else "soft"),
+        stable,
+        size_text(strip.size_bytes),
+    )
+    return tag(
+        "tr",
+        [tag("td", cell, cls=_cls(title)) for title, cell in zip(titles, cells, strict=True)],
+        data_partition=strip.partition,
+        data_leader=strip.leader,
+        data_isr=strip.isr,
+    )
+
+
+def _mark(lane: Lane) -> Html:
+    star = " ★ preferred" if lane.is_preferred else ""
+    reach = f"log start {lane.start_offset}, end {lane.end_offset}"
+    title = f"broker {lane.broker}: {_SAID.get(lane.role, 'offline')}, {reach}{star}"
+    return tag("a", lane.broker, cls=f"b {lane.role}", title=title, href=link("brokers", str(lane.broker)))
+
+
+def _legend(*, bars: bool = True) -> Html:
     return tag(
         "div",
         tag("span", tag("span", "0", cls="b leader"), "leader"),
         tag("span", tag("span", "0", cls="b isr"), "in sync"),
         tag("span", tag("span", "0", cls="b out"), "out of sync"),
         tag("span", tag("span", "0", cls="b offline"), "offline"),
-        tag("span", "★ preferred leader"),
-        tag("span", "│ high watermark: consumers read up to here"),
+        tag("span", "★ preferred leader") if bars else tag("span", "the first replica is the preferred leader"),
+        tag("span", "│ high watermark: consumers read up to here") if bars else None,
         cls="legend",
     )
 
@@ -144,7 +206,7 @@ def _strip_html(topic: str, strip: Strip) -> Html:
         cls="strip",
         data_partition=strip.partition,
         data_leader=strip.leader,
-        data_isr=",".join(str(lane.broker) for lane in strip.lanes if lane.role in ("leader", "isr")),
+        data_isr=strip.isr,
     )
 
 
