@@ -1,6 +1,7 @@
 """`odradek console`: the web console of a cluster, in a process of its own."""
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +18,48 @@ from odradek.local.console_process import DEFAULT_PORT
 MISSING = "the web console needs NiceGUI: pip install 'odradek[console]'"
 
 
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Files of this machine that the console shows."""
+
+    data: Annotated[
+        Path | None,
+        Option("--data", metavar="DIR", help="Of `odradek up`: its journals, its brokers.", show_default=False),
+    ] = None
+    journal: Annotated[
+        list[Path] | None,
+        Option("--journal", metavar="DIR", help="More places with flight recorders' journals."),
+    ] = None
+    pipeline: Annotated[list[Path] | None, Option("--pipeline", metavar="DIR", help="A pipeline project to show.")] = (
+        None
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Entrance:
+    """Who may come in, and how the console is reached."""
+
+    password_file: Annotated[
+        Path | None,
+        Option(
+            "--password-file",
+            metavar="FILE",
+            help="Its first line is the password.",
+            show_default="$ODRADEK_CONSOLE_PASSWORD",
+        ),
+    ] = None
+    login: Annotated[
+        Path | None,
+        Option(
+            "--login",
+            metavar="FILE",
+            help="Users of the cluster log in, and have their own rights. FILE has security.protocol, sasl.*, ssl.*.",
+        ),
+    ] = None
+    certificate: Annotated[Path | None, Option("--certificate", metavar="PEM", help="Serve https.")] = None
+    key: Annotated[Path | None, Option("--key", metavar="PEM", help="The certificate's private key.")] = None
+
+
 @command(
     examples=[
         "odradek console",
@@ -26,6 +69,8 @@ MISSING = "the web console needs NiceGUI: pip install 'odradek[console]'"
     ]
 )
 def console(
+    sources: Sources,
+    entrance: Entrance,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     port: Annotated[int, Option("--port", min=1, max=65535, help="Where it listens.")] = DEFAULT_PORT,
     host: Annotated[
@@ -35,40 +80,10 @@ def console(
     lab: Annotated[
         bool, Option("--lab", help="With the laboratory: crash and freeze the brokers of --data by a button.")
     ] = False,
-    data: Annotated[
-        Path | None,
-        Option("--data", metavar="DIR", help="Of `odradek up`: its journals, its brokers.", show_default=False),
-    ] = None,
-    journal: Annotated[
-        list[Path] | None,
-        Option("--journal", metavar="DIR", help="More places with flight recorders' journals."),
-    ] = None,
-    pipeline: Annotated[
-        list[Path] | None, Option("--pipeline", metavar="DIR", help="A pipeline project to show.")
-    ] = None,
     zookeeper: Annotated[
         str | None,
         Option("--zookeeper", metavar="HOST:PORT,…", help="Where ZooKeeper is.", show_default="as brokers say"),
     ] = None,
-    password_file: Annotated[
-        Path | None,
-        Option(
-            "--password-file",
-            metavar="FILE",
-            help="Its first line is the password.",
-            show_default="$ODRADEK_CONSOLE_PASSWORD",
-        ),
-    ] = None,
-    login: Annotated[
-        Path | None,
-        Option(
-            "--login",
-            metavar="FILE",
-            help="Users of the cluster log in, and have their own rights. FILE has security.protocol, sasl.*, ssl.*.",
-        ),
-    ] = None,
-    certificate: Annotated[Path | None, Option("--certificate", metavar="PEM", help="Serve https.")] = None,
-    key: Annotated[Path | None, Option("--key", metavar="PEM", help="The certificate's private key.")] = None,
 ) -> None:
     """Show a cluster in the browser, and run it from there."""
     try:
@@ -78,7 +93,8 @@ def console(
         if (error.name or "").startswith("odradek"):
             raise
         raise FatalError(MISSING) from error
-    if lab and login is not None:
+    data = sources.data
+    if lab and entrance.login is not None:
         raise WrongUsage("the laboratory has no users: --lab and --login exclude each other", "--lab")
     if lab and data is None:
         raise WrongUsage("the laboratory needs the brokers' directory: --data DIR", "--lab")
@@ -90,14 +106,14 @@ def console(
         host=host,
         port=port,
         read_only=read_only,
-        password=_password(password_file) or os.environ.get(PASSWORD_VARIABLE) or None,
-        login=None if login is None else _login_settings(login),
-        certificate=certificate,
-        key=key,
+        password=_password(entrance.password_file) or os.environ.get(PASSWORD_VARIABLE) or None,
+        login=None if entrance.login is None else _login_settings(entrance.login),
+        certificate=entrance.certificate,
+        key=entrance.key,
         zookeeper=zookeeper,
         data=None if data is None else data.absolute(),
-        journals=tuple(journal or ()),
-        projects=tuple(pipeline or ()),
+        journals=tuple(sources.journal or ()),
+        projects=tuple(sources.pipeline or ()),
     )
     serve(options, LocalMachine(data) if lab and data is not None else None)
 

@@ -99,11 +99,7 @@ def up(
             raise WrongUsage(str(error), "--set" if given else "") from error
         _announce(cluster, zookeeper)
         if not no_console:
-            login = cluster.security.console_file if is_secure else None
-            begin = partial(cluster.console.start, cluster.bootstrap_servers, console, lab=lab)
-            print(begin(pipelines=pipeline or (), login=login), file=sys.stderr)
-            if is_secure:
-                print(f"log in as admin: the password is in {cluster.security.users_file}", file=sys.stderr)
+            _start_console(cluster, console, lab=lab, pipelines=pipeline or [])
         _leave(cluster) if detach else _watch(cluster)
 
 
@@ -170,6 +166,15 @@ def _announce(cluster: LocalCluster, zookeeper: str | None) -> None:
     if cluster.security.exists:
         print(f"administrator: --command-config {cluster.security.client_file}", file=sys.stderr)
         print(f"application:   --command-config {cluster.security.application_file}", file=sys.stderr)
+
+
+def _start_console(cluster: LocalCluster, port: int | None, *, lab: bool, pipelines: list[Path]) -> None:
+    is_secure = cluster.security.exists
+    login = cluster.security.console_file if is_secure else None
+    told = cluster.console.start(cluster.bootstrap_servers, port, lab=lab, pipelines=pipelines, login=login)
+    print(told, file=sys.stderr)
+    if is_secure:
+        print(f"log in as admin: the password is in {cluster.security.users_file}", file=sys.stderr)
 
 
 def _parse_settings(settings: list[str]) -> dict[str, str]:
