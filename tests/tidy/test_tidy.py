@@ -22,7 +22,6 @@ LARGER_FILES = {
     "broker/network/processor.py": 453,
 }
 LARGER_FUNCTIONS = {
-    "apps/cli/console.py:console": 64,
     "apps/cli/consume.py:consume": 72,
     "broker/server.py:_start": 66,
     "protocol/record_walk.py:_walk_fields": 70,
