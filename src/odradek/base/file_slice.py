@@ -6,12 +6,11 @@ even when the segment has been deleted meanwhile.
 """
 
 import os
-from dataclasses import dataclass
 from io import FileIO
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class FileSlice:
+class FileSlice(NamedTuple):
     file: FileIO
     position: int
     size: int

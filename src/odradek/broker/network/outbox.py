@@ -48,7 +48,7 @@ class Outbox:
     def add(self, request: InboundRequest) -> None:
         queue = self._queue
         for chunk in request.answer or ():
-            size = chunk.size if type(chunk) is FileSlice else len(chunk)  # type: ignore[arg-type]
+            size = chunk.size if type(chunk) is FileSlice else len(chunk)
             if size:
                 queue.append(chunk)
                 self.unsent_bytes += size

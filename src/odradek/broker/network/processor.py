@@ -5,7 +5,8 @@ It reads frames, offers each to the application, and sends the answers in the or
 The holder of the processor's turn changes its connections: its own thread while it is awake. Other threads post
 actions (`answer`, `release`, `close`, `adopt`) and wake it if it sleeps. A peer processor's thread doesn't wake it: at
 the end of its own event it takes the sleeper's turn and carries its posts out there. So an answer that one client's
-request makes possible for another leaves without a switch of threads, of which a write to three replicas needs three.
+request makes possible for another leaves without a switch of threads, of which a write to three replicas needs three;
+and at once, before that request is done, where no other answer could leave with it.
 
 Reading stops, and with it the client, while
   - a handler thread has one of the connection's requests (or the handlers' queue is full),
@@ -54,10 +55,7 @@ class Processor:
         """`colleagues` is shared by processors that may do each other's work: running processors, by thread."""
         self.name = name
         self.accepted = self.closed = 0
-        self.bytes_in = 0
-        self.bytes_out = 0
-        self.requests = 0
-        self.idle_ns = 0
+        self.bytes_in = self.bytes_out = self.requests = self.idle_ns = 0
         self._max_frame_bytes = settings.socket_request_max_bytes
         self._max_unanswered = settings.max_unanswered_per_connection
         self._max_unsent_bytes = settings.max_unsent_bytes_per_connection
@@ -75,6 +73,7 @@ class Processor:
         self._resumable: list[Connection] = []  # have unread frames that may begin
         self._refused: deque[InboundRequest] = deque()  # wait for room in the handlers' queue
         self._starved: list[Connection] = []  # wait for room in the request memory
+        self._serving: Connection | None = None  # whose requests were begun last
         self._now_ns = monotonic_ns()
         self._muted = MutedConnections()
         self._drain_until_ns: int | None = None
@@ -120,27 +119,27 @@ class Processor:
             self._accept_answer(request, chunks)
         elif (colleague := self._colleagues.get(thread)) is not None:
             self._mailbox.leave(self._accept_answer, request, chunks)
-            colleague._to_visit.append(self)
+            if len(request.connection.unanswered) == 1:
+                self._visit()
+            else:
+                colleague._to_visit.append(self)
         else:
             self._post(self._accept_answer, request, chunks)
 
     def release(self, request: InboundRequest) -> None:
-        if threading.get_ident() == self._thread_ident:
-            self._memory.release(request)
-        else:
-            self._post(self._memory.release, request)
+        self._do(self._memory.release, request)
 
     def mute(self, connection: Connection, until_ns: int) -> None:
-        if threading.get_ident() == self._thread_ident:
-            self._muted.add(connection, until_ns)
-        else:
-            self._post(self._muted.add, connection, until_ns)
+        self._do(self._muted.add, connection, until_ns)
 
     def close(self, connection: Connection, reason: str) -> None:
+        self._do(self._close, connection, reason)
+
+    def _do(self, action: Callable[..., None], *arguments: object) -> None:
         if threading.get_ident() == self._thread_ident:
-            self._close(connection, reason)
+            action(*arguments)
         else:
-            self._post(self._close, connection, reason)
+            self._post(action, *arguments)
 
     def close_least_recently_active(self) -> None:
         """Make room for a connection on a listener that may not be refused."""
@@ -185,7 +184,8 @@ class Processor:
             if self._now_ns >= self._muted.next_end_ns:
                 self._unmute()
             if self._now_ns >= self._patience.next_look_ns:
-                self._close_overdue()
+                for connection, reason in self._patience.overdue(self._connections.values(), self._now_ns):
+                    self._close(connection, reason)
             self._end_turn()
             self._send_answers()
         for connection in list(self._connections.values()):
@@ -302,6 +302,7 @@ class Processor:
     def _begin_unread(self, connection: Connection) -> None:
         """A turn is bounded, so that one who sends many long requests at once doesn't hold up the others."""
         unread, unanswered = connection.unread, connection.unanswered
+        self._serving = connection
         turn_ends_ns = monotonic_ns() + _TURN_NS if len(unread) > 1 else NEVER_NS
         while unread and self._may_begin(connection) and not connection.closed:
             request = InboundRequest(connection, unread.popleft(), self._now_ns)
@@ -360,7 +361,9 @@ class Processor:
         self._memory.release(request)
         if connection.delegated is request:
             connection.delegated = None
-        if not connection.dirty:
+        if len(connection.unanswered) == 1 and connection is not self._serving:
+            self._flush(connection)  # a request that waited, and none behind it whose answer could leave with this one
+        elif not connection.dirty:
             connection.dirty = True
             self._dirty.append(connection)
 
@@ -440,10 +443,6 @@ class Processor:
         if self._connections:
             oldest = min(self._connections.values(), key=lambda connection: connection.last_active_ns)
             self._close(oldest, "too many connections, and it was the least recently active")
-
-    def _close_overdue(self) -> None:
-        for connection, reason in self._patience.overdue(self._connections.values(), self._now_ns):
-            self._close(connection, reason)
 
     # stopping
 

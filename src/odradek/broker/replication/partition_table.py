@@ -134,6 +134,7 @@ class PartitionTable:
     ) -> list[AppendOutcome] | None:
         outcomes: list[AppendOutcome] = []
         awaited: list[Awaited] = []
+        written: list[TopicPartition] = []
         for (tp, records), found in zip(batches, checked, strict=True):
             if isinstance(records, KafkaError):
                 outcomes.append(records)
@@ -156,6 +157,9 @@ class PartitionTable:
                 slot = len(outcomes)
                 awaited.append(Awaited(slot, partition, result.last_offset + 1, awaited_in, records))
             outcomes.append(result)
+            written.append(tp)
+        # After the last batch: a fetch that waits for several of the partitions gets them in one answer.
+        for tp in written:
             self._fetches.check_and_complete(tp)
         if not awaited:
             return outcomes

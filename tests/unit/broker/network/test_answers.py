@@ -245,6 +245,35 @@ def test_a_colleague_sends_the_answer_of_a_processor_that_sleeps(serve, connect)
     assert len(set(application.senders)) == 1  # the thread that read the second request
 
 
+class AnswerAndStay(AnswerThePrevious):
+    """The last request stays in its handler until its client lets it go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_leave = threading.Event()
+
+    def begin(self, request: InboundRequest) -> bool:
+        super().begin(request)
+        if request.frame == b"last":
+            assert self.may_leave.wait(30)
+        return True
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_lone_answer_leaves_before_the_request_that_made_it_possible_is_done(serve, connect, threads):
+    application = AnswerAndStay()
+    server = serve(application, num_network_threads=threads)
+    first, second = connect(server), connect(server)
+    first.send(b"first")
+    eventually(lambda: sum(processor.requests for processor in server.processors) == 1)
+    eventually(lambda: all(processor._mailbox.owner_sleeps for processor in server.processors))
+    second.send(b"last")
+
+    assert first.receive() == b"first"
+    application.may_leave.set()
+    assert second.receive() == b"last"
+
+
 def test_no_answer_is_lost_between_processors_that_answer_for_each_other(serve, connect):
     clients, asked = 9, 400
     server = serve(AnswerThePrevious(), num_network_threads=3)

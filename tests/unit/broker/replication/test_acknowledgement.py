@@ -8,6 +8,7 @@ from replica_stage import MAX_LAG_MS, ORDERS, ReplicaStage, batch
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.log.files.partition_log import AppendResult
+from odradek.broker.replication.core.refused_batches import RefusedBatches
 from odradek.broker.replication.leader.delayed_produce import AppendOutcome
 
 
@@ -57,6 +58,21 @@ def test_a_follower_that_waits_is_answered_by_the_append(stage: ReplicaStage) ->
     stage.produce("a", acks=1)
     assert following[0].size > 0
     assert following[0].error is ErrorCode.NONE
+
+
+def test_a_follower_that_waits_gets_all_batches_of_a_request_at_once(stage: ReplicaStage) -> None:
+    stage.become(0, epoch=1)
+    following = stage.fetch(0, replica=1, epoch=1, wait_ms=500)
+    batches = [batch("a"), batch("b")]
+    stage.replicas.append(
+        [(ORDERS, records) for records in batches],
+        acks=1,
+        timeout_ms=5_000,
+        api_version=9,
+        refused=RefusedBatches(),
+        done=lambda outcomes: None,
+    )
+    assert following[0].size == sum(map(len, batches))
 
 
 def test_time_is_up(stage: ReplicaStage) -> None:

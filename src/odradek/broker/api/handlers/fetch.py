@@ -159,7 +159,7 @@ def _named(request: FetchRequest, ctx: RequestContext, by_id: bool) -> Iterable[
         error = ErrorCode.UNKNOWN_TOPIC_ID if by_id and not name else ErrorCode.NONE
         for asked in topic.partitions:
             yield (
-                (topic.topic_id if by_id else name, asked.partition),
+                (topic.topic_id.int if by_id else name, asked.partition),
                 FetchTarget(
                     TopicPartition(name, asked.partition),
                     topic.topic_id,
@@ -176,7 +176,7 @@ def _named(request: FetchRequest, ctx: RequestContext, by_id: bool) -> Iterable[
 def _forgotten(request: FetchRequest, by_id: bool) -> Iterable[Hashable]:
     for topic in request.forgotten_topics_data:
         for partition in topic.partitions:
-            yield topic.topic_id if by_id else topic.topic, partition
+            yield topic.topic_id.int if by_id else topic.topic, partition
 
 
 # ---- the answer
@@ -190,7 +190,7 @@ def _response(
     by_id = ctx.version >= FIRST_WITH_TOPIC_IDS
     if session is not None:
         keyed = [
-            ((o.target.topic_id if by_id else o.target.partition.topic, o.target.partition.partition), o)
+            ((o.target.topic_id.int if by_id else o.target.partition.topic, o.target.partition.partition), o)
             for o in outcomes
         ]
         outcomes = session.news(keyed, full=full)

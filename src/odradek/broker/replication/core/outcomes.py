@@ -1,7 +1,6 @@
 """Results of a partition: of reads, of appends, and their consequences for others."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from odradek.base.file_slice import FileSlice
@@ -12,8 +11,7 @@ from odradek.format.transaction_index import AbortedTransaction
 COMMITTED = -1
 
 
-@dataclass(frozen=True, slots=True)
-class FetchedPartition:
+class FetchedPartition(NamedTuple):
     """Result of a fetch: never beyond the high watermark, nor beyond the last stable offset if asked so."""
 
     records: FileSlice | None

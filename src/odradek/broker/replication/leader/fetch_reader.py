@@ -6,6 +6,7 @@ leader's log, and by asking tell how far they are.
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 from uuid import UUID
 
 from odradek.base.clock import Clock
@@ -41,8 +42,7 @@ class FetchTarget:
     seen_in: Partition | None = None  # where it was last looked for, and found to be in order
 
 
-@dataclass(frozen=True, slots=True)
-class FetchTerms:
+class FetchTerms(NamedTuple):
     max_wait_ms: int
     min_bytes: int
     max_bytes: int
@@ -55,16 +55,14 @@ class FetchTerms:
     listener: str = ""  # by which it came
 
 
-@dataclass(frozen=True, slots=True)
-class EpochEnd:
+class EpochEnd(NamedTuple):
     """End of an epoch in the leader's log, where it diverges from the fetcher's: the fetcher must truncate there."""
 
     epoch: int
     end_offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class FetchOutcome:
+class FetchOutcome(NamedTuple):
     target: FetchTarget
     error: ErrorCode
     found: FetchedPartition | None = None
