@@ -73,7 +73,7 @@ def _candidates(before: list[str], begun: str) -> list[str]:
     if not before:
         from odradek.apps.cli.kafka.tool import TOOLS
 
-        return [*COMMANDS, *TOOLS, "broker", "--help", "--version"]
+        return [*COMMANDS, *TOOLS, "--help", "--version"]
     name, *rest = before
     if name.startswith("kafka-"):
         return _kafka_candidates(name, rest)

@@ -8,7 +8,6 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from odradek import __version__
@@ -63,6 +62,7 @@ COMMANDS = {
         "odradek.apps.cli.completion", "completion", "print the script that makes a shell complete our commands"
     ),
     "demo": Entry("odradek.apps.demo.command", "demo", "kill a broker under load and verify that no record is lost"),
+    "broker": Entry("odradek.apps.cli.broker", "broker", "run one broker from a server.properties file"),
 }
 ALIASES = {
     "topic": "topics",
@@ -78,7 +78,6 @@ ALIASES = {
 }
 _BEFORE_COMMAND = frozenset({"-b", "--bootstrap-server", "--command-config"})
 """Options that may also stand before the command, as in `odradek -b HOST:PORT topics list`."""
-_BROKER_USAGE = "usage: odradek broker SERVER.PROPERTIES [--override KEY=VALUE ...]"
 
 
 def main() -> NoReturn:
@@ -108,8 +107,6 @@ def run(arguments: Sequence[str]) -> int:
 
 def _dispatch(arguments: Sequence[str]) -> int:
     name, *rest = _command_first(arguments) or ["--help"]
-    if name == "broker":
-        return _run_broker(rest)
     if name in ("--help", "-h", "help"):
         print(_help())
         return 0
@@ -120,7 +117,7 @@ def _dispatch(arguments: Sequence[str]) -> int:
         return _run_kafka_tool(name, rest)
     name = ALIASES.get(name, name)
     if name not in COMMANDS:
-        raise WrongUsage(f"unknown command '{name}'{_like(name, [*COMMANDS, 'broker'])}")
+        raise WrongUsage(f"unknown command '{name}'{_like(name, COMMANDS)}")
     return _run_command(name, rest)
 
 
@@ -151,40 +148,6 @@ def _run_kafka_tool(name: str, arguments: Sequence[str]) -> int:
     return run_tool(name, arguments)
 
 
-def _run_broker(arguments: Sequence[str]) -> int:
-    path, overrides = parse_broker_arguments(arguments)
-    if path is None:
-        print(f"{_BROKER_USAGE}\n\nRuns one broker in the foreground, as kafka-server-start does.")
-        return 0
-    from odradek.broker.main import run as run_broker
-
-    return run_broker(path, overrides)
-
-
-def parse_broker_arguments(arguments: Sequence[str]) -> tuple[Path | None, dict[str, str]]:
-    """The properties file and the settings that go over it; no file when help was asked for."""
-    path: Path | None = None
-    overrides: dict[str, str] = {}
-    remaining = list(arguments)
-    while remaining:
-        argument = remaining.pop(0)
-        if argument in ("--help", "-h"):
-            return None, {}
-        if argument == "--override" or argument.startswith("--override="):
-            setting = argument.partition("=")[2] or (remaining.pop(0) if remaining else "")
-            key, separator, value = setting.partition("=")
-            if not key or not separator:
-                raise WrongUsage(f"--override takes KEY=VALUE, not {setting!r}\n{_BROKER_USAGE}")
-            overrides[key] = value
-        elif argument.startswith("-") or path is not None:
-            raise WrongUsage(f"unexpected argument {argument!r}\n{_BROKER_USAGE}")
-        else:
-            path = Path(argument)
-    if path is None:
-        raise WrongUsage(f"which broker? Give its properties file\n{_BROKER_USAGE}")
-    return path, overrides
-
-
 def _help() -> str:
     width = max(map(len, COMMANDS)) + 2
     lines = [
@@ -193,7 +156,6 @@ def _help() -> str:
         "A distributed commit log that speaks Apache Kafka's protocol.",
         "",
         *(f"  {name:<{width}}{command.help}" for name, command in COMMANDS.items()),
-        f"  {'broker':<{width}}run one broker from a server.properties file",
         f"  {'kafka-…':<{width}}Kafka's own command lines: kafka-topics, kafka-configs and twelve others",
         "",
         "See `odradek COMMAND --help` for each command; `odradek --version` shows the version.",

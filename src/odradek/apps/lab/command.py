@@ -1,43 +1,29 @@
 """`odradek lab`: finds the experiment and runs it. Each one loads only its own modules."""
 
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
 
-_USAGE = """\
-usage: odradek lab EXPERIMENT [OPTIONS]
+from odradek.apps.cli.grammar.help_page import noun_page
+from odradek.apps.cli.grammar.parsing import like
+from odradek.apps.cli.usage import WrongUsage
 
-  rebalance   consumer groups in three designs: what a join, a leave and a crash cost
-  election    leaders elected per partition in ZooKeeper, and by the controller
-  bench       Odradek beside Apache Kafka, figure by figure
-
-See `odradek lab EXPERIMENT --help` for each."""
-
-
-def app(words: Sequence[str], prog_name: str) -> int:
-    """Called as every command is; the command line of an experiment is its own."""
-    try:
-        return _run(words, prog_name)
-    except SystemExit as end:  # argparse's way to end
-        return end.code if isinstance(end.code, int) else 0
+_PURPOSE = "Experiments on clusters of their own."
+_EXPERIMENTS = {
+    "rebalance": ("rebalance.main", "rebalance", "consumer groups in three designs: cost of a join, a leave, a crash"),
+    "election": ("election.main", "election", "leaders elected per partition in ZooKeeper, and by the controller"),
+    "bench": ("bench.__main__", "bench", "Odradek beside Apache Kafka, figure by figure"),
+    "spark-read": ("spark_read.__main__", "spark_read", "Spark's reads of topics, by its own connector and by ours"),
+}
 
 
-def _run(words: Sequence[str], prog_name: str) -> int:
-    name, *rest = words or ["--help"]
-    if name in ("--help", "-h"):
-        print(_USAGE)
+def app(words: Sequence[str], name: str) -> int:
+    experiment, *rest = words or ["--help"]
+    if experiment in ("--help", "-h"):
+        print(noun_page(name, _PURPOSE, {known: entry[2] for known, entry in _EXPERIMENTS.items()}, ()))
         return 0
-    if name == "rebalance":
-        from odradek.apps.lab.rebalance.main import main as rebalance
-
-        return rebalance(rest)
-    if name == "election":
-        from odradek.apps.lab.election.main import main as election
-
-        return election(rest)
-    if name == "bench":
-        from odradek.apps.lab.bench.__main__ import main as bench
-
-        sys.argv = [f"{prog_name} bench", *rest]
-        return bench()
-    print(f"error: there is no experiment {name!r}\n{_USAGE}", file=sys.stderr)
-    return 2
+    if experiment not in _EXPERIMENTS:
+        hint = like(experiment, _EXPERIMENTS) or f"; there are {', '.join(_EXPERIMENTS)}"
+        raise WrongUsage(f"there is no experiment {experiment!r}{hint}").see(name)
+    module, attribute, _ = _EXPERIMENTS[experiment]
+    command: Callable[[Sequence[str], str], int] = getattr(import_module(f"odradek.apps.lab.{module}"), attribute)
+    return command(rest, f"{name} {experiment}")

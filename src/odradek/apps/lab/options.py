@@ -1,11 +1,12 @@
-"""Options of the laboratories' command lines."""
+"""Values of the laboratories' options. Each parser raises FatalError at a text that it refuses."""
 
-import argparse
 import signal
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+from odradek.base.errors import FatalError
 
 # More, and the slow server could not answer in time those who begin a session there.
 LAG_MS_MAX = 1500
@@ -17,17 +18,8 @@ def numbers(least: int, most: int) -> Callable[[str], list[int]]:
     def parse(text: str) -> list[int]:
         items = [item.strip() for item in text.split(",")]
         if not all(item.isdecimal() and least <= int(item) <= most for item in items):
-            raise argparse.ArgumentTypeError(f"{text!r} is not a list of numbers from {least} to {most}, such as 3,10")
+            raise FatalError(f"{text!r} is not a list of numbers from {least} to {most}, such as 3,10")
         return list(dict.fromkeys(int(item) for item in items))
-
-    return parse
-
-
-def number(least: int, most: int) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        if not text.isdecimal() or not least <= int(text) <= most:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} to {most}")
-        return int(text)
 
     return parse
 
@@ -38,20 +30,17 @@ def choices(known: tuple[str, ...]) -> Callable[[str], list[str]]:
     def parse(text: str) -> list[str]:
         items = {item.strip() for item in text.split(",")}
         if unknown := sorted(items - set(known)):
-            raise argparse.ArgumentTypeError(
-                f"there is no {', '.join(map(repr, unknown))}; there are {', '.join(known)}"
-            )
+            raise FatalError(f"there is no {', '.join(map(repr, unknown))}; there are {', '.join(known)}")
         return [name for name in known if name in items]
 
     return parse
 
 
-def page_path(text: str) -> Path:
-    """Return the path of the page; an impossible one is refused before hours of work, not after."""
+def check_page(text: str) -> None:
+    """Refuse an impossible path of the page before hours of work, not after."""
     path = Path(text)
     if path.is_dir() or not path.absolute().parent.is_dir():
-        raise argparse.ArgumentTypeError(f"{text!r} can't be written: give a file in a directory that exists")
-    return path
+        raise FatalError(f"{text!r} can't be written: give a file in a directory that exists")
 
 
 def end_cleanly_when_killed() -> None:

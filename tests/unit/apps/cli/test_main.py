@@ -50,10 +50,10 @@ def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
     ("arguments", "told"),
     [
         (["nosuch"], "unknown command 'nosuch'; there are up, down"),
-        (["broker"], "Give its properties file"),
+        (["broker"], "SERVER.PROPERTIES is required"),
         (["broker", "a", "b"], "unexpected argument 'b'"),
-        (["broker", "a", "--override", "x"], "--override takes KEY=VALUE, not 'x'"),
-        (["broker", "a", "--override"], "--override takes KEY=VALUE"),
+        (["broker", "a", "--override", "x"], "--override: takes KEY=VALUE, not 'x'"),
+        (["broker", "a", "--override"], "--override: needs a value (KEY=VALUE)"),
         (["up", "--console", "8080", "--no-console"], "--console and --no-console exclude each other"),
         (["up", "--set", "x"], "'x' is not KEY=VALUE"),
         (["up", "--nosuch"], "unknown option --nosuch"),
@@ -81,9 +81,16 @@ def test_the_cluster_may_be_named_before_the_command(arguments: list[str], capsy
     assert "127.0.0.1:1" in capsys.readouterr().err
 
 
-def test_overrides_may_hold_any_character() -> None:
-    arguments = ["--override", "a=b=c", "server.properties", "--override=d="]
-    assert main.parse_broker_arguments(arguments) == (Path("server.properties"), {"a": "b=c", "d": ""})
+def test_overrides_may_hold_any_character(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[tuple[Path, dict[str, str]]] = []
+
+    def run_broker(path: Path, overrides: dict[str, str]) -> int:
+        started.append((path, overrides))
+        return 3
+
+    monkeypatch.setattr("odradek.broker.main.run", run_broker)
+    assert main.run(["broker", "--override", "a=b=c", "server.properties", "--override=d="]) == 3
+    assert started == [(Path("server.properties"), {"a": "b=c", "d": ""})]
 
 
 @pytest.mark.parametrize(

@@ -24,10 +24,10 @@ from odradek.model.topology import TopicPartition
         (["rebalance", "--members", "2"], "'2' is not a list of numbers from 3 to 1000"),
         (["rebalance", "--members", "3,x"], "'3,x' is not a list of numbers"),
         (["rebalance", "--designs", "one,four"], "there is no 'four'; there are one, two, three"),
-        (["rebalance", "--lag-ms", "-1"], "'-1' is not a whole number from 0 to 1500"),
+        (["rebalance", "--lag-ms", "-1"], "--lag-ms: -1 is less than 0"),
         (["rebalance", "--out", "/nowhere/at/all.html"], "can't be written"),
         (["election", "--partitions", "0"], "'0' is not a list of numbers from 3 to 10000"),
-        (["election", "stray"], "unrecognized arguments: stray"),
+        (["election", "stray"], "unexpected argument 'stray'"),
         (["bench", "--only", "nonsense"], "no figures nonsense"),
     ],
 )

@@ -5,10 +5,12 @@ order; `--` before arguments that begin with a dash. The last of an option that 
 """
 
 import os
+from collections import deque
 from collections.abc import Iterable, Sequence
 from enum import Enum
 
 from odradek.apps.cli.grammar.declaration import Option, Parameter
+from odradek.apps.cli.grammar.scanning import Takes, scan
 from odradek.apps.cli.usage import WrongUsage
 from odradek.base.errors import FatalError, KafkaError
 
@@ -17,54 +19,62 @@ def parse(parameters: Sequence[Parameter], words: Iterable[str]) -> dict[str, ob
     return _Parsing(parameters, words).values()
 
 
+class _Dialect:
+    """Of our own commands: names with their dashes, `-xo value`, and no known option as a value."""
+
+    def __init__(self, parameters: Sequence[Parameter]) -> None:
+        self._options = {name: p for p in parameters if p.option for name in _spellings(p.option)}
+
+    def split(self, word: str, waiting: deque[str]) -> tuple[str, str | None] | None:
+        if not word.startswith("-") or word == "-":
+            return None
+        name, equals, inline = word.partition("=")
+        if name in self._options or name.startswith("--") or name[:2] not in self._options:
+            return name, inline if equals else None
+        name, rest = word[:2], word[2:]
+        if not self._options[name].is_flag:
+            return name, rest.removeprefix("=")
+        waiting.appendleft(f"-{rest}")
+        return name, None
+
+    def recognise(self, name: str) -> Parameter:
+        found = self._options.get(name)
+        if found is None:
+            raise WrongUsage(f"unknown option {name}{like(name, self._options)}")
+        return found
+
+    def takes(self, option: Parameter) -> Takes:
+        return Takes.NOTHING if option.is_flag else Takes.ONE
+
+    def is_value(self, word: str, option: Parameter) -> bool:
+        return word not in self._options
+
+    def refuse_value(self, name: str, option: Parameter) -> WrongUsage:
+        return WrongUsage("takes no value", name)
+
+    def miss_value(self, name: str, option: Parameter) -> WrongUsage:
+        return WrongUsage(f"needs a value ({option.metavar})", name)
+
+
 class _Parsing:
     def __init__(self, parameters: Sequence[Parameter], words: Iterable[str]) -> None:
         self._parameters = parameters
-        self._words = list(reversed(list(words)))
-        self._options = {name: p for p in parameters if p.option for name in _spellings(p.option)}
+        self._words = list(words)
         self._given: dict[str, list[object]] = {}
         self._loose: list[str] = []
 
     def values(self) -> dict[str, object]:
-        while self._words:
-            word = self._words.pop()
-            if word == "--":
-                self._loose.extend(reversed(self._words))
-                break
-            if word.startswith("-") and word != "-":
-                self._take_option(word)
+        end = self._words.index("--") if "--" in self._words else len(self._words)
+        for found in scan(self._words[:end], _Dialect(self._parameters)):
+            if isinstance(found, str):
+                self._loose.append(found)
+            elif found.option.is_flag:
+                self._add(found.option, found.option.option is None or found.name != found.option.option.negative)
             else:
-                self._loose.append(word)
+                self._add(found.option, convert(found.option, found.values[0]))
+        self._loose += self._words[end + 1 :]
         self._place_arguments()
         return {parameter.name: self._value(parameter) for parameter in self._parameters}
-
-    def _take_option(self, word: str) -> None:
-        name, equals, inline = word.partition("=")
-        if name not in self._options and not name.startswith("--") and name[:2] in self._options:
-            name, equals, inline = self._short(word)
-        parameter = self._options.get(name)
-        if parameter is None:
-            raise WrongUsage(f"unknown option {name}{like(name, self._options)}")
-        if not parameter.is_flag:
-            value = inline if equals else self._following(name, parameter)
-            self._add(parameter, convert(parameter, value))
-        elif equals:
-            raise WrongUsage("takes no value", name)
-        else:
-            self._add(parameter, parameter.option is None or name != parameter.option.negative)
-
-    def _short(self, word: str) -> tuple[str, str, str]:
-        """`-ovalue`, or a flag whose other letters are looked at next."""
-        name, rest = word[:2], word[2:]
-        if not self._options[name].is_flag:
-            return name, "=", rest.removeprefix("=")
-        self._words.append(f"-{rest}")
-        return name, "", ""
-
-    def _following(self, name: str, parameter: Parameter) -> str:
-        if not self._words or self._words[-1] in self._options:
-            raise WrongUsage(f"needs a value ({parameter.metavar})", name)
-        return self._words.pop()
 
     def _place_arguments(self) -> None:
         for parameter in self._parameters:

@@ -4,8 +4,11 @@ where nothing else begins so, the same option again, lists with commas.
 A table is the whole truth about a tool's options: parsing, `--help` and shell completion come from it.
 """
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+from odradek.apps.cli.grammar.scanning import Takes, scan
 
 
 class WrongOptions(Exception):
@@ -96,38 +99,20 @@ class OptionTable:
     def parse(self, arguments: Sequence[str]) -> Given:
         values: dict[str, list[str]] = {}
         order: list[str] = []
-        words = list(arguments)
-        while words:
-            word = words.pop(0)
-            name, equals, inline = word.lstrip("-").partition("=")
-            if not word.startswith("-") or not name:
-                raise WrongOptions(f"'{word}' is not expected here")
-            option = self._recognized(name)
-            order.append(option.name)
-            taken = values.setdefault(option.name, [])
-            if option.value is None:
-                if equals:
-                    raise WrongOptions(f"Option {option.name} takes no argument")
-            elif equals:
-                taken.append(inline)
-            elif option.takes_rest:
-                while words and not words[0].startswith("--"):
-                    taken.append(words.pop(0))
-            elif words and not (words[0].startswith("--") and option.value_is_optional):
-                taken.append(words.pop(0))
-            elif not option.value_is_optional:
-                raise WrongOptions(f"Option {option.name} requires an argument")
+        for found in scan(arguments, self):
+            if isinstance(found, str):
+                raise WrongOptions(f"'{found}' is not expected here")
+            order.append(found.option.name)
+            values.setdefault(found.option.name, []).extend(found.values)
         return Given(self, values, order)
 
-    def usage(self, tool: str) -> str:
-        width = max(len(_shown(option)) for option in self.options.values()) + 2
-        lines = [self.purpose, "", f"usage: odradek {tool} OPTIONS", ""]
-        for option in self.options.values():
-            default = "" if option.default is None else f" (default: {option.default})"
-            lines.append(f"  {_shown(option):<{width}}{option.help}{default}")
-        return "\n".join(lines)
+    # ---- the dialect: dashes don't matter, a beginning that is clear is enough
 
-    def _recognized(self, name: str) -> Option:
+    def split(self, word: str, waiting: deque[str]) -> tuple[str, str | None] | None:
+        name, equals, inline = word.lstrip("-").partition("=")
+        return (name, inline if equals else None) if word.startswith("-") and name else None
+
+    def recognise(self, name: str) -> Option:
         if name in self.options:
             return self.options[name]
         beginnings = [option for option in self.options.values() if option.name.startswith(name)]
@@ -136,6 +121,30 @@ class OptionTable:
         if beginnings:
             raise WrongOptions(f"{name} is ambiguous: {', '.join(option.name for option in beginnings)}")
         raise WrongOptions(f"{name} is not a recognized option")
+
+    def takes(self, option: Option) -> Takes:
+        if option.value is None:
+            return Takes.NOTHING
+        if option.takes_rest:
+            return Takes.REST
+        return Takes.OPTIONAL if option.value_is_optional else Takes.ONE
+
+    def is_value(self, word: str, option: Option) -> bool:
+        return self.takes(option) is Takes.ONE or not word.startswith("--")
+
+    def refuse_value(self, name: str, option: Option) -> WrongOptions:
+        return WrongOptions(f"Option {option.name} takes no argument")
+
+    def miss_value(self, name: str, option: Option) -> WrongOptions:
+        return WrongOptions(f"Option {option.name} requires an argument")
+
+    def usage(self, tool: str) -> str:
+        width = max(len(_shown(option)) for option in self.options.values()) + 2
+        lines = [self.purpose, "", f"usage: odradek {tool} OPTIONS", ""]
+        for option in self.options.values():
+            default = "" if option.default is None else f" (default: {option.default})"
+            lines.append(f"  {_shown(option):<{width}}{option.help}{default}")
+        return "\n".join(lines)
 
 
 def _shown(option: Option) -> str:

@@ -1,18 +1,21 @@
 """Runs the benchmark: figure by figure, round by round, the two systems in turn."""
 
-import argparse
 import json
 import os
 import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from odradek.apps.cli.grammar.declaration import Option
+from odradek.apps.cli.grammar.noun import command
+from odradek.apps.cli.main import run as run_command_line
+from odradek.apps.cli.usage import Exit, WrongUsage
 from odradek.apps.lab.bench.cli_figures import cli_figures
 from odradek.apps.lab.bench.clients import Clients, Metrics, Records, has_kcat, topic
 from odradek.apps.lab.bench.cluster_figures import cluster_figures
@@ -27,51 +30,63 @@ from odradek.base.errors import FatalError
 DEFAULT_KAFKA_LIB = ".tools/kafka-lib"
 
 
-def main() -> int:
-    options = parse_options()
+@dataclass(frozen=True, slots=True)
+class BenchOptions:
+    rounds: Annotated[
+        int | None,
+        Option("--rounds", min=1, help="Rounds per figure; the median is reported.", show_default="3; 1 with --quick"),
+    ] = None
+    quick: Annotated[bool, Option("--quick", help="A tenth of the work.")] = False
+    only: Annotated[
+        str | None, Option("--only", metavar="GROUP,…", help="Groups of figures.", show_default="all of them")
+    ] = None
+    out: Annotated[Path | None, Option("--out", help="Write JSON here, and the table beside it as .md.")] = None
+    log_gb: Annotated[float, Option("--log-gb", help="Size of the log that `open` opens.")] = 2.0
+    directory: Annotated[
+        Path | None,
+        Option(
+            "--directory", help="Where both systems keep their data.", show_default="the directory for temporary files"
+        ),
+    ] = None
+    against_itself: Annotated[
+        bool, Option("--against-itself", help="Kafka in both places: what the ratios are worth on this machine.")
+    ] = False
+
+
+@command(examples=["odradek lab bench --quick --only produce,latency"])
+def bench(options: BenchOptions) -> None:
+    """Measure Odradek beside Apache Kafka, on this machine, figure by figure."""
     kafka_lib = Path(os.environ.get("ODRADEK_KAFKA_LIB", DEFAULT_KAFKA_LIB)).absolute()
     if not list(kafka_lib.glob("kafka-clients-*.jar")):
-        print(f"no Kafka jars in {kafka_lib}: run `make kafka-jars` or set ODRADEK_KAFKA_LIB", file=sys.stderr)
-        return 2
+        raise WrongUsage(f"no Kafka jars in {kafka_lib}: run `make kafka-jars` or set ODRADEK_KAFKA_LIB")
+    chosen = chosen_figures(options.only)
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # not without stopping the brokers
     with tempfile.TemporaryDirectory(prefix="odradek-bench-", dir=options.directory) as directory:
-        return run(options, Path(directory), kafka_lib)
+        if code := run(options, chosen, Path(directory), kafka_lib):
+            raise Exit(code)
 
 
-def parse_options() -> argparse.Namespace:
-    groups = sorted({figure.group for figure in all_figures()})
-    parser = argparse.ArgumentParser(
-        prog="odradek.apps.lab.bench", description="Odradek beside Apache Kafka, on this machine."
-    )
-    parser.add_argument("--rounds", type=int, help="rounds per figure; the median is reported (3; 1 with --quick)")
-    parser.add_argument("--quick", action="store_true", help="a tenth of the work")
-    parser.add_argument("--only", default=",".join(groups), help=f"figures, of: {','.join(groups)}")
-    parser.add_argument("--out", type=Path, help="write JSON here, and the table beside it as .md")
-    parser.add_argument("--log-gb", type=float, default=2.0, help="size of the log that `open` opens (2)")
-    parser.add_argument("--directory", type=Path, help="where both systems keep their data (the temporary directory)")
-    parser.add_argument(
-        "--against-itself", action="store_true", help="Kafka in both places: what the ratios are worth on this machine"
-    )
-    options = parser.parse_args()
-    options.rounds = options.rounds or (1 if options.quick else 3)
-    options.groups = options.only.split(",")
-    if unknown := set(options.groups) - set(groups):
-        parser.error(f"no figures {', '.join(sorted(unknown))}")
-    return options
+def chosen_figures(only: str | None) -> list[Figure]:
+    figures = all_figures()
+    groups = sorted({figure.group for figure in figures})
+    wanted = groups if only is None else only.split(",")
+    if unknown := set(wanted) - set(groups):
+        raise WrongUsage(f"no figures {', '.join(sorted(unknown))}; there are {', '.join(groups)}", "--only")
+    return [figure for figure in figures if figure.group in wanted]
 
 
 def all_figures() -> list[Figure]:
     return [*one_broker_figures(), *cluster_figures(), *scale_figures(), *group_figures(), *cli_figures()]
 
 
-def run(options: argparse.Namespace, directory: Path, kafka_lib: Path) -> int:
+def run(options: BenchOptions, chosen: Sequence[Figure], directory: Path, kafka_lib: Path) -> int:
+    rounds = options.rounds or (1 if options.quick else 3)
     clients = Clients(kafka_lib, directory)
     clients.prepare()
     work = Work(clients, options.quick, options.log_gb / 10 if options.quick else options.log_gb)
-    facts = machine_facts() | {"rounds": options.rounds, "quick": options.quick}
+    facts = machine_facts() | {"rounds": rounds, "quick": options.quick}
     peer_name, our_name = "Kafka", "Kafka again" if options.against_itself else "Odradek"
     results: list[Result] = []
-    chosen = [figure for figure in all_figures() if figure.group in options.groups]
     for size in sorted({figure.brokers for figure in chosen}):
         peer: System = Kafka(peer_name, directory / f"kafka-{size}", kafka_lib, size)
         second = Kafka if options.against_itself else Odradek
@@ -88,7 +103,7 @@ def run(options: argparse.Namespace, directory: Path, kafka_lib: Path) -> int:
                         warm_up(work, (peer, ours))
                     except FatalError as error:  # the figures tell whether it mattered
                         print(f"warm-up failed: {error}", file=sys.stderr)
-                results.append(measure(figure, work, (peer, ours), options.rounds))
+                results.append(measure(figure, work, (peer, ours), rounds))
                 tell(results[-1], peer.name, ours.name)
                 save(options.out, results, facts, peer.name, ours.name)
     print("\n" + markdown(results, facts, peer_name, our_name))
@@ -156,4 +171,4 @@ def save(out: Path | None, results: list[Result], facts: dict[str, Any], peer: s
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_command_line(["lab", "bench", *sys.argv[1:]]))

@@ -1,34 +1,31 @@
 """`odradek lab election`: a ZooKeeper ensemble, and for each number of partitions both designs in turn."""
 
-import argparse
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
+from odradek.apps.cli.grammar.declaration import Option
+from odradek.apps.cli.grammar.noun import command
 from odradek.apps.lab.election.experiment import Election, controller_election, naive_election
 from odradek.apps.lab.election.report import html_report, text_report
 from odradek.apps.lab.lagging_ensemble import LaggingEnsemble
-from odradek.apps.lab.options import Progress, end_cleanly_when_killed, numbers, page_path
+from odradek.apps.lab.options import Progress, check_page, end_cleanly_when_killed, numbers
 from odradek.base import logs
 
-
-def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="odradek lab election",
-        description="One of three brokers dies: leaders elected per partition by ephemeral nodes, and by the "
-        "controller, on a real ZooKeeper ensemble. Prints a table and writes a page with plots.",
-        allow_abbrev=False,
-    )
-    parser.add_argument(
-        "--partitions", type=numbers(3, 10_000), default=[10, 100, 1000], metavar="N,N", help="sizes (10,100,1000)"
-    )
-    parser.add_argument("--out", type=page_path, default=Path("election.html"), help="the page (election.html)")
-    return parser.parse_args(list(arguments))
+_SIZES = numbers(3, 10_000)
 
 
-def main(arguments: Sequence[str]) -> int:
-    options = parse(arguments)
+@command(examples=["odradek lab election --partitions 10,100,1000 --out election.html"])
+def election(
+    partitions: Annotated[str, Option("--partitions", metavar="N,N", help="Sizes.", check=_SIZES)] = "10,100,1000",
+    out: Annotated[Path, Option("--out", help="The page.", check=check_page)] = Path("election.html"),
+) -> None:
+    """Elect leaders after the death of a broker, per partition and by the controller.
+
+    One of three brokers dies: leaders elected per partition by ephemeral nodes, and by the controller, on a real
+    ZooKeeper ensemble. Prints a table and writes a page with plots.
+    """
     end_cleanly_when_killed()
     logs.configure(level="error", stream=sys.stderr)
     tell = Progress()
@@ -37,13 +34,12 @@ def main(arguments: Sequence[str]) -> int:
         directory = Path(name)
         tell("starting three ZooKeeper servers …")
         with LaggingEnsemble(directory, lag_ms=0) as ensemble:
-            for partitions in options.partitions:
-                tell(f"{partitions} partitions, elected one by one …")
-                elections.append(naive_election(ensemble, partitions))
-                tell(f"{partitions} partitions, elected by the controller …")
-                elections.append(controller_election(ensemble, directory / f"cluster-{partitions}", partitions))
+            for count in _SIZES(partitions):
+                tell(f"{count} partitions, elected one by one …")
+                elections.append(naive_election(ensemble, count))
+                tell(f"{count} partitions, elected by the controller …")
+                elections.append(controller_election(ensemble, directory / f"cluster-{count}", count))
                 # after each: whoever breaks off keeps what there is
-                options.out.write_text(html_report(elections))
+                out.write_text(html_report(elections))
     print(text_report(elections))
-    print(f"\nPlots: {options.out}")
-    return 0
+    print(f"\nPlots: {out}")

@@ -1,16 +1,18 @@
 """`odradek lab rebalance`: a ZooKeeper ensemble, a cluster, and the designs in turn."""
 
-import argparse
 import itertools
 import sys
 import tempfile
-from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Annotated
 
+from odradek.apps.cli.grammar.declaration import Option
+from odradek.apps.cli.grammar.noun import command
 from odradek.apps.lab.cluster import ChaosCluster
 from odradek.apps.lab.lagging_ensemble import LaggingEnsemble
-from odradek.apps.lab.options import LAG_MS_MAX, Progress, choices, end_cleanly_when_killed, number, numbers, page_path
+from odradek.apps.lab.options import LAG_MS_MAX, Progress, check_page, choices, end_cleanly_when_killed, numbers
 from odradek.apps.lab.rebalance.crew import DESIGNS, Setting
 from odradek.apps.lab.rebalance.experiment import MEMBERS_MIN, Experiment, Outcome
 from odradek.apps.lab.rebalance.report import html_report, text_report
@@ -25,31 +27,31 @@ _PARTITIONS_PER_MEMBER = 2
 _BROKERS = 3
 
 
-def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="odradek lab rebalance",
-        description="The same joins, leaves and crashes through the three designs of consumer groups, on a real "
-        "cluster and a real ZooKeeper ensemble. Prints a table and writes a page with plots.",
-        allow_abbrev=False,
-    )
-    parser.add_argument(
-        "--members", type=numbers(MEMBERS_MIN, 1000), default=[3, 10, 30], metavar="N,N", help="sizes (3,10,30)"
-    )
-    parser.add_argument(
-        "--designs", type=choices(DESIGNS), default=list(DESIGNS), metavar="D,D", help="of one,two,three (all)"
-    )
-    parser.add_argument(
-        "--lag-ms", type=number(0, LAG_MS_MAX), default=300, help="how far one ZooKeeper server lags behind (300)"
-    )
-    parser.add_argument(
-        "--patience", type=number(10, 3600), default=60, metavar="S", help="seconds that a phase may take (60)"
-    )
-    parser.add_argument("--out", type=page_path, default=Path("rebalance.html"), help="the page (rebalance.html)")
-    return parser.parse_args(list(arguments))
+_SIZES = numbers(MEMBERS_MIN, 1000)
+_CHOSEN = choices(DESIGNS)
 
 
-def main(arguments: Sequence[str]) -> int:
-    options = parse(arguments)
+@dataclass(frozen=True, slots=True)
+class RebalanceOptions:
+    members: Annotated[str, Option("--members", metavar="N,N", help="Sizes of the group.", check=_SIZES)] = "3,10,30"
+    designs: Annotated[str, Option("--designs", metavar="D,D", help="Designs to compare.", check=_CHOSEN)] = ",".join(
+        DESIGNS
+    )
+    lag_ms: Annotated[
+        int, Option("--lag-ms", min=0, max=LAG_MS_MAX, help="How far one ZooKeeper server lags behind.")
+    ] = 300
+    patience: Annotated[
+        int, Option("--patience", metavar="S", min=10, max=3600, help="Seconds that a phase may take.")
+    ] = 60
+    out: Annotated[Path, Option("--out", help="The page.", check=check_page)] = Path("rebalance.html")
+
+
+@command(examples=["odradek lab rebalance --members 3,10,30,100 --designs one,two,three --out rebalance.html"])
+def rebalance(options: RebalanceOptions) -> None:
+    """Compare joins, leaves and crashes in three designs of consumer groups.
+
+    On a real cluster and a real ZooKeeper ensemble. Prints a table and writes a page with plots.
+    """
     end_cleanly_when_killed()
     logs.configure(level="error", stream=sys.stderr)
     tell = Progress()
@@ -65,7 +67,7 @@ def main(arguments: Sequence[str]) -> int:
             LaggingEnsemble(directory, options.lag_ms) as ensemble,
             ChaosCluster(directory / "cluster", ensemble.fast, brokers=_BROKERS, settings=_SETTINGS) as cluster,
         ):
-            runs = list(itertools.product(options.members, options.designs))
+            runs = list(itertools.product(_SIZES(options.members), _CHOSEN(options.designs)))
             for number, (members, design) in enumerate(runs, 1):
                 setting = _prepare(cluster, ensemble, design, members)
                 so_far = f"{number} of {len(runs)}, design {design}, {members} members"
@@ -75,7 +77,6 @@ def main(arguments: Sequence[str]) -> int:
                 options.out.write_text(html_report(outcomes, facts))
     print(text_report([phase for outcome in outcomes.values() for phase in outcome.phases]))
     print(f"\n{' '.join(facts)}\nPlots: {options.out}")
-    return 0
 
 
 def _tell_phase(tell: Progress, so_far: str, line: str) -> None:

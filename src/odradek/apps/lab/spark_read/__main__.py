@@ -9,16 +9,21 @@ own, because times drift with the machine. With --directory the topics stay: `--
 The connector runs in its own environment (`make soak` builds it): pyspark 4.0.0 and the connector made for it.
 """
 
-import argparse
 import json
 import os
 import signal
 import sys
 import tempfile
 from contextlib import ExitStack
+from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
+from odradek.apps.cli.grammar.declaration import Option
+from odradek.apps.cli.grammar.noun import command
+from odradek.apps.cli.main import run as run_command_line
+from odradek.apps.cli.usage import WrongUsage
 from odradek.apps.lab.bench.systems import Kafka, Odradek, System
 from odradek.apps.lab.spark_read.filling import fill
 from odradek.apps.lab.spark_read.report import Round, tables
@@ -30,41 +35,53 @@ WARM_TOPIC: Final = "few-events"
 WARM_RECORDS: Final = 200_000
 
 
-def main() -> int:
-    options = parse_options()
+class Figures(StrEnum):
+    READ = "read"
+    STREAM = "stream"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    records: Annotated[int, Option("--records", min=1, help="Records of 100 bytes in the topic.")] = 1_000_000
+    rounds: Annotated[int, Option("--rounds", min=0, help="Rounds of each way; 0: only fill the topics.")] = 3
+    only: Annotated[Figures | None, Option("--only", help="One of the two figures.", show_default=False)] = None
+    skip: Annotated[
+        str, Option("--skip", metavar="WAY,…", help="Ways to leave out, by their names.", show_default=False)
+    ] = ""
+    connector: Annotated[
+        Path | None, Option("--connector", help="Environment with pyspark 4.0.0.", show_default="our source alone")
+    ] = None
+    directory: Annotated[
+        Path | None, Option("--directory", help="Where the data of the brokers stay.", show_default="they don't stay")
+    ] = None
+    out: Annotated[
+        Path | None, Option("--out", help="Add the measured times to this file, as JSON.", show_default=False)
+    ] = None
+
+
+@command(examples=["odradek lab spark-read --records 10000000 --connector .tools/spark-connector --directory spark"])
+def spark_read(options: ReadOptions) -> None:
+    """Measure reads and streams of topics by Spark, on brokers of both kinds."""
+    kafka_lib = Path(os.environ.get("ODRADEK_KAFKA_LIB", ".tools/kafka-lib")).absolute()
+    if not list(kafka_lib.glob("kafka-clients-*.jar")):
+        raise WrongUsage(f"no Kafka jars in {kafka_lib}: run `make kafka-jars` or set ODRADEK_KAFKA_LIB")
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # not without stopping what was started
     with ExitStack() as stack:
         directory = options.directory or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="odradek-spark-")))
-        ours, kafka = start_systems(options, directory.absolute(), stack)
+        ours, kafka = start_systems(options, kafka_lib, directory.absolute(), stack)
         if not options.rounds:
-            return 0
+            return
         work = stack.enter_context(tempfile.TemporaryDirectory(prefix="work-", dir=directory))
         ways = start_ways(options, ours, kafka, Path(work), stack)
-        rounds = measure(ways, options)
-        print(tables(rounds))
-    return 0
+        print(tables(measure(ways, options)))
 
 
-def parse_options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="odradek.apps.lab.spark_read", description=__doc__.split("\n\n")[0])
-    parser.add_argument("--records", type=int, default=1_000_000, help="of 100 bytes, in the topic (1000000)")
-    parser.add_argument("--rounds", type=int, default=3, help="0: only fill the topics")
-    parser.add_argument("--only", choices=("read", "stream"), help="one of the two figures")
-    parser.add_argument("--skip", default="", metavar="WAY,…", help="ways that aren't measured, by their names")
-    parser.add_argument("--connector", type=Path, help="environment with pyspark 4.0.0; without it, ours alone")
-    parser.add_argument("--directory", type=Path, help="where the brokers' data stay; by default they don't")
-    parser.add_argument("--out", type=Path, help="write what was measured here, as JSON, added to what is there")
-    options = parser.parse_args()
-    options.kafka_lib = Path(os.environ.get("ODRADEK_KAFKA_LIB", ".tools/kafka-lib")).absolute()
-    if not list(options.kafka_lib.glob("kafka-clients-*.jar")):
-        parser.error(f"no Kafka jars in {options.kafka_lib}: run `make kafka-jars` or set ODRADEK_KAFKA_LIB")
-    return options
-
-
-def start_systems(options: argparse.Namespace, directory: Path, stack: ExitStack) -> tuple[System, System | None]:
+def start_systems(
+    options: ReadOptions, kafka_lib: Path, directory: Path, stack: ExitStack
+) -> tuple[System, System | None]:
     """Brokers with both topics in them; Apache Kafka only where the connector is there to read from it."""
-    ours: System = Odradek("Odradek", directory / "odradek", options.kafka_lib)
-    kafka: System | None = Kafka("Kafka", directory / "kafka", options.kafka_lib) if options.connector else None
+    ours: System = Odradek("Odradek", directory / "odradek", kafka_lib)
+    kafka: System | None = Kafka("Kafka", directory / "kafka", kafka_lib) if options.connector else None
     for system in (ours, kafka) if kafka else (ours,):
         stack.callback(system.stop)
         system.start()
@@ -74,9 +91,7 @@ def start_systems(options: argparse.Namespace, directory: Path, stack: ExitStack
     return ours, kafka
 
 
-def start_ways(
-    options: argparse.Namespace, ours: System, kafka: System | None, work: Path, stack: ExitStack
-) -> list[Way]:
+def start_ways(options: ReadOptions, ours: System, kafka: System | None, work: Path, stack: ExitStack) -> list[Way]:
     own = Session.start("odradek", Path(sys.executable))
     stack.callback(own.end)
     connector = None
@@ -85,14 +100,14 @@ def start_ways(
         stack.callback(connector.end)
     files = ours.directory / "data-0"
     ways: list[Way] = []
-    if options.only != "stream":
+    if options.only is not Figures.STREAM:
         ways += reading_ways(own, connector, ours.bootstrap, kafka.bootstrap if kafka else None, files)
-    if options.only != "read":
+    if options.only is not Figures.READ:
         ways += streaming_ways(own, connector, ours.bootstrap, kafka.bootstrap if kafka else None, work)
     return [way for way in ways if way.name not in options.skip.split(",")]
 
 
-def measure(ways: list[Way], options: argparse.Namespace) -> list[Round]:
+def measure(ways: list[Way], options: ReadOptions) -> list[Round]:
     rounds: list[Round] = json.loads(options.out.read_text()) if options.out and options.out.exists() else []
     for way in ways:
         way.go(WARM_TOPIC, WARM_RECORDS)  # pays for compilers and connections
@@ -113,4 +128,4 @@ def turn(ways: list[Way], number: int) -> list[Way]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_command_line(["lab", "spark-read", *sys.argv[1:]]))
