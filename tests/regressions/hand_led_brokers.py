@@ -54,7 +54,7 @@ class HandLedBrokers:
         state = LeaderAndIsr(leader, epoch, isr, 1, version or epoch)
         endpoint = ENDPOINT if leader != broker_id else None
         directive = PartitionDirective(ORDERS, ORDERS_ID, state, (0, 1, 2), leader_endpoint=endpoint)
-        return broker.replicas.become([directive], broker.topic_config, controller_id=0, controller_epoch=1)[ORDERS]
+        return broker.roles.become([directive], broker.topic_config, controller_id=0, controller_epoch=1)[ORDERS]
 
     def elect(self, leader: int, epoch: int, isr: tuple[int, ...] = (0, 1)) -> None:
         for broker_id in self.brokers:

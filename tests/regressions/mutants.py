@@ -23,6 +23,7 @@ from odradek.broker.replication.core.refused_batches import RefusedBatches
 from odradek.broker.replication.follower import fetch_answers
 from odradek.broker.replication.leader import fetch_reader as fetching
 from odradek.broker.replication.partition import Partition
+from odradek.broker.replication.partition_table import PartitionTable
 from odradek.broker.replication.replica_manager import ReplicaManager
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -209,12 +210,12 @@ def new_leader_commits_its_log(patch: pytest.MonkeyPatch) -> None:
 
 @mutant("offsets are acknowledged when the coordinator alone has them")
 def commits_not_replicated(patch: pytest.MonkeyPatch) -> None:
-    append_own = ReplicaManager.append_own
+    append_own = PartitionTable.append_own
 
     def early(self: Any, tp: Any, records: Any, *, timeout_ms: int, done: Any, acks: int = -1) -> None:
         append_own(self, tp, records, timeout_ms=timeout_ms, done=done, acks=1)
 
-    patch.setattr(ReplicaManager, "append_own", early)
+    patch.setattr(PartitionTable, "append_own", early)
 
 
 @mutant("a coordinator that takes over begins with nothing")

@@ -237,21 +237,21 @@ def test_kip_966_a_lone_replica_commits_nothing(stage: HandLedBrokers) -> None:
     assert refused.code is ErrorCode.NOT_ENOUGH_REPLICAS
     stage.append(0, "a", acks=1)
     stage.clock.advance(60_000)
-    stage.brokers[0].replicas.check_replicas()
+    stage.brokers[0].roles.check_replicas()
     assert stage.watermark(0) == 0
 
 
 def test_kafka_9307_a_role_change_that_failed_half_way_is_done_again(stage: HandLedBrokers) -> None:
     broker = stage.brokers[0]
     led: list[int] = []
-    broker.replicas.on_lead = lambda tp, epoch: led.append(epoch)
+    broker.groups.lead = lambda tp, epoch: led.append(epoch)  # type: ignore[method-assign]
     directive = PartitionDirective(ORDERS, ORDERS_ID, LeaderAndIsr(0, 3, (0,), 1, 3), (0, 1, 2))
 
     def without_zookeeper(topic: str) -> Any:
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "the configuration can't be read")
 
     def become(config_of: Callable[[str], Any]) -> ErrorCode:
-        return broker.replicas.become([directive], config_of, controller_id=0, controller_epoch=1)[ORDERS]
+        return broker.roles.become([directive], config_of, controller_id=0, controller_epoch=1)[ORDERS]
 
     assert become(without_zookeeper) is ErrorCode.UNKNOWN_SERVER_ERROR
     assert ORDERS not in broker.replicas.partitions

@@ -11,8 +11,7 @@ from odradek.broker.controller.controller import Controller
 from odradek.broker.controller.core.events import TopicConfigsChanged
 from odradek.broker.quotas.client_quotas import ClientQuotas
 from odradek.broker.quotas.core.quota_table import desanitized, sanitized
-from odradek.broker.replication.directory_moves import DirectoryMoves
-from odradek.broker.replication.replica_manager import ReplicaManager
+from odradek.broker.replication_start import Replication
 from odradek.broker.security.credential_store import KnownCredentials
 from odradek.broker.zk.known_configs import KnownConfigs
 from odradek.broker.zk.znodes import DEFAULT_ENTITY
@@ -25,8 +24,7 @@ class ConfigApplication:
         live: LiveConfig,
         known: KnownConfigs,
         configs: EntityConfigs,
-        replicas: ReplicaManager,
-        moves: DirectoryMoves,
+        replication: Replication,
         controller: Controller,
         quotas: ClientQuotas,
         credentials: KnownCredentials,
@@ -35,8 +33,9 @@ class ConfigApplication:
         self._live = live
         self._known = known
         self._configs = configs
-        self._replicas = replicas
-        self._moves = moves
+        self._replicas = replication.replicas
+        self._roles = replication.roles
+        self._moves = replication.moves
         self._controller = controller
         self._quotas = quotas
         self._credentials = credentials
@@ -103,7 +102,7 @@ class ConfigApplication:
 
     def _apply_to_topic(self, topic: str) -> None:
         tps = [tp for tp in self._replicas.partitions.copy() if tp.topic == topic]
-        self._replicas.update_config(tps, self._configs.effective(topic))
+        self._roles.update_config(tps, self._configs.effective(topic))
 
     def _rate(self, key: str) -> int | None:
         """The broker's own, else that of all brokers."""

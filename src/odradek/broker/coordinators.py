@@ -16,10 +16,9 @@ from odradek.broker.coordinator.transactions.transaction_log import TransactionL
 from odradek.broker.network.setup_timeout import SetupTimeout
 from odradek.broker.purgatory.reaper import ExpirationReaper
 from odradek.broker.replication.leader.marker_writer import MarkerWriter
-from odradek.broker.replication.replica_manager import ReplicaManager
+from odradek.broker.replication.partition_table import PartitionTable
 from odradek.client.broker_client import BrokerClient, ConnectionFailed
 from odradek.model.metadata_image import MetadataCache
-from odradek.model.topology import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +32,7 @@ class Coordinators:
 def start_coordinators(
     broker_id: int,
     config: BrokerConfig,
-    replicas: ReplicaManager,
+    replicas: PartitionTable,
     metadata: MetadataCache,
     reaper: ExpirationReaper,
     clock: Clock,
@@ -42,8 +41,8 @@ def start_coordinators(
     started: ExitStack,
 ) -> Coordinators:
     writer = StateLogWriter()
-    groups = GroupCoordinator(config, GroupLog(config, replicas, metadata, clock), reaper, clock, writer)
-    groups.on_rebalance = rebalanced
+    group_log = GroupLog(config, replicas, metadata, clock)
+    groups = GroupCoordinator(config, group_log, reaper, clock, writer, on_rebalance=rebalanced)
     started.callback(groups.stop)
     connect = _connector(broker_id, config, metadata)
     markers = MarkerWriter(replicas, groups, config.integer("request.timeout.ms"))
@@ -63,16 +62,6 @@ def start_coordinators(
     verifier = PartitionVerifier(broker_id, transactions, metadata, clock, connect)
     started.callback(verifier.stop)
     replicas.transactions.verifier = verifier
-
-    def lead(tp: TopicPartition, leader_epoch: int) -> None:
-        groups.lead(tp, leader_epoch)
-        transactions.lead(tp, leader_epoch)
-
-    def resign(tp: TopicPartition, leader_epoch: int) -> None:
-        groups.resign(tp, leader_epoch)
-        transactions.resign(tp, leader_epoch)
-
-    replicas.on_lead, replicas.on_resign = lead, resign
     return Coordinators(groups, transactions, verifier, markers)
 
 

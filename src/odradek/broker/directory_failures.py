@@ -15,16 +15,16 @@ log = get_logger(__name__)
 
 
 class DirectoryFailures:
-    def __init__(self, broker_id: int, replicas: ReplicaManager, store: ZkStore) -> None:
+    def __init__(self, broker_id: int, roles: ReplicaManager, store: ZkStore) -> None:
         self._broker_id = broker_id
-        self._replicas = replicas
+        self._roles = roles
         self._store = store
         self._stopped = threading.Event()
 
     def failed(self, failure: DirectoryFailure) -> None:
         """Handle a failed directory without waiting, on the thread that found out: another thread reports it to the
         controller."""
-        self._replicas.take_offline(failure.partitions)
+        self._roles.take_offline(failure.partitions)
         SupervisedThread(target=self._tell, name="directory-failure", is_essential=False).start()
 
     def stop(self) -> None:

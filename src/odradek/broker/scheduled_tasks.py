@@ -18,9 +18,9 @@ NEVER_MS = 2**62
 
 
 def schedule_tasks(scheduler: Scheduler, logs: LogDirs, services: BrokerServices) -> None:
-    config, replicas = services.config, services.replicas
+    config, replicas, roles = services.config, services.replicas, services.roles
     log_tasks: list[tuple[str, int, Callable[[], object]]] = [
-        ("retention", config.log_retention_check_interval_ms, replicas.delete_expired),
+        ("retention", config.log_retention_check_interval_ms, roles.delete_expired),
         ("recovery points", config.log_flush_offset_checkpoint_interval_ms, logs.checkpoint_recovery_points),
         ("log starts", config.log_flush_start_offset_checkpoint_interval_ms, logs.checkpoint_log_start_offsets),
     ]
@@ -34,7 +34,7 @@ def schedule_tasks(scheduler: Scheduler, logs: LogDirs, services: BrokerServices
         config.replica_high_watermark_checkpoint_interval_ms,
         lambda: logs.checkpoint_high_watermarks(replicas.high_watermarks()),
     )
-    scheduler.every("replica lag", max(1, config.replica_lag_time_max_ms // 2), replicas.check_replicas)
+    scheduler.every("replica lag", max(1, config.replica_lag_time_max_ms // 2), roles.check_replicas)
     scheduler.every(
         "offsets", config.integer("offsets.retention.check.interval.ms"), services.groups.expire_offsets, delay_ms=0
     )

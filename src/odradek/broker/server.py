@@ -33,32 +33,20 @@ from odradek.broker.broker_metrics import register_broker_metrics, register_clea
 from odradek.broker.config_application import ConfigApplication
 from odradek.broker.controller.controller import Controller
 from odradek.broker.controller_link import ControllerLink
-from odradek.broker.coordinators import start_coordinators
-from odradek.broker.directory_failures import DirectoryFailures
 from odradek.broker.log.compaction.log_cleaner import LogCleaner
 from odradek.broker.log.directories.log_dirs import LogDirs
-from odradek.broker.membership import Membership, asks_controller, take_leave
+from odradek.broker.membership import Membership, take_leave
 from odradek.broker.network.server import SocketServer
 from odradek.broker.purgatory.reaper import ExpirationReaper
 from odradek.broker.quotas.client_quotas import ClientQuotas
 from odradek.broker.recorder.recorder import NOTHING_RECORDED, Records
 from odradek.broker.recording import (
     recording_directory_failures,
-    recording_isr_changes,
-    recording_rebalances,
     recording_session,
     start_recorder,
 )
-from odradek.broker.replication.directory_moves import DirectoryMoves
-from odradek.broker.replication.follower.fetcher_manager import Fetchers
 from odradek.broker.replication.leader.fetch_sessions import FetchSessions
-from odradek.broker.replication.leader.isr_changes import (
-    AlterPartitionUpdater,
-    IsrChanges,
-    IsrUpdater,
-    ZooKeeperIsrUpdater,
-)
-from odradek.broker.replication.replica_manager import ReplicaManager
+from odradek.broker.replication_start import start_replication
 from odradek.broker.scheduled_tasks import schedule_tasks, watched_listeners
 from odradek.broker.security.authentication.listener_settings import check_listeners
 from odradek.broker.security.credential_store import KnownCredentials
@@ -172,8 +160,7 @@ class BrokerServer:
         started.callback(reaper.stop)
         metadata = MetadataCache(MetadataImage(cluster_id))
         gate = ControlGate()
-        replicas = self._start_replication(logs, metadata, store, reaper, gate, started)
-        services = self._services(session, store, logs, metadata, reaper, gate, replicas, started)
+        services = self._services(session, store, logs, metadata, reaper, gate, started)
         dispatcher = Dispatcher(services, SaslGate.of(config, reaper))
         security = watched_listeners(services, scheduler, started)
         server = SocketServer(server_settings(config), dispatcher, services.quotas.addresses, security)
@@ -185,7 +172,7 @@ class BrokerServer:
         register_broker_metrics(services, server)
         self._serve_metrics(services, started)
         schedule_tasks(scheduler, logs, services)
-        cleaner = LogCleaner(config, replicas.partitions, logs.cleaned, self._clock)
+        cleaner = LogCleaner(config, services.replicas.partitions, logs.cleaned, self._clock)
         started.callback(cleaner.stop)
         cleaner.start()
         self._live.on_change.append(lambda before, after: cleaner.reconfigure(after))
@@ -199,45 +186,6 @@ class BrokerServer:
         started.callback(take_leave, self.id, gate, config, metadata)
         self.port = membership.endpoints[0].port
 
-    def _start_replication(
-        self,
-        logs: LogDirs,
-        metadata: MetadataCache,
-        store: ZkStore,
-        reaper: ExpirationReaper,
-        gate: ControlGate,
-        started: ExitStack,
-    ) -> ReplicaManager:
-        config, clock = self.config, self._clock
-        replicas = ReplicaManager(self.id, config, logs, metadata, reaper, clock)
-        started.callback(lambda: logs.checkpoint_high_watermarks(replicas.high_watermarks()))
-        fetchers = Fetchers(
-            self.id,
-            config,
-            replicas.partitions.get,
-            clock,
-            replicas.wake,
-            broker_epoch=lambda: gate.broker_epoch,
-            quotas=replicas.quotas,
-        )
-        started.callback(fetchers.stop)
-        replicas.fetchers = fetchers
-        self._live.on_change.append(lambda before, after: fetchers.reconfigure(after))
-        self._live.on_change.append(lambda before, after: replicas.transactions.reconfigure(after))
-        link = ControllerLink(self.id, config, metadata)
-        way: IsrUpdater = AlterPartitionUpdater(self.id, lambda: gate.broker_epoch, link.send)
-        if not asks_controller(str(config.get("inter.broker.protocol.version"))):
-            way = ZooKeeperIsrUpdater(store.update_partition_state_as_leader, store.notify_isr_change)
-        isr_changes = IsrChanges(way, replicas.isr_answered)
-        isr_changes.start()
-        started.callback(isr_changes.stop)
-        started.callback(link.close)
-        replicas.on_isr_change = recording_isr_changes(self._records, isr_changes.submit)
-        failures = DirectoryFailures(self.id, replicas, store)
-        started.callback(failures.stop)
-        logs.on_offline.append(failures.failed)
-        return replicas
-
     def _services(
         self,
         session: ZkSession,
@@ -246,30 +194,27 @@ class BrokerServer:
         metadata: MetadataCache,
         reaper: ExpirationReaper,
         gate: ControlGate,
-        replicas: ReplicaManager,
         started: ExitStack,
     ) -> BrokerServices:
         config, clock = self.config, self._clock
+        producer_ids = ProducerIds(self.id, store)
+        make_id, records = producer_ids.next, self._records
+        replication = start_replication(
+            self.id, self._live, logs, metadata, store, reaper, gate, clock, records, make_id, started
+        )
         controller = self._controller(store, session)
         link = ControllerLink(self.id, config, metadata)
         topics = TopicAdmin(controller, config, store, metadata, reaper, link.send)
         started.callback(topics.stop)
         self._live.on_change.append(lambda before, after: topics.reconfigure(after))
         started.callback(link.close)
-        producer_ids = ProducerIds(self.id, store)
-        make_id, rebalanced = producer_ids.next, recording_rebalances(self._records)
-        coordinators = start_coordinators(
-            self.id, config, replicas, metadata, reaper, clock, make_id, rebalanced, started
-        )
         known_configs = KnownConfigs(session, clock)
         configs = EntityConfigs(self._live, store, known_configs, metadata)
-        moves = DirectoryMoves(replicas, logs, config, clock)
-        started.callback(moves.stop)
-        replicas.on_host = moves.resume
+        coordinators = replication.coordinators
         quotas = ClientQuotas(config, clock)
         credentials = KnownCredentials()
         application = ConfigApplication(
-            self.id, self._live, known_configs, configs, replicas, moves, controller, quotas, credentials
+            self.id, self._live, known_configs, configs, replication, controller, quotas, credentials
         )
         self._follow_configs(application, known_configs)
         started.callback(known_configs.stop)
@@ -279,9 +224,10 @@ class BrokerServer:
             live=self._live,
             clock=clock,
             metadata=metadata,
-            replicas=replicas,
+            replicas=replication.replicas,
+            roles=replication.roles,
             logs=logs,
-            moves=moves,
+            moves=replication.moves,
             control=gate,
             controller=controller,
             topics=topics,

@@ -33,6 +33,7 @@ from odradek.broker.replication.follower import fetch_answers
 from odradek.broker.replication.follower.fetch_answers import Outcome
 from odradek.broker.replication.follower.fetch_assignment import FetchAssignment, Progress
 from odradek.broker.replication.leader.fetch_reader import FetchOutcome, FetchTarget
+from odradek.broker.replication.partition_table import PartitionTable
 from odradek.broker.replication.replica_manager import ReplicaManager
 from odradek.model.metadata_image import MetadataCache
 from odradek.model.topology import TopicPartition
@@ -115,15 +116,25 @@ class SimulatedBroker:
         self.logs.load()
         self.reaper = ExpirationReaper(clock)
         self.metadata = MetadataCache()
-        self.replicas = ReplicaManager(broker_id, self.config, self.logs, self.metadata, self.reaper, clock)
-        self.replicas.fetchers = self
-        self.replicas.on_isr_change = self._want_isr
+        self.replicas = PartitionTable(
+            broker_id, self.config, self.metadata, self.reaper, clock, lambda change: self._want_isr(change)
+        )
         self.groups = GroupCoordinator(
             self.config, GroupLog(self.config, self.replicas, self.metadata, clock), self.reaper, clock
         )
         self.group_loads = self._defer_group_loads()
-        self.replicas.on_lead, self.replicas.on_resign = self.groups.lead, self.groups.resign
-        self.logs.on_offline.append(lambda failure: self.replicas.take_offline(failure.partitions))
+        self.roles = ReplicaManager(
+            broker_id,
+            self.config,
+            self.replicas,
+            self.logs,
+            self.metadata,
+            self.reaper,
+            clock,
+            fetchers=self,
+            listeners=(self.groups,),
+        )
+        self.logs.on_offline.append(lambda failure: self.roles.take_offline(failure.partitions))
         self.cleaner = LogCleaner(self.config, self.replicas.partitions, self.logs.cleaned, clock)
         self.gate = InlineGate()
         self.progress: dict[TopicPartition, Progress] = {}
@@ -183,6 +194,7 @@ class SimulatedBroker:
             config=self.config,
             control=self.gate,
             replicas=self.replicas,
+            roles=self.roles,
             metadata=self.metadata,
             configs=configs,
             groups=self.groups,

@@ -246,7 +246,7 @@ class SimulatedCluster:
         for broker in list(self.brokers.values()):
             if broker.id not in self.network.frozen:
                 broker.reaper.expire_due()
-                broker.replicas.check_replicas()
+                broker.roles.check_replicas()
 
     # ---- the simple producers
 

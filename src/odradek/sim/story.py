@@ -183,7 +183,7 @@ class Story(HealingCluster):
     def retention_runs(self) -> None:
         broker = self._some_broker()
         if broker is not None:
-            broker.replicas.delete_expired()
+            broker.roles.delete_expired()
 
     # ---- clients
 

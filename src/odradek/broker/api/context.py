@@ -26,6 +26,7 @@ from odradek.broker.quotas.client_quotas import ClientQuotas
 from odradek.broker.replication.directory_moves import DirectoryMoves
 from odradek.broker.replication.leader.fetch_sessions import FetchSessions
 from odradek.broker.replication.leader.marker_writer import MarkerWriter
+from odradek.broker.replication.partition_table import PartitionTable
 from odradek.broker.replication.replica_manager import ReplicaManager
 from odradek.broker.security.audit_log import Entry
 from odradek.broker.security.authorizer.acl_authorizer import AclAuthorizer
@@ -49,7 +50,8 @@ class BrokerServices:
     live: LiveConfig
     clock: Clock
     metadata: MetadataCache
-    replicas: ReplicaManager
+    replicas: PartitionTable
+    roles: ReplicaManager
     logs: LogDirs
     moves: DirectoryMoves
     control: ControlGate

@@ -42,7 +42,7 @@ from odradek.broker.replication.leader.transactional_appends import (
 from odradek.broker.replication.partition import Partition
 from odradek.broker.replication.replication_quota import ReplicationQuotas
 from odradek.model.metadata_image import MetadataCache
-from odradek.model.topology import TopicPartition
+from odradek.model.topology import LeaderAndIsr, TopicPartition
 from odradek.protocol.record_batch import read_header
 from odradek.protocol.transaction_markers import EndTransactionMarker
 
@@ -61,13 +61,19 @@ Done: TypeAlias = Callable[[ErrorCode, AppendResult | None], None]
 
 class PartitionTable:
     def __init__(
-        self, broker_id: int, config: BrokerConfig, metadata: MetadataCache, reaper: ExpirationReaper, clock: Clock
+        self,
+        broker_id: int,
+        config: BrokerConfig,
+        metadata: MetadataCache,
+        reaper: ExpirationReaper,
+        clock: Clock,
+        submit_isr_change: Callable[[IsrChange], None],
     ) -> None:
+        """`submit_isr_change` takes a change of an ISR to the controller; its answer goes to `isr_answered`."""
         self.partitions: dict[TopicPartition, Partition] = {}
         self.offline: set[TopicPartition] = set()
         self.quotas = ReplicationQuotas(broker_id, config, clock)
-        self.on_isr_change: Callable[[IsrChange], None] = lambda change: None
-        """Takes a change of an ISR to the controller."""
+        self._submit_isr_change = submit_isr_change
         self.transactions = TransactionalAppends(config)
         self._metadata = metadata
         self._produces: Purgatory[TopicPartition] = Purgatory("produce", reaper)
@@ -92,6 +98,9 @@ class PartitionTable:
         """Of a topic that is hosted here, whether the metadata has heard of it or not."""
         hosted = self.partitions.copy().items()
         return next((tp.topic for tp, partition in hosted if partition.topic_id == topic_id), None)
+
+    def high_watermarks(self) -> dict[TopicPartition, int]:
+        return {tp: partition.high_watermark for tp, partition in self.partitions.copy().items()}
 
     # ---- requests
 
@@ -317,7 +326,13 @@ class PartitionTable:
         if len(self._deletes):
             self._deletes.check_and_complete(tp)
         if advance.change is not None:
-            self.on_isr_change(advance.change)
+            self._submit_isr_change(advance.change)
+
+    def isr_answered(self, change: IsrChange, answer: LeaderAndIsr | ErrorCode) -> None:
+        """Take the controller's answer to a change that was submitted."""
+        partition = self.partitions.get(change.partition)
+        if partition is not None:
+            self.follow_up(change.partition, partition.isr_answered(change, answer))
 
 
 def _is_transactional(checked: Checked) -> bool:

@@ -1,11 +1,14 @@
-"""The replicas of this broker and their roles: lead, follow, stop. What handlers ask of them is in `serving`.
+"""Roles of the replicas on this broker: lead, follow, stop. Requests for their records go to `PartitionTable`.
 
-Role changes come from the controller alone, through `become` and `stop`, one request at a time under `_roles`.
+Role changes come from the controller alone, through `become` and `stop`, one request at a time under `_roles`. They
+have effects on other engines, which are carried out after the lock is released: coordinators are told of partitions
+that are led or not any more, and waiting requests are completed.
 """
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from odradek.base.clock import Clock
@@ -16,13 +19,12 @@ from odradek.base.logs import get_logger
 from odradek.broker.log.directories.log_dirs import LogDirs
 from odradek.broker.purgatory.reaper import ExpirationReaper, Timer
 from odradek.broker.replication.core.followers import LagRules
-from odradek.broker.replication.core.isr import IsrChange
 from odradek.broker.replication.directive_checks import refuse_directive, refuse_stop
 from odradek.broker.replication.follower.fetch_assignment import FetchAssignment
 from odradek.broker.replication.partition import Partition
 from odradek.broker.replication.partition_table import PartitionTable
 from odradek.model.metadata_image import MetadataCache
-from odradek.model.topology import NO_EPOCH, LeaderAndIsr, PartitionDirective, TopicPartition
+from odradek.model.topology import NO_EPOCH, PartitionDirective, TopicPartition
 
 log = get_logger(__name__)
 
@@ -35,29 +37,50 @@ class Copying(Protocol):
     def unfollow(self, tps: Iterable[TopicPartition]) -> None: ...
 
 
-class ReplicaManager(PartitionTable):
+class RoleListener(Protocol):
+    """A coordinator, whose state is kept in partitions that this broker leads."""
+
+    def lead(self, tp: TopicPartition, leader_epoch: int) -> None:
+        """This broker leads the partition, in a new leader epoch."""
+
+    def resign(self, tp: TopicPartition, leader_epoch: int) -> None:
+        """It leads the partition no longer; `leader_epoch` ended that."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Effects:
+    """Consequences of role changes for other engines."""
+
+    led: list[tuple[TopicPartition, int]] = field(default_factory=list)
+    resigned: list[tuple[TopicPartition, int]] = field(default_factory=list)
+    changed: list[TopicPartition] = field(default_factory=list)
+
+
+class ReplicaManager:
     def __init__(
         self,
         broker_id: int,
         config: BrokerConfig,
+        table: PartitionTable,
         logs: LogDirs,
         metadata: MetadataCache,
         reaper: ExpirationReaper,
         clock: Clock,
+        *,
+        fetchers: Copying,
+        listeners: Sequence[RoleListener] = (),
+        on_host: Callable[[Partition], None] = lambda partition: None,
     ) -> None:
-        super().__init__(broker_id, config, metadata, reaper, clock)
+        """`on_host` is told of each replica that is taken up, before it has a role."""
         self.controller_epoch = -1
-        self.fetchers: Copying | None = None
-        """Who copies what is followed. Set once, before the first directive that makes a follower."""
-        self.on_lead: Callable[[TopicPartition, int], None] = lambda tp, leader_epoch: None
-        """Told of each partition that this broker leads, in each new leader epoch."""
-        self.on_resign: Callable[[TopicPartition, int], None] = lambda tp, leader_epoch: None
-        """Told of each partition that it leads no longer, and the leader epoch that ended it."""
-        self.on_host: Callable[[Partition], None] = lambda partition: None
-        """Told of each replica that is taken up, before it has a role."""
         self._broker_id = broker_id
+        self._table = table
+        self._fetchers = fetchers
+        self._listeners = listeners
+        self._on_host = on_host
+        self._metadata = metadata
         self._lag_rules = LagRules(config.replica_lag_time_max_ms, self._is_alive)
-        self._listener = config.inter_broker_listener_name
+        self._listener_name = config.inter_broker_listener_name
         self._logs = logs
         self._reaper = reaper
         self._clock = clock
@@ -75,6 +98,7 @@ class ReplicaManager(PartitionTable):
         controller_epoch: int,
     ) -> dict[TopicPartition, ErrorCode]:
         """Lead and follow what the controller says. KafkaError when it is the controller no longer."""
+        effects = _Effects()
         with self._roles:
             self._check_controller(controller_id, controller_epoch)
             errors: dict[TopicPartition, ErrorCode] = {}
@@ -85,9 +109,10 @@ class ReplicaManager(PartitionTable):
                 if partition is not None:
                     leads = directive.state.leader == self._broker_id
                     (leaders if leads else followers).append((partition, directive))
-            self._make_leaders(leaders, errors)
-            self._make_followers(followers)
-            return errors
+            self._make_leaders(leaders, errors, effects)
+            self._make_followers(followers, effects)
+        self._carry_out(effects)
+        return errors
 
     def stop(
         self,
@@ -99,20 +124,31 @@ class ReplicaManager(PartitionTable):
         controller_epoch: int | None = None,
     ) -> dict[TopicPartition, ErrorCode]:
         """Copy and lead these no more; with `delete`, their files go too. KafkaError as for `become`."""
+        effects = _Effects()
         with self._roles:
             if controller_epoch is not None:
                 self._check_controller(controller_id, controller_epoch)
             epochs = leader_epochs or {}
             errors: dict[TopicPartition, ErrorCode] = {}
             for tp in tps:
-                refused = ErrorCode.KAFKA_STORAGE_ERROR if tp in self.offline else None
-                refused = refused or refuse_stop(self.partitions.get(tp), epochs.get(tp, NO_EPOCH))
+                refused = ErrorCode.KAFKA_STORAGE_ERROR if tp in self._table.offline else None
+                refused = refused or refuse_stop(self._table.partitions.get(tp), epochs.get(tp, NO_EPOCH))
                 errors[tp] = refused or ErrorCode.NONE
             stopped = [tp for tp, error in errors.items() if not error]
             self._unfollow(stopped)
             for tp in stopped:
-                self._stop(tp, delete=delete)
-            return errors
+                self._stop(tp, effects, delete=delete)
+        self._carry_out(effects)
+        return errors
+
+    def _carry_out(self, effects: _Effects) -> None:
+        for listener in self._listeners:
+            for tp, leader_epoch in effects.led:
+                listener.lead(tp, leader_epoch)
+            for tp, leader_epoch in effects.resigned:
+                listener.resign(tp, leader_epoch)
+        for tp in effects.changed:
+            self._table.wake(tp)
 
     def _check_controller(self, controller_id: int, controller_epoch: int) -> None:
         if controller_epoch < self.controller_epoch:
@@ -125,9 +161,9 @@ class ReplicaManager(PartitionTable):
         self, directive: PartitionDirective, config_of: Callable[[str], TopicConfig]
     ) -> tuple[ErrorCode, Partition | None]:
         tp = directive.partition
-        if tp in self.offline:
+        if tp in self._table.offline:
             return ErrorCode.KAFKA_STORAGE_ERROR, None
-        partition = self.partitions.get(tp)
+        partition = self._table.partitions.get(tp)
         refused = refuse_directive(directive, partition, self._broker_id)
         if refused is not None:
             return refused, None
@@ -137,7 +173,7 @@ class ReplicaManager(PartitionTable):
         except KafkaError as error:
             log.error("replica could not be created", partition=str(tp), error=str(error))
             if error.code is ErrorCode.KAFKA_STORAGE_ERROR:
-                self.offline.add(tp)
+                self._table.offline.add(tp)
             return error.code, None
         return ErrorCode.NONE, partition
 
@@ -149,7 +185,7 @@ class ReplicaManager(PartitionTable):
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"A log directory is offline, {tp} may be in it")
         partition_log = self._logs.get_or_create(tp, topic_id, config)
         self._throttle(tp.topic, config)
-        known = self.partitions.get(tp)
+        known = self._table.partitions.get(tp)
         if known is not None:  # it had no topic id before
             known.topic_id = topic_id if topic_id.int else known.topic_id
             return known
@@ -162,12 +198,15 @@ class ReplicaManager(PartitionTable):
             lag_rules=self._lag_rules,
             checkpointed_high_watermark=self._logs.high_watermark(tp),
         )
-        self.on_host(partition)
-        self.partitions[tp] = partition
+        self._on_host(partition)
+        self._table.partitions[tp] = partition
         return partition
 
     def _make_leaders(
-        self, orders: Sequence[tuple[Partition, PartitionDirective]], errors: dict[TopicPartition, ErrorCode]
+        self,
+        orders: Sequence[tuple[Partition, PartitionDirective]],
+        errors: dict[TopicPartition, ErrorCode],
+        effects: _Effects,
     ) -> None:
         self._unfollow([partition.topic_partition for partition, _ in orders])
         for partition, directive in orders:
@@ -178,16 +217,15 @@ class ReplicaManager(PartitionTable):
                 log.error("replica failed to become leader", partition=str(tp), error=str(error))
                 errors[tp] = error.code
                 continue
-            self.on_lead(tp, directive.state.leader_epoch)
-            self.wake(tp)
+            effects.led.append((tp, directive.state.leader_epoch))
+            effects.changed.append(tp)
 
-    def _make_followers(self, orders: Sequence[tuple[Partition, PartitionDirective]]) -> None:
+    def _make_followers(self, orders: Sequence[tuple[Partition, PartitionDirective]], effects: _Effects) -> None:
         for partition, directive in orders:
             if partition.become_follower(directive):
-                self.on_resign(partition.topic_partition, directive.state.leader_epoch)
+                effects.resigned.append((partition.topic_partition, directive.state.leader_epoch))
+            effects.changed.append(partition.topic_partition)
         self._unfollow([partition.topic_partition for partition, _ in orders])
-        for partition, _ in orders:
-            self.wake(partition.topic_partition)
         self._follow([directive for _, directive in orders])
 
     def _follow(self, directives: Iterable[PartitionDirective]) -> None:
@@ -196,7 +234,7 @@ class ReplicaManager(PartitionTable):
         for directive in directives:
             state = directive.state
             leader = self._metadata.image.brokers.get(state.leader)
-            endpoint = directive.leader_endpoint or (leader.endpoint(self._listener) if leader else None)
+            endpoint = directive.leader_endpoint or (leader.endpoint(self._listener_name) if leader else None)
             if endpoint is not None:
                 following = FetchAssignment(endpoint, state.leader, state.leader_epoch, directive.topic_id)
                 orders[directive.partition] = following
@@ -206,25 +244,25 @@ class ReplicaManager(PartitionTable):
                     "leader of the partition unknown, retrying", partition=str(directive.partition), leader=state.leader
                 )
                 self._unreachable[directive.partition] = directive
-        if orders and self.fetchers is not None:
-            self.fetchers.follow(orders)
+        if orders:
+            self._fetchers.follow(orders)
 
     def _unfollow(self, tps: Sequence[TopicPartition]) -> None:
         for tp in tps:
             self._unreachable.pop(tp, None)
-        if tps and self.fetchers is not None:
-            self.fetchers.unfollow(tps)
+        if tps:
+            self._fetchers.unfollow(tps)
 
-    def _stop(self, tp: TopicPartition, *, delete: bool) -> None:
-        partition = self.partitions.pop(tp, None) if delete else self.partitions.get(tp)
+    def _stop(self, tp: TopicPartition, effects: _Effects, *, delete: bool) -> None:
+        partition = self._table.partitions.pop(tp, None) if delete else self._table.partitions.get(tp)
         if partition is not None:
             led = partition.resign(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if delete else None)
             if led:
-                self.on_resign(tp, partition.leader_epoch)
+                effects.resigned.append((tp, partition.leader_epoch))
         if delete:
             with partition.lock if partition else nullcontext():
                 self._logs.delete(tp)
-        self.wake(tp)
+        effects.changed.append(tp)
 
     def _is_alive(self, broker_id: int) -> bool:
         return broker_id in self._metadata.image.brokers
@@ -234,12 +272,12 @@ class ReplicaManager(PartitionTable):
     def update_config(self, tps: Iterable[TopicPartition], config: TopicConfig) -> None:
         for tp in tps:
             self._throttle(tp.topic, config)
-            partition = self.partitions.get(tp)
+            partition = self._table.partitions.get(tp)
             if partition is not None and partition.update_config(self._logs.log_config(config)):
-                self.wake(tp)
+                self._table.wake(tp)
 
     def _throttle(self, topic: str, config: TopicConfig) -> None:
-        self.quotas.set_topic(
+        self._table.quotas.set_topic(
             topic, config.leader_replication_throttled_replicas, config.follower_replication_throttled_replicas
         )
 
@@ -250,8 +288,8 @@ class ReplicaManager(PartitionTable):
         """
         lost = []
         for tp in tps:
-            self.offline.add(tp)
-            if (partition := self.partitions.pop(tp, None)) is not None:
+            self._table.offline.add(tp)
+            if (partition := self._table.partitions.pop(tp, None)) is not None:
                 partition.gone = ErrorCode.KAFKA_STORAGE_ERROR
                 lost.append(partition)
         if not self._reaper.add(goodbye := _Soon(lambda: self._say_goodbye(lost))):
@@ -259,32 +297,20 @@ class ReplicaManager(PartitionTable):
 
     def _say_goodbye(self, lost: Sequence[Partition]) -> None:
         self._unfollow([partition.topic_partition for partition in lost])
-        for partition in lost:
-            self.wake(partition.topic_partition)
-            self.on_resign(partition.topic_partition, partition.leader_epoch)
+        tps = [partition.topic_partition for partition in lost]
+        self._carry_out(_Effects(resigned=[(p.topic_partition, p.leader_epoch) for p in lost], changed=tps))
 
     def check_replicas(self) -> None:
         """To be called every half of `replica.lag.time.max.ms`: who lags leaves the ISR."""
-        for tp, partition in self.partitions.copy().items():
+        for tp, partition in self._table.partitions.copy().items():
             if partition.followers.by_id:
-                self.follow_up(tp, partition.check_followers())
+                self._table.follow_up(tp, partition.check_followers())
         with self._roles:
             self._follow(list(self._unreachable.values()))
 
-    def isr_answered(self, change: IsrChange, answer: LeaderAndIsr | ErrorCode) -> None:
-        """Take the result of a change that was passed to `on_isr_change`."""
-        partition = self.partitions.get(change.partition)
-        if partition is not None:
-            self.follow_up(change.partition, partition.isr_answered(change, answer))
-
-    # ---- what the scheduler asks
-
-    def high_watermarks(self) -> dict[TopicPartition, int]:
-        return {tp: partition.high_watermark for tp, partition in self.partitions.copy().items()}
-
     def delete_expired(self) -> None:
         """Retention: whole segments that are too old or too many, never beyond the high watermark."""
-        for tp, partition in self.partitions.copy().items():
+        for tp, partition in self._table.partitions.copy().items():
             try:
                 with partition.lock:
                     partition.log.delete_expired(self._clock.now_ms(), partition.high_watermark)

@@ -19,6 +19,8 @@ from odradek.broker.coordinator.groups.group_entry import GroupEntry
 from odradek.broker.coordinator.groups.group_log import GroupLog
 from odradek.broker.log.directories.log_dirs import LogDirs
 from odradek.broker.purgatory.reaper import ExpirationReaper
+from odradek.broker.replication.follower.fetcher_manager import Fetchers
+from odradek.broker.replication.partition_table import PartitionTable
 from odradek.broker.replication.replica_manager import ReplicaManager
 from odradek.model.metadata_image import MetadataCache
 from odradek.model.topic_names import OFFSETS_TOPIC
@@ -51,23 +53,41 @@ class Stage:
         self.logs.load()
         self.reaper = ExpirationReaper(self.clock)
         metadata = MetadataCache()
-        self.replicas = ReplicaManager(0, config, self.logs, metadata, self.reaper, self.clock)
+        self.replicas = PartitionTable(0, config, metadata, self.reaper, self.clock, lambda change: None)
         group_log = GroupLog(config, self.replicas, metadata, self.clock)
         self.groups = GroupCoordinator(config, group_log, self.reaper, self.clock)
-        self.replicas.on_lead, self.replicas.on_resign = self.groups.lead, self.groups.resign
+        self.roles = ReplicaManager(
+            0,
+            config,
+            self.replicas,
+            self.logs,
+            metadata,
+            self.reaper,
+            self.clock,
+            fetchers=Fetchers(
+                0,
+                config,
+                self.replicas.partitions.get,
+                self.clock,
+                self.replicas.wake,
+                broker_epoch=lambda: -1,
+                quotas=self.replicas.quotas,
+            ),
+            listeners=(self.groups,),
+        )
         self.epoch = -1
         self.topic_id = uuid4()
 
     def lead(self, *, wait: bool = True) -> None:
         self.epoch += 1
         directive = PartitionDirective(KEPT_IN, self.topic_id, LeaderAndIsr(0, self.epoch, (0,), 1), (0,))
-        self.replicas.become([directive], lambda _: self.topic_config, controller_id=0, controller_epoch=1)
+        self.roles.become([directive], lambda _: self.topic_config, controller_id=0, controller_epoch=1)
         if wait:
             self.await_loaded()
 
     def fail_over(self) -> None:
         """Another broker led in between."""
-        self.replicas.stop([KEPT_IN], delete=False)
+        self.roles.stop([KEPT_IN], delete=False)
         self.lead()
 
     def await_loaded(self) -> None:
@@ -190,7 +210,7 @@ def test_a_commit_that_cannot_be_written_never_was(stage: Stage) -> None:
 
 def test_whoever_waits_is_told_when_the_group_goes_elsewhere(stage: Stage) -> None:
     answers = stage.join("g")
-    stage.replicas.stop([KEPT_IN], delete=False)
+    stage.roles.stop([KEPT_IN], delete=False)
     stage.await_loaded()
     assert [answer.error for answer in answers] == [ErrorCode.NOT_COORDINATOR]
     with pytest.raises(KafkaError) as error:
@@ -200,7 +220,7 @@ def test_whoever_waits_is_told_when_the_group_goes_elsewhere(stage: Stage) -> No
 
 def test_while_loading_clients_are_told_to_ask_again(stage: Stage) -> None:
     stage.commit("g", 1)
-    stage.replicas.stop([KEPT_IN], delete=False)
+    stage.roles.stop([KEPT_IN], delete=False)
     go_on = threading.Event()
     stage.groups._table.states._loader.submit(go_on.wait, WAIT_S)
     stage.lead(wait=False)
@@ -218,7 +238,7 @@ def test_who_asks_while_a_load_ends_is_not_told_that_nothing_was_committed(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage.commit("g", 7)
-    stage.replicas.stop([KEPT_IN], delete=False)
+    stage.roles.stop([KEPT_IN], delete=False)
     table, go_on = stage.groups._table.states, threading.Event()
     table._loader.submit(go_on.wait, WAIT_S)
     stage.lead(wait=False)

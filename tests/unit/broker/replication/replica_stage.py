@@ -1,5 +1,6 @@
 """One broker's replicas over real logs; time and controller are moved by hand, other brokers only talked about."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -21,6 +22,7 @@ from odradek.broker.replication.follower.fetch_assignment import FetchAssignment
 from odradek.broker.replication.leader.delayed_produce import AppendOutcome
 from odradek.broker.replication.leader.fetch_reader import FetchOutcome, FetchTarget, FetchTerms
 from odradek.broker.replication.partition import Partition
+from odradek.broker.replication.partition_table import PartitionTable
 from odradek.broker.replication.replica_manager import ReplicaManager
 from odradek.model.metadata_image import MetadataCache, MetadataImage
 from odradek.model.topology import Broker, Endpoint, LeaderAndIsr, PartitionDirective, TopicPartition
@@ -52,6 +54,19 @@ class Copies:
             self.following.pop(tp, None)
 
 
+class RecordingListener:
+    """Stands for the coordinators."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, int]] = []
+
+    def lead(self, tp: TopicPartition, leader_epoch: int) -> None:
+        self.told.append(("lead", leader_epoch))
+
+    def resign(self, tp: TopicPartition, leader_epoch: int) -> None:
+        self.told.append(("resign", leader_epoch))
+
+
 class ReplicaStage:
     def __init__(self, *directories: Path, broker_id: int = 0, **topic: str) -> None:
         self.clock = ManualClock(1_700_000_000_000)
@@ -72,10 +87,25 @@ class ReplicaStage:
         self.reaper = ExpirationReaper(self.clock)
         self.metadata = MetadataCache()
         self.live(0, 1, 2)
-        self.replicas = ReplicaManager(broker_id, self.config, self.logs, self.metadata, self.reaper, self.clock)
-        self.copies = self.replicas.fetchers = Copies()
         self.proposed: list[IsrChange] = []
-        self.replicas.on_isr_change = self.proposed.append
+        self.replicas = PartitionTable(
+            broker_id, self.config, self.metadata, self.reaper, self.clock, self.proposed.append
+        )
+        self.copies = Copies()
+        self.listener = RecordingListener()
+        self.on_host: Callable[[Partition], None] = lambda partition: None
+        self.roles = ReplicaManager(
+            broker_id,
+            self.config,
+            self.replicas,
+            self.logs,
+            self.metadata,
+            self.reaper,
+            self.clock,
+            fetchers=self.copies,
+            listeners=(self.listener,),
+            on_host=lambda partition: self.on_host(partition),
+        )
         self.zk_version = 0
         self.controller_epoch = 1
 
@@ -105,7 +135,7 @@ class ReplicaStage:
         return self.obey(self.directive(leader, epoch, isr, replicas))
 
     def obey(self, directive: PartitionDirective) -> ErrorCode:
-        return self.replicas.become(
+        return self.roles.become(
             [directive], lambda _: self.topic_config, controller_id=0, controller_epoch=self.controller_epoch
         )[ORDERS]
 

@@ -90,7 +90,7 @@ def test_too_few_in_sync_before_the_append_and_after(stage: ReplicaStage) -> Non
     early, late = (stage.append(value) for value in "ab")
     stage.fetch(1, replica=1, epoch=2)
     stage.passes(MAX_LAG_MS + 1)
-    stage.replicas.check_replicas()
+    stage.roles.check_replicas()
     stage.confirm(stage.proposed[-1])
     assert stage.partition.isr == (0,)
     assert stage.partition.high_watermark == 1, "under the minimal ISR nothing more is committed"
@@ -109,7 +109,7 @@ def test_a_shrunken_isr_that_still_suffices_commits_what_waited(stage: ReplicaSt
     stage.fetch(0, replica=1, epoch=1)
     stage.passes(MAX_LAG_MS + 1)
     stage.fetch(1, replica=1, epoch=1)
-    stage.replicas.check_replicas()
+    stage.roles.check_replicas()
     assert stage.proposed[-1].isr == (0, 1)
     assert not answered, "until it is confirmed, broker 2 may be asked to lead"
     stage.confirm(stage.proposed[-1])
@@ -163,11 +163,11 @@ def test_a_re_elected_leader_goes_on_waiting(stage: ReplicaStage) -> None:
 def test_a_deleted_partition_and_a_failed_directory_answer_who_waits(stage: ReplicaStage) -> None:
     stage.become(0, epoch=1)
     deleted = stage.produce("a")
-    stage.replicas.stop([ORDERS], delete=True)
+    stage.roles.stop([ORDERS], delete=True)
     assert error_of(deleted) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     stage.become(0, epoch=1)
     lost = stage.produce("a")
-    stage.replicas.take_offline([ORDERS])
+    stage.roles.take_offline([ORDERS])
     stage.passes(10)
     assert error_of(lost) is ErrorCode.KAFKA_STORAGE_ERROR
     with pytest.raises(KafkaError) as refused:

@@ -37,7 +37,7 @@ class Disks:
 
     def new_moves(self) -> DirectoryMoves:
         moves = DirectoryMoves(self.stage.replicas, self.stage.logs, self.stage.config, SYSTEM_CLOCK)
-        self.stage.replicas.on_host = moves.resume
+        self.stage.on_host = moves.resume
         return moves
 
     def restart(self) -> None:
@@ -187,12 +187,12 @@ def test_what_can_not_be_is_refused_as_kafka_does(disks: Disks) -> None:
     assert move(ORDERS, str(disks.c)) is ErrorCode.KAFKA_STORAGE_ERROR
     assert move(ORDERS, str(disks.b)) is ErrorCode.KAFKA_STORAGE_ERROR, "its copy may be in the failed one"
     assert move(ORDERS, str(disks.a)) is ErrorCode.NONE
-    disks.stage.replicas.take_offline([ORDERS])
+    disks.stage.roles.take_offline([ORDERS])
     assert move(ORDERS, str(disks.a)) is ErrorCode.KAFKA_STORAGE_ERROR
 
 
 def test_a_replica_that_is_still_to_come_is_made_where_it_was_asked_for(disks: Disks) -> None:
-    disks.stage.replicas.stop([ORDERS], delete=True)
+    disks.stage.roles.stop([ORDERS], delete=True)
     assert disks.moves.move(ORDERS, str(disks.c)) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     known = TopicImage("orders", ORDERS_ID, {0: PartitionImage(1, 0, (1,), (1,))})
     disks.stage.metadata.image = MetadataImage(topics={"orders": known})
@@ -230,7 +230,7 @@ def test_a_deleted_replica_moves_no_more(disks: Disks) -> None:
     disks.moves.stop()  # so that nobody copies
     disks.write("a")
     assert disks.moves.move(ORDERS, str(disks.b)) is ErrorCode.NONE
-    disks.stage.replicas.stop([ORDERS], delete=True)
+    disks.stage.roles.stop([ORDERS], delete=True)
     assert disks.stage.logs.future(ORDERS) is None
     assert disks.stage.become(0, 1, ALONE, ALONE) is ErrorCode.NONE
     assert disks.values() == []

@@ -83,12 +83,12 @@ def test_a_follower_of_a_quiet_partition_stays_in_sync_and_hears_of_the_next_rec
         assert follower.fetch().responses == [], "nothing has changed"
     stage.produce("a", acks=1)
     stage.passes(MAX_LAG_MS // 2)
-    stage.replicas.check_replicas()
+    stage.roles.check_replicas()
     assert not stage.proposed, "it had everything half of the allowed lag ago"
     (topic,) = follower.fetch().responses
     assert topic.partitions[0].records
     stage.passes(MAX_LAG_MS)
-    stage.replicas.check_replicas()
+    stage.roles.check_replicas()
     assert stage.proposed[-1].isr == (0,), "it has the record offered and doesn't take it"
 
 
@@ -115,7 +115,7 @@ def test_a_session_hears_of_the_next_epoch(stage: ReplicaStage) -> None:
 
 
 def test_a_topic_that_nobody_knew_is_found_when_it_is_hosted(stage: ReplicaStage) -> None:
-    stage.replicas.stop([ORDERS], delete=True)
+    stage.roles.stop([ORDERS], delete=True)
     follower = Asking(stage)
     (topic,) = follower.fetch(0).responses
     assert topic.partitions[0].error_code == ErrorCode.UNKNOWN_TOPIC_ID

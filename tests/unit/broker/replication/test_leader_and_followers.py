@@ -35,10 +35,10 @@ def test_who_lags_for_too_long_is_dropped_and_who_catches_up_joins(stage: Replic
     stage.fetch(1, replica=1, epoch=1)
     stage.fetch(0, replica=2, epoch=1)
     stage.passes(MAX_LAG_MS + 1)
-    stage.replicas.check_replicas()
+    stage.roles.check_replicas()
     (change,) = stage.proposed
     assert change.isr == (0, 1), "broker 1 is silent, but it has everything"
-    stage.replicas.check_replicas()
+    stage.roles.check_replicas()
     assert stage.proposed == [change], "one change at a time"
     stage.confirm(change)
     stage.fetch(0, replica=2, epoch=1)
@@ -68,7 +68,7 @@ def test_steady_writes_do_not_drop_a_follower_that_is_always_a_little_behind(sta
         stage.produce("x", acks=1)
         stage.fetch(end, replica=1, epoch=1)
         stage.passes(MAX_LAG_MS // 2)
-        stage.replicas.check_replicas()
+        stage.roles.check_replicas()
     assert not stage.proposed
 
 
@@ -151,8 +151,8 @@ def test_changes_are_asked_for_until_they_are_answered() -> None:
         answered.append((change, answer))
         all_answered.set()
 
-    changes = IsrChanges(AlterPartitionUpdater(0, lambda: 9, send), on_answer)
-    changes.start()
+    changes = IsrChanges(AlterPartitionUpdater(0, lambda: 9, send))
+    changes.start(on_answer)
     change = change_of(ORDERS)
     changes.submit(change)
     assert all_answered.wait(WAIT_S)
@@ -175,14 +175,18 @@ class Answers:
 def test_what_is_not_answered_stays_and_a_newer_change_takes_the_place_of_an_older() -> None:
     answered: list[tuple[IsrChange, Answer]] = []
     way = Answers(None, ErrorCode.INVALID_UPDATE_VERSION, ErrorCode.REQUEST_TIMED_OUT)
-    changes = IsrChanges(way, lambda change, answer: answered.append((change, answer)))
+    changes = IsrChanges(way)
+
+    def make(change: IsrChange) -> bool:
+        return changes.make([change], lambda asked, answer: answered.append((asked, answer)))
+
     older, newer = change_of(ORDERS, 3), change_of(ORDERS, 4)
     changes.submit(older)
-    assert not changes.make([older])
+    assert not make(older)
     assert answered == []
     changes.submit(newer)
-    assert changes.make([older]), "asking again would not help"
-    assert not changes.make([newer])
+    assert make(older), "asking again would not help"
+    assert not make(newer)
     assert answered == [(older, ErrorCode.INVALID_UPDATE_VERSION), (newer, ErrorCode.REQUEST_TIMED_OUT)]
 
 

@@ -101,7 +101,7 @@ def test_a_marker_fits_into_every_topic(tmp_path: Path) -> None:
     """No limit of a topic may keep a transaction open."""
     stage = TransactionStage(tmp_path, compression_type="gzip")
     stage.send("a", 0)
-    stage.replicas.update_config([ORDERS], TopicConfig.of(stage.config, {"max.message.bytes": "10"}))
+    stage.roles.update_config([ORDERS], TopicConfig.of(stage.config, {"max.message.bytes": "10"}))
     stage.end()
     stage.replicate()
     assert stage.stable == 2

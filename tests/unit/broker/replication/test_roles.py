@@ -62,7 +62,7 @@ def test_orders_of_a_former_controller_and_of_another_topic_are_refused(stage: R
     stage.become(0, epoch=1)
     stage.controller_epoch = 2
     assert refusal(stage.become, 1, epoch=2) is ErrorCode.STALE_CONTROLLER_EPOCH
-    assert refusal(stage.replicas.stop, [ORDERS], delete=True, controller_epoch=2) is ErrorCode.STALE_CONTROLLER_EPOCH
+    assert refusal(stage.roles.stop, [ORDERS], delete=True, controller_epoch=2) is ErrorCode.STALE_CONTROLLER_EPOCH
     stage.controller_epoch = 3
     other = replace(stage.directive(1, 2, (1,)), topic_id=UUID(int=8))
     assert stage.obey(other) is ErrorCode.INCONSISTENT_TOPIC_ID
@@ -74,25 +74,22 @@ def test_a_delayed_stop_is_fenced_by_the_leader_epoch(stage: ReplicaStage) -> No
     """KIP-570."""
     stage.become(0, epoch=5)
     old, new = {ORDERS: 4}, {ORDERS: 5}
-    assert stage.replicas.stop(old, delete=True, leader_epochs=old) == {ORDERS: ErrorCode.FENCED_LEADER_EPOCH}
+    assert stage.roles.stop(old, delete=True, leader_epochs=old) == {ORDERS: ErrorCode.FENCED_LEADER_EPOCH}
     assert stage.partition.is_leader
-    assert stage.replicas.stop(new, delete=True, leader_epochs=new) == {ORDERS: ErrorCode.NONE}
+    assert stage.roles.stop(new, delete=True, leader_epochs=new) == {ORDERS: ErrorCode.NONE}
     assert refusal(stage.replicas.find, ORDERS) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def test_followers_are_followed_and_leaders_are_not(stage: ReplicaStage) -> None:
-    told: list[tuple[str, int]] = []
-    stage.replicas.on_lead = lambda tp, epoch: told.append(("lead", epoch))
-    stage.replicas.on_resign = lambda tp, epoch: told.append(("resign", epoch))
     stage.become(1, epoch=1)
     assert stage.copies.following[ORDERS].leader_epoch == 1
     stage.become(0, epoch=2)
     assert ORDERS not in stage.copies.following
     stage.become(2, epoch=3)
     assert stage.copies.following[ORDERS].leader_id == 2
-    stage.replicas.stop([ORDERS], delete=False)
+    stage.roles.stop([ORDERS], delete=False)
     assert ORDERS not in stage.copies.following
-    assert told == [("lead", 2), ("resign", 3)]
+    assert stage.listener.told == [("lead", 2), ("resign", 3)]
 
 
 def test_a_leader_that_nobody_knows_yet_is_followed_when_it_is_known(stage: ReplicaStage) -> None:
@@ -102,7 +99,7 @@ def test_a_leader_that_nobody_knows_yet_is_followed_when_it_is_known(stage: Repl
     assert not stage.partition.is_leader
     assert ORDERS not in stage.copies.following
     stage.live(0, 1, 2)
-    stage.replicas.check_replicas()
+    stage.roles.check_replicas()
     assert stage.copies.following[ORDERS].leader_id == 1
 
 
@@ -119,7 +116,7 @@ def test_the_doors_are_open_in_one_epoch_only(stage: ReplicaStage) -> None:
     stage.become(0, epoch=2)
     assert refusal(doors.append_fetched, batch("b"), leader_epoch=2, **fetched) is ErrorCode.FENCED_LEADER_EPOCH
     assert refusal(doors.start_over_at, 9, leader_epoch=1) is ErrorCode.FENCED_LEADER_EPOCH
-    stage.replicas.stop([ORDERS], delete=True)
+    stage.roles.stop([ORDERS], delete=True)
     assert refusal(doors.truncate_to, 0, leader_epoch=2) is ErrorCode.FENCED_LEADER_EPOCH
     assert doors.log.log_end_offset == 1
 

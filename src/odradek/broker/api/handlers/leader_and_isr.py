@@ -39,7 +39,7 @@ def leader_and_isr(request: LeaderAndIsrRequest, ctx: RequestContext) -> LeaderA
         if refusal:
             return _refused(named, refusal, ctx.version)
         directives = _directives(named, request, ctx)
-        errors = ctx.broker.replicas.become(
+        errors = ctx.broker.roles.become(
             directives,
             _config_of(directives, ctx),
             controller_id=request.controller_id,

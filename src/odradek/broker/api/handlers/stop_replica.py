@@ -59,7 +59,7 @@ def _stop(
     for delete in (False, True):
         epochs = {tp: state.leader_epoch for tp, state in asked.items() if state.delete_partition is delete}
         if epochs:
-            errors |= ctx.broker.replicas.stop(
+            errors |= ctx.broker.roles.stop(
                 epochs,
                 delete=delete,
                 leader_epochs=epochs,

@@ -82,6 +82,7 @@ class GroupCoordinator:
         reaper: ExpirationReaper,
         clock: Clock,
         writer: StateLogWriter | None = None,
+        on_rebalance: Callable[[Rebalanced], None] = lambda rebalanced: None,
     ) -> None:
         writer = writer or StateLogWriter()
         self._log = group_log
@@ -95,7 +96,7 @@ class GroupCoordinator:
         )
         self._writes = GroupWriter(writer)
         self._table = GroupTable(group_log, clock, self._begin, self._give_up)
-        self.on_rebalance: Callable[[Rebalanced], None] = lambda rebalanced: None
+        self._on_rebalance = on_rebalance
         self.offsets = GroupOffsets(config, self._table, self._writes, clock)
         self.end_burst = writer.end_burst
         """To be called by each thread that serves requests, when it has served what it has read."""
@@ -228,7 +229,7 @@ class GroupCoordinator:
                 if isinstance(effect, NoteGroup):
                     self._store(held, effect.value, partial(_report, held))
                 elif isinstance(effect, Rebalanced):
-                    held.answers.append(partial(self.on_rebalance, effect))
+                    held.answers.append(partial(self._on_rebalance, effect))
                 else:
                     held.answers.append(effect.send)
                 effect = next(decision)

@@ -4,14 +4,14 @@ from odradek.base.clock import Clock
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.broker.coordinator.groups.group_replay import GroupReplay
 from odradek.broker.coordinator.state.state_log import StateLog
-from odradek.broker.replication.replica_manager import ReplicaManager
+from odradek.broker.replication.partition_table import PartitionTable
 from odradek.model.metadata_image import MetadataCache
 from odradek.model.topic_names import OFFSETS_TOPIC
 from odradek.protocol.compression import Codec
 
 
 class GroupLog(StateLog):
-    def __init__(self, config: BrokerConfig, replicas: ReplicaManager, metadata: MetadataCache, clock: Clock) -> None:
+    def __init__(self, config: BrokerConfig, replicas: PartitionTable, metadata: MetadataCache, clock: Clock) -> None:
         super().__init__(
             OFFSETS_TOPIC,
             replicas,

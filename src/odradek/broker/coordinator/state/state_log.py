@@ -9,7 +9,7 @@ from odradek.broker.coordinator.state.core.state_batch import TransactionalProdu
 from odradek.broker.log.core.verification import VERIFICATION_OFF, VerificationGuard
 from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.broker.replication.leader.transactional_appends import TransactionalProduce
-from odradek.broker.replication.replica_manager import ReplicaManager
+from odradek.broker.replication.partition_table import PartitionTable
 from odradek.model.metadata_image import MetadataCache
 from odradek.model.topology import TopicPartition
 from odradek.protocol.compression import Codec
@@ -23,7 +23,7 @@ class StateLog:
     def __init__(
         self,
         topic: str,
-        replicas: ReplicaManager,
+        replicas: PartitionTable,
         metadata: MetadataCache,
         clock: Clock,
         *,

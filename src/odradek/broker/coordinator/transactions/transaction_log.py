@@ -7,7 +7,7 @@ from odradek.base.logs import get_logger
 from odradek.broker.coordinator.state.state_log import StateLog
 from odradek.broker.coordinator.transactions.core.transaction import Transaction
 from odradek.broker.coordinator.transactions.core.transaction_records import decode_key, decode_transaction
-from odradek.broker.replication.replica_manager import ReplicaManager
+from odradek.broker.replication.partition_table import PartitionTable
 from odradek.model.metadata_image import MetadataCache
 from odradek.model.topic_names import TRANSACTIONS_TOPIC
 from odradek.protocol.compression import Codec
@@ -19,7 +19,7 @@ _ALL_REPLICAS = -1
 
 
 class TransactionLog(StateLog):
-    def __init__(self, config: BrokerConfig, replicas: ReplicaManager, metadata: MetadataCache, clock: Clock) -> None:
+    def __init__(self, config: BrokerConfig, replicas: PartitionTable, metadata: MetadataCache, clock: Clock) -> None:
         super().__init__(
             TRANSACTIONS_TOPIC,
             replicas,

@@ -38,6 +38,9 @@ Answer: TypeAlias = LeaderAndIsr | ErrorCode
 """The state of the partition with the change in it, or why there is none."""
 
 
+OnAnswer = Callable[[IsrChange, Answer], None]
+
+
 class IsrUpdater(Protocol):
     """Updater of ISRs: through the controller or through ZooKeeper."""
 
@@ -46,16 +49,16 @@ class IsrUpdater(Protocol):
 
 
 class IsrChanges:
-    def __init__(self, way: IsrUpdater, on_answer: Callable[[IsrChange, Answer], None]) -> None:
+    def __init__(self, way: IsrUpdater) -> None:
         self._way = way
-        self._on_answer = on_answer
         self._waiting: dict[TopicPartition, IsrChange] = {}
         self._changed = threading.Condition()
         self._stopped = False
         self._retry_ms = 0
-        self._thread = SupervisedThread(target=self._run, name="isr-changes")
+        self._thread: SupervisedThread | None = None
 
-    def start(self) -> None:
+    def start(self, on_answer: OnAnswer) -> None:
+        self._thread = SupervisedThread(target=lambda: self._run(on_answer), name="isr-changes")
         self._thread.start()
 
     def stop(self) -> None:
@@ -63,7 +66,7 @@ class IsrChanges:
         with self._changed:
             self._stopped = True
             self._changed.notify()
-        if self._thread.is_alive():
+        if self._thread is not None and self._thread.is_alive():
             self._thread.join()
 
     def submit(self, change: IsrChange) -> None:
@@ -71,10 +74,10 @@ class IsrChanges:
             self._waiting[change.partition] = change
             self._changed.notify()
 
-    def _run(self) -> None:
+    def _run(self, on_answer: OnAnswer) -> None:
         while changes := self._next():
             try:
-                done = self.make(changes)
+                done = self.make(changes, on_answer)
             except Exception as error:
                 log.warning("AlterPartition failed, retrying", changes=len(changes), error=str(error))
                 done = False
@@ -88,7 +91,7 @@ class IsrChanges:
             self._changed.wait_for(lambda: self._stopped or self._waiting)
             return [] if self._stopped else list(self._waiting.values())
 
-    def make(self, changes: Sequence[IsrChange]) -> bool:
+    def make(self, changes: Sequence[IsrChange], on_answer: OnAnswer) -> bool:
         """One round; answers whether all were settled."""
         answers = self._way.make(changes)
         settled = True
@@ -98,7 +101,7 @@ class IsrChanges:
                 with self._changed:
                     if self._waiting.get(change.partition) is change:
                         del self._waiting[change.partition]
-                self._on_answer(change, answer)
+                on_answer(change, answer)
             settled &= isinstance(answer, LeaderAndIsr) or answer in REFUSED
         return settled
 
