@@ -169,7 +169,7 @@ class Story:
         store = ZkStore(session)
 
         def disagreements() -> list[str]:
-            states = store.load_partition_states(self.partitions)
+            states = store.partition_states.load_partition_states(self.partitions)
             written = {tp: (s.leader, s.leader_epoch, frozenset(s.isr)) for tp, s in states.items()}
             told = {tp: self.cluster.views(tp) for tp in self.partitions}
             return [

@@ -57,7 +57,7 @@ class OwnCluster:
         self._session.start()
         with ThreadPoolExecutor(len(self.brokers)) as starters:
             list(starters.map(lambda broker: broker.start(), self.brokers))
-        eventually(lambda: len(self.store.load_brokers()) == len(self.brokers), PATIENCE_S)
+        eventually(lambda: len(self.store.brokers.load_brokers()) == len(self.brokers), PATIENCE_S)
 
     def close(self) -> None:
         for broker in self.brokers:
@@ -75,14 +75,14 @@ class OwnCluster:
 
     def controller(self) -> int:
         """The present controller, once there is one."""
-        eventually(lambda: self.store.current_controller() is not None, PATIENCE_S)
-        found = self.store.current_controller()
+        eventually(lambda: self.store.election.current_controller() is not None, PATIENCE_S)
+        found = self.store.election.current_controller()
         assert found is not None
         return found
 
     def state(self, topic: str, partition: int = 0) -> LeaderAndIsr:
         tp = TopicPartition(topic, partition)
-        return self.store.load_partition_states([tp])[tp]
+        return self.store.partition_states.load_partition_states([tp])[tp]
 
     def leader(self, topic: str, partition: int = 0) -> int:
         return self.state(topic, partition).leader

@@ -160,7 +160,7 @@ def test_the_coordinator_dies_and_returns(cluster: OwnCluster) -> None:
             ElectLeadersRequest(topic_partitions=[TopicPartitions(topic=OFFSETS_TOPIC, partitions=[KEPT_IN])])
         )
     assert elected.error_code == ErrorCode.NONE
-    preferred = cluster.store.load_topics([OFFSETS_TOPIC])[OFFSETS_TOPIC].partitions[KEPT_IN].replicas[0]
+    preferred = cluster.store.topics.load_topics([OFFSETS_TOPIC])[OFFSETS_TOPIC].partitions[KEPT_IN].replicas[0]
     eventually(lambda: cluster.leader(OFFSETS_TOPIC, KEPT_IN) == preferred, PATIENCE_S)
     assert first.committed() == 20
     assert (first.heartbeat(), second.heartbeat()) == (ErrorCode.NONE, ErrorCode.NONE)

@@ -154,7 +154,7 @@ def move(cluster: OwnCluster, replicas: list[int]) -> None:
         return answer.responses[0].partitions[0].error_code == ErrorCode.NONE
 
     def moved() -> bool:
-        assigned = cluster.store.load_topics([OFFSETS_TOPIC])[OFFSETS_TOPIC].partitions[KEPT_IN]
+        assigned = cluster.store.topics.load_topics([OFFSETS_TOPIC])[OFFSETS_TOPIC].partitions[KEPT_IN]
         return list(assigned.replicas) == replicas and not (assigned.adding or assigned.removing)
 
     eventually(accepted, PATIENCE_S)

@@ -63,7 +63,7 @@ def test_leaders_go_home_and_a_topic_goes_when_its_last_replica_is_back(tmp_path
         assert tool.exists(DeletedTopic.path("orders")) is not None
         cluster.restart(2)
         eventually(lambda: tool.exists(DeletedTopic.path("orders")) is None, PATIENCE_S)
-        assert "orders" not in cluster.store.load_topics()
+        assert "orders" not in cluster.store.topics.load_topics()
         eventually(lambda: not holds(cluster, 2), PATIENCE_S)
 
 
@@ -91,7 +91,9 @@ def reassign(cluster: OwnCluster, replicas: tuple[int, ...]) -> None:
 
 
 def await_replicas(cluster: OwnCluster, replicas: tuple[int, ...]) -> None:
-    eventually(lambda: cluster.store.load_topics()["orders"].partitions[0] == ReplicaAssignment(replicas), PATIENCE_S)
+    eventually(
+        lambda: cluster.store.topics.load_topics()["orders"].partitions[0] == ReplicaAssignment(replicas), PATIENCE_S
+    )
     cluster.await_isr("orders", replicas)
     assert cluster.leader("orders") in replicas
 

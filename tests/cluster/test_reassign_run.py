@@ -89,7 +89,7 @@ def test_brokers_and_commands_die_in_the_middle(tmp_path: Path, zookeeper: str, 
             assert "broker 2 is dead" in printed
             assert assignment(cluster)[TopicPartition("orders", 0)].adding == ()
             cluster.restart(2)
-            eventually(lambda: len(cluster.store.load_brokers()) == 3, PATIENCE_S)
+            eventually(lambda: len(cluster.store.brokers.load_brokers()) == 3, PATIENCE_S)
             desk.run("reassign", "status")
             assert_nothing_is_left(tools, cluster)
 
@@ -203,7 +203,7 @@ def planned(plan_file: Path) -> dict[TopicPartition, tuple[int, ...]]:
 
 
 def assignment(cluster: OwnCluster) -> dict[TopicPartition, ReplicaAssignment]:
-    partitions = cluster.store.load_topics()["orders"].partitions
+    partitions = cluster.store.topics.load_topics()["orders"].partitions
     return {TopicPartition("orders", number): replicas for number, replicas in partitions.items()}
 
 

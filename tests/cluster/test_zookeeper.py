@@ -132,7 +132,7 @@ def test_the_next_incarnation_waits_for_the_node_of_a_killed_one(zookeeper: str)
     victim.wait()
     victim.stdout.close()
     try:
-        assert ZkStore(session).load_brokers()[7].epoch == first_epoch, "the dead broker's node is still there"
+        assert ZkStore(session).brokers.load_brokers()[7].epoch == first_epoch, "the dead broker's node is still there"
         assert BrokerRegistrar(session).register(BROKER).epoch > first_epoch
     finally:
         session.close()
@@ -145,7 +145,7 @@ def test_a_clean_stop_leaves_no_node_to_wait_for(zookeeper: str) -> None:
     first.close()
     second = _session(f"{zookeeper}/clean", session_timeout_ms=20_000)
     try:
-        assert ZkStore(second).load_brokers() == {}
+        assert ZkStore(second).brokers.load_brokers() == {}
         assert BrokerRegistrar(second).register(BROKER).epoch > 0
     finally:
         second.close()
@@ -234,15 +234,15 @@ def test_the_store_reads_a_kafka_cluster(kafka_peer: KafkaPeer, kafka_nodes: dic
     session = _session(kafka_peer.zookeeper)
     try:
         store = ZkStore(session)
-        (broker,) = store.load_brokers().values()
-        topics = store.load_topics()
+        (broker,) = store.brokers.load_brokers().values()
+        topics = store.topics.load_topics()
         many = [TopicPartition("many", n) for n in topics["many"].partitions]
-        states = store.load_partition_states(many)
+        states = store.partition_states.load_partition_states(many)
         assert (broker.id, broker.rack) == (0, "rack-a")
         assert f"{broker.endpoints[0].host}:{broker.endpoints[0].port}" == kafka_peer.bootstrap_servers
         assert len(many) == 130
         assert {(state.leader, state.isr) for state in states.values()} == {(0, (0,))}
-        assert store.load_configs("topics")["orders"]["cleanup.policy"] == "compact"
-        assert store.current_controller() == 0
+        assert store.configs.load_configs("topics")["orders"]["cleanup.policy"] == "compact"
+        assert store.election.current_controller() == 0
     finally:
         session.close()

@@ -34,7 +34,7 @@ class DirectoryFailures:
         """Report until it succeeds: without it, the replicas would stay leaders that they can't be."""
         while not self._stopped.is_set():
             try:
-                self._store.notify_log_dir_failure(self._broker_id)
+                self._store.requests.notify_log_dir_failure(self._broker_id)
                 return
             except ZkUnavailable as error:
                 log.error("failed log directory could not be reported to the controller, retrying", error=str(error))

@@ -109,5 +109,7 @@ def _isr_changes(
     started.callback(link.close)
     updater: IsrUpdater = AlterPartitionUpdater(broker_id, lambda: gate.broker_epoch, link.send)
     if not asks_controller(str(config.get("inter.broker.protocol.version"))):
-        updater = ZooKeeperIsrUpdater(store.update_partition_state_as_leader, store.notify_isr_change)
+        updater = ZooKeeperIsrUpdater(
+            store.partition_states.update_partition_state_as_leader, store.requests.notify_isr_change
+        )
     return IsrChanges(updater)

@@ -147,7 +147,9 @@ class BrokerServer:
         self._on_session_event.append(recording_session(self._records))
         store = ZkStore(session)
         self._live.on_change.append(lambda before, after: logs.reconfigure(after))
-        self._live.adopt(store.load_config("brokers", str(self.id)), store.load_config("brokers", DEFAULT_ENTITY))
+        self._live.adopt(
+            store.configs.load_config("brokers", str(self.id)), store.configs.load_config("brokers", DEFAULT_ENTITY)
+        )
         config = self.config
 
         logs.load()

@@ -95,13 +95,13 @@ def _read(connect: str, source: str) -> "Assignment":
     try:
         store = ZkStore(session)
         content, _ = session.call(lambda zk: zk.get_async(ClusterId.path))
-        topics = store.load_topics()
+        topics = store.topics.load_topics()
         replicas = {
             TopicPartition(name, number): frozenset(held.replicas)
             for name, topic in topics.items()
             for number, held in topic.partitions.items()
         }
-        states = store.load_partition_states(list(replicas))
+        states = store.partition_states.load_partition_states(list(replicas))
     finally:
         session.close()
     return Assignment(

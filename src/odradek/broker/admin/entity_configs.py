@@ -34,7 +34,7 @@ class EntityConfigs:
         """Return the overrides of the existing topics, read in one go."""
         known = [topic for topic in topics if topic in self._metadata.image.topics]
         with _answered_in_time():
-            found = self._store.load_configs("topics", known)
+            found = self._store.configs.load_configs("topics", known)
         return {topic: found.get(topic, {}) for topic in known}
 
     def set_topic(self, topic: str, overrides: Mapping[str, str]) -> None:
@@ -58,15 +58,15 @@ class EntityConfigs:
     def load(self, entity_type: str, name: str) -> dict[str, str]:
         """Return the overrides of an entity, by its type and its name below /config."""
         with _answered_in_time():
-            return self._store.load_config(entity_type, name)
+            return self._store.configs.load_config(entity_type, name)
 
     def load_all(self, entity_type: str) -> dict[str, dict[str, str]]:
         with _answered_in_time():
-            return self._store.load_configs(entity_type)
+            return self._store.configs.load_configs(entity_type)
 
     def replace(self, entity_type: str, name: str, values: Mapping[str, str]) -> None:
         with _answered_in_time():
-            self._store.set_config(entity_type, name, values)
+            self._store.configs.set_config(entity_type, name, values)
         self._known.read_now(entity_type, name)
 
 

@@ -94,28 +94,28 @@ class TokenAdmin:
         return token
 
     def _write(self, token: DelegationToken) -> None:
-        self._store.write_token(token)
+        self._store.tokens.write_token(token)
         self.known.put(token.id, token)
         log.info("delegation token changed", token=token.id, owner=str(token.owner), expiry_ms=token.expiry_ms)
 
     def _remove(self, token: DelegationToken) -> None:
-        self._store.delete_token(token.id)
+        self._store.tokens.delete_token(token.id)
         self.known.put(token.id, None)
         log.info("delegation token removed", token=token.id, owner=str(token.owner))
 
     def _catch_up(self, *, everything: bool) -> None:
         self._session.watch_children([TokenChanges.path])
-        changed, newest = self._patient_store.load_token_changes(self._seen)
+        changed, newest = self._patient_store.tokens.load_token_changes(self._seen)
         while not self._keep(None if everything else changed):
             continue
         self._seen = newest
         if everything:
-            self._patient_store.purge_token_changes(self._clock.now_ms())
+            self._patient_store.tokens.purge_token_changes(self._clock.now_ms())
 
     def _keep(self, token_ids: list[str] | None) -> bool:
         """False: a token was changed here while they were read, and an older answer must not replace a newer one."""
         generation = self._generation
-        found = self._patient_store.load_tokens(token_ids)
+        found = self._patient_store.tokens.load_tokens(token_ids)
         with self._lock:
             if generation != self._generation:
                 return False

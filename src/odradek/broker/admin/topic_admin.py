@@ -183,7 +183,7 @@ class TopicAdmin:
         plans: list[tuple[CreatedTopic, TopicAssignment] | KafkaError] = []
         try:
             self._term()
-            marked = frozenset(_available(self._store.load_topics_to_delete))
+            marked = frozenset(_available(self._store.topics.load_topics_to_delete))
         except KafkaError as error:
             return [error for _ in topics]
         for topic in topics:
@@ -206,7 +206,7 @@ class TopicAdmin:
 
     def _write(self, topics: Sequence[tuple[TopicAssignment, Mapping[str, str]]]) -> list[KafkaError | None]:
         try:
-            refusals: list[KafkaError | None] = _available(lambda: self._store.create_topics(topics))
+            refusals: list[KafkaError | None] = _available(lambda: self._store.topics.create_topics(topics))
         except KafkaError as error:
             return [error for _ in topics]
         for (topic, config), refusal in zip(topics, refusals, strict=True):
@@ -220,7 +220,7 @@ class TopicAdmin:
             raise KafkaError(ErrorCode.TOPIC_DELETION_DISABLED, "Topic deletion is disabled (delete.topic.enable).")
         topic_id = self._known(name)
         permit(len(self._metadata.image.topics[name].partitions))
-        _available(lambda: self._store.mark_for_deletion(name))
+        _available(lambda: self._store.topics.mark_for_deletion(name))
         log.info("topic marked for deletion", topic=name)
         return topic_id
 
@@ -228,10 +228,10 @@ class TopicAdmin:
         term, name = self._term(), asked.name
         if name_fault(name):
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
-        if name in _available(self._store.load_topics_to_delete):
+        if name in _available(self._store.topics.load_topics_to_delete):
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, "The topic is queued for deletion.")
         with self._writing:
-            held = _available(lambda: self._store.load_topics([name])).get(name)
+            held = _available(lambda: self._store.topics.load_topics([name])).get(name)
             if held is None:
                 raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
             placed = added_partitions(held, asked.count, asked.assignments, self._metadata.image.brokers)
@@ -240,7 +240,7 @@ class TopicAdmin:
             permit(len(placed))
             added = {p: ReplicaAssignment(replicas) for p, replicas in placed.items()}
             log.info("partitions added", topic=name, partitions=asked.count)
-            return _available(lambda: self._store.add_partitions(name, added, term))
+            return _available(lambda: self._store.topics.add_partitions(name, added, term))
 
     def _create_waiting(self) -> None:
         """Create all waiting topics in one go. Whatever goes wrong, the client that still wants them asks again."""

@@ -198,7 +198,7 @@ class Controller:
         """
         try:
             self._session.watch_nodes([Seat.path])
-            holder = self._store.current_controller()
+            holder = self._store.election.current_controller()
         except ZkUnavailable:
             self._stand_later()
             return
@@ -217,7 +217,7 @@ class Controller:
     def _stand(self) -> None:
         sessions_lost = self._sessions_lost
         try:
-            term = self._store.elect_controller(self._broker_id, self._clock.now_ms())
+            term = self._store.election.elect_controller(self._broker_id, self._clock.now_ms())
         except Exception as error:
             log.warning("election failed", error=str(error) or type(error).__name__)
             self._stand_later()
@@ -256,7 +256,7 @@ class Controller:
         """A take-over that fails is left to another broker, or to another try."""
         self._resign("it could not take over")
         try:
-            self._store.resign_controller(tenure.term)
+            self._store.election.resign_controller(tenure.term)
         except Exception as error:
             log.warning("controller failed to delete /controller", error=str(error) or type(error).__name__)
         self._stand_later()

@@ -80,37 +80,37 @@ class EffectRunner:
 
 def _reading(store: ZkStore) -> dict[type, Callable[[Any], Any]]:
     return {
-        effects.ReadBrokers: lambda e: store.load_brokers(),
-        effects.ReadTopicNames: lambda e: set(store.load_topic_names()),
-        effects.ReadTopics: lambda e: store.load_topics(e.topics),
-        effects.ReadPartitionStates: lambda e: store.load_partition_states(e.partitions),
-        effects.ReadTopicConfigs: lambda e: store.load_configs("topics", e.topics),
-        effects.ReadTopicsToDelete: lambda e: set(store.load_topics_to_delete()),
-        effects.ReadIsrNotifications: lambda e: store.read_isr_notifications(),
-        effects.ReadLogDirNotifications: lambda e: store.read_log_dir_notifications(),
-        effects.ReadReassignmentNode: lambda e: store.read_reassignments(),
-        effects.ReadPreferredElectionNode: lambda e: store.read_preferred_elections(),
+        effects.ReadBrokers: lambda e: store.brokers.load_brokers(),
+        effects.ReadTopicNames: lambda e: set(store.topics.load_topic_names()),
+        effects.ReadTopics: lambda e: store.topics.load_topics(e.topics),
+        effects.ReadPartitionStates: lambda e: store.partition_states.load_partition_states(e.partitions),
+        effects.ReadTopicConfigs: lambda e: store.configs.load_configs("topics", e.topics),
+        effects.ReadTopicsToDelete: lambda e: set(store.topics.load_topics_to_delete()),
+        effects.ReadIsrNotifications: lambda e: store.requests.read_isr_notifications(),
+        effects.ReadLogDirNotifications: lambda e: store.requests.read_log_dir_notifications(),
+        effects.ReadReassignmentNode: lambda e: store.requests.read_reassignments(),
+        effects.ReadPreferredElectionNode: lambda e: store.requests.read_preferred_elections(),
     }
 
 
 def _writing(store: ZkStore, term: ControllerTerm) -> dict[type, Callable[[Any], Any]]:
     """Each fenced by the term."""
     return {
-        effects.CreatePartitionStates: lambda e: store.create_partition_states(e.states, term),
-        effects.UpdatePartitionStates: lambda e: store.update_partition_states(e.states, term),
+        effects.CreatePartitionStates: lambda e: store.partition_states.create_partition_states(e.states, term),
+        effects.UpdatePartitionStates: lambda e: store.partition_states.update_partition_states(e.states, term),
         effects.WriteAssignment: lambda e: _write_assignment(store, e, term),
-        effects.DeleteTopicNodes: lambda e: store.delete_topic(e.topic, term),
-        effects.DropDeletionMarks: lambda e: store.drop_deletion_marks(e.topics, term),
-        effects.DropIsrNotifications: lambda e: store.drop_isr_notifications(e.names, term),
-        effects.DropLogDirNotifications: lambda e: store.drop_log_dir_notifications(e.names, term),
-        effects.WriteReassignmentNode: lambda e: store.write_reassignments(e.remaining, term),
-        effects.DropPreferredElectionNode: lambda e: store.drop_preferred_elections(term),
+        effects.DeleteTopicNodes: lambda e: store.topics.delete_topic(e.topic, term),
+        effects.DropDeletionMarks: lambda e: store.topics.drop_deletion_marks(e.topics, term),
+        effects.DropIsrNotifications: lambda e: store.requests.drop_isr_notifications(e.names, term),
+        effects.DropLogDirNotifications: lambda e: store.requests.drop_log_dir_notifications(e.names, term),
+        effects.WriteReassignmentNode: lambda e: store.requests.write_reassignments(e.remaining, term),
+        effects.DropPreferredElectionNode: lambda e: store.requests.drop_preferred_elections(term),
     }
 
 
 def _write_assignment(store: ZkStore, effect: effects.WriteAssignment, term: ControllerTerm) -> bool:
     try:
-        store.set_assignment(effect.assignment, term)
+        store.topics.set_assignment(effect.assignment, term)
     except KafkaError as error:
         if error.code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             raise

@@ -72,16 +72,16 @@ class KnownAcls:
 
     def _update(self, pattern: ResourcePattern, change: Callable[[Entries], Entries]) -> None:
         for _ in range(_WRITE_TRIES):
-            found = self._store.load_acls([pattern])[pattern]
+            found = self._store.acls.load_acls([pattern])[pattern]
             if found.entries is None:
                 raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"the ACLs of {pattern.name} can't be read")
             changed = change(found.entries)
             if changed == found.entries:
                 self._read([pattern], self._store)
                 return
-            if self._store.write_acls(pattern, changed, found.version):
+            if self._store.acls.write_acls(pattern, changed, found.version):
                 self._read([pattern], self._store)
-                self._store.announce_acl_change(pattern)
+                self._store.acls.announce_acl_change(pattern)
                 log.info("ACLs changed", resource=pattern.name, type=pattern.type.shown, entries=len(changed))
                 return
         raise KafkaError(
@@ -91,13 +91,13 @@ class KnownAcls:
     def _catch_up(self, *, everything: bool) -> None:
         # watched first, then read: what comes in between is read twice, and nothing is missed
         self._session.watch_children(list(AclChanges.roots.values()))
-        changed, newest = self._patient_store.load_acl_changes(self._seen)
+        changed, newest = self._patient_store.acls.load_acl_changes(self._seen)
         if everything or changed:
             self._read(None if everything else changed, self._patient_store)
         self._seen = newest
         if self._purged_ms is None or self._clock.monotonic_ms() - self._purged_ms >= _PURGE_INTERVAL_MS:
             self._purged_ms = self._clock.monotonic_ms()
-            self._patient_store.purge_acl_changes(self._clock.now_ms())
+            self._patient_store.acls.purge_acl_changes(self._clock.now_ms())
 
     def _read(self, patterns: list[ResourcePattern] | None, store: ZkStore) -> None:
         """Reads these patterns, or all, and tells what changed.
@@ -107,7 +107,7 @@ class KnownAcls:
         """
         while True:
             generation = self._generation
-            found = {pattern: acls.entries for pattern, acls in store.load_acls(patterns).items()}
+            found = {pattern: acls.entries for pattern, acls in store.acls.load_acls(patterns).items()}
             with self._lock:
                 if generation != self._generation:
                     continue

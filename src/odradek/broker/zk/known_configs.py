@@ -81,7 +81,7 @@ class KnownConfigs:
             for entity_type in _KEPT_TYPES:
                 changed += [(entity_type, name) for name in self._read(entity_type, None, self._patient_store)]
         else:
-            news = self._patient_store.load_config_changes(self._seen)
+            news = self._patient_store.configs.load_config_changes(self._seen)
             notices += [notice for notice, _, _ in news]
             changed = list(dict.fromkeys((entity_type, name) for _, entity_type, name in news))
             for entity_type in _KEPT_TYPES:
@@ -97,7 +97,7 @@ class KnownConfigs:
         """Not at each change: it looks at every notice that there is."""
         if self._purged_ms is None or self._clock.monotonic_ms() - self._purged_ms >= _PURGE_INTERVAL_MS:
             self._purged_ms = self._clock.monotonic_ms()
-            self._patient_store.purge_config_changes(self._clock.now_ms())
+            self._patient_store.configs.purge_config_changes(self._clock.now_ms())
 
     def _tell(self, entity_type: str, name: str) -> None:
         log.info("config changed", entity_type=entity_type, name=name)
@@ -114,7 +114,7 @@ class KnownConfigs:
         """
         while True:
             generation = self._generation
-            found = store.load_configs(entity_type, names)
+            found = store.configs.load_configs(entity_type, names)
             with self._lock:
                 if generation != self._generation:
                     continue

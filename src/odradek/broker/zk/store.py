@@ -1,43 +1,33 @@
-"""Typed reads and writes of the cluster's znodes. Bulk work is pipelined; writes are conditional.
+"""Typed reads and writes of the cluster's znodes, by subject. Bulk work is pipelined; writes are conditional.
 
-The one door, with `registration`, to what the cluster keeps in ZooKeeper. What only the controller may write takes its
-term, and raises `ControllerMoved` when another controller was elected since.
+The one door, with `registration`, to the state of the cluster in ZooKeeper. Writes that only the controller may make
+take its term, and raise `ControllerMoved` when another controller was elected since.
 """
 
-from kazoo.exceptions import BadVersionError
-
-from odradek.broker.zk.stores.access import ControllerMoved, conditional_set, readable
+from odradek.broker.zk.session import ZkSession
+from odradek.broker.zk.stores.access import ControllerMoved, ZnodeAccess
 from odradek.broker.zk.stores.acls import AclNodes
+from odradek.broker.zk.stores.brokers import PRODUCER_ID_BLOCK_SIZE, BrokerNodes
 from odradek.broker.zk.stores.configs import ConfigNodes
 from odradek.broker.zk.stores.controller_election import ControllerElectionStore
+from odradek.broker.zk.stores.partition_states import PartitionStateNodes
 from odradek.broker.zk.stores.requests import RequestNodes
 from odradek.broker.zk.stores.tokens import TokenNodes
 from odradek.broker.zk.stores.topics import TopicNodes
-from odradek.broker.zk.znodes import BrokerIds, BrokerRegistration, ProducerIdBlock, ProducerIds
-from odradek.model.topology import Broker
 
 __all__ = ["PRODUCER_ID_BLOCK_SIZE", "ControllerMoved", "ZkStore"]
 
-PRODUCER_ID_BLOCK_SIZE = 1000
 
+class ZkStore:
+    """A patient one waits as long as ZooKeeper is away; else `ZkUnavailable` is raised after the connection timeout."""
 
-class ZkStore(TopicNodes, ConfigNodes, AclNodes, TokenNodes, RequestNodes, ControllerElectionStore):
-    def load_brokers(self) -> dict[int, Broker]:
-        """The live ones. One whose registration can't be understood is reported and left out."""
-        ids = [int(name) for name in self._children(BrokerIds.path) if name.isdecimal()]
-        found = self._read_all([BrokerRegistration.path(broker_id) for broker_id in ids])
-        nodes = ((broker_id, node) for broker_id, node in zip(ids, found, strict=True) if node is not None)
-        brokers = (readable(BrokerRegistration.decode, broker_id, node[0], node[1].czxid) for broker_id, node in nodes)
-        return {broker.id: broker for broker in brokers if broker is not None}
-
-    def allocate_producer_ids(self, broker_id: int) -> ProducerIds:
-        """The next block of ids, which no other broker will get."""
-        while True:
-            content, stat = self._call(lambda zk: zk.get_async(ProducerIdBlock.path))
-            first = ProducerIdBlock.decode(content).last + 1 if content else 0
-            block = ProducerIds(broker_id, first, first + PRODUCER_ID_BLOCK_SIZE - 1)
-            try:
-                self._call(conditional_set(ProducerIdBlock.path, ProducerIdBlock.encode(block), stat.version))
-            except BadVersionError:
-                continue
-            return block
+    def __init__(self, session: ZkSession, *, patient: bool = False) -> None:
+        access = ZnodeAccess(session, patient=patient)
+        self.brokers = BrokerNodes(access)
+        self.topics = TopicNodes(access)
+        self.partition_states = PartitionStateNodes(access)
+        self.election = ControllerElectionStore(access, self.partition_states)
+        self.configs = ConfigNodes(access)
+        self.acls = AclNodes(access)
+        self.tokens = TokenNodes(access)
+        self.requests = RequestNodes(access)

@@ -204,7 +204,7 @@ def test_topics_are_created_grow_and_go(open_node: OpenNode) -> None:
     (created,) = create(first, NewTopic("orders", 2, 2, configs=[("retention.ms", "1000")]))
     assert (created.name, created.partitions, created.replication_factor) == ("orders", 2, 2)
     assert first.metadata.image.topics["orders"].id == created.id
-    assert first.store.load_config("topics", "orders") == {"retention.ms": "1000"}
+    assert first.store.configs.load_config("topics", "orders") == {"retention.ms": "1000"}
     told = second.fake.wait_for(lambda told: any(isinstance(r, LeaderAndIsrRequest) for r in told))
     assert isinstance(told[0], UpdateMetadataRequest)
 
@@ -214,7 +214,7 @@ def test_topics_are_created_grow_and_go(open_node: OpenNode) -> None:
     assert too_many.code == ErrorCode.INVALID_REPLICATION_FACTOR
     (checked,) = create(first, NewTopic("dry", 1, 1), validate_only=True)
     assert checked.name == "dry"
-    assert first.store.load_topics(["dry"]) == {}
+    assert first.store.topics.load_topics(["dry"]) == {}
 
     answers = Answers()
     more = [MorePartitions("orders", 3), MorePartitions("nothing", 2)]
@@ -228,7 +228,7 @@ def test_topics_are_created_grow_and_go(open_node: OpenNode) -> None:
     gone = answers.get()
     assert gone["orders"] is None
     assert gone["nothing"].code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    until(lambda: first.store.load_topics() == {}, "the topic's nodes go")
+    until(lambda: first.store.topics.load_topics() == {}, "the topic's nodes go")
 
 
 def test_only_the_controller_serves_and_others_ask_it(open_node: OpenNode) -> None:

@@ -53,18 +53,18 @@ def other(listening: Listening, open_session: OpenSession) -> ZkStore:
 
 
 def test_what_was_set_before_and_what_is_set_later(listening: Listening, other: ZkStore) -> None:
-    other.set_config("topics", "orders", {"retention.ms": "1"})
-    other.set_config("brokers", "<default>", {"background.threads": "8"})
+    other.configs.set_config("topics", "orders", {"retention.ms": "1"})
+    other.configs.set_config("brokers", "<default>", {"background.threads": "8"})
     configs = listening.configs
     configs.start()
     assert configs.of("orders") == {"retention.ms": "1"}
     assert configs.of_broker("<default>") == {"background.threads": "8"}
     assert configs.of("other") == configs.of_broker("0") == {}
     for value in ("2", "3"):
-        other.set_config("topics", "orders", {"retention.ms": value})
+        other.configs.set_config("topics", "orders", {"retention.ms": value})
         assert listening.changes.get(timeout=WAIT) == ("topics", "orders")
         assert configs.of("orders") == {"retention.ms": value}
-    other.set_config("clients", "app", {"producer_byte_rate": "1"})
+    other.configs.set_config("clients", "app", {"producer_byte_rate": "1"})
     assert listening.changes.get(timeout=WAIT) == ("clients", "app")
 
 
@@ -72,7 +72,7 @@ def test_a_change_during_a_cut_is_heard(listening: Listening, other: ZkStore, pr
     listening.configs.start()
     proxy.cut()
     assert listening.events.get(timeout=WAIT) is SessionEvent.CONNECTION_LOST
-    other.set_config("topics", "orders", {"retention.ms": "2"})
+    other.configs.set_config("topics", "orders", {"retention.ms": "2"})
     proxy.mend()
     assert listening.changes.get(timeout=WAIT) == ("topics", "orders")
     assert listening.configs.of("orders") == {"retention.ms": "2"}
@@ -91,7 +91,7 @@ def test_a_notice_that_nobody_understands_is_passed_over(listening: Listening, o
     listening.configs.start()
     for content in (b"{", b'{"version":2,"entity_path":"nonsense"}'):
         other._create_sequential(ConfigChanges.sequence_path, content)
-    other.set_config("topics", "orders", {"a": "1"})
+    other.configs.set_config("topics", "orders", {"a": "1"})
     assert listening.changes.get(timeout=WAIT) == ("topics", "orders")
 
 
@@ -106,19 +106,19 @@ def test_a_listener_that_fails_does_not_end_the_listening(listening: Listening, 
 
     listening.configs.on_change = fail_once
     for name in ("first", "second"):
-        other.set_config("topics", name, {"a": "1"})
+        other.configs.set_config("topics", name, {"a": "1"})
         assert listening.changes.get(timeout=WAIT) == ("topics", name)
 
 
 def test_a_new_topic_is_looked_up(listening: Listening, other: ZkStore) -> None:
     listening.configs.start()
-    other.create_topic(TopicAssignment("orders", uuid4(), {0: ReplicaAssignment((0,))}), {"a": "1"})
+    other.topics.create_topic(TopicAssignment("orders", uuid4(), {0: ReplicaAssignment((0,))}), {"a": "1"})
     assert listening.configs.look_up(["orders", "none"]) == {"orders": {"a": "1"}, "none": {}}
     assert listening.configs.of("orders") == {"a": "1"}
 
 
 def test_without_zookeeper_the_last_known_is_used(listening: Listening, other: ZkStore, proxy: CutProxy) -> None:
-    other.set_config("topics", "orders", {"a": "1"})
+    other.configs.set_config("topics", "orders", {"a": "1"})
     listening.configs.start()
     listening.session._connection_timeout_ms = 100
     proxy.cut()
@@ -126,11 +126,11 @@ def test_without_zookeeper_the_last_known_is_used(listening: Listening, other: Z
 
 
 def test_old_notices_are_purged(other: ZkStore) -> None:
-    other.set_config("topics", "orders", {})
+    other.configs.set_config("topics", "orders", {})
     now_ms = SYSTEM_CLOCK.now_ms()
-    other.purge_config_changes(now_ms)
-    ((name, entity_type, entity),) = other.load_config_changes()
+    other.configs.purge_config_changes(now_ms)
+    ((name, entity_type, entity),) = other.configs.load_config_changes()
     assert (name, entity_type, entity) == ("config_change_0000000000", "topics", "orders")
-    assert other.load_config_changes(after=name) == []
-    other.purge_config_changes(now_ms + 16 * 60 * 1000)
-    assert other.load_config_changes() == []
+    assert other.configs.load_config_changes(after=name) == []
+    other.configs.purge_config_changes(now_ms + 16 * 60 * 1000)
+    assert other.configs.load_config_changes() == []

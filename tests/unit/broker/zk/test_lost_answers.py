@@ -56,58 +56,59 @@ def fragile(open_session: OpenSession, proxy: CutProxy) -> Fragile:
 
 @pytest.fixture
 def term(fragile: Fragile) -> ControllerTerm:
-    term = fragile.store.elect_controller(0, now_ms=1)
+    term = fragile.store.election.elect_controller(0, now_ms=1)
     assert term is not None
     return term
 
 
 def test_an_election_that_was_won_unheard(fragile: Fragile) -> None:
     store, witness = fragile.store, fragile.witness
-    assert store.elect_controller(0, now_ms=1) == ControllerTerm(1, 1)
-    store.resign_controller(ControllerTerm(1, 1))
+    assert store.election.elect_controller(0, now_ms=1) == ControllerTerm(1, 1)
+    store.election.resign_controller(ControllerTerm(1, 1))
     # two requests: the epoch is read, then the seat taken. Only the second one's answer may be lost.
     epoch, version = store._next_epoch()
     won = fragile.without_answer(
-        lambda: store._take_seat(0, 1, epoch, version), lambda: witness.current_controller() == 0
+        lambda: store._take_seat(0, 1, epoch, version), lambda: witness.election.current_controller() == 0
     )
     assert won
 
 
 def test_a_topic_that_was_created_unheard(fragile: Fragile) -> None:
     fragile.without_answer(
-        lambda: fragile.store.create_topic(ORDERS, {"a": "1"}), lambda: "orders" in fragile.witness.load_topics()
+        lambda: fragile.store.topics.create_topic(ORDERS, {"a": "1"}),
+        lambda: "orders" in fragile.witness.topics.load_topics(),
     )
-    assert fragile.witness.load_topics() == {"orders": ORDERS}
-    assert fragile.witness.load_config("topics", "orders") == {"a": "1"}
+    assert fragile.witness.topics.load_topics() == {"orders": ORDERS}
+    assert fragile.witness.configs.load_config("topics", "orders") == {"a": "1"}
 
 
 def test_states_that_were_written_unheard(fragile: Fragile, term: ControllerTerm) -> None:
     store, witness = fragile.store, fragile.witness
-    store.create_topic(ORDERS, {})
-    store.create_partition_states({TP: STATE}, term)
+    store.topics.create_topic(ORDERS, {})
+    store.partition_states.create_partition_states({TP: STATE}, term)
     shrunk = replace(STATE, leader_epoch=1, isr=(0,))
     written = fragile.without_answer(
-        lambda: store.update_partition_states({TP: shrunk}, term),
-        lambda: witness.load_partition_states([TP])[TP].isr == (0,),
+        lambda: store.partition_states.update_partition_states({TP: shrunk}, term),
+        lambda: witness.partition_states.load_partition_states([TP])[TP].isr == (0,),
     )
     assert written == {TP: replace(shrunk, zk_version=1)}
 
 
 def test_an_isr_that_its_leader_wrote_unheard(fragile: Fragile, term: ControllerTerm) -> None:
     store, witness = fragile.store, fragile.witness
-    store.create_topic(ORDERS, {})
-    store.create_partition_states({TP: STATE}, term)
+    store.topics.create_topic(ORDERS, {})
+    store.partition_states.create_partition_states({TP: STATE}, term)
     shrunk = replace(STATE, isr=(0,))
     version = fragile.without_answer(
-        lambda: store.update_partition_state_as_leader(TP, shrunk),
-        lambda: witness.load_partition_states([TP])[TP].isr == (0,),
+        lambda: store.partition_states.update_partition_state_as_leader(TP, shrunk),
+        lambda: witness.partition_states.load_partition_states([TP])[TP].isr == (0,),
     )
     assert version == 1
 
 
 def test_partitions_that_were_added_unheard(fragile: Fragile, term: ControllerTerm) -> None:
     store, witness = fragile.store, fragile.witness
-    store.create_topic(ORDERS, {})
+    store.topics.create_topic(ORDERS, {})
     node = store._read("/brokers/topics/orders")
     assert node is not None
     grown = replace(ORDERS, partitions={**ORDERS.partitions, 1: ReplicaAssignment((1, 0))})
@@ -115,7 +116,7 @@ def test_partitions_that_were_added_unheard(fragile: Fragile, term: ControllerTe
     # the first read was answered; what is lost is the answer to the write
     store._read = lambda path: next(reads, None) or ZkStore._read(store, path)  # type: ignore[method-assign]
     result = fragile.without_answer(
-        lambda: store.add_partitions("orders", {1: ReplicaAssignment((1, 0))}, term),
-        lambda: witness.load_topics()["orders"] == grown,
+        lambda: store.topics.add_partitions("orders", {1: ReplicaAssignment((1, 0))}, term),
+        lambda: witness.topics.load_topics()["orders"] == grown,
     )
     assert result == grown

@@ -54,7 +54,7 @@ def test_the_epoch_is_the_nodes_czxid(open_session: OpenSession) -> None:
     stat = session.call(lambda zk: zk.exists_async("/brokers/ids/7"))
     assert stat.ephemeralOwner == session.session_id
     assert registered.epoch == stat.czxid > 0
-    assert ZkStore(session).load_brokers() == {7: registered}
+    assert ZkStore(session).brokers.load_brokers() == {7: registered}
     assert BrokerRegistrar(session).register(BROKER) == registered, "a repeated request finds its own node"
 
 
@@ -64,7 +64,7 @@ def test_a_second_broker_with_a_live_id_is_refused(open_session: OpenSession) ->
     registered = BrokerRegistrar(first).register(BROKER)
     with pytest.raises(FatalError, match=r"a broker with id 7 is already registered at 127\.0\.0\.1:9092"):
         BrokerRegistrar(second, HurriedClock()).register(BROKER)
-    assert ZkStore(second).load_brokers() == {7: registered}
+    assert ZkStore(second).brokers.load_brokers() == {7: registered}
 
 
 def test_a_lost_session_registers_again_with_a_higher_epoch(open_session: OpenSession) -> None:

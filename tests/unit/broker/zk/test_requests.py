@@ -25,7 +25,7 @@ def store(session: ZkSession) -> ZkStore:
 
 @pytest.fixture
 def term(store: ZkStore) -> ControllerTerm:
-    term = store.elect_controller(0, now_ms=1)
+    term = store.election.elect_controller(0, now_ms=1)
     assert term is not None
     return term
 
@@ -37,76 +37,78 @@ def _content(session: ZkSession, path: str) -> bytes:
 def test_a_reassignment_is_written_down_until_it_is_done(
     session: ZkSession, store: ZkStore, term: ControllerTerm
 ) -> None:
-    assert store.read_reassignments() == {}
+    assert store.requests.read_reassignments() == {}
     asked = {FIRST: (1, 2), SECOND: (2, 0)}
-    store.write_reassignments(asked, term)
+    store.requests.write_reassignments(asked, term)
     # as Apache Kafka 3.9 writes it
     assert _content(session, "/admin/reassign_partitions") == (
         b'{"version":1,"partitions":[{"topic":"orders","partition":0,"replicas":[1,2]},'
         b'{"topic":"orders","partition":1,"replicas":[2,0]}]}'
     )
-    assert store.read_reassignments() == asked
-    store.write_reassignments({SECOND: (2, 0)}, term)
-    assert store.read_reassignments() == {SECOND: (2, 0)}
+    assert store.requests.read_reassignments() == asked
+    store.requests.write_reassignments({SECOND: (2, 0)}, term)
+    assert store.requests.read_reassignments() == {SECOND: (2, 0)}
     for _ in range(2):
-        store.write_reassignments({}, term)
+        store.requests.write_reassignments({}, term)
     assert session.call(lambda zk: zk.exists_async("/admin/reassign_partitions")) is None
 
 
 def test_a_preferred_election_is_asked_for_and_done(session: ZkSession, store: ZkStore, term: ControllerTerm) -> None:
-    assert store.read_preferred_elections() == set()
+    assert store.requests.read_preferred_elections() == set()
     asked = b'{"version":1,"partitions":[{"topic":"orders","partition":0},{"topic":"orders","partition":1}]}'
     session.call(lambda zk: zk.create_async("/admin/preferred_replica_election", asked))
-    assert store.read_preferred_elections() == {FIRST, SECOND}
+    assert store.requests.read_preferred_elections() == {FIRST, SECOND}
     for _ in range(2):
-        store.drop_preferred_elections(term)
-    assert store.read_preferred_elections() == set()
+        store.requests.drop_preferred_elections(term)
+    assert store.requests.read_preferred_elections() == set()
 
 
 def test_isr_changes_are_told_read_and_dropped(session: ZkSession, store: ZkStore, term: ControllerTerm) -> None:
-    store.notify_isr_change([FIRST])
-    store.notify_isr_change([FIRST, SECOND])
-    names, told = store.read_isr_notifications()
+    store.requests.notify_isr_change([FIRST])
+    store.requests.notify_isr_change([FIRST, SECOND])
+    names, told = store.requests.read_isr_notifications()
     assert (names, told) == (["isr_change_0000000000", "isr_change_0000000001"], {FIRST, SECOND})
     assert _content(session, f"/isr_change_notification/{names[0]}") == (
         b'{"version":1,"partitions":[{"topic":"orders","partition":0}]}'
     )
-    store.notify_isr_change([SECOND])
-    store.drop_isr_notifications(names, term)
-    assert store.read_isr_notifications() == (["isr_change_0000000002"], {SECOND}), "only what was read is dropped"
+    store.requests.notify_isr_change([SECOND])
+    store.requests.drop_isr_notifications(names, term)
+    assert store.requests.read_isr_notifications() == (["isr_change_0000000002"], {SECOND}), (
+        "only what was read is dropped"
+    )
 
 
 def test_failed_directories_are_told_read_and_dropped(session: ZkSession, store: ZkStore, term: ControllerTerm) -> None:
-    store.notify_log_dir_failure(2)
-    names, brokers = store.read_log_dir_notifications()
+    store.requests.notify_log_dir_failure(2)
+    names, brokers = store.requests.read_log_dir_notifications()
     assert (names, brokers) == (["log_dir_event_0000000000"], {2})
     assert _content(session, f"/log_dir_event_notification/{names[0]}") == b'{"version":1,"broker":2,"event":1}'
-    store.drop_log_dir_notifications(names, term)
-    assert store.read_log_dir_notifications() == ([], set())
+    store.requests.drop_log_dir_notifications(names, term)
+    assert store.requests.read_log_dir_notifications() == ([], set())
 
 
 @pytest.mark.parametrize("content", [b"{", b"[]", b'{"partitions":[{"topic":1}]}', b'{"version":1}'])
 def test_requests_that_nobody_understands_ask_for_nothing(session: ZkSession, store: ZkStore, content: bytes) -> None:
     for path in ("/admin/reassign_partitions", "/admin/preferred_replica_election"):
         session.call(lambda zk, path=path: zk.create_async(path, content))
-    assert store.read_reassignments() == {}
-    assert store.read_preferred_elections() == set()
+    assert store.requests.read_reassignments() == {}
+    assert store.requests.read_preferred_elections() == set()
 
 
 def test_a_replaced_controller_drops_nothing(
     open_session: OpenSession, session: ZkSession, store: ZkStore, term: ControllerTerm
 ) -> None:
-    store.mark_for_deletion("orders")
-    store.notify_isr_change([FIRST])
-    store.resign_controller(term)
-    assert ZkStore(open_session()).elect_controller(1, now_ms=2) is not None
-    names, _ = store.read_isr_notifications()
+    store.topics.mark_for_deletion("orders")
+    store.requests.notify_isr_change([FIRST])
+    store.election.resign_controller(term)
+    assert ZkStore(open_session()).election.elect_controller(1, now_ms=2) is not None
+    names, _ = store.requests.read_isr_notifications()
     for drop in (
-        lambda: store.drop_isr_notifications(names, term),
-        lambda: store.drop_deletion_marks(["orders"], term),
-        lambda: store.drop_preferred_elections(term),
+        lambda: store.requests.drop_isr_notifications(names, term),
+        lambda: store.topics.drop_deletion_marks(["orders"], term),
+        lambda: store.requests.drop_preferred_elections(term),
     ):
         with pytest.raises(ControllerMoved):
             drop()
-    assert store.load_topics_to_delete() == ["orders"]
-    assert store.read_isr_notifications() == (names, {FIRST})
+    assert store.topics.load_topics_to_delete() == ["orders"]
+    assert store.requests.read_isr_notifications() == (names, {FIRST})

@@ -1,1 +1,1 @@
-"""The parts of `ZkStore`, by subject. Nobody but `odradek.broker.zk.store` imports them."""
+"""Parts of `ZkStore`, by subject: each is a store of its own over the same access. Only `store` makes them."""

@@ -35,69 +35,72 @@ class ZnodeAccess:
     """A patient one waits as long as ZooKeeper is away; else `ZkUnavailable` is raised after the connection timeout."""
 
     def __init__(self, session: ZkSession, *, patient: bool = False) -> None:
-        self._session = session
+        self.session = session
         self._patient = patient
 
-    def _call(self, request: Request) -> Any:
-        return self._session.call(request, patient=self._patient)
+    def call(self, request: Request) -> Any:
+        return self.session.call(request, patient=self._patient)
 
-    def _children(self, path: str) -> list[str]:
-        (names,) = self._children_of_all([path])
+    def pipeline(self, requests: Sequence[Request]) -> list[Any]:
+        return self.session.pipeline(requests, patient=self._patient)
+
+    def children(self, path: str) -> list[str]:
+        (names,) = self.children_of_all([path])
         return names
 
-    def _children_of_all(self, paths: Sequence[str]) -> list[list[str]]:
+    def children_of_all(self, paths: Sequence[str]) -> list[list[str]]:
         """Per path the names of its children, sorted; none where there is no node."""
-        outcomes = self._session.pipeline([_list(path) for path in paths], patient=self._patient)
+        outcomes = self.pipeline([_list(path) for path in paths])
         raise_unless(NoNodeError, outcomes)
         return [[] if isinstance(outcome, NoNodeError) else sorted(outcome) for outcome in outcomes]
 
-    def _read_all(self, paths: Sequence[str]) -> list[Node | None]:
+    def read_all(self, paths: Sequence[str]) -> list[Node | None]:
         """Per path the node, or None where there is none."""
-        outcomes = self._session.pipeline([_get(path) for path in paths], patient=self._patient)
+        outcomes = self.pipeline([_get(path) for path in paths])
         raise_unless(NoNodeError, outcomes)
         return [None if isinstance(outcome, NoNodeError) else outcome for outcome in outcomes]
 
-    def _read(self, path: str) -> Node | None:
-        (node,) = self._read_all([path])
+    def read(self, path: str) -> Node | None:
+        (node,) = self.read_all([path])
         return node
 
-    def _holds(self, path: str, content: bytes) -> bool:
-        node = self._read(path)
+    def holds(self, path: str, content: bytes) -> bool:
+        node = self.read(path)
         return node is not None and node[0] == content
 
-    def _create_if_missing(self, path: str, content: bytes | None) -> None:
+    def create_if_missing(self, path: str, content: bytes | None) -> None:
         try:
-            self._call(lambda zk: zk.create_async(path, content))
+            self.call(lambda zk: zk.create_async(path, content))
         except NodeExistsError:
             return
 
-    def _put(self, path: str, content: bytes) -> None:
+    def put(self, path: str, content: bytes) -> None:
         """Writes the node, whether it exists or not, and those above it where they are missing."""
         while True:
             try:
-                self._call(lambda zk: zk.set_async(path, content))
+                self.call(lambda zk: zk.set_async(path, content))
                 return
             except NoNodeError:
                 pass
             try:
-                self._call(lambda zk: zk.create_async(path, content, makepath=True))
+                self.call(lambda zk: zk.create_async(path, content, makepath=True))
                 return
             except NodeExistsError:
                 continue  # somebody else's, or our own whose answer was lost
 
-    def _create_sequential(self, path: str, content: bytes) -> None:
+    def create_sequential(self, path: str, content: bytes) -> None:
         """Create a sequential node; sent twice, because its answer was lost, it makes two nodes with the
         same content."""
-        self._call(lambda zk: zk.create_async(path, content, sequence=True))
+        self.call(lambda zk: zk.create_async(path, content, sequence=True))
 
-    def _purge(self, parent: str, now_ms: int, kept_ms: int) -> None:
+    def purge(self, parent: str, now_ms: int, kept_ms: int) -> None:
         """Removes the children that are older than that."""
-        paths = [f"{parent}/{name}" for name in self._children(parent)]
-        nodes = zip(paths, self._read_all(paths), strict=True)
+        paths = [f"{parent}/{name}" for name in self.children(parent)]
+        nodes = zip(paths, self.read_all(paths), strict=True)
         old = [path for path, node in nodes if node is not None and now_ms - node[1].ctime > kept_ms]
-        raise_unless(NoNodeError, self._session.pipeline([_delete(path) for path in old], patient=self._patient))
+        raise_unless(NoNodeError, self.pipeline([_delete(path) for path in old]))
 
-    def _fenced(self, operations: Sequence[Fill], term: ControllerTerm) -> list[Exception | None]:
+    def fenced(self, operations: Sequence[Fill], term: ControllerTerm) -> list[Exception | None]:
         """Each entry all or nothing, and checked against the term; per entry its error.
 
         Many share a transaction, for ZooKeeper's work is per transaction. When one of them is refused so are the
@@ -122,15 +125,15 @@ class ZnodeAccess:
 
             return fill_all
 
-        outcomes = self._session.pipeline([commit(checked(group)) for group in groups], patient=self._patient)
+        outcomes = self.pipeline([commit(checked(group)) for group in groups])
         for results in outcomes:
             if isinstance(results, list) and isinstance(results[0], BadVersionError | NoNodeError):
                 raise ControllerMoved(f"this broker was controller with epoch {term.epoch}, another one is now")
         return [outcome if isinstance(outcome, Exception) else failure(outcome) for outcome in outcomes]
 
-    def _drop_all(self, paths: Iterable[str], term: ControllerTerm) -> None:
+    def drop_all(self, paths: Iterable[str], term: ControllerTerm) -> None:
         """Delete the nodes; missing ones are fine."""
-        raise_unless(NoNodeError, self._fenced([deletion(path) for path in paths], term))
+        raise_unless(NoNodeError, self.fenced([deletion(path) for path in paths], term))
 
 
 def readable(decode: Callable[..., T], *content: Any) -> T | None:

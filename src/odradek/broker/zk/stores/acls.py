@@ -28,11 +28,14 @@ class VersionedAcls:
     version: int | None
 
 
-class AclNodes(ZnodeAccess):
+class AclNodes:
+    def __init__(self, access: ZnodeAccess) -> None:
+        self._access = access
+
     def load_acls(self, patterns: Iterable[ResourcePattern] | None = None) -> dict[ResourcePattern, VersionedAcls]:
         """Return the ACLs of these patterns, or of all that have a node."""
         wanted = self._patterns() if patterns is None else list(patterns)
-        nodes = self._read_all([ResourceAcls.path(pattern) for pattern in wanted])
+        nodes = self._access.read_all([ResourceAcls.path(pattern) for pattern in wanted])
         found = {}
         for pattern, node in zip(wanted, nodes, strict=True):
             if node is None:
@@ -47,7 +50,7 @@ class AclNodes(ZnodeAccess):
 
     def _patterns(self) -> list[ResourcePattern]:
         parents = [(pattern_type, kind) for pattern_type in PATTERN_TYPES for kind in RESOURCE_TYPES]
-        names = self._children_of_all([ResourceAcls.parent(*parent) for parent in parents])
+        names = self._access.children_of_all([ResourceAcls.parent(*parent) for parent in parents])
         return [
             ResourcePattern(kind, name, pattern_type)
             for (pattern_type, kind), theirs in zip(parents, names, strict=True)
@@ -62,11 +65,11 @@ class AclNodes(ZnodeAccess):
         path, content = ResourceAcls.path(pattern), ResourceAcls.encode(entries)
         try:
             if version is None:
-                self._call(lambda zk: zk.create_async(path, content, makepath=True))
+                self._access.call(lambda zk: zk.create_async(path, content, makepath=True))
             elif entries:
-                self._call(lambda zk: zk.set_async(path, content, version))
+                self._access.call(lambda zk: zk.set_async(path, content, version))
             else:
-                self._call(lambda zk: zk.delete_async(path, version))
+                self._access.call(lambda zk: zk.delete_async(path, version))
             return True
         except BadArgumentsError as error:
             raise ValueError(f"{pattern.name!r} can't be the name of a resource with ACLs") from error
@@ -74,15 +77,15 @@ class AclNodes(ZnodeAccess):
             return False
 
     def announce_acl_change(self, pattern: ResourcePattern) -> None:
-        self._create_sequential(AclChanges.sequence_path(pattern.pattern), AclChanges.encode(pattern))
+        self._access.create_sequential(AclChanges.sequence_path(pattern.pattern), AclChanges.encode(pattern))
 
     def load_acl_changes(self, after: dict[PatternType, str]) -> tuple[list[ResourcePattern], dict[PatternType, str]]:
         """Patterns named by notices that came after these, and the newest notices. Unreadable ones are left out."""
         changed: dict[ResourcePattern, None] = {}
         newest = dict(after)
         for pattern_type, root in AclChanges.roots.items():
-            names = [name for name in self._children(root) if name > after.get(pattern_type, "")]
-            nodes = self._read_all([f"{root}/{name}" for name in names])
+            names = [name for name in self._access.children(root) if name > after.get(pattern_type, "")]
+            nodes = self._access.read_all([f"{root}/{name}" for name in names])
             for name, node in zip(names, nodes, strict=True):
                 newest[pattern_type] = max(newest.get(pattern_type, ""), name)
                 pattern = None if node is None else readable(AclChanges.decode, f"{root}/{name}", node[0])
@@ -93,4 +96,4 @@ class AclNodes(ZnodeAccess):
     def purge_acl_changes(self, now_ms: int) -> None:
         """Removes the notices that every broker has had the time to see."""
         for root in AclChanges.roots.values():
-            self._purge(root, now_ms, AclChanges.kept_ms)
+            self._access.purge(root, now_ms, AclChanges.kept_ms)

@@ -3,7 +3,7 @@
 from kazoo.client import TransactionRequest
 
 from odradek.base.logs import get_logger
-from odradek.broker.zk.stores.access import ControllerMoved, commit, failure, readable
+from odradek.broker.zk.stores.access import ControllerMoved, ZnodeAccess, commit, failure, readable
 from odradek.broker.zk.stores.partition_states import PartitionStateNodes
 from odradek.broker.zk.znodes import Controller, ControllerEpoch, Partitions, Topics
 from odradek.model.topology import ControllerTerm, TopicPartition
@@ -11,7 +11,11 @@ from odradek.model.topology import ControllerTerm, TopicPartition
 log = get_logger(__name__)
 
 
-class ControllerElectionStore(PartitionStateNodes):
+class ControllerElectionStore:
+    def __init__(self, access: ZnodeAccess, partition_states: PartitionStateNodes) -> None:
+        self._access = access
+        self._partition_states = partition_states
+
     def elect_controller(self, broker_id: int, now_ms: int) -> ControllerTerm | None:
         """Creates /controller and raises the epoch in one transaction; None when somebody else was first.
 
@@ -25,20 +29,20 @@ class ControllerElectionStore(PartitionStateNodes):
                 return None
 
     def current_controller(self) -> int | None:
-        node = self._read(Controller.path)
+        node = self._access.read(Controller.path)
         return None if node is None else readable(Controller.decode, node[0])
 
     def resign_controller(self, term: ControllerTerm) -> None:
         """Leaves the seat to the others, unless another one has it already."""
         try:
-            self._drop_all([Controller.path], term)
+            self._access.drop_all([Controller.path], term)
         except ControllerMoved:
             log.debug("controller election lost", epoch=term.epoch)
 
     def _next_epoch(self) -> tuple[int, int]:
         """The epoch that the next controller gets, and the version of the node that holds the last one's."""
-        while (node := self._read(ControllerEpoch.path)) is None:
-            self._create_if_missing(ControllerEpoch.path, ControllerEpoch.encode(self._epoch_in_states()))
+        while (node := self._access.read(ControllerEpoch.path)) is None:
+            self._access.create_if_missing(ControllerEpoch.path, ControllerEpoch.encode(self._epoch_in_states()))
         content, stat = node
         epoch = readable(ControllerEpoch.decode, content)
         if epoch is None:
@@ -49,27 +53,30 @@ class ControllerElectionStore(PartitionStateNodes):
 
     def _epoch_in_states(self) -> int:
         """The highest epoch of a controller that ever gave a partition its leader."""
-        topics = self._children(Topics.path)
-        numbers = self._children_of_all([Partitions.path(topic) for topic in topics])
+        topics = self._access.children(Topics.path)
+        numbers = self._access.children_of_all([Partitions.path(topic) for topic in topics])
         partitions = [
             TopicPartition(topic, int(number))
             for topic, listed in zip(topics, numbers, strict=True)
             for number in listed
             if number.isdigit()
         ]
-        return max((state.controller_epoch for state in self.load_partition_states(partitions).values()), default=0)
+        return max(
+            (state.controller_epoch for state in self._partition_states.load_partition_states(partitions).values()),
+            default=0,
+        )
 
     def _take_seat(self, broker_id: int, now_ms: int, epoch: int, version: int) -> bool:
         def election(transaction: TransactionRequest) -> None:
             transaction.create(Controller.path, Controller.encode(broker_id, now_ms), ephemeral=True)
             transaction.set_data(ControllerEpoch.path, ControllerEpoch.encode(epoch), version)
 
-        return failure(self._call(commit(election))) is None or self._won_unheard(epoch)
+        return failure(self._access.call(commit(election))) is None or self._won_unheard(epoch)
 
     def _won_unheard(self, epoch: int) -> bool:
         """Return whether an election that looks lost was won: its answer went with the connection."""
-        seat, counter = self._read_all([Controller.path, ControllerEpoch.path])
-        if seat is None or counter is None or seat[1].ephemeralOwner != self._session.session_id:
+        seat, counter = self._access.read_all([Controller.path, ControllerEpoch.path])
+        if seat is None or counter is None or seat[1].ephemeralOwner != self._access.session.session_id:
             return False
         return counter[0] == ControllerEpoch.encode(epoch)
 
@@ -79,14 +86,14 @@ class ControllerElectionStore(PartitionStateNodes):
 
         The epoch's version is read before the seat: who has been elected since has changed it, and is left alone.
         """
-        counter, seat = self._read_all([ControllerEpoch.path, Controller.path])
+        counter, seat = self._access.read_all([ControllerEpoch.path, Controller.path])
         if seat is None or counter is None:
             return True
         owner = seat[1].ephemeralOwner
-        if not self._session.is_own(owner):
+        if not self._access.session.is_own(owner):
             return False
         try:
-            self._drop_all([Controller.path], ControllerTerm(-1, counter[1].version))
+            self._access.drop_all([Controller.path], ControllerTerm(-1, counter[1].version))
         except ControllerMoved:
             return False
         log.info("/controller of an earlier session deleted, standing again", session=f"{owner:#x}")

@@ -10,11 +10,14 @@ from odradek.broker.zk.znodes import Partitions, PartitionState
 from odradek.model.topology import ControllerTerm, LeaderAndIsr, TopicPartition
 
 
-class PartitionStateNodes(ZnodeAccess):
+class PartitionStateNodes:
+    def __init__(self, access: ZnodeAccess) -> None:
+        self._access = access
+
     def load_partition_states(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, LeaderAndIsr]:
         """Return the states; a partition that never had a leader has none, and a corrupt one is left out."""
         wanted = list(partitions)
-        found = self._read_all([PartitionState.path(tp) for tp in wanted])
+        found = self._access.read_all([PartitionState.path(tp) for tp in wanted])
         nodes = ((tp, node) for tp, node in zip(wanted, found, strict=True) if node is not None)
         states = (
             (tp, readable(PartitionState.decode, tp, content, stat.version, stat.mzxid))
@@ -30,12 +33,14 @@ class PartitionStateNodes(ZnodeAccess):
         One that is missing has a node that can't be understood, or its topic is gone.
         """
         parents = [(Partitions.path(topic), b"") for topic in dict.fromkeys(tp.topic for tp in states)]
-        raise_unless((NodeExistsError, NoNodeError), self._fenced([creation(parent) for parent in parents], term))
+        raise_unless(
+            (NodeExistsError, NoNodeError), self._access.fenced([creation(parent) for parent in parents], term)
+        )
         created = [
             creation((Partitions.partition_path(tp), b""), (PartitionState.path(tp), PartitionState.encode(state)))
             for tp, state in states.items()
         ]
-        outcomes = self._fenced(created, term)
+        outcomes = self._access.fenced(created, term)
         raise_unless((NodeExistsError, NoNodeError), outcomes)
         present = [tp for tp, error in zip(states, outcomes, strict=True) if isinstance(error, NodeExistsError)]
         held = {tp: replace(state, zk_version=0) for tp, state in states.items()}
@@ -51,7 +56,7 @@ class PartitionStateNodes(ZnodeAccess):
         if not states:
             return {}
         creations = [creation((PartitionState.path(tp), PartitionState.encode(state))) for tp, state in states.items()]
-        raise_unless((NodeExistsError, NoNodeError), self._fenced(creations, term))
+        raise_unless((NodeExistsError, NoNodeError), self._access.fenced(creations, term))
         return self.load_partition_states(states)
 
     def update_partition_states(
@@ -65,7 +70,7 @@ class PartitionStateNodes(ZnodeAccess):
             writing(PartitionState.path(tp), PartitionState.encode(state), state.zk_version)
             for tp, state in states.items()
         ]
-        outcomes = self._fenced(updates, term)
+        outcomes = self._access.fenced(updates, term)
         raise_unless((BadVersionError, NoNodeError), outcomes)
         refused = {tp for tp, error in zip(states, outcomes, strict=True) if error is not None}
         now = self.load_partition_states(refused)
@@ -80,7 +85,7 @@ class PartitionStateNodes(ZnodeAccess):
         """
         path, content = PartitionState.path(tp), PartitionState.encode(state)
         try:
-            return int(self._call(conditional_set(path, content, state.zk_version)).version)
+            return int(self._access.call(conditional_set(path, content, state.zk_version)).version)
         except (BadVersionError, NoNodeError):
             written = replace(state, zk_version=state.zk_version + 1)
             return written.zk_version if self.load_partition_states([tp]).get(tp) == written else None

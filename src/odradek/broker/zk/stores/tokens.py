@@ -9,29 +9,32 @@ from odradek.broker.zk.stores.access import ZnodeAccess, raise_unless, readable
 from odradek.broker.zk.znodes.tokens import TokenChanges, Tokens
 
 
-class TokenNodes(ZnodeAccess):
+class TokenNodes:
+    def __init__(self, access: ZnodeAccess) -> None:
+        self._access = access
+
     def load_tokens(self, token_ids: Iterable[str] | None = None) -> dict[str, DelegationToken | None]:
         """Return tokens by id, of these ids or all; None where there is no token, or an unreadable one."""
-        wanted = self._children(Tokens.path) if token_ids is None else list(token_ids)
-        nodes = self._read_all([Tokens.child(token_id) for token_id in wanted])
+        wanted = self._access.children(Tokens.path) if token_ids is None else list(token_ids)
+        nodes = self._access.read_all([Tokens.child(token_id) for token_id in wanted])
         return {
             token_id: None if node is None else readable(Tokens.decode, token_id, node[0])
             for token_id, node in zip(wanted, nodes, strict=True)
         }
 
     def write_token(self, token: DelegationToken) -> None:
-        self._put(Tokens.child(token.id), Tokens.encode(token))
-        self._create_sequential(TokenChanges.sequence_path, token.id.encode())
+        self._access.put(Tokens.child(token.id), Tokens.encode(token))
+        self._access.create_sequential(TokenChanges.sequence_path, token.id.encode())
 
     def delete_token(self, token_id: str) -> None:
-        outcomes = self._session.pipeline([lambda zk: zk.delete_async(Tokens.child(token_id))], patient=self._patient)
+        outcomes = self._access.pipeline([lambda zk: zk.delete_async(Tokens.child(token_id))])
         raise_unless(NoNodeError, outcomes)
-        self._create_sequential(TokenChanges.sequence_path, token_id.encode())
+        self._access.create_sequential(TokenChanges.sequence_path, token_id.encode())
 
     def load_token_changes(self, after: str) -> tuple[list[str], str]:
         """Ids of tokens that changed since that notice, and the newest notice."""
-        names = [name for name in self._children(TokenChanges.path) if name > after]
-        nodes = self._read_all([TokenChanges.child(name) for name in names])
+        names = [name for name in self._access.children(TokenChanges.path) if name > after]
+        nodes = self._access.read_all([TokenChanges.child(name) for name in names])
         found = (
             readable(TokenChanges.decode, name, node[0])
             for name, node in zip(names, nodes, strict=True)
@@ -41,4 +44,4 @@ class TokenNodes(ZnodeAccess):
 
     def purge_token_changes(self, now_ms: int) -> None:
         """Removes the notices that every broker has had the time to see."""
-        self._purge(TokenChanges.path, now_ms, TokenChanges.kept_ms)
+        self._access.purge(TokenChanges.path, now_ms, TokenChanges.kept_ms)

@@ -11,20 +11,23 @@ from odradek.broker.zk.znodes import DeletedTopic, EntityConfig, Partitions, Top
 from odradek.model.topology import ZERO_UUID, ControllerTerm, ReplicaAssignment, TopicAssignment
 
 
-class TopicNodes(ZnodeAccess):
+class TopicNodes:
+    def __init__(self, access: ZnodeAccess) -> None:
+        self._access = access
+
     def load_topic_names(self) -> list[str]:
-        return self._children(Topics.path)
+        return self._access.children(Topics.path)
 
     def load_topics(self, names: Iterable[str] | None = None) -> dict[str, TopicAssignment]:
         """Of these topics, or of all. One whose node can't be understood is reported and left out."""
-        wanted = self._children(Topics.path) if names is None else list(names)
-        found = self._read_all([Topic.path(name) for name in wanted])
+        wanted = self._access.children(Topics.path) if names is None else list(names)
+        found = self._access.read_all([Topic.path(name) for name in wanted])
         nodes = ((name, node) for name, node in zip(wanted, found, strict=True) if node is not None)
         topics = (readable(Topic.decode, name, node[0]) for name, node in nodes)
         return {topic.topic: topic for topic in topics if topic is not None}
 
     def load_topics_to_delete(self) -> list[str]:
-        return self._children(DeletedTopic.parent)
+        return self._access.children(DeletedTopic.parent)
 
     def create_topic(self, assignment: TopicAssignment, config: Mapping[str, str]) -> None:
         """KafkaError TOPIC_ALREADY_EXISTS when there is one of that name."""
@@ -35,7 +38,7 @@ class TopicNodes(ZnodeAccess):
     def create_topics(self, topics: Sequence[tuple[TopicAssignment, Mapping[str, str]]]) -> list[KafkaError | None]:
         """Create each topic together with its configuration, so that no broker sees it without; return the refusal of
         each."""
-        outcomes = self._session.pipeline([commit(_with_config(*topic)) for topic in topics], patient=self._patient)
+        outcomes = self._access.pipeline([commit(_with_config(*topic)) for topic in topics])
         return [
             self._settle_creation(*topic) if isinstance(outcome, Exception) or failure(outcome) is not None else None
             for topic, outcome in zip(topics, outcomes, strict=True)
@@ -44,12 +47,12 @@ class TopicNodes(ZnodeAccess):
     def _settle_creation(self, assignment: TopicAssignment, config: Mapping[str, str]) -> KafkaError | None:
         topic, content = assignment.topic, Topic.encode(assignment)
         path = Topic.path(topic)
-        if self._read(path) is None:
+        if self._access.read(path) is None:
             # a topic of that name left its configuration behind
-            self._put(EntityConfig.path("topics", topic), EntityConfig.encode(config))
-            self._create_if_missing(path, content)
+            self._access.put(EntityConfig.path("topics", topic), EntityConfig.encode(config))
+            self._access.create_if_missing(path, content)
         # the id is in the content: a creation whose answer was lost is told from another's
-        if self._holds(path, content):
+        if self._access.holds(path, content):
             return None
         return KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{topic}' already exists.")
 
@@ -88,28 +91,28 @@ class TopicNodes(ZnodeAccess):
     ) -> TopicAssignment:
         """Read, change and write if the node has not changed in between; else begin anew."""
         path = Topic.path(topic)
-        while (node := self._read(path)) is not None:
+        while (node := self._access.read(path)) is not None:
             changed = change(readable(Topic.decode, topic, node[0]))
             content = Topic.encode(changed)
-            (error,) = self._fenced([writing(path, content, node[1].version)], term)
-            if error is None or (isinstance(error, BadVersionError) and self._holds(path, content)):
+            (error,) = self._access.fenced([writing(path, content, node[1].version)], term)
+            if error is None or (isinstance(error, BadVersionError) and self._access.holds(path, content)):
                 return changed
             if not isinstance(error, BadVersionError | NoNodeError):
                 raise error
         raise _unknown(topic)
 
     def mark_for_deletion(self, topic: str) -> None:
-        self._create_if_missing(DeletedTopic.path(topic), None)
+        self._access.create_if_missing(DeletedTopic.path(topic), None)
 
     def drop_deletion_marks(self, topics: Iterable[str], term: ControllerTerm) -> None:
-        self._drop_all([DeletedTopic.path(topic) for topic in topics], term)
+        self._access.drop_all([DeletedTopic.path(topic) for topic in topics], term)
 
     def delete_topic(self, topic: str, term: ControllerTerm) -> None:
         """Removes every node of the topic, the mark for deletion last: a crash on the way is found and finished."""
-        partitions = [f"{Partitions.path(topic)}/{name}" for name in self._children(Partitions.path(topic))]
+        partitions = [f"{Partitions.path(topic)}/{name}" for name in self._access.children(Partitions.path(topic))]
         paths = [f"{partition}/state" for partition in partitions]
         paths += [*partitions, Partitions.path(topic), Topic.path(topic), EntityConfig.path("topics", topic)]
-        self._drop_all(paths, term)
+        self._access.drop_all(paths, term)
         self.drop_deletion_marks([topic], term)
 
 
