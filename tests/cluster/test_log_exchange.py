@@ -152,7 +152,7 @@ def _open(directory: Path) -> LogDirs:
 
 
 def _log(dirs: LogDirs) -> PartitionLog:
-    log = dirs.get(TP)
+    log = dirs.table.get(TP)
     assert log is not None
     overrides = {"segment.bytes": "20000", "index.interval.bytes": "500"}
     log.update_config(dirs.log_config(TopicConfig.of(dirs._config, overrides)))

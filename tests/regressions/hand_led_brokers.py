@@ -92,7 +92,7 @@ class HandLedBrokers:
         return self.log(broker_id).log_end_offset
 
     def log(self, broker_id: int) -> PartitionLog:
-        log = self.brokers[broker_id].logs.get(ORDERS)
+        log = self.brokers[broker_id].logs.table.get(ORDERS)
         assert log is not None
         return log
 

@@ -322,7 +322,7 @@ def test_a_leader_that_lost_its_tail_is_back_before_anybody_knew(tmp_path: Path)
     cluster.produce(cluster.producers[ORDERS], leader)
     cluster.heal()
     assert cluster.histories[ORDERS].acknowledged
-    log = leader.logs.get(ORDERS)
+    log = leader.logs.table.get(ORDERS)
     assert log is not None
     cluster.bury(leader, leader.crash)
     cluster.lost_tail.add(0)
@@ -345,7 +345,7 @@ def test_the_only_one_who_stayed_may_be_dead(tmp_path: Path) -> None:
         cluster.lose(broker_id)
         cluster.register(broker_id)
     dead = cluster.brokers[1]
-    log = dead.logs.get(ORDERS)
+    log = dead.logs.table.get(ORDERS)
     assert log is not None
     cluster.bury(dead, dead.crash)
     cluster.lost_tail.add(1)

@@ -29,19 +29,19 @@ def start_recorder(
         return NOTHING_RECORDED
     own = [Path(name).absolute() for name in split_list(config.odradek_recorder_dir or "")]
     recorder = Recorder(
-        own or log_dirs.directories,
+        own or log_dirs.table.directories,
         broker_id,
         config.odradek_recorder_max_bytes,
         clock,
         makes_directories=bool(own),
     )
-    for directory in log_dirs.offline_directories:
+    for directory in log_dirs.table.offline_directories:
         recorder.directory_failed(directory)
     recorder.start()
     started.callback(recorder.stop)
     started.callback(recorder.record, describe_life, "Stopped")
     recorder.record(describe_life, "Started")
-    for directory in log_dirs.offline_directories:
+    for directory in log_dirs.table.offline_directories:
         failure = DirectoryFailure(directory, "it was offline when the broker started", ())
         recorder.record(describe_directory_failure, failure)
     return recorder

@@ -59,7 +59,7 @@ def start_replication(
     submit = recording_isr_changes(records, isr_changes.submit)
     replicas = PartitionTable(broker_id, config, metadata, reaper, clock, submit)
     live.on_change.append(lambda before, after: replicas.transactions.reconfigure(after))
-    started.callback(lambda: logs.checkpoint_high_watermarks(replicas.high_watermarks()))
+    started.callback(lambda: logs.table.checkpoint_high_watermarks(replicas.high_watermarks()))
     isr_changes.start(replicas.isr_answered)
     started.callback(isr_changes.stop)
     fetchers = Fetchers(
@@ -92,7 +92,7 @@ def start_replication(
     )
     failures = DirectoryFailures(broker_id, roles, store)
     started.callback(failures.stop)
-    logs.on_offline.append(failures.failed)
+    logs.table.on_offline.append(failures.failed)
     return Replication(replicas, roles, moves, coordinators)
 
 

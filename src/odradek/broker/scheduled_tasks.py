@@ -21,18 +21,18 @@ def schedule_tasks(scheduler: Scheduler, logs: LogDirs, services: BrokerServices
     config, replicas, roles = services.config, services.replicas, services.roles
     log_tasks: list[tuple[str, int, Callable[[], object]]] = [
         ("retention", config.log_retention_check_interval_ms, roles.delete_expired),
-        ("recovery points", config.log_flush_offset_checkpoint_interval_ms, logs.checkpoint_recovery_points),
-        ("log starts", config.log_flush_start_offset_checkpoint_interval_ms, logs.checkpoint_log_start_offsets),
+        ("recovery points", config.log_flush_offset_checkpoint_interval_ms, logs.table.checkpoint_recovery_points),
+        ("log starts", config.log_flush_start_offset_checkpoint_interval_ms, logs.table.checkpoint_log_start_offsets),
     ]
     if config.log_flush_scheduler_interval_ms < NEVER_MS:
-        log_tasks.append(("flush", config.log_flush_scheduler_interval_ms, logs.flush_overdue))
+        log_tasks.append(("flush", config.log_flush_scheduler_interval_ms, logs.table.flush_overdue))
     for name, interval_ms, task in log_tasks:
         scheduler.every(name, interval_ms, task, delay_ms=config.log_initial_task_delay_ms)
-    scheduler.every("producers", config.producer_id_expiration_check_interval_ms, logs.expire_producers)
+    scheduler.every("producers", config.producer_id_expiration_check_interval_ms, logs.table.expire_producers)
     scheduler.every(
         "high watermarks",
         config.replica_high_watermark_checkpoint_interval_ms,
-        lambda: logs.checkpoint_high_watermarks(replicas.high_watermarks()),
+        lambda: logs.table.checkpoint_high_watermarks(replicas.high_watermarks()),
     )
     scheduler.every("replica lag", max(1, config.replica_lag_time_max_ms // 2), roles.check_replicas)
     scheduler.every(

@@ -143,7 +143,7 @@ class BrokerServer:
         cluster_id = get_or_create_cluster_id(session)
         self.id = self._settle_id(logs, session, cluster_id)
         self._records = start_recorder(self.id, config, logs, self._clock, started)
-        logs.on_offline.append(recording_directory_failures(self._records))
+        logs.table.on_offline.append(recording_directory_failures(self._records))
         self._on_session_event.append(recording_session(self._records))
         store = ZkStore(session)
         self._live.on_change.append(lambda before, after: logs.reconfigure(after))

@@ -134,7 +134,7 @@ class SimulatedBroker:
             fetchers=self,
             listeners=(self.groups,),
         )
-        self.logs.on_offline.append(lambda failure: self.roles.take_offline(failure.partitions))
+        self.logs.table.on_offline.append(lambda failure: self.roles.take_offline(failure.partitions))
         self.cleaner = LogCleaner(self.config, self.replicas.partitions, self.logs.cleaned, clock)
         self.gate = InlineGate()
         self.progress: dict[TopicPartition, Progress] = {}
@@ -276,20 +276,20 @@ class SimulatedBroker:
 
     def stop(self) -> None:
         """Stop as after SIGTERM: everything is on disk."""
-        self.logs.checkpoint_high_watermarks(self.replicas.high_watermarks())
+        self.logs.table.checkpoint_high_watermarks(self.replicas.high_watermarks())
         self.logs.close()
         self.logs.unlock()
 
     def crash(self) -> None:
         """Crash as after SIGKILL: written bytes stay, nothing else is done."""
-        for opened in self.logs._logs.values():
+        for opened in self.logs.table.logs.values():
             opened.close(clean=False)
         self.logs.unlock()
 
     def crash_and_lose_tail(self, chance: Random) -> None:
         """Crash as in a power failure: bytes that fsync has not confirmed may be gone, cut anywhere."""
         cuts = []
-        for own in self.logs._logs.values():
+        for own in self.logs.table.logs.values():
             active = own.segments[-1]
             safe = active.end_position(own.recovery_point) if own.recovery_point > active.base_offset else 0
             cuts.append((active.path, chance.randint(safe, active.size)))

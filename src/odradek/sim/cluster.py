@@ -371,17 +371,17 @@ class SimulatedCluster:
         self, tp: TopicPartition, history: PartitionHistory
     ) -> Iterator[tuple[int, object, PartitionLog, Partition | None]]:
         for broker_id, broker in self.brokers.items():
-            log = broker.logs.get(tp)
+            log = broker.logs.table.get(tp)
             if log is not None:
                 yield broker_id, broker, log, broker.replicas.partitions.get(tp)
-            elif broker.logs.all_online:
+            elif broker.logs.table.all_online:
                 history.forget(broker_id)
 
     def is_well(self, broker_id: int) -> bool:
         """Return whether the broker lives, and is in sync in all its partitions."""
         if broker_id not in self.brokers or broker_id not in self.world.registered:
             return False
-        if broker_id in self.network.frozen or not self.brokers[broker_id].logs.all_online:
+        if broker_id in self.network.frozen or not self.brokers[broker_id].logs.table.all_online:
             return False
         for tp in self.all_partitions():
             state = self.state(tp)

@@ -28,7 +28,7 @@ class HealingCluster(SimulatedCluster):
         self.world.run()
         for broker_id in self.broker_ids:
             broker = self.brokers.get(broker_id)
-            if broker is not None and not broker.logs.all_online:
+            if broker is not None and not broker.logs.table.all_online:
                 self.bury(broker, broker.crash)  # somebody has replaced the disk, or its cable
                 if broker_id in self.world.registered:
                     self.lose(broker_id)

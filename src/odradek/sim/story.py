@@ -164,9 +164,9 @@ class Story(HealingCluster):
         broker = self._some_broker()
         if broker is not None:
             self.trace.append(f"broker {broker.id} writes its checkpoints")
-            broker.logs.checkpoint_high_watermarks(broker.replicas.high_watermarks())
-            broker.logs.checkpoint_recovery_points()
-            broker.logs.checkpoint_log_start_offsets()
+            broker.logs.table.checkpoint_high_watermarks(broker.replicas.high_watermarks())
+            broker.logs.table.checkpoint_recovery_points()
+            broker.logs.table.checkpoint_log_start_offsets()
 
     def broker_flushes(self) -> None:
         broker = self._some_broker()
@@ -312,10 +312,10 @@ class Story(HealingCluster):
         broker = self._some_broker()
         if broker is None or self.weak is not None or broker.id not in self.world.registered:
             return
-        if len(broker.logs.directories) > 1 and broker.logs.all_online:
-            directory = self.chance.choice(broker.logs.directories)
+        if len(broker.logs.table.directories) > 1 and broker.logs.table.all_online:
+            directory = self.chance.choice(broker.logs.table.directories)
             self.trace.append(f"broker {broker.id} loses directory {directory.name}")
-            broker.logs._fail(directory, OSError(5, "Input/output error"))
+            broker.logs.table.fail(directory, OSError(5, "Input/output error"))
             self.world.fail_directory(broker.id, ())
 
     def session_expires(self) -> None:

@@ -30,7 +30,7 @@ def started(disks: list[Path], **settings: str) -> Iterator[LogDirs]:
         stack.callback(logs.unlock)
         logs.lock()
         records = start_recorder(1, config, logs, SYSTEM_CLOCK, stack)
-        logs.on_offline.append(recording_directory_failures(records))
+        logs.table.on_offline.append(recording_directory_failures(records))
         yield logs
 
 
@@ -41,7 +41,7 @@ def told(*places: Path) -> list[tuple[str, str | None]]:
 def fail(logs: LogDirs, disk: Path) -> None:
     """As a broker finds out: a checkpoint can't be written."""
     shutil.rmtree(disk)
-    logs.checkpoint_high_watermarks({})
+    logs.table.checkpoint_high_watermarks({})
 
 
 def test_a_failed_directory_is_told_in_another(disks: list[Path]) -> None:

@@ -64,7 +64,7 @@ class DirectoryMove:
         return (
             partition.gone is not None
             or partition.log is not copy.source
-            or self._logs.future(self.tp) is not copy.future
+            or self._logs.table.future(self.tp) is not copy.future
         )
 
     def step(self) -> int | None:
@@ -107,7 +107,7 @@ class DirectoryMove:
 
     def _finish(self) -> int | None:
         if not self._is_prepared:  # which takes its time: what is to do then is to be looked at again
-            self._logs.prepare_to_finish(self.tp)
+            self._logs.moves.prepare_to_finish(self.tp)
             self._is_prepared = True
             return 0
         partition, source = self._partition, self._copy.source
@@ -118,7 +118,7 @@ class DirectoryMove:
                 pass
             if not self._copy.is_whole:
                 return _AGAIN_MS
-            partition.log = self._logs.finish_move(self.tp)
-        self._logs.settle_move(source, self.future)
-        self._logs.checkpoint_high_watermarks({self.tp: partition.high_watermark})
+            partition.log = self._logs.moves.finish_move(self.tp)
+        self._logs.moves.settle_move(source, self.future)
+        self._logs.table.checkpoint_high_watermarks({self.tp: partition.high_watermark})
         return None

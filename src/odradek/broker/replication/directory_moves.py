@@ -70,7 +70,7 @@ class DirectoryMoves:
 
     def resume(self, partition: Partition) -> None:
         """The replica has just been taken up: a move that the last stop interrupted goes on."""
-        future = self._logs.resumable(partition.topic_partition)
+        future = self._logs.moves.resumable(partition.topic_partition)
         if future is not None:
             log.info(
                 "move resumed",
@@ -91,10 +91,10 @@ class DirectoryMoves:
     def _usable_directory(self, tp: TopicPartition, path: str) -> Path:
         if len(future_name(tp, ZERO_UUID)) > MAX_NAME:
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, "The topic name is too long.")
-        directory = next((known for known in self._logs.directories if str(known) == path), None)
+        directory = next((known for known in self._logs.table.directories if str(known) == path), None)
         if directory is None:
             raise KafkaError(ErrorCode.LOG_DIR_NOT_FOUND, f"Log dir {path} is not found in the config.")
-        if not self._logs.is_online(directory):
+        if not self._logs.table.is_online(directory):
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"Log directory {path} is offline")
         return directory
 
@@ -103,11 +103,11 @@ class DirectoryMoves:
         with partition.lock:
             if partition.gone is not None:
                 raise KafkaError(partition.gone)
-            future = self._logs.future(tp)
+            future = self._logs.table.future(tp)
             if future is not None and future.directory.parent != directory:
-                self._logs.cancel_move(tp)
+                self._logs.moves.cancel_move(tp)
             if partition.log.directory.parent != directory:
-                self._start(partition, self._logs.begin_move(tp, directory))
+                self._start(partition, self._logs.moves.begin_move(tp, directory))
 
     # ---- the threads
 
@@ -167,4 +167,4 @@ class DirectoryMoves:
 def _threads(config: BrokerConfig, logs: LogDirs) -> int:
     """As many as there are directories, unless told otherwise."""
     configured = config.get("num.replica.alter.log.dirs.threads")
-    return configured if isinstance(configured, int) and configured > 0 else len(logs.directories)
+    return configured if isinstance(configured, int) and configured > 0 else len(logs.table.directories)

@@ -181,7 +181,7 @@ class ReplicaManager:
         """Open or make the log. One that isn't new may lie in a directory that failed: an empty one in its place
         would look like lost records."""
         tp, topic_id = directive.partition, directive.topic_id
-        if not directive.is_new and self._logs.get(tp) is None and not self._logs.all_online:
+        if not directive.is_new and self._logs.table.get(tp) is None and not self._logs.table.all_online:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"A log directory is offline, {tp} may be in it")
         partition_log = self._logs.get_or_create(tp, topic_id, config)
         self._throttle(tp.topic, config)
@@ -196,7 +196,7 @@ class ReplicaManager:
             self._broker_id,
             clock=self._clock,
             lag_rules=self._lag_rules,
-            checkpointed_high_watermark=self._logs.high_watermark(tp),
+            checkpointed_high_watermark=self._logs.table.high_watermark(tp),
         )
         self._on_host(partition)
         self._table.partitions[tp] = partition

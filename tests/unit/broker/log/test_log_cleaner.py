@@ -47,8 +47,8 @@ class Broker:
             clock=ManualClock(START_MS),
             background=NEVER,
             on_failure=lambda directory, error: self.failures.append(error),
+            on_truncate=self.cleaned.lower,
         )
-        log.on_truncate = self.cleaned.lower
         self.hosts[tp] = Hosted(log)
         return self.hosts[tp]
 

@@ -18,16 +18,16 @@ def test_a_clean_stop_is_remembered_once(tmp_path: Path) -> None:
     site = Site(tmp_path)
     log = site.create()
     append(log, "a")
-    site.dirs.checkpoint_high_watermarks({TP: 1})
+    site.dirs.table.checkpoint_high_watermarks({TP: 1})
     site.stop()
     assert (tmp_path / ".kafka_cleanshutdown").read_text() == '{"version":0,"brokerEpoch":-1}'
     assert (tmp_path / "recovery-point-offset-checkpoint").read_text() == "0\n1\norders 0 1\n"
 
     site = Site(tmp_path)
     assert not (tmp_path / ".kafka_cleanshutdown").exists(), "gone as soon as logs are open"
-    found = site.dirs.get(TP)
+    found = site.dirs.table.get(TP)
     assert found is not None
-    assert (contents(found), found.recovery_point, site.dirs.high_watermark(TP)) == ([(0, "a")], 1, 1)
+    assert (contents(found), found.recovery_point, site.dirs.table.high_watermark(TP)) == ([(0, "a")], 1, 1)
     site.crash()
 
 
@@ -46,7 +46,7 @@ def test_log_starts_are_kept(tmp_path: Path) -> None:
     for value in "abc":
         append(log, value)
     log.maybe_advance_log_start(2)
-    site.dirs.checkpoint_log_start_offsets()
+    site.dirs.table.checkpoint_log_start_offsets()
     assert (tmp_path / "log-start-offset-checkpoint").read_text() == "0\n1\norders 0 2\n"
     site.crash()
     site = Site(tmp_path)
@@ -58,8 +58,8 @@ def test_a_new_log_goes_where_the_fewest_are(tmp_path: Path) -> None:
     site = Site(tmp_path / "one", tmp_path / "two")
     for number in range(5):
         site.create(TopicPartition("orders", number))
-    assert sorted(len(site.dirs.logs_in(tmp_path / name)) for name in ("one", "two")) == [2, 3]
-    total, usable = site.dirs.volume_bytes(tmp_path)
+    assert sorted(len(site.dirs.table.logs_in(tmp_path / name)) for name in ("one", "two")) == [2, 3]
+    total, usable = site.dirs.table.volume_bytes(tmp_path)
     assert total >= usable > 0
     site.crash()
 
@@ -158,7 +158,7 @@ def test_an_interrupted_deletion_is_finished_after_a_restart(tmp_path: Path) -> 
     site.dirs.delete(TP)
     site.stop()
     site = Site(tmp_path)
-    assert site.dirs.get(TP) is None
+    assert site.dirs.table.get(TP) is None
     site.tasks.run()
     assert not list(tmp_path.glob("orders-0*"))
     site.crash()
@@ -170,15 +170,15 @@ def test_a_recreated_log_inherits_no_offsets(tmp_path: Path) -> None:
     for value in "abc":
         append(log, value)
     log.maybe_advance_log_start(3)
-    site.dirs.checkpoint_log_start_offsets()
-    site.dirs.checkpoint_recovery_points()
-    site.dirs.checkpoint_high_watermarks({TP: 3})
+    site.dirs.table.checkpoint_log_start_offsets()
+    site.dirs.table.checkpoint_recovery_points()
+    site.dirs.table.checkpoint_high_watermarks({TP: 3})
     site.dirs.delete(TP)
     append(site.create(topic_id=UUID(int=7)), "new")
-    assert site.dirs.high_watermark(TP) == 0
+    assert site.dirs.table.high_watermark(TP) == 0
     site.crash()
     site = Site(tmp_path)
-    found = site.dirs.get(TP)
+    found = site.dirs.table.get(TP)
     assert found is not None
     assert contents(found) == [(0, "new")]
     site.crash()
@@ -188,7 +188,7 @@ def test_strange_directories_are_left_alone(tmp_path: Path) -> None:
     for name in ("lost+found", "orders-0.abc-stray", "orders-future", "remote-log-index-cache"):
         (tmp_path / name).mkdir()
     site = Site(tmp_path)
-    assert site.dirs.logs_in(tmp_path) == {}
+    assert site.dirs.table.logs_in(tmp_path) == {}
     assert len([path for path in tmp_path.iterdir() if path.is_dir()]) == 4
     site.crash()
 
@@ -204,8 +204,8 @@ def test_a_failed_disk_takes_its_own_partitions_only(tmp_path: Path) -> None:
     site = Site(tmp_path / "one", tmp_path / "two")
     first, second = site.create(TopicPartition("orders", 0)), site.create(TopicPartition("orders", 1))
     first._fail(OSError(errno.EIO, "Input/output error"))
-    assert not site.dirs.is_online(first.directory.parent)
-    assert site.dirs.get(first.partition) is None
+    assert not site.dirs.table.is_online(first.directory.parent)
+    assert site.dirs.table.get(first.partition) is None
     with pytest.raises(KafkaError) as refused:
         site.create(first.partition)
     assert refused.value.code is ErrorCode.KAFKA_STORAGE_ERROR

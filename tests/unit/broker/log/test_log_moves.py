@@ -38,13 +38,13 @@ class TwoDisks:
         return self.log
 
     def begin(self) -> LogCopy:
-        return LogCopy(self.log, self.site.dirs.begin_move(TP, self.new))
+        return LogCopy(self.log, self.site.dirs.moves.begin_move(TP, self.new))
 
     def finish(self, copy: LogCopy) -> PartitionLog:
         copy_all(copy)
-        self.site.dirs.prepare_to_finish(TP)
-        source, moved = self.log, self.site.dirs.finish_move(TP)
-        self.site.dirs.settle_move(source, moved)
+        self.site.dirs.moves.prepare_to_finish(TP)
+        source, moved = self.log, self.site.dirs.moves.finish_move(TP)
+        self.site.dirs.moves.settle_move(source, moved)
         return moved
 
 
@@ -89,8 +89,8 @@ def test_a_log_moves_with_all_that_it_knows(disks: TwoDisks) -> None:
     assert moved.config == source.config
     again = append(moved, "d", "e", "f", leader_epoch=2, producer_id=7, producer_epoch=0, base_sequence=0)
     assert (again.is_duplicate, again.first_offset) == (True, 3)
-    assert disks.site.dirs.get(TP) is moved
-    assert disks.site.dirs.future(TP) is None
+    assert disks.site.dirs.table.get(TP) is moved
+    assert disks.site.dirs.table.future(TP) is None
     assert files(disks.new) == ["orders-0"]
     assert not (moved.directory / "moved-from").exists()
     (retired,) = files(disks.old)
@@ -143,7 +143,7 @@ def test_a_crash_at_any_point_loses_nothing(tmp_path: Path, monkeypatch: pytest.
         assert values_of(contents(found)) == values, f"killed before call {number}"
         assert disks.site.failures == []
         if found.directory.parent == disks.old:
-            future = disks.site.dirs.resumable(TP)
+            future = disks.site.dirs.moves.resumable(TP)
             found = disks.finish(LogCopy(found, future) if future is not None else disks.begin())
         write(found, "more")
         assert values_of(contents(disks.restart())) == [*values, "more"]
@@ -164,7 +164,7 @@ def test_a_move_goes_on_where_a_crash_left_it(disks: TwoDisks) -> None:
     half = copy.future.log_end_offset
     assert 0 < half < 40
     source = disks.restart()
-    future = disks.site.dirs.resumable(TP)
+    future = disks.site.dirs.moves.resumable(TP)
     assert future is not None
     assert future.log_end_offset == half
     moved = disks.finish(LogCopy(source, future))
@@ -194,7 +194,7 @@ def test_a_copy_that_knows_more_than_its_log_is_cut_after_a_restart(disks: TwoDi
     source.truncate_to(2)
     write(source, *"xy", epoch=2)
     source = disks.restart()
-    future = disks.site.dirs.resumable(TP)
+    future = disks.site.dirs.moves.resumable(TP)
     assert future is not None
     assert future.log_end_offset == 6
     assert values_of(contents(disks.finish(LogCopy(source, future)))) == [*"abxy"]
@@ -217,8 +217,8 @@ def test_what_retention_deletes_before_it_is_copied_is_left_out(disks: TwoDisks)
 def test_a_cancelled_move_leaves_nothing(disks: TwoDisks) -> None:
     write(disks.log, *"abc")
     copy_all(disks.begin())
-    disks.site.dirs.cancel_move(TP)
-    assert disks.site.dirs.future(TP) is None
+    disks.site.dirs.moves.cancel_move(TP)
+    assert disks.site.dirs.table.future(TP) is None
     disks.site.tasks.run()
     assert files(disks.new) == []
     assert values_of(contents(disks.restart())) == [*"abc"]
@@ -232,7 +232,7 @@ def test_a_piece_that_is_being_copied_is_not_cancelled_under_its_feet(
     copy = disks.begin()
     copy.compare()
     real = copy.future.append_as_follower
-    cancelling = Thread(target=disks.site.dirs.cancel_move, args=(TP,))
+    cancelling = Thread(target=disks.site.dirs.moves.cancel_move, args=(TP,))
 
     def append_slowly(records: memoryview) -> AppendResult:
         cancelling.start()
@@ -246,7 +246,7 @@ def test_a_piece_that_is_being_copied_is_not_cancelled_under_its_feet(
     assert copy.future.directory.name.endswith("-delete")
     disks.site.tasks.run()
     assert (copy.copy(PIECE), files(disks.new), disks.site.failures) == (0, [], [])
-    assert disks.site.dirs.is_online(disks.new)
+    assert disks.site.dirs.table.is_online(disks.new)
     disks.site.crash()
 
 
@@ -266,8 +266,8 @@ def test_a_copy_of_another_topic_of_the_same_name_is_dropped(disks: TwoDisks) ->
     disks.site.crash()
     disks.site = Site(disks.old, disks.new)
     disks.site.create(topic_id=UUID(int=7))
-    assert disks.site.dirs.resumable(TP) is None
-    assert disks.site.dirs.future(TP) is None
+    assert disks.site.dirs.moves.resumable(TP) is None
+    assert disks.site.dirs.table.future(TP) is None
     disks.site.crash()
 
 
@@ -275,10 +275,10 @@ def test_the_target_fails_and_the_log_stays(disks: TwoDisks) -> None:
     write(disks.log, *"abc")
     copy = disks.begin()
     copy.future.fail(DISK_ERROR)
-    assert disks.site.dirs.future(TP) is None
+    assert disks.site.dirs.table.future(TP) is None
     write(disks.log, "d")
     with pytest.raises(KafkaError) as refused:
-        disks.site.dirs.begin_move(TP, disks.old)
+        disks.site.dirs.moves.begin_move(TP, disks.old)
     assert refused.value.code is ErrorCode.KAFKA_STORAGE_ERROR
     assert values_of(contents(disks.log)) == [*"abcd"]
     disks.site.crash()
@@ -298,10 +298,10 @@ def test_the_source_fails_in_the_last_step(disks: TwoDisks, monkeypatch: pytest.
 
     with monkeypatch.context() as patched:
         patched.setattr(PartitionLog, "rename", rename)
-        moved = disks.site.dirs.finish_move(TP)
-    disks.site.dirs.settle_move(source, moved)
-    assert not disks.site.dirs.is_online(disks.old)
-    assert disks.site.dirs.get(TP) is moved
+        moved = disks.site.dirs.moves.finish_move(TP)
+    disks.site.dirs.moves.settle_move(source, moved)
+    assert not disks.site.dirs.table.is_online(disks.old)
+    assert disks.site.dirs.table.get(TP) is moved
     write(moved, "d")
     assert values_of(contents(disks.restart())) == [*"abcd"]
     assert disks.log.directory.parent == disks.new

@@ -58,7 +58,7 @@ class Disks:
         return values_of(self.stage.partition.log)
 
     def step_by_hand(self, directory: Path, throttle: MoveThrottle | None = None) -> DirectoryMove:
-        future = self.stage.logs.begin_move(ORDERS, directory)
+        future = self.stage.logs.moves.begin_move(ORDERS, directory)
         throttle = throttle or MoveThrottle(WindowedRate(1000, 11, self.stage.clock))
         pace = Pace(finish_bytes=PIECE)
         partition, logs, clock = self.stage.partition, self.stage.logs, self.stage.clock
@@ -101,9 +101,9 @@ def test_a_replica_moves_and_goes_on_there(disks: Disks) -> None:
     eventually(lambda: disks.where == disks.b)
     disks.write("more")
     assert disks.values() == [*values, "more"]
-    eventually(lambda: disks.stage.logs.future(ORDERS) is None)
+    eventually(lambda: disks.stage.logs.table.future(ORDERS) is None)
     assert disks.moves.move(ORDERS, str(disks.b)) is ErrorCode.NONE
-    assert disks.stage.logs.future(ORDERS) is None, "it is there already"
+    assert disks.stage.logs.table.future(ORDERS) is None, "it is there already"
 
 
 def test_writers_go_on_meanwhile(disks: Disks) -> None:
@@ -151,7 +151,7 @@ def test_a_held_piece_goes_beyond_its_segment(disks: Disks) -> None:
     """Writers of small segments would else write more in their rest than was copied while they waited."""
     while len(disks.stage.partition.log.segments) < 12:
         disks.write("something")
-    future = disks.stage.logs.begin_move(ORDERS, disks.b)
+    future = disks.stage.logs.moves.begin_move(ORDERS, disks.b)
     throttle = MoveThrottle(WindowedRate(1000, 11, disks.stage.clock))
     partition, logs, clock = disks.stage.partition, disks.stage.logs, disks.stage.clock
     move = DirectoryMove(partition, future, logs, throttle, clock, piece_bytes=12_000, pace=AlwaysHeld())
@@ -183,7 +183,7 @@ def test_what_can_not_be_is_refused_as_kafka_does(disks: Disks) -> None:
     assert move(ORDERS, str(disks.a / "nowhere")) is ErrorCode.LOG_DIR_NOT_FOUND
     assert move(TopicPartition("t" * 240, 0), str(disks.b)) is ErrorCode.INVALID_TOPIC_EXCEPTION
     assert move(elsewhere, str(disks.b)) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    disks.stage.logs._fail(disks.c, OSError(5, "Input/output error"))
+    disks.stage.logs.table.fail(disks.c, OSError(5, "Input/output error"))
     assert move(ORDERS, str(disks.c)) is ErrorCode.KAFKA_STORAGE_ERROR
     assert move(ORDERS, str(disks.b)) is ErrorCode.KAFKA_STORAGE_ERROR, "its copy may be in the failed one"
     assert move(ORDERS, str(disks.a)) is ErrorCode.NONE
@@ -207,11 +207,11 @@ def test_a_move_is_cancelled_or_goes_elsewhere(disks: Disks) -> None:
         disks.write(str(number))
     logs = disks.stage.logs
     assert disks.moves.move(ORDERS, str(disks.b)) is ErrorCode.NONE
-    assert [*logs.futures_in(disks.b)] == [ORDERS]
+    assert [*logs.table.futures_in(disks.b)] == [ORDERS]
     assert disks.moves.move(ORDERS, str(disks.c)) is ErrorCode.NONE
-    assert ([*logs.futures_in(disks.b)], [*logs.futures_in(disks.c)]) == ([], [ORDERS])
+    assert ([*logs.table.futures_in(disks.b)], [*logs.table.futures_in(disks.c)]) == ([], [ORDERS])
     assert disks.moves.move(ORDERS, str(disks.a)) is ErrorCode.NONE
-    assert logs.future(ORDERS) is None
+    assert logs.table.future(ORDERS) is None
     disks.write("more")
     assert disks.where == disks.a
 
@@ -219,7 +219,7 @@ def test_a_move_is_cancelled_or_goes_elsewhere(disks: Disks) -> None:
 def test_a_move_goes_on_after_a_restart(disks: Disks) -> None:
     for number in range(50):
         disks.write(str(number))
-    disks.stage.logs.begin_move(ORDERS, disks.b)
+    disks.stage.logs.moves.begin_move(ORDERS, disks.b)
     disks.restart()
     assert disks.stage.become(0, 1, ALONE, ALONE) is ErrorCode.NONE
     eventually(lambda: disks.where == disks.b)
@@ -231,6 +231,6 @@ def test_a_deleted_replica_moves_no_more(disks: Disks) -> None:
     disks.write("a")
     assert disks.moves.move(ORDERS, str(disks.b)) is ErrorCode.NONE
     disks.stage.roles.stop([ORDERS], delete=True)
-    assert disks.stage.logs.future(ORDERS) is None
+    assert disks.stage.logs.table.future(ORDERS) is None
     assert disks.stage.become(0, 1, ALONE, ALONE) is ErrorCode.NONE
     assert disks.values() == []

@@ -35,16 +35,16 @@ def describe_log_dirs(request: DescribeLogDirsRequest, ctx: RequestContext) -> D
     if request.topics is not None:
         wanted = {TopicPartition(topic.topic, p) for topic in request.topics for p in topic.partitions}
     return DescribeLogDirsResponse(
-        results=[_directory(directory, wanted, ctx) for directory in ctx.broker.logs.directories]
+        results=[_directory(directory, wanted, ctx) for directory in ctx.broker.logs.table.directories]
     )
 
 
 def _directory(directory: Path, wanted: set[TopicPartition] | None, ctx: RequestContext) -> DescribeLogDirsResult:
     logs = ctx.broker.logs
-    if not logs.is_online(directory):
+    if not logs.table.is_online(directory):
         return DescribeLogDirsResult(log_dir=str(directory), error_code=ErrorCode.KAFKA_STORAGE_ERROR)
     topics: dict[str, list[DescribeLogDirsPartition]] = defaultdict(list)
-    for is_future, found in ((False, logs.logs_in(directory)), (True, logs.futures_in(directory))):
+    for is_future, found in ((False, logs.table.logs_in(directory)), (True, logs.table.futures_in(directory))):
         for tp, log in found.items():
             if wanted is None or tp in wanted:
                 partition = DescribeLogDirsPartition(
@@ -54,7 +54,7 @@ def _directory(directory: Path, wanted: set[TopicPartition] | None, ctx: Request
                     is_future_key=is_future,
                 )
                 topics[tp.topic].append(partition)
-    total_bytes, usable_bytes = logs.volume_bytes(directory)
+    total_bytes, usable_bytes = logs.table.volume_bytes(directory)
     return DescribeLogDirsResult(
         log_dir=str(directory),
         topics=[DescribeLogDirsTopic(name=name, partitions=partitions) for name, partitions in topics.items()],

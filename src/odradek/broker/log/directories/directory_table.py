@@ -1,7 +1,7 @@
 """Table of the open logs by directory, of the directories that still work, and of periodic work on all logs.
 
-`log_dirs` fills and empties this table; both hold `_changing` while they change it. A directory whose disk fails leaves
-the table with its logs, and whoever has to know is told under no lock of ours.
+`LogDirs` and `MovingLogs` fill and empty this table; they hold `changing` while they change it. A directory whose disk
+fails leaves the table with its logs; listeners are told under no lock of ours.
 """
 
 import os
@@ -35,45 +35,45 @@ class DirectoryTable:
         """Called with each directory that fails, by the thread that found out."""
         self._on_all_failed = on_all_failed
         self._clock = clock
-        self._online = set(self.directories)
-        self._checkpoints = {directory: DirectoryCheckpoints(directory) for directory in self.directories}
-        self._logs: dict[TopicPartition, PartitionLog] = {}
-        self._futures: dict[TopicPartition, PartitionLog] = {}  # copies that will take a log's place
-        self._lost: set[TopicPartition] = set()  # known to lie in a directory that failed
-        self._high_watermarks: dict[TopicPartition, int] = {}
-        self._changing = threading.RLock()
+        self.online = set(self.directories)
+        self.checkpoints = {directory: DirectoryCheckpoints(directory) for directory in self.directories}
+        self.logs: dict[TopicPartition, PartitionLog] = {}
+        self.futures: dict[TopicPartition, PartitionLog] = {}  # copies that will take a log's place
+        self.lost: set[TopicPartition] = set()  # known to lie in a directory that failed
+        self.high_watermarks: dict[TopicPartition, int] = {}
+        self.changing = threading.RLock()
 
     # -- what is where ------------------------------------------------------------------------------------------
 
     def get(self, tp: TopicPartition) -> PartitionLog | None:
-        return self._logs.get(tp)
+        return self.logs.get(tp)
 
     def future(self, tp: TopicPartition) -> PartitionLog | None:
         """The copy that is being made of the partition's log in another directory."""
-        return self._futures.get(tp)
+        return self.futures.get(tp)
 
     def logs_in(self, directory: Path) -> dict[TopicPartition, PartitionLog]:
-        return {tp: opened for tp, opened in self._logs.copy().items() if opened.directory.parent == directory}
+        return {tp: opened for tp, opened in self.logs.copy().items() if opened.directory.parent == directory}
 
     def futures_in(self, directory: Path) -> dict[TopicPartition, PartitionLog]:
-        return {tp: opened for tp, opened in self._futures.copy().items() if opened.directory.parent == directory}
+        return {tp: opened for tp, opened in self.futures.copy().items() if opened.directory.parent == directory}
 
-    def _all_in(self, directory: Path) -> list[PartitionLog]:
+    def all_in(self, directory: Path) -> list[PartitionLog]:
         return [*self.logs_in(directory).values(), *self.futures_in(directory).values()]
 
     def is_online(self, directory: Path) -> bool:
-        return directory in self._online
+        return directory in self.online
 
     @property
     def all_online(self) -> bool:
-        return len(self._online) == len(self.directories)
+        return len(self.online) == len(self.directories)
 
     @property
     def offline_directories(self) -> tuple[Path, ...]:
-        return tuple(directory for directory in self.directories if directory not in self._online)
+        return tuple(directory for directory in self.directories if directory not in self.online)
 
-    def _online_directories(self) -> tuple[Path, ...]:
-        return tuple(directory for directory in self.directories if directory in self._online)
+    def online_directories(self) -> tuple[Path, ...]:
+        return tuple(directory for directory in self.directories if directory in self.online)
 
     def volume_bytes(self, directory: Path) -> tuple[int, int]:
         """Size of the directory's volume, and how much of it is free to us; -1 each when that can't be told."""
@@ -87,71 +87,71 @@ class DirectoryTable:
 
     def high_watermark(self, tp: TopicPartition) -> int:
         """As checkpointed; 0 where nothing is."""
-        return self._high_watermarks.get(tp, 0)
+        return self.high_watermarks.get(tp, 0)
 
     def checkpoint_recovery_points(self) -> None:
-        for directory in self._online_directories():
-            self._checkpoint_recovery_points(directory)
+        for directory in self.online_directories():
+            self.write_recovery_points(directory)
 
-    def _checkpoint_recovery_points(self, directory: Path) -> None:
-        with self._failing(directory):
-            self._checkpoints[directory].write_recovery_points(lambda: self._all_in(directory))
+    def write_recovery_points(self, directory: Path) -> None:
+        with self.failing(directory):
+            self.checkpoints[directory].write_recovery_points(lambda: self.all_in(directory))
 
     def checkpoint_log_start_offsets(self) -> None:
-        for directory in self._online_directories():
-            self._checkpoint_log_starts(directory)
+        for directory in self.online_directories():
+            self.write_log_starts(directory)
 
-    def _checkpoint_log_starts(self, directory: Path) -> None:
-        with self._failing(directory):
-            self._checkpoints[directory].write_log_starts(lambda: self._all_in(directory))
+    def write_log_starts(self, directory: Path) -> None:
+        with self.failing(directory):
+            self.checkpoints[directory].write_log_starts(lambda: self.all_in(directory))
 
     def checkpoint_high_watermarks(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
-        self._high_watermarks.update(high_watermarks)
-        for directory in self._online_directories():
+        self.high_watermarks.update(high_watermarks)
+        for directory in self.online_directories():
             self._checkpoint_high_watermarks(directory)
 
     def _checkpoint_high_watermarks(self, directory: Path) -> None:
-        with self._failing(directory):
-            known = self._high_watermarks
-            self._checkpoints[directory].write_high_watermarks(lambda: self._all_in(directory), known)
+        with self.failing(directory):
+            known = self.high_watermarks
+            self.checkpoints[directory].write_high_watermarks(lambda: self.all_in(directory), known)
 
     def flush_overdue(self) -> None:
         """Flushes the logs whose `flush.ms` has passed."""
         now_ms = self._clock.now_ms()
-        for opened in self._logs.copy().values():
+        for opened in self.logs.copy().values():
             if now_ms - opened.last_flush_ms >= opened.config.flush_ms:
-                with self._failing(opened.directory.parent):
+                with self.failing(opened.directory.parent):
                     opened.flush()
 
     def expire_producers(self) -> None:
         """Forgets the producers that have been silent for `producer.id.expiration.ms`."""
         now_ms = self._clock.now_ms()
-        for opened in self._logs.copy().values():
+        for opened in self.logs.copy().values():
             opened.producers.remove_expired(now_ms)
 
     # -- failing ------------------------------------------------------------------------------------------------
 
-    def _failing(self, directory: Path) -> "_TakesOffline":
-        return _TakesOffline(self._fail, directory)
+    def failing(self, directory: Path) -> "_TakesOffline":
+        return _TakesOffline(self.fail, directory)
 
-    def _fail(self, directory: Path, error: OSError) -> None:
+    def fail(self, directory: Path, error: OSError) -> None:
         """The directory's disk can't be trusted: its partitions are not served until a restart finds it well."""
-        with self._changing:
-            if directory not in self._online:
+        with self.changing:
+            if directory not in self.online:
                 return
-            self._online.discard(directory)
+            self.online.discard(directory)
             lost, copies = self.logs_in(directory), self.futures_in(directory)
             log.error("log directory offline", directory=str(directory), reason=str(error), partitions=len(lost))
-            self._lost.update(lost)
+            self.lost.update(lost)
             for tp, opened in lost.items():
-                del self._logs[tp]
+                del self.logs[tp]
                 opened.abandon(error)
             for tp, copy in copies.items():
-                del self._futures[tp]
+                del self.futures[tp]
                 copy.abandon(error)
-                if (source := self._logs.get(tp)) is not None:
+                if (source := self.logs.get(tp)) is not None:
                     source.is_copied = False
-            none_left = not self._online
+            none_left = not self.online
         for listener in self.on_offline:
             listener(DirectoryFailure(directory, str(error), tuple(lost)))
         if none_left:

@@ -8,7 +8,7 @@
 
 A directory whose disk fails goes offline with its partitions; the others go on. A broker with none left must stop.
 Any thread may call this; making, moving, deleting and failing are serialised by one lock, under which no log's writer
-waits. How a log gets from one directory to another is told in `log_moves`.
+waits. `table` has the open logs and the directories that work, `moves` the logs on their way to another directory.
 """
 
 import json
@@ -37,10 +37,11 @@ from odradek.broker.log.directories.identity import (
     write_broker_id,
     write_topic_id,
 )
+from odradek.broker.log.directories.moving_logs import MovingLogs
 from odradek.broker.log.files.background import Background
 from odradek.broker.log.files.checkpoint import replace_file, sync_directory
 from odradek.broker.log.files.partition_log import PartitionLog
-from odradek.format.log_names import LogKind, current_name, deletion_name, future_name, parse
+from odradek.format.log_names import LogKind, current_name, deletion_name, parse
 from odradek.model.topology import ZERO_UUID, TopicPartition
 
 CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
@@ -49,7 +50,7 @@ _WISHES_MAX = 10_000
 log = get_logger(__name__)
 
 
-class LogDirs(DirectoryTable):
+class LogDirs:
     def __init__(
         self,
         directories: Sequence[Path],
@@ -58,7 +59,9 @@ class LogDirs(DirectoryTable):
         clock: Clock,
         on_all_failed: Callable[[str], None],
     ) -> None:
-        super().__init__(directories, clock, on_all_failed)
+        self.table = DirectoryTable(directories, clock, on_all_failed)
+        self.moves = MovingLogs(self.table, self._make, self._delete_log, self._topic_id)
+        self._clock = clock
         self._config = config
         self._background = background
         self.cleaned = CleanedOffsets()
@@ -71,13 +74,13 @@ class LogDirs(DirectoryTable):
 
     def lock(self) -> None:
         """Makes the directories where they are missing, and keeps other brokers out of them."""
-        if len({directory.resolve() for directory in self.directories}) < len(self.directories):
-            raise FatalError(f"log.dirs names a directory twice: {', '.join(map(str, self.directories))}")
-        for directory in self.directories:
-            with self._failing(directory):
+        if len({directory.resolve() for directory in self.table.directories}) < len(self.table.directories):
+            raise FatalError(f"log.dirs names a directory twice: {', '.join(map(str, self.table.directories))}")
+        for directory in self.table.directories:
+            with self.table.failing(directory):
                 self._locks.append(claim(directory))
-        if not self._online:
-            raise FatalError(f"None of log.dirs can be used: {', '.join(map(str, self.directories))}")
+        if not self.table.online:
+            raise FatalError(f"None of log.dirs can be used: {', '.join(map(str, self.table.directories))}")
 
     def unlock(self) -> None:
         while self._locks:
@@ -85,11 +88,11 @@ class LogDirs(DirectoryTable):
 
     def remembered_id(self, cluster_id: str) -> int | None:
         """The broker id that the directories were last used with, if any."""
-        return agreed_id(self._online_directories(), cluster_id)
+        return agreed_id(self.table.online_directories(), cluster_id)
 
     def remember_id(self, broker_id: int, cluster_id: str) -> None:
-        for directory in self._online_directories():
-            with self._failing(directory):
+        for directory in self.table.online_directories():
+            with self.table.failing(directory):
                 write_broker_id(directory, broker_id, cluster_id)
 
     # -- opening and closing ------------------------------------------------------------------------------------
@@ -98,15 +101,15 @@ class LogDirs(DirectoryTable):
         """Opens every log. After a clean stop that is quick; otherwise threads check what may be torn."""
         started_ms = self._clock.monotonic_ms()
         found: dict[Path, list[Path]] = {}
-        for directory in self._online_directories():
-            with self._failing(directory):
+        for directory in self.table.online_directories():
+            with self.table.failing(directory):
                 found[directory] = list(self._logs_on_disk(directory))
         log_moves.finish_interrupted(found, self._retire)
-        for directory in self._online_directories():
-            with self._failing(directory):
+        for directory in self.table.online_directories():
+            with self.table.failing(directory):
                 self._load_directory(directory, found[directory])
-                self.cleaned.load(directory, self.logs_in(directory).values())
-        log.info("logs loaded", logs=len(self._logs), ms=self._clock.monotonic_ms() - started_ms)
+                self.cleaned.load(directory, self.table.logs_in(directory).values())
+        log.info("logs loaded", logs=len(self.table.logs), ms=self._clock.monotonic_ms() - started_ms)
 
     def _logs_on_disk(self, directory: Path) -> Iterator[Path]:
         """The current and the future ones."""
@@ -128,7 +131,7 @@ class LogDirs(DirectoryTable):
         clean = marker.exists()
         # Gone before anything is opened: a crash from here on is not a clean stop.
         marker.unlink(missing_ok=True)
-        checkpoints = self._checkpoints[directory]
+        checkpoints = self.table.checkpoints[directory]
         points, starts = checkpoints.recovery_points(), checkpoints.log_starts()
         watermarks = checkpoints.high_watermarks()
         log.info("loading logs", directory=str(directory), logs=len(paths), clean=clean)
@@ -152,7 +155,7 @@ class LogDirs(DirectoryTable):
                 log.info("log recovered", directory=str(directory), number=number, of=len(paths))
 
     def _open(self, path: Path, tp: TopicPartition, clean: bool, recovery_point: int, start: int) -> PartitionLog:
-        opened = PartitionLog.open(
+        return PartitionLog.open(
             path,
             tp,
             self.log_config(TopicConfig.of(self._config)),
@@ -161,40 +164,39 @@ class LogDirs(DirectoryTable):
             clean=clean,
             clock=self._clock,
             background=self._background,
-            on_failure=self._fail,
+            on_failure=self.table.fail,
+            on_truncate=self.cleaned.lower,
         )
-        opened.on_truncate = self.cleaned.lower
-        return opened
 
     def _add_loaded(self, tp: TopicPartition, opened: PartitionLog, topic_id: UUID | None, high_watermark: int) -> None:
-        with self._changing:
-            if (other := self._logs.get(tp)) is not None:
+        with self.table.changing:
+            if (other := self.table.logs.get(tp)) is not None:
                 raise FatalError(
                     f"Partition {tp} lies in two directories, {other.directory} and {opened.directory}: move one of "
                     "them away, best the one on the disk that failed recently"
                 )
-            self._logs[tp] = opened
-            self._high_watermarks[tp] = high_watermark
+            self.table.logs[tp] = opened
+            self.table.high_watermarks[tp] = high_watermark
             if topic_id is not None:
                 self._topic_ids[tp] = topic_id
 
     def _add_future(self, tp: TopicPartition, opened: PartitionLog) -> None:
         """A second copy of the same log is one too many; nothing is lost with it."""
-        with self._changing:
-            if tp not in self._futures:
-                self._futures[tp] = opened
+        with self.table.changing:
+            if tp not in self.table.futures:
+                self.table.futures[tp] = opened
                 return
         self._delete_log(opened)
 
     def close(self) -> None:
         """Flushes and closes every log, and marks each directory whose logs all closed well."""
-        for directory in self._online_directories():
-            with self._failing(directory):
-                for opened in self._all_in(directory):
+        for directory in self.table.online_directories():
+            with self.table.failing(directory):
+                for opened in self.table.all_in(directory):
                     opened.close()
-                self._checkpoint_recovery_points(directory)
-                self._checkpoint_log_starts(directory)
-                if self.is_online(directory):
+                self.table.write_recovery_points(directory)
+                self.table.write_log_starts(directory)
+                if self.table.is_online(directory):
                     marker = json.dumps({"version": 0, "brokerEpoch": -1}, separators=(",", ":"))
                     replace_file(directory / CLEAN_SHUTDOWN_FILE, marker.encode())
 
@@ -202,8 +204,8 @@ class LogDirs(DirectoryTable):
 
     def get_or_create(self, tp: TopicPartition, topic_id: UUID, config: TopicConfig) -> PartitionLog:
         """The partition's log with this configuration; a new one goes where it is wished for, or the fewest are."""
-        with self._changing:
-            found = self._logs.get(tp)
+        with self.table.changing:
+            found = self.table.logs.get(tp)
             if found is None:
                 return self._create(tp, topic_id, config)
             known = self._topic_ids.get(tp)
@@ -217,25 +219,25 @@ class LogDirs(DirectoryTable):
             return found
 
     def _create(self, tp: TopicPartition, topic_id: UUID, config: TopicConfig) -> PartitionLog:
-        if tp in self._lost or not self._online:
+        if tp in self.table.lost or not self.table.online:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"The log directory of {tp} is offline")
         wish = self._wishes.pop(tp, None)
-        directory = wish if wish in self._online else self._emptiest()
+        directory = wish if wish in self.table.online else self._emptiest()
         try:
-            self._high_watermarks.pop(tp, None)
+            self.table.high_watermarks.pop(tp, None)
             created = self._make(directory / current_name(tp), tp, topic_id, self.log_config(config))
             created.producers.inherited = self._deleted_producers.take(tp)
-            self._logs[tp] = created
+            self.table.logs[tp] = created
             if topic_id != ZERO_UUID:
                 self._topic_ids[tp] = topic_id
         except OSError as error:
-            self._fail(directory, error)
+            self.table.fail(directory, error)
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"The log of {tp} can't be made: {error}") from error
         log.info("log created", partition=str(tp), directory=str(directory))
         return created
 
     def _make(self, path: Path, tp: TopicPartition, topic_id: UUID, config: LogConfig) -> PartitionLog:
-        self._checkpoints[path.parent].forget(tp)
+        self.table.checkpoints[path.parent].forget(tp)
         self.cleaned.forget(path.parent, tp)
         made = self._open(path, tp, clean=False, recovery_point=0, start=0)
         made.update_config(config)
@@ -245,10 +247,10 @@ class LogDirs(DirectoryTable):
 
     def _emptiest(self) -> Path:
         """Return the directory with the fewest logs, whose names are compared as text: faster than paths."""
-        directories = self._online_directories()
+        directories = self.table.online_directories()
         if len(directories) == 1:
             return directories[0]
-        logs = (*self._logs.values(), *self._futures.values())
+        logs = (*self.table.logs.values(), *self.table.futures.values())
         counts = Counter(os.path.dirname(str(opened.directory)) for opened in logs)
         return min(directories, key=lambda directory: counts[str(directory)])
 
@@ -260,10 +262,13 @@ class LogDirs(DirectoryTable):
         write_topic_id(opened.directory, topic_id)
 
         def settle() -> None:
-            with self._failing(opened.directory.parent):
+            with self.table.failing(opened.directory.parent):
                 make_topic_id_durable(opened.directory)
 
         self._background.once(f"topic id of {opened.partition}", settle)
+
+    def _topic_id(self, tp: TopicPartition) -> UUID:
+        return self._topic_ids.get(tp, ZERO_UUID)
 
     def reconfigure(self, config: BrokerConfig) -> None:
         """Apply new settings from now on; logs that are open have a configuration of their own."""
@@ -272,120 +277,30 @@ class LogDirs(DirectoryTable):
     def log_config(self, config: TopicConfig) -> LogConfig:
         return LogConfig.of(config, self._config.producer_id_expiration_ms)
 
-    # -- moving them --------------------------------------------------------------------------------------------
-
     def wish(self, tp: TopicPartition, directory: Path) -> None:
         """Remember the directory for the partition's log, should this broker be told to host it."""
-        with self._changing:
+        with self.table.changing:
             self._wishes[tp] = directory
             if len(self._wishes) > _WISHES_MAX:
                 del self._wishes[next(iter(self._wishes))]
-
-    def begin_move(self, tp: TopicPartition, directory: Path) -> PartitionLog:
-        """An empty copy of the partition's log in the directory, or the one that is there. KafkaError: it can't be."""
-        with self._changing:
-            source, future = self._logs.get(tp), self._futures.get(tp)
-            if future is not None:
-                return future
-            # One that lies in an offline directory may be a copy of the same log.
-            if source is None or not self.all_online:
-                raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{tp} can't move while a log directory is offline")
-            topic_id = self._topic_ids.get(tp, ZERO_UUID)
-            try:
-                future = self._make(directory / future_name(tp, uuid4()), tp, topic_id, source.config)
-            except OSError as error:
-                self._fail(directory, error)
-                raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{tp} can't move to {directory}: {error}") from error
-            self._futures[tp] = future
-            source.is_copied = True
-            log.info("move started", partition=str(tp), source=str(source.directory.parent), target=str(directory))
-            return future
-
-    def resumable(self, tp: TopicPartition) -> PartitionLog | None:
-        """The copy that the last stop interrupted, unless it is of another topic of the same name."""
-        with self._changing:
-            source, future = self._logs.get(tp), self._futures.get(tp)
-            if source is None or future is None:
-                return None
-            belongs = read_topic_id(future.directory) in (None, self._topic_ids.get(tp))
-            if belongs and future.directory.parent != source.directory.parent:
-                future.update_config(source.config)
-                source.is_copied = True
-                return future
-        self.cancel_move(tp)
-        return None
-
-    def cancel_move(self, tp: TopicPartition) -> None:
-        """The log stays where it is."""
-        with self._changing:
-            future, source = self._futures.pop(tp, None), self._logs.get(tp)
-            if source is not None:
-                source.is_copied = False
-        if future is not None:
-            log.info("move cancelled", partition=str(tp), target=str(future.directory.parent))
-            self._delete_log(future)
-
-    def prepare_to_finish(self, tp: TopicPartition) -> None:
-        """Do the slow part of finishing a move, while the writers go on."""
-        with self._changing:
-            source, future = self._logs.get(tp), self._futures.get(tp)
-        if source is None or future is None:
-            return
-        directory = future.directory.parent
-        with self._failing(directory), future.in_place:
-            future.flush()
-            self._checkpoints[directory].write_log_starts(lambda: self._all_in(directory))
-            log_moves.mark_moved(future, source)
-
-    def finish_move(self, tp: TopicPartition) -> PartitionLog:
-        """The copy, which is whole, takes the log's place while their writers wait. KafkaError: it can't.
-
-        The one that was left is to be told to `settle_move`, when nobody waits any more.
-        """
-        with self._changing:
-            source, future = self._logs.get(tp), self._futures.get(tp)
-            if source is None or future is None:
-                raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"A directory of {tp} is offline, it can't move")
-            directory = future.directory.parent
-            try:
-                future.take_place_of(source)
-                self._checkpoints[directory].write_log_starts(lambda: self._all_in(directory))
-                log_moves.mark_moved(future, source)
-                log_moves.make_current(future, directory / current_name(tp))
-            except OSError as error:
-                self._fail(directory, error)
-                raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{tp} can't move to {directory}: {error}") from error
-            self._logs[tp] = future
-            del self._futures[tp]
-        log.info("move finished", partition=str(tp), source=str(source.directory.parent), target=str(directory))
-        self._delete_log(source)
-        return future
-
-    def settle_move(self, source: PartitionLog, moved: PartitionLog) -> None:
-        """The source is out of the way, on disk too: the mark that tells which of the two is right can go."""
-        former = source.directory.parent
-        with self._failing(former), moved.in_place:
-            if self.is_online(former):
-                sync_directory(former)
-                log_moves.unmark_moved(moved.directory)
 
     # -- deleting them ------------------------------------------------------------------------------------------
 
     def delete(self, tp: TopicPartition) -> None:
         """Out of the way at once, its bytes after `file.delete.delay.ms`."""
-        with self._changing:
-            current = self._logs.pop(tp, None)
+        with self.table.changing:
+            current = self.table.logs.pop(tp, None)
             if current is not None:
                 self._deleted_producers.keep(tp, current.producers.entries)
-            deleted = [opened for opened in (current, self._futures.pop(tp, None)) if opened]
+            deleted = [opened for opened in (current, self.table.futures.pop(tp, None)) if opened]
             self._topic_ids.pop(tp, None)
-            self._lost.discard(tp)
+            self.table.lost.discard(tp)
         for opened in deleted:
             self._delete_log(opened)
 
     def _delete_log(self, opened: PartitionLog) -> None:
         parent = opened.directory.parent
-        with self._failing(parent):
+        with self.table.failing(parent):
             opened.rename(parent / deletion_name(opened.partition, uuid4()))
             self.cleaned.forget(parent, opened.partition)
             log.info("log deleted", partition=str(opened.partition), directory=str(opened.directory))
@@ -394,12 +309,12 @@ class LogDirs(DirectoryTable):
 
     def _retire(self, tp: TopicPartition, path: Path) -> bool:
         """Out with the log that one in another directory has taken the place of; it was not opened."""
-        with self._failing(path.parent):
+        with self.table.failing(path.parent):
             target = path.with_name(deletion_name(tp, uuid4()))
             path.rename(target)
             sync_directory(path.parent)
             self._delete_later(target)
-        return self.is_online(path.parent)
+        return self.table.is_online(path.parent)
 
     def _delete_later(self, path: Path) -> None:
         """A deletion that the last stop interrupted."""

@@ -33,7 +33,7 @@ from odradek.broker.log.files.producer_snapshot import ProducerSnapshots
 from odradek.broker.log.files.readable_log import ReadableLog
 from odradek.broker.log.files.recovery import load, note_aborted, rebuild_producers, remove_files
 from odradek.broker.log.files.segment import Segment
-from odradek.broker.log.files.segmented_log import FailureCallback
+from odradek.broker.log.files.segmented_log import FailureCallback, TruncationCallback
 from odradek.format.checkpoints import LEADER_EPOCH_FILE
 from odradek.model.topology import TopicPartition
 from odradek.protocol.record_batch import NO_TIMESTAMP, Buffer, read_header
@@ -71,6 +71,7 @@ class PartitionLog(ReadableLog):
         clock: Clock = SYSTEM_CLOCK,
         background: Background = IMMEDIATE,
         on_failure: FailureCallback = ignore_failure,
+        on_truncate: TruncationCallback = lambda opened, offset: None,
     ) -> "PartitionLog":
         """The log in the directory, which is made if it isn't there. `clean`: it was closed by `close`."""
         directory.mkdir(parents=True, exist_ok=True)
@@ -99,6 +100,7 @@ class PartitionLog(ReadableLog):
             clock=clock,
             background=background,
             on_failure=on_failure,
+            on_truncate=on_truncate,
         )
 
     # -- appending ----------------------------------------------------------------------------------------------

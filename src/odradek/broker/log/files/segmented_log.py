@@ -28,6 +28,8 @@ from odradek.format.segment_files import MAX_RELATIVE_OFFSET
 from odradek.model.topology import TopicPartition
 
 FailureCallback = Callable[[Path, OSError], None]
+TruncationCallback = Callable[["SegmentedLog", int], None]
+"""Called before the log is cut back to an offset, by its writer."""
 
 log = get_logger(__name__)
 
@@ -46,6 +48,7 @@ class SegmentedLog:
         clock: Clock,
         background: Background,
         on_failure: FailureCallback,
+        on_truncate: TruncationCallback,
     ) -> None:
         self.directory = directory
         self.partition = partition
@@ -63,8 +66,7 @@ class SegmentedLog:
         self._background = background
         self._on_failure = on_failure
         self._failed: OSError | None = None
-        self.on_truncate: Callable[[SegmentedLog, int], None] = lambda opened, offset: None
-        """Told before the log is cut back to an offset, by its writer."""
+        self._on_truncate = on_truncate
         # The recovery point is moved by flushes, which may run beside the writer, and moved back by truncation.
         self._recovery_lock = threading.Lock()
         self._truncations = 0
@@ -149,7 +151,7 @@ class SegmentedLog:
         with self._recovery_lock:
             self._truncations += 1
             self.recovery_point = min(self.recovery_point, offset)
-        self.on_truncate(self, offset)
+        self._on_truncate(self, offset)
 
     # -- living -------------------------------------------------------------------------------------------------
 
