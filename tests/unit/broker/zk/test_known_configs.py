@@ -80,7 +80,7 @@ def test_a_change_during_a_cut_is_heard(listening: Listening, other: ZkStore, pr
 
 def test_a_renewed_session_reads_everything(listening: Listening, other: ZkStore) -> None:
     listening.configs.start()
-    other._put("/config/topics/orders", b'{"version":1,"config":{"a":"1"}}')
+    other.configs._access.put("/config/topics/orders", b'{"version":1,"config":{"a":"1"}}')
     session = listening.session
     session._client._call(_SESSION_EXPIRED, session._client.handler.async_result())
     assert listening.changes.get(timeout=WAIT) == ("topics", "orders"), "also what came without a notice"
@@ -90,7 +90,7 @@ def test_a_renewed_session_reads_everything(listening: Listening, other: ZkStore
 def test_a_notice_that_nobody_understands_is_passed_over(listening: Listening, other: ZkStore) -> None:
     listening.configs.start()
     for content in (b"{", b'{"version":2,"entity_path":"nonsense"}'):
-        other._create_sequential(ConfigChanges.sequence_path, content)
+        other.configs._access.create_sequential(ConfigChanges.sequence_path, content)
     other.configs.set_config("topics", "orders", {"a": "1"})
     assert listening.changes.get(timeout=WAIT) == ("topics", "orders")
 

@@ -14,6 +14,7 @@ from cut_proxy import CutProxy
 from odradek.broker.zk.registration import ensure_roots
 from odradek.broker.zk.session import SessionEvent, ZkSession
 from odradek.broker.zk.store import ZkStore
+from odradek.broker.zk.stores.access import ZnodeAccess
 from odradek.model.topology import ControllerTerm, LeaderAndIsr, ReplicaAssignment, TopicAssignment, TopicPartition
 
 OpenSession = Callable[..., ZkSession]
@@ -66,9 +67,9 @@ def test_an_election_that_was_won_unheard(fragile: Fragile) -> None:
     assert store.election.elect_controller(0, now_ms=1) == ControllerTerm(1, 1)
     store.election.resign_controller(ControllerTerm(1, 1))
     # two requests: the epoch is read, then the seat taken. Only the second one's answer may be lost.
-    epoch, version = store._next_epoch()
+    epoch, version = store.election._next_epoch()
     won = fragile.without_answer(
-        lambda: store._take_seat(0, 1, epoch, version), lambda: witness.election.current_controller() == 0
+        lambda: store.election._take_seat(0, 1, epoch, version), lambda: witness.election.current_controller() == 0
     )
     assert won
 
@@ -109,12 +110,13 @@ def test_an_isr_that_its_leader_wrote_unheard(fragile: Fragile, term: Controller
 def test_partitions_that_were_added_unheard(fragile: Fragile, term: ControllerTerm) -> None:
     store, witness = fragile.store, fragile.witness
     store.topics.create_topic(ORDERS, {})
-    node = store._read("/brokers/topics/orders")
+    access = store.topics._access
+    node = access.read("/brokers/topics/orders")
     assert node is not None
     grown = replace(ORDERS, partitions={**ORDERS.partitions, 1: ReplicaAssignment((1, 0))})
     reads = iter([node])
     # the first read was answered; what is lost is the answer to the write
-    store._read = lambda path: next(reads, None) or ZkStore._read(store, path)  # type: ignore[method-assign]
+    access.read = lambda path: next(reads, None) or ZnodeAccess.read(access, path)  # type: ignore[method-assign]
     result = fragile.without_answer(
         lambda: store.topics.add_partitions("orders", {1: ReplicaAssignment((1, 0))}, term),
         lambda: witness.topics.load_topics()["orders"] == grown,
