@@ -18,12 +18,10 @@ FUNCTION_LINES_MAX = 60
 
 # Larger than the rule wants, and allowed to shrink only.
 LARGER_FILES = {
-    "broker/log/directories/log_dirs.py": 413,
     "broker/network/processor.py": 453,
 }
 LARGER_FUNCTIONS = {
     "apps/cli/consume.py:consume": 72,
-    "broker/server.py:_start": 66,
     "protocol/record_walk.py:_walk_fields": 70,
 }
 HEADLESS_MAX = 0.01

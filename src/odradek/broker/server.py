@@ -142,14 +142,11 @@ class BrokerServer:
         ensure_roots(session)
         cluster_id = get_or_create_cluster_id(session)
         self.id = self._settle_id(logs, session, cluster_id)
-        self._records = start_recorder(self.id, config, logs, self._clock, started)
-        logs.table.on_offline.append(recording_directory_failures(self._records))
-        self._on_session_event.append(recording_session(self._records))
+        self._start_recorder(logs, started)
         store = ZkStore(session)
         self._live.on_change.append(lambda before, after: logs.reconfigure(after))
-        self._live.adopt(
-            store.configs.load_config("brokers", str(self.id)), store.configs.load_config("brokers", DEFAULT_ENTITY)
-        )
+        stored = [store.configs.load_config("brokers", entity) for entity in (str(self.id), DEFAULT_ENTITY)]
+        self._live.adopt(*stored)
         config = self.config
 
         logs.load()
@@ -174,12 +171,8 @@ class BrokerServer:
         register_broker_metrics(services, server)
         self._serve_metrics(services, started)
         schedule_tasks(scheduler, logs, services)
-        cleaner = LogCleaner(config, services.replicas.partitions, logs.cleaned, self._clock)
-        started.callback(cleaner.stop)
-        cleaner.start()
-        self._live.on_change.append(lambda before, after: cleaner.reconfigure(after))
+        self._start_cleaner(logs, services, started)
         self._live.on_change.append(lambda before, after: server.reconfigure(server_settings(after)))
-        register_cleaner_metrics(services.metrics, cleaner, self._clock)
         server.start()
         services.controller.start()
         started.callback(services.controller.stop)
@@ -244,6 +237,18 @@ class BrokerServer:
             authorizer=security.authorizer,
             metrics=Registry(),
         )
+
+    def _start_recorder(self, logs: LogDirs, started: ExitStack) -> None:
+        self._records = start_recorder(self.id, self.config, logs, self._clock, started)
+        logs.table.on_offline.append(recording_directory_failures(self._records))
+        self._on_session_event.append(recording_session(self._records))
+
+    def _start_cleaner(self, logs: LogDirs, services: BrokerServices, started: ExitStack) -> None:
+        cleaner = LogCleaner(self.config, services.replicas.partitions, logs.cleaned, self._clock)
+        started.callback(cleaner.stop)
+        cleaner.start()
+        self._live.on_change.append(lambda before, after: cleaner.reconfigure(after))
+        register_cleaner_metrics(services.metrics, cleaner, self._clock)
 
     def _controller(self, store: ZkStore, session: ZkSession) -> Controller:
         controller = Controller(self.id, self.config, store, session, self._clock, self._records)
