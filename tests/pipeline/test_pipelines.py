@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import pyarrow.dataset
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
+from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
 from odradek.apps.demo.proof import last_windows, topic_records
@@ -19,6 +19,7 @@ from odradek.apps.pipeline.listener import GroupListener
 from odradek.apps.pipeline.queries import Query
 from odradek.apps.pipeline.replay import replay
 from odradek.apps.pipeline.spec import Pipeline
+from odradek.apps.pipeline.tables.reading import read_table
 from odradek.apps.pipeline.topic_output import BATCH_HEADER
 from odradek.apps.pipeline.views import Views
 from odradek.base.errors import FatalError
@@ -91,7 +92,7 @@ class Play:
 
     def table(self) -> list[str]:
         path = self.pipeline.directory / "table"
-        found = pyarrow.dataset.dataset(path, format="parquet").to_table(["id"])["id"].to_pylist()
+        found = DeltaTable(path).to_pyarrow_table(columns=["id"])["id"].to_pylist()
         return sorted(str(item) for item in found)
 
     def sums(self) -> dict[str, int]:
@@ -238,7 +239,7 @@ def test_a_schema_may_grow(play: Play) -> None:
     play.order(2, colour="blue")
     play.order(3)
     run_once(play.spark, grown, only="table")
-    rows = play.spark.read.option("mergeSchema", "true").parquet(str(grown.directory / "table"))
+    rows = read_table(play.spark, grown.directory / "table")
     assert {row["id"]: row["colour"] for row in rows.collect()} == dict(
         zip(ids(1, 2, 3), (None, "blue", None), strict=True)
     )

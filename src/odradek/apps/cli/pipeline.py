@@ -18,6 +18,7 @@ from odradek.apps.cli.output import (
     print_rows,
     warn,
 )
+from odradek.apps.cli.pipeline_tables import add_table_verbs
 from odradek.apps.cli.spark_output import spark_output_in
 from odradek.apps.cli.terminal import data_console, note_console
 from odradek.apps.cli.usage import WrongUsage
@@ -194,6 +195,9 @@ def replay(
         note(f"{name} keeps its rows: take back yourself what would be there twice")
     note("topics keep what was written, and get it again; windows and deduplication begin with empty state")
     note(f"generation {done.generation} begins with the next: {_command('run', project)}")
+
+
+add_table_verbs(app)
 
 
 def _command(verb: str, project: Path) -> str:

@@ -55,7 +55,7 @@ def prove(sent: Sent, table: Path, bootstrap: str, dead_letters: str, revenue: s
     windows = last_windows(written)
     return Proof(
         checks=(
-            compare("orders in the Parquet table", order_ids(sent), Counter(table_orders(table))),
+            compare("orders in the Delta table", order_ids(sent), Counter(table_orders(table))),
             compare("bad records among the dead letters", _bad_values(sent), Counter(r.value for r in letters)),
             compare_windows(sent, windows),
         ),
@@ -123,11 +123,10 @@ def topic_records(bootstrap: str, topic: str) -> list[Record]:
 
 
 def table_orders(table: Path) -> list[str]:
-    import pyarrow.dataset as dataset
+    from deltalake import DeltaTable
 
-    return [
-        str(item) for item in dataset.dataset(table, format="parquet").to_table(["order_id"])["order_id"].to_pylist()
-    ]
+    rows = DeltaTable(table).to_pyarrow_dataset().to_table(["order_id"])
+    return [str(item) for item in rows["order_id"].to_pylist()]
 
 
 def reason_of(record: Record) -> str:

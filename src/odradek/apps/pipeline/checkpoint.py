@@ -62,6 +62,12 @@ class Checkpoint:
         self._write(following)
         return following
 
+    def retarget(self, query: str, target: str) -> None:
+        """Note that the query writes to another kind of target, which has all that it has written."""
+        kept = self.identity()
+        if kept is not None and query in kept.writes:
+            self._write(replace(kept, writes={**kept.writes, query: target}))
+
     def query(self, generation: int, name: str) -> Path:
         return self.directory / f"g{generation}" / name
 

@@ -35,6 +35,7 @@ DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
 _DEFAULT_TRIGGER = "1 second"
 _DEFAULT_RECORDS_PER_BATCH_MAX = 100_000
 _CONSOLE_ROWS = 20
+_TABLE_HISTORY = 1000
 # As Spark reads intervals, but for months and years, which no trigger or watermark takes.
 _DURATION = re.compile(r"(\d+ *(microsecond|millisecond|second|minute|hour|day|week)s?( +|$))+", re.IGNORECASE)
 
@@ -182,8 +183,9 @@ def _sink(name: str, section: Section, directory: Path) -> Sink:
         view,
         mode,
         _local_path(section, directory, section.text("table")),
-        section.choice("format", TableFormat, TableFormat.PARQUET),
+        section.choice("format", TableFormat, TableFormat.DELTA),
         section.texts("partition_by"),
+        section.whole("history", _TABLE_HISTORY),
     )
 
 

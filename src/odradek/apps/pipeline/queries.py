@@ -11,6 +11,8 @@ from odradek.apps.pipeline.lake_output import DeltaOutput, IcebergOutput
 from odradek.apps.pipeline.quality import dead_letters
 from odradek.apps.pipeline.spec import ConsoleSink, Pipeline, Sink, TableFormat, TableSink, TopicSink
 from odradek.apps.pipeline.table_output import TableOutput, check_columns, columns_of
+from odradek.apps.pipeline.tables.delta_output import DeltaTableOutput
+from odradek.apps.pipeline.tables.ownership import check_table_columns
 from odradek.apps.pipeline.topic_output import TopicOutput, as_records
 from odradek.apps.pipeline.views import Views
 from odradek.base.errors import FatalError
@@ -85,6 +87,8 @@ def build(pipeline: Pipeline, views: Views, checkpoint: Checkpoint, generation: 
 
     for name, sink in pipeline.sinks.items():
         frame = _checked(sink, frames[sink.view])
+        if name in pipeline.own_delta_tables and isinstance(sink, TableSink):
+            check_table_columns(sink.path, name, frame, sink.partition_by)
         match sink:
             case TopicSink():
                 records = as_records(frame, sink, pipeline.dead_letters)
@@ -134,8 +138,15 @@ def _checked(sink: Sink, frame: "DataFrame") -> "DataFrame":
     return frame
 
 
+def table_writer(pipeline: Pipeline, sink: str, generation: int) -> str:
+    """The application under which Delta knows the batches of a sink."""
+    return f"{pipeline.name}/{sink}/g{generation}"
+
+
 def _table_output(pipeline: Pipeline, sink: TableSink, generation: int, checkpoint: Path) -> Output:
-    writer = f"{pipeline.name}/{sink.name}/g{generation}"
+    writer = table_writer(pipeline, sink.name, generation)
+    if sink.name in pipeline.own_delta_tables:
+        return DeltaTableOutput(sink.name, sink.path, sink.partition_by, writer, generation, checkpoint)
     match sink.format:
         case TableFormat.PARQUET:
             return TableOutput(sink.path, sink.partition_by, generation, checkpoint)

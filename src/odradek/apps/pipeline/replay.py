@@ -16,6 +16,8 @@ from odradek.apps.pipeline.cluster_side import cluster_of
 from odradek.apps.pipeline.queries import DEAD_LETTERS, plan
 from odradek.apps.pipeline.spec import Pipeline, TableFormat, TableSink
 from odradek.apps.pipeline.table_output import WrittenBatch, written_batches
+from odradek.apps.pipeline.tables.core.batch_ranges import parse_directory
+from odradek.apps.pipeline.tables.ownership import table_batches, take_back
 from odradek.base.errors import FatalError
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.moments import parse_moment
@@ -59,15 +61,12 @@ def replay(pipeline: Pipeline, *, from_offset: str | None, from_time: str | None
     if kept.pipeline != pipeline.name:
         raise FatalError(f"the checkpoint in {checkpoint.directory} belongs to pipeline {kept.pipeline!r}")
     wanted, first = _wanted(pipeline, read_so_far(pipeline, checkpoint, kept), from_offset, from_time)
-    batches = [batch for table in _parquet_tables(pipeline).values() for batch in written_batches(table)]
+    batches = [batch for sink in _tables(pipeline) for batch in _batches(pipeline, sink)]
     starting = _whole_batches(wanted, first, batches)
     identity = checkpoint.next_generation(starting)
     retired = retire_replayed(pipeline, identity)
-    others = tuple(
-        sink.name
-        for sink in pipeline.sinks.values()
-        if isinstance(sink, TableSink) and sink.format is not TableFormat.PARQUET
-    )
+    here = {sink.name for sink in _tables(pipeline)}
+    others = tuple(s.name for s in pipeline.sinks.values() if isinstance(s, TableSink) and s.name not in here)
     return Replay(identity.generation, starting, retired, others)
 
 
@@ -77,18 +76,41 @@ def retire_replayed(pipeline: Pipeline, identity: Identity) -> dict[str, int]:
     By a replay, and by every run after it: one that died on its way has left batches that would be there twice.
     """
     retired: dict[str, int] = {}
-    for name, table in _parquet_tables(pipeline).items():
-        older = [batch for batch in written_batches(table) if batch.generation < identity.generation]
+    for sink in _tables(pipeline):
+        older = [batch for batch in _batches(pipeline, sink) if batch.generation < identity.generation]
         again = [batch for batch in older if _reaches(batch, identity.starting)]
-        for batch in again:
-            _remove_whole(batch.path)
-        retired[name] = len(again)
+        if sink.name in pipeline.own_delta_tables:
+            take_back(sink.path, filter(None, (parse_directory(batch.path.name) for batch in again)))
+        else:
+            for batch in again:
+                _remove_whole(batch.path)
+        retired[sink.name] = len(again)
     return retired
 
 
-def _parquet_tables(pipeline: Pipeline) -> dict[str, Path]:
-    sinks = (sink for sink in pipeline.sinks.values() if isinstance(sink, TableSink))
-    return {sink.name: sink.path for sink in sinks if sink.format is TableFormat.PARQUET}
+def _tables(pipeline: Pipeline) -> list[TableSink]:
+    """Tables whose batches can be told apart here."""
+    sinks = [sink for sink in pipeline.sinks.values() if isinstance(sink, TableSink)]
+    own = pipeline.own_delta_tables
+    return [sink for sink in sinks if sink.format is TableFormat.PARQUET or sink.name in own]
+
+
+def _batches(pipeline: Pipeline, sink: TableSink) -> list[WrittenBatch]:
+    """Batches of a table, oldest first. Those that a Delta table has merged are one, and are taken back together."""
+    if sink.name not in pipeline.own_delta_tables:
+        return list(written_batches(sink.path))
+    return [
+        WrittenBatch(
+            sink.path / entry.batches.directory,
+            entry.batches.generation,
+            entry.batches.first,
+            entry.manifest.rows,
+            entry.manifest.start,
+            entry.manifest.end,
+            entry.manifest.columns,
+        )
+        for entry in table_batches(sink.path)
+    ]
 
 
 def _wanted(

@@ -19,7 +19,7 @@ from odradek.apps.pipeline.decoding import check_package, check_schema_file
 from odradek.apps.pipeline.lake_output import check_format
 from odradek.apps.pipeline.pipeline_metrics import pipeline_registry
 from odradek.apps.pipeline.progress import QueryProgressBoard
-from odradek.apps.pipeline.queries import Query, build, group_of, plan
+from odradek.apps.pipeline.queries import Query, build, group_of, plan, table_writer
 from odradek.apps.pipeline.replay import retire_replayed
 from odradek.apps.pipeline.session import SparkTarget, start_session
 from odradek.apps.pipeline.spark_errors import in_one_sentence
@@ -38,6 +38,8 @@ from odradek.apps.pipeline.status import (
 )
 from odradek.apps.pipeline.supervisor import Supervisor
 from odradek.apps.pipeline.table_output import claim_table
+from odradek.apps.pipeline.tables.ownership import claim_delta
+from odradek.apps.pipeline.tables.upkeep import TableUpkeep
 from odradek.apps.pipeline.views import Views
 from odradek.base.errors import FatalError
 from odradek.base.metrics_endpoint import MetricsEndpoint
@@ -86,7 +88,9 @@ def claim(pipeline: Pipeline, note: Callable[[str], None]) -> tuple[Checkpoint, 
     checkpoint = Checkpoint(pipeline.checkpoint)
     identity = checkpoint.claim(_identity(pipeline, cluster))
     for sink in pipeline.sinks.values():
-        if isinstance(sink, TableSink) and sink.format is TableFormat.PARQUET:
+        if sink.name in pipeline.own_delta_tables and isinstance(sink, TableSink):
+            claim_delta(sink.path, pipeline.name, sink.name, table_writer(pipeline, sink.name, identity.generation))
+        elif isinstance(sink, TableSink) and sink.format is TableFormat.PARQUET:
             claim_table(sink.path, pipeline.name, sink.name)
     retire_replayed(pipeline, identity)
     for topic in create_outputs(pipeline):  # once it's clear that nothing else refuses the run
@@ -145,13 +149,16 @@ class Run:
                 self._board.resume(query.name, committed_offsets(self._checkpoint.query(generation, query.name)))
             trigger = None if self._options.once else pipeline.trigger
             supervisor = Supervisor(queries, self._checkpoint, generation, trigger, self._board)
+            upkeep = TableUpkeep({name: (sink.path, sink.history) for name, sink in pipeline.own_delta_tables.items()})
             try:
+                upkeep.start()
                 while not stop.asked and supervisor.tend():
                     self._tell(RUNNING)
                     time.sleep(_TEND_SECONDS)
                 self._tell(STOPPING)
             finally:
                 supervisor.stop()
+                upkeep.stop()
         finally:
             with suppress(Exception):  # of a Spark that is going already, Py4J throws many things
                 spark.streams.removeListener(listener)
@@ -187,7 +194,8 @@ def _planned(
     pipeline: Pipeline, spark: "SparkSession", views: Views, checkpoint: Checkpoint, generation: int
 ) -> list[Query]:
     for sink in pipeline.sinks.values():
-        if isinstance(sink, TableSink) and sink.format is not TableFormat.PARQUET:
+        is_jars = isinstance(sink, TableSink) and sink.name not in pipeline.own_delta_tables
+        if is_jars and isinstance(sink, TableSink) and sink.format is not TableFormat.PARQUET:
             check_format(spark, sink.format)
     return build(pipeline, views, checkpoint, generation)
 

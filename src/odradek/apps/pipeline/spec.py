@@ -17,6 +17,8 @@ class Encoding(StrEnum):
 
 
 class TableFormat(StrEnum):
+    """Format of a table. Delta is committed by the pipeline itself, or by Delta's package where Spark has it."""
+
     PARQUET = "parquet"
     DELTA = "delta"
     ICEBERG = "iceberg"
@@ -108,6 +110,7 @@ class TableSink:
     path: Path
     format: TableFormat
     partition_by: tuple[str, ...]
+    history: int = 1000  # versions of a Delta table that can be read
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +144,15 @@ class Pipeline:
     def state_directory(self) -> Path:
         """Directory for other commands and for the next run."""
         return self.directory / ".odradek"
+
+    @property
+    def own_delta_tables(self) -> dict[str, TableSink]:
+        """Delta tables that the pipeline commits to itself: those of a Spark without Delta's package."""
+        given = self.spark.get("spark.jars.packages", ""), self.spark.get("spark.sql.extensions", "")
+        if "delta-spark" in given[0] or "io.delta" in given[1]:
+            return {}
+        sinks = ((name, sink) for name, sink in self.sinks.items() if isinstance(sink, TableSink))
+        return {name: sink for name, sink in sinks if sink.format is TableFormat.DELTA}
 
     @property
     def input_topics(self) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ def write_batch(directory: Path, start: int, end: int) -> None:
 def declared(directory: Path) -> Pipeline:
     (directory / "pipeline.toml").write_text(
         '[pipeline]\nname = "p"\n[sources.s]\ntopic = "t"\nschema = "a INT"\n'
-        '[sinks.table]\nfrom = "s"\ntable = "table"\n'
+        '[sinks.table]\nfrom = "s"\ntable = "table"\nformat = "parquet"\n'
     )
     return read_pipeline(directory)
 

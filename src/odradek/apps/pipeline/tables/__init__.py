@@ -1,0 +1,1 @@
+"""Delta tables of pipelines: committed without a jar, compacted while the pipeline runs, queried, migrated."""
