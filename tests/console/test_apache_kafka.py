@@ -48,7 +48,7 @@ def page(chromium: Any, console: ConsoleProcess) -> Iterator[Any]:
 
 def test_what_kafka_can_tell_is_shown(page: Any, topic: str) -> None:
     page.goto("/")
-    expect(page.get_by_role("status")).to_contain_text("All is well: 1 broker")
+    expect(page.get_by_role("status")).to_contain_text("Healthy: 1 broker")
     broker = page.locator("tbody tr").first
     expect(broker).to_contain_text("controller")
     expect(broker).to_contain_text("rack-a")

@@ -73,7 +73,7 @@ def test_a_setting_is_changed_and_told_where_it_comes_from(page: Any, three_brok
     row = page.get_by_role("row", name=re.compile("^retention.ms"))
     expect(row).to_contain_text("default")
     row.get_by_text("Change").click()
-    page.get_by_label("Value (empty: back to what it is otherwise)").fill("60000")
+    page.get_by_label("Value (empty: back to the default)").fill("60000")
     _confirm(page, "Change")
     expect(row).to_contain_text("60000")
     expect(row).to_contain_text("topic")
@@ -252,19 +252,19 @@ def test_a_broker_is_killed_and_it_can_be_seen_and_replayed(page: Any, three_bro
     _confirm(page, "Kill")
     expect(moved).not_to_have_attribute("data-leader", "2")
     expect(moved).not_to_have_attribute("data-isr", re.compile("2"))
-    expect(page.get_by_role("alert").first).to_contain_text("1 broker missing: 2.")
+    expect(page.get_by_role("alert").first).to_contain_text("1 broker down: 2.")
 
     _open(page, "/")
-    expect(page.get_by_role("status")).to_contain_text("Broker 2 gone")
+    expect(page.get_by_role("status")).to_contain_text("Broker 2 is down")
 
     _open(page, "/history")
     expect(page.locator(".moment", has_text="broker 2 left").first).to_be_visible()
     here = page.locator(".moment", has_text=f"watched-{number}: leader 2 →").first
     here.locator("button").click()
-    expect(page.locator(".brokerbox[data-broker='2']")).to_contain_text("gone")
+    expect(page.locator(".brokerbox[data-broker='2']")).to_contain_text("down")
     here.locator("summary", has_text="what was done about it").click()
     expect(here).to_contain_text("LeaderAndIsr")
-    _step_back_until(page, lambda: "gone" not in page.locator(".brokerbox[data-broker='2']").inner_text())
+    _step_back_until(page, lambda: "down" not in page.locator(".brokerbox[data-broker='2']").inner_text())
 
     _open(page, "/lab?topic=watched")
     page.locator("[data-broker='2'] button", has_text="Start").click()
@@ -312,10 +312,10 @@ def _cut_and_heal(page: Any, three_brokers: OdradekCluster) -> None:
     number = page.locator(f".strip[data-leader='{cut}']").first.get_attribute("data-partition")
     strip = page.locator(f".strip[data-partition='{number}']")
 
-    box.get_by_role("button", name="Cut off").click()
-    expect(page.get_by_text(f"Cuts broker {cut} off ZooKeeper")).to_be_visible()
-    _confirm(page, "Cut off")
-    expect(box).to_contain_text("cut off ZooKeeper")
+    box.get_by_role("button", name="Isolate").click()
+    expect(page.get_by_text(f"Isolates broker {cut} from ZooKeeper")).to_be_visible()
+    _confirm(page, "Isolate")
+    expect(box).to_contain_text("isolated from ZooKeeper")
     expect(box).to_contain_text("it has no session")
     expect(strip).not_to_have_attribute("data-leader", cut)
     expect(strip).not_to_have_attribute("data-isr", re.compile(cut))
@@ -330,9 +330,9 @@ def _cut_and_heal(page: Any, three_brokers: OdradekCluster) -> None:
     stranded.flush(PATIENCE_S)
     assert [error is not None for error in fate] == [True]
 
-    box.get_by_role("button", name="Heal").click()
-    _confirm(page, "Heal")
-    expect(box).not_to_contain_text("cut off")
+    box.get_by_role("button", name="Reconnect").click()
+    _confirm(page, "Reconnect")
+    expect(box).not_to_contain_text("isolated")
     expect(box).to_contain_text("in the cluster")
     expect(strip).to_have_attribute("data-isr", re.compile(cut))
 

@@ -170,8 +170,8 @@ def lab(chromium: Any, up: Up, writing: None) -> Iterator[Lab]:
 def test_a_controller_without_zookeeper_is_succeeded(lab: Lab, choice: str) -> None:
     broker = str(lab.controller.get_attribute("data-broker"))
     partition = lab.led_by(broker)
-    lab.press(broker, "Cut off", choice)
-    expect(lab.box(broker)).to_contain_text(f"cut off {choice}")
+    lab.press(broker, "Isolate", choice)
+    expect(lab.box(broker)).to_contain_text(f"isolated from {choice}")
     expect(lab.box(broker)).to_contain_text("it has no session")
     expect(lab.controller).to_have_count(1)
     expect(lab.controller).not_to_have_attribute("data-broker", broker)
@@ -179,7 +179,7 @@ def test_a_controller_without_zookeeper_is_succeeded(lab: Lab, choice: str) -> N
     expect(lab.strip(partition)).not_to_have_attribute("data-isr", re.compile(broker))
     lab.goes_on(partition)
 
-    lab.press(broker, "Heal")
+    lab.press(broker, "Reconnect")
     expect(lab.box(broker)).to_contain_text("in the cluster")
     lab.all_in_sync()
     lab.goes_on(partition)
@@ -189,20 +189,22 @@ def test_a_broker_without_peers_leaves_their_isrs_and_comes_back(lab: Lab) -> No
     ruler = str(lab.controller.get_attribute("data-broker"))
     broker = next(number for number in "012" if number != ruler)
     partition = lab.led_by(ruler)
-    lab.press(broker, "Cut off", "the other brokers")
-    expect(lab.box(broker)).to_contain_text("cut off the other brokers")
+    lab.press(broker, "Isolate", "the other brokers")
+    expect(lab.box(broker)).to_contain_text("isolated from the other brokers")
     expect(lab.strip(partition)).not_to_have_attribute("data-isr", re.compile(broker))
     expect(lab.box(broker)).to_contain_text("in the cluster")
     expect(lab.controller).to_have_attribute("data-broker", ruler)
     lab.goes_on(partition)
 
-    lab.press(broker, "Heal")
+    lab.press(broker, "Reconnect")
     lab.all_in_sync()
     for number in "012":
         lab.goes_on(number)
 
 
-@pytest.mark.parametrize(("breaks", "mends"), [("Kill", "Start"), ("Pause", "Resume"), ("Stop", "Start")])
+@pytest.mark.parametrize(
+    ("breaks", "mends"), [("Kill", "Start"), ("Freeze (SIGSTOP)", "Resume (SIGCONT)"), ("Stop", "Start")]
+)
 def test_a_broker_is_broken_and_mended(lab: Lab, breaks: str, mends: str) -> None:
     broker = str(lab.controller.get_attribute("data-broker"))
     partition = lab.led_by(broker)

@@ -10,9 +10,10 @@ import pytest
 from confluent_kafka import Producer
 
 from odradek.apps.console.readings import records
-from odradek.apps.console.readings.records import Filter, From, Part, Query, browse
+from odradek.apps.console.readings.records import From, Query, browse
 from odradek.apps.lab.bench.crowd import Crowd
 from odradek.apps.lab.bench.systems import BenchError
+from odradek.apps.records.filters import parse_filter
 from odradek.client.broker_client import ConnectionFailed
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.config_admin import Resource, alter_configs
@@ -88,7 +89,7 @@ def test_a_long_topic_is_entered_by_offset_and_time(client: ClusterClient, many:
 
 
 def test_a_look_for_a_key_ends_and_goes_on(client: ClusterClient, many: str) -> None:
-    query = Query(many, filter=Filter(Part.KEY, equals=True, text="k3"))
+    query = Query(many, filter=parse_filter("key = k3"))
     first = browse(client, query)
     looks, found = 1, first
     while not found.records:
@@ -109,8 +110,8 @@ def test_a_million_records(client: ClusterClient, three_brokers: OdradekCluster,
         "newest": Query(name),
         "by offset": Query(name, 1, From.OFFSET, offset=250_000),
         "by time": Query(name, start=From.TIME, time_ms=BEGIN_MS + 500_000_000),
-        "by key, among the newest": Query(name, filter=Filter(Part.KEY, equals=True, text="k999000")),
-        "by key, not within the limits": Query(name, filter=Filter(Part.KEY, equals=True, text="k0")),
+        "by key, among the newest": Query(name, filter=parse_filter("key = k999000")),
+        "by key, not within the limits": Query(name, filter=parse_filter("key = k0")),
     }
     for what, query in looks.items():
         began = time.monotonic()
@@ -183,10 +184,10 @@ def test_wrong_input_is_told_at_its_field(page: Any, many: str) -> None:
     await_handshake(page)
     expect(_field(page, "Partition")).to_contain_text("'first' is not a partition's number")
     page.get_by_label("Partition").fill("0")
-    page.get_by_role("button", name="Read", exact=True).click()
+    page.get_by_role("button", name="Search", exact=True).click()
     expect(_field(page, "Offset")).to_contain_text("'soon' is not an offset")
     page.get_by_label("Offset").fill("12")
-    page.get_by_role("button", name="Read", exact=True).click()
+    page.get_by_role("button", name="Search", exact=True).click()
     expect(page.locator("details.record").first).to_have_attribute("data-offset", "12")
     expect(page.locator(".q-field--error")).to_have_count(0)
 

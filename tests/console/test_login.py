@@ -20,7 +20,7 @@ from odradek.testing import OdradekCluster
 from .conftest import PATIENCE_S, ConsoleProcess, await_handshake, start_console
 
 PASSWORD = "a cage went in search"
-CHANGES = ("Create topic", "Produce", "Elect preferred", "Run", "Kill", "Cut off", "Stop", "Run the experiment")
+CHANGES = ("Create topic", "Produce", "Elect preferred", "Run", "Kill", "Isolate", "Stop", "Run the experiment")
 expect = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright").expect
 
 

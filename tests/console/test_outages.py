@@ -54,7 +54,7 @@ def _all_are_well(pages: dict[str, Any]) -> None:
 
 def test_one_broker_all_brokers_and_back(pages: dict[str, Any], three_brokers: OdradekCluster) -> None:
     three_brokers.kill(1)
-    _all_say(pages, "1 broker missing: 1.")
+    _all_say(pages, "1 broker down: 1.")
     expect(pages["/topics/enduring"].locator(".bs .b.offline").first).to_be_visible()
     three_brokers.kill(0)
     three_brokers.kill(2)

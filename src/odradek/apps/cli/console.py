@@ -1,6 +1,7 @@
 """`odradek console`: the web console of a cluster, in a process of its own."""
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -9,6 +10,7 @@ from odradek.apps.cli.grammar.declaration import Option
 from odradek.apps.cli.grammar.noun import command
 from odradek.apps.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption
 from odradek.apps.cli.usage import WrongUsage
+from odradek.apps.records.avro import AvroError, AvroSchema
 from odradek.base.config.properties import parse_properties
 from odradek.base.errors import FatalError
 from odradek.base.logs import configure
@@ -30,9 +32,11 @@ class Sources:
         list[Path] | None,
         Option("--journal", metavar="DIR", help="More places with flight recorders' journals."),
     ] = None
-    pipeline: Annotated[list[Path] | None, Option("--pipeline", metavar="DIR", help="A pipeline project to show.")] = (
-        None
-    )
+    pipeline: Annotated[list[Path] | None, Option("--pipeline", metavar="DIR", help="A pipeline project.")] = None
+    schema: Annotated[
+        list[str] | None,
+        Option("--schema", metavar="TOPIC=FILE", help="An Avro schema of a topic's values; may be repeated."),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +117,25 @@ def console(
         zookeeper=zookeeper,
         data=None if data is None else data.absolute(),
         journals=tuple(sources.journal or ()),
+        schemas=_schemas(sources.schema or ()),
         projects=tuple(sources.pipeline or ()),
     )
     serve(options, LocalMachine(data) if lab and data is not None else None)
+
+
+def _schemas(given: Iterable[str]) -> dict[str, AvroSchema]:
+    found: dict[str, AvroSchema] = {}
+    for text in given:
+        name, equals, file = text.partition("=")
+        if not name or not equals:
+            raise WrongUsage(f"'{text}' is not TOPIC=FILE", "--schema")
+        try:
+            found[name] = AvroSchema(Path(file).read_text("utf-8"))
+        except OSError as error:
+            raise WrongUsage(f"{file} can't be read: {error.strerror}", "--schema") from None
+        except AvroError as error:
+            raise WrongUsage(f"{file}: {error}", "--schema") from None
+    return found
 
 
 def _login_settings(path: Path) -> dict[str, str]:

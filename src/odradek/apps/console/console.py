@@ -20,10 +20,12 @@ from odradek.apps.console.readings.coordination import CoordinationState, ZooKee
 from odradek.apps.console.readings.groups import GroupDetail, GroupsState, read_group, read_groups
 from odradek.apps.console.readings.history import HistoryReader, HistoryState
 from odradek.apps.console.readings.pipelines import PipelinesReader, PipelinesState
+from odradek.apps.console.readings.records import Query
 from odradek.apps.console.readings.rights import Rights, read_rights
 from odradek.apps.console.readings.security import UsersState, read_acls, read_certificates, read_users
 from odradek.apps.console.readings.settings import TopicSettings, read_settings
 from odradek.apps.console.readings.storage import StorageState, read_storage
+from odradek.apps.console.readings.tail import TailState, read_tail
 from odradek.apps.console.readings.topic import TopicDetail, read_topic
 from odradek.apps.console.readings.traffic import TrafficState, read_traffic
 from odradek.apps.console.readings.transactions import (
@@ -131,6 +133,14 @@ class Console:
             return read_topic(client, before, name)
 
         return self.feeds.feed(("topic", name), read, 500, trusted=self._controller)
+
+    def tail(self, name: str, query: Query) -> Feed[TailState]:
+        """`name`: of the query, as the address of the page has it."""
+
+        def read(client: ClusterClient, before: TailState | None) -> TailState:
+            return read_tail(client, before, query)
+
+        return self.feeds.feed(("tail", name), read, 400)
 
     @property
     def groups(self) -> Feed[GroupsState]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
 
+from odradek.apps.records.avro import AvroSchema
 from odradek.base.errors import FatalError
 
 PASSWORD_VARIABLE = "ODRADEK_CONSOLE_PASSWORD"
@@ -27,6 +28,8 @@ class ConsoleOptions:
     data: Path | None = None
     """A directory of `odradek up`: journals are looked for in it, changes are logged to it."""
     journals: tuple[Path, ...] = ()
+    schemas: Mapping[str, AvroSchema] = field(default_factory=dict)
+    """Of values, by name; one that has a topic's name is used for that topic."""
     projects: tuple[Path, ...] = ()
     """Of pipelines, whose status is shown."""
 

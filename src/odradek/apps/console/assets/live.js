@@ -26,12 +26,33 @@ function syncChildren(from, to) {
   old.slice(now.length).forEach((child) => child.remove());
 }
 
+// The text beside the button, or an address on this console; the clipboard needs https or loopback.
+function copy(button) {
+  const text =
+    button.dataset.copy === "link"
+      ? new URL(button.dataset.link, location.origin).href
+      : button.closest(".body").querySelector("[data-part=value]").textContent;
+  const said = button.textContent;
+  const tell = (what) => {
+    button.textContent = what;
+    setTimeout(() => (button.textContent = said), 1200);
+  };
+  if (!navigator.clipboard) return tell("no clipboard");
+  navigator.clipboard.writeText(text).then(() => tell("Copied"), () => tell("refused"));
+}
+
 export default {
   template: "<div></div>",
   props: { html: String },
   mounted() {
     this.$el.innerHTML = this.html;
     this.$el.addEventListener("click", (event) => {
+      const copied = event.target.closest("[data-copy]");
+      if (copied) {
+        event.preventDefault();
+        copy(copied);
+        return;
+      }
       const target = event.target.closest("[data-act]");
       if (!target || target.hasAttribute("disabled")) return;
       event.preventDefault();

@@ -1,4 +1,4 @@
-"""Cluster: is it well, who is in it, what moves."""
+"""Cluster: health, brokers, traffic."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -50,7 +50,7 @@ async def _show(console: Console) -> None:
     brokers = Live()
     ui.html("<h2>Traffic</h2>", sanitize=False)
     traffic_plots = Live()
-    ui.html("<h2>Changes made here</h2>", sanitize=False)
+    ui.html("<h2>Audit log of this console</h2>", sanitize=False)
     changes = Live()
 
     def render(

@@ -16,7 +16,7 @@ from odradek.apps.console.page import first_sight, follow, page, perform, told
 from odradek.apps.console.readings.cluster import ClusterState
 from odradek.apps.console.readings.coordination import CoordinationState
 from odradek.apps.console.readings.topic import TopicDetail
-from odradek.apps.console.views.lab import ACTS, CONSEQUENCES, CUTS, LabBroker, brokers_html, experiment_html
+from odradek.apps.console.views.lab import ACTS, CONSEQUENCES, CUTS, TITLES, LabBroker, brokers_html, experiment_html
 from odradek.apps.console.views.topic import strips_html
 from odradek.local.links.cuts import CutFrom
 
@@ -53,7 +53,7 @@ async def _show(console: Console, machine: Machine, experiment: Experiment, topi
         await _do(console, machine, what["act"], int(what["broker"]))
 
     ui.html(
-        "<div class='top'><div><h1>Laboratory</h1><p class='sub'>Break a broker or cut it off, and watch controller, "
+        "<div class='top'><div><h1>Laboratory</h1><p class='sub'>Break a broker or isolate it, and watch controller, "
         "ISRs and high watermarks move.</p></div></div>",
         sanitize=False,
     )
@@ -120,7 +120,8 @@ async def _do(console: Console, machine: Machine, act: str, broker: int) -> None
         "start": machine.start,
         "heal": machine.heal,
     }
-    dialog = ChangeDialog(f"{act.capitalize()} broker {broker}", act.capitalize(), danger=act == "kill")
+    title = TITLES.get(act, act.capitalize())
+    dialog = ChangeDialog(f"{title} broker {broker}", title, danger=act == "kill")
     dialog.says(lambda: ACTS[act].format(broker))
 
     async def work() -> str:
@@ -131,15 +132,15 @@ async def _do(console: Console, machine: Machine, act: str, broker: int) -> None
 
 
 async def _cut(console: Console, machine: Machine, broker: int) -> None:
-    dialog = ChangeDialog(f"Cut off broker {broker}", "Cut off", danger=True)
+    dialog = ChangeDialog(f"Isolate broker {broker}", "Isolate", danger=True)
     whom = dialog.choice("From", CUTS, "zookeeper")
     dialog.says(lambda: ACTS["cut"].format(broker, CUTS[whom.value], CONSEQUENCES[whom.value]))
 
     async def work() -> str:
         links = list(CutFrom) if whom.value == "both" else [CutFrom(whom.value)]
-        what = f"cut broker {broker} off {CUTS[whom.value]}"
+        what = f"isolate broker {broker} from {CUTS[whom.value]}"
         await perform(console, what, lambda client: machine.cut(broker, links))
-        return f"Broker {broker} is cut off {CUTS[whom.value]}."
+        return f"Broker {broker} is isolated from {CUTS[whom.value]}."
 
     await dialog.run(work)
 

@@ -20,12 +20,12 @@ from odradek.apps.reassign.core.goal import Balance, Goal
 from odradek.apps.reassign.core.plan import Plan, PlanError
 
 _GOALS = {
-    "drain": "Empty these brokers",
+    "drain": "Drain brokers",
     "spread": "Spread evenly over these brokers",
     "factor": "Change the number of replicas",
     "leaders": "Balance preferred leaders",
     "disks": "Balance disks",
-    "racks": "Respect racks",
+    "racks": "Rack awareness",
     "json": "A plan in Kafka's JSON",
 }
 _NEEDS_BROKERS = ("drain", "spread")
@@ -195,7 +195,7 @@ class _Planner:
 
     async def _cancel(self, run_id: str) -> None:
         dialog = ChangeDialog("Cancel the run", "Cancel the run", danger=True)
-        dialog.says(lambda: "Stops moving: what is under way goes back to where it was, what is done stays done.")
+        dialog.says(lambda: "Stops moving: moves in progress go back, finished ones stay.")
 
         async def work() -> str:
             await perform(

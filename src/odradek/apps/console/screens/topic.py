@@ -167,7 +167,7 @@ def _settings(console: Console, name: str) -> None:
 async def _change_setting(console: Console, topic: str, setting: Setting) -> bool:
     dialog = ChangeDialog(f"Change {setting.name}", "Change")
     default = otherwise(setting)
-    value = dialog.field("Value (empty: back to what it is otherwise)", setting.value or "", full=True)
+    value = dialog.field("Value (empty: back to the default)", setting.value or "", full=True)
 
     def sentence() -> str:
         now = "a secret" if setting.is_sensitive else setting.value
@@ -224,7 +224,7 @@ async def _delete(console: Console, name: str) -> None:
         check=lambda text: None if text == name else "that is not its name",
         full=True,
     )
-    dialog.says(lambda: f"Deletes topic {name} with all its records on all brokers. Nothing brings them back.")
+    dialog.says(lambda: f"Deletes topic {name} with all its records on all brokers. This can't be undone.")
 
     async def work() -> str:
         await perform(console, f"delete topic {name}", lambda c: delete_topic(c, name))

@@ -46,7 +46,7 @@ def _brokers(reading: Reading[ClusterState], now_ms: int) -> Html:
     if missing:
         names = ", ".join(map(str, missing))
         return _line(
-            "warn", f"{plural(len(missing), 'broker')} missing: {names}.", "Others lead what they led, where they can."
+            "warn", f"{plural(len(missing), 'broker')} down: {names}.", "Leaders moved where a replica was in sync."
         )
     if state.controller < 0:
         return _line(

@@ -1,4 +1,4 @@
-"""The cluster in figures: is it well, who is in it, how much does each broker bear."""
+"""The cluster in figures: health, brokers, and the load of each broker."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -55,7 +55,8 @@ class Summary:
         if self.under_min_isr:
             said.append(f"{plural(self.under_min_isr, 'partition')} can't be written with acks=all")
         if self.missing:
-            said.append(f"broker{'s' if len(self.missing) > 1 else ''} {', '.join(map(str, self.missing))} gone")
+            are = "s {} are" if len(self.missing) > 1 else " {} is"
+            said.append(f"broker{are.format(', '.join(map(str, self.missing)))} down")
         if self.under_replicated:
             said.append(f"{plural(self.under_replicated, 'partition')} under-replicated")
         if self.at_min_isr:
@@ -65,7 +66,7 @@ class Summary:
             return f"{text[0].upper()}{text[1:]}."
         if not self.brokers:
             return "There is no broker."
-        return f"All is well: {plural(self.brokers, 'broker')}, every partition has a leader and all replicas in sync."
+        return f"Healthy: {plural(self.brokers, 'broker')}, every partition has a leader and all replicas in sync."
 
 
 def _have(number: int) -> str:
@@ -194,7 +195,7 @@ def overview(
         tag(
             "div",
             figure("Controller", controller, f"epoch {epoch}" if epoch is not None else "epoch not known"),
-            figure("Brokers", summary.brokers, f"{len(summary.missing)} missing" if summary.missing else "all there"),
+            figure("Brokers", summary.brokers, f"{len(summary.missing)} down" if summary.missing else "all up"),
             figure("Topics", count(summary.topics), plural(summary.partitions, "partition")),
             figure("Offline", count(summary.offline), "partitions without a leader", "bad" if summary.offline else ""),
             figure(
@@ -247,14 +248,14 @@ def broker_table(rows: Sequence[BrokerRow], *, metrics: bool) -> Html:
         Column("Broker"),
         Column("Address", small=False),
         Column("Rack", small=False),
-        Column("Leads", numeric=True),
+        Column("Leaders", numeric=True),
         Column("Replicas", numeric=True),
         Column("Out of sync", numeric=True),
         Column("Records in", numeric=True),
         *([Column("In", numeric=True, small=False), Column("Out", numeric=True, small=False)] if metrics else []),
         Column("On disk", numeric=True),
         Column("Volume", small=False),
-        Column("Up", numeric=True, small=False),
+        Column("Uptime", numeric=True, small=False),
     ]
     return table(columns, [_broker_cells(row, metrics) for row in rows], empty="No broker is known yet.")
 
@@ -264,7 +265,7 @@ def _broker_cells(row: BrokerRow, metrics: bool) -> list[object]:
         tag("b", row.id),
         " ",
         chip("controller", "accent") if row.is_controller else None,
-        None if row.is_live else chip("gone", "bad"),
+        None if row.is_live else chip("down", "bad"),
     )
     volume: object = "–"
     if row.volume_bytes and row.free_bytes is not None:

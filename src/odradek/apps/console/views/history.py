@@ -56,7 +56,7 @@ def heading(item: Moment, place: int, total: int) -> Html:
     return tag(
         "div",
         tag("b", moment(item.time_ms), cls="mono"),
-        tag("span", f"moment {place + 1} of {total}", cls="soft"),
+        tag("span", f"event {place + 1} of {total}", cls="soft"),
         tag("b", item.title),
         tag("span", summary(item), cls="bad" if item.tone else "soft"),
         cls="row-of",
@@ -110,8 +110,8 @@ def _broker_box(picture: Picture, broker: int) -> Html:
     role = chip(f"controller · {picture.controller_epoch}", "accent") if picture.controller == broker else None
     return tag(
         "div",
-        tag("div", f"Broker {broker}", role if live else chip("gone", "bad"), cls="name"),
-        tag("div", f"leads {leads}, in sync in {in_sync} of {held}", cls="note"),
+        tag("div", f"Broker {broker}", role if live else chip("down", "bad"), cls="name"),
+        tag("div", f"leader of {leads}, in sync in {in_sync} of {held}", cls="note"),
         cls=f"card brokerbox {'live' if live else 'dead'}",
         data_broker=broker,
         data_leads=leads,
@@ -135,7 +135,7 @@ def _moment_html(item: Moment, place: int, at: int) -> Html:
         links = [tag("div", f"→ {link}") for link in item.chain]
         chain = tag(
             "details",
-            tag("summary", f"what was done about it: {plural(len(item.chain), 'step')}"),
+            tag("summary", plural(len(item.chain), "controller step")),
             links,
             cls="chain mono",
         )
@@ -151,7 +151,7 @@ def _moment_html(item: Moment, place: int, at: int) -> Html:
         ),
         tag(
             "div",
-            tag("div", tag("b", item.title), chip("here", "accent") if place == at else None, cls="row-of"),
+            tag("div", tag("b", item.title), chip("selected", "accent") if place == at else None, cls="row-of"),
             shown,
             chain,
         ),

@@ -11,11 +11,11 @@ from odradek.local.links.cuts import CutFrom
 
 _TONES = {"running": "ok", "paused": "warn", "stopped": "bad"}
 ACTS = {
-    "kill": "Crashes broker {} as kill -9 does. Others lead what it led when its session with ZooKeeper ends.",
+    "kill": "Crashes broker {} as kill -9 does. Other replicas become leaders when its session with ZooKeeper ends.",
     "pause": "Freezes broker {}: it is there and answers nothing, as in a very long garbage collection.",
     "resume": "Lets broker {} go on: it finds out by itself what it has missed.",
     "stop": "Stops broker {} cleanly: it hands its partitions to the others first.",
-    "cut": "Cuts broker {} off {}, as a broken switch does: connections stay open and go silent. {}",
+    "cut": "Isolates broker {} from {}, as a broken switch does: connections stay open and go silent. {}",
     "heal": "Connects broker {} again: it catches up by itself.",
     "start": "Starts broker {} again: it follows, catches up and joins the ISRs; it leads again after an election.",
 }
@@ -29,7 +29,7 @@ CONSEQUENCES = {
     "brokers": "It falls out of the others' ISRs and they out of its own, after replica.lag.time.max.ms.",
     "both": "The others go on without it; it goes on alone, and nothing that it takes with acks=all is acknowledged.",
 }
-_TITLES = {"cut": "Cut off"}
+TITLES = {"cut": "Isolate", "pause": "Freeze (SIGSTOP)", "resume": "Resume (SIGCONT)", "heal": "Reconnect"}
 _TONES_OF_ACTS = {"kill": "danger", "cut": "danger", "heal": "primary", "start": "primary", "resume": "primary"}
 _POSSIBLE = {"running": ("kill", "pause", "stop"), "paused": ("resume", "kill"), "stopped": ("start",)}
 
@@ -65,19 +65,17 @@ def _broker_html(
     epoch = coordination.controller_epoch if coordination else None
     marks = [
         chip(f"controller, epoch {epoch}", "accent") if state and broker.id == state.controller else None,
-        chip(f"cut off {_cut_off(broker.cut_from)}", "bad") if broker.cut_from else None,
+        chip(f"isolated from {_cut_off(broker.cut_from)}", "bad") if broker.cut_from else None,
     ]
     acts = [
-        button(
-            _TITLES.get(act, act.capitalize()), act, cls=f"btn small {_TONES_OF_ACTS.get(act, '')}", broker=broker.id
-        )
+        button(TITLES.get(act, act.capitalize()), act, cls=f"btn small {_TONES_OF_ACTS.get(act, '')}", broker=broker.id)
         for act in broker.acts
     ]
     return tag(
         "div",
         tag("div", f"Broker {broker.id}", chip(broker.process, _TONES[broker.process]), cls="name"),
         tag("div", _membership(broker.id, state, coordination), cls="note"),
-        tag("div", f"leads {leads}, in sync in {in_sync} of {len(partitions)}", cls="note"),
+        tag("div", f"leader of {leads}, in sync in {in_sync} of {len(partitions)}", cls="note"),
         tag("div", marks, cls="marks"),
         None if read_only else tag("div", acts, cls="acts"),
         cls=f"card brokerbox {'dead' if broker.process != 'running' else 'cut' if broker.cut_from else 'live'}",

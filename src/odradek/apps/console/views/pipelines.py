@@ -34,9 +34,9 @@ def _pipeline_html(document: Mapping[str, Any], state: PipelinesState) -> Html:
     doing, project = str(document.get("state", "?")), str(document.get("project"))
     told = [
         f"Spark {document.get('spark', '?')}",
-        f"generation {document.get('generation', '?')}",
+        f"run {document.get('generation', '?')}",
         f"since {_when(document.get('started_at'))}",
-        f"told {_when(document.get('updated_at'))}",
+        f"updated {_when(document.get('updated_at'))}",
     ]
     refused = document.get("dead_letters")
     letters = (
@@ -83,10 +83,10 @@ def _query_cells(query: Mapping[str, Any], project: str, rates: Sequence[float],
 def _dropped(query: Mapping[str, Any]) -> Html | None:
     told = [
         f"{count(number)} {what}"
-        for key, what in (("duplicates_total", "duplicates"), ("late_rows_total", "too late"))
+        for key, what in (("duplicates_total", "duplicates"), ("late_rows_total", "late rows"))
         if (number := _number(query.get(key)))
     ]
-    return tag("div", "left out: ", ", ".join(told), cls="note") if told else None
+    return tag("div", "dropped: ", ", ".join(told), cls="note") if told else None
 
 
 def _kept(query: Mapping[str, Any]) -> str:

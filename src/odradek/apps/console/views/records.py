@@ -4,16 +4,18 @@ import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from odradek.apps.console.markup import Html, tag, together
+from odradek.apps.console.markup import Html, link, tag, together
 from odradek.apps.console.readings.records import (
     SCAN_SECONDS_MAX,
     SCANNED_BYTES_MAX,
     SCANNED_RECORDS_MAX,
     Found,
-    FoundRecord,
 )
+from odradek.apps.console.readings.tail import TailState
 from odradek.apps.console.views.parts import button, chip
 from odradek.apps.figures import count, moment, plural, size_text
+from odradek.apps.records.decoders import NOTHING, Decoded
+from odradek.apps.records.filters import SeenRecord
 
 SHOWN_BYTES_MAX = 64 * 1024
 LINE_LENGTH = 160
@@ -81,6 +83,24 @@ def whole(data: bytes | None, limit: int = SHOWN_BYTES_MAX) -> tuple[str, str]:
     return "bytes", as_hex(shown) + more
 
 
+def decoded_line(decoded: Decoded) -> str:
+    if decoded.document is NOTHING or decoded.kind == "JSON" or decoded.data is None:
+        return in_a_line(decoded.data)
+    shown = json.dumps(decoded.document, ensure_ascii=False)
+    return shown if len(shown) <= LINE_LENGTH else f"{shown[:LINE_LENGTH]}…"
+
+
+def decoded_whole(decoded: Decoded, limit: int = SHOWN_BYTES_MAX) -> tuple[str, str]:
+    """Return the kind of a decoded value, and the value as text."""
+    if decoded.document is not NOTHING:
+        return decoded.kind, _cut(json.dumps(decoded.document, indent=2, ensure_ascii=False), limit)
+    if decoded.kind == "bytes" and decoded.data is not None:
+        return "bytes", as_hex(decoded.data[: limit // _HEX_WIDTH])
+    if decoded.kind == "text" and decoded.data is not None:
+        return "text", _cut(decoded.data[:limit].decode("utf-8", "replace"), limit)
+    return whole(decoded.data, limit)
+
+
 def _first_text(head: bytes) -> str | None:
     """The text of a piece that may end inside a character."""
     return next((text for cut in range(4) if (text := as_text(head[: len(head) - cut])) is not None), None)
@@ -90,32 +110,48 @@ def _cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[:limit]}\n… {count(len(text))} characters in all"
 
 
-def records_html(found: Found, further: str = "Later") -> Html:
+def tail_html(state: TailState, topic: str) -> Html:
+    said = f"Live: scanned {count(state.scanned)} new, showing {count(len(state.records))}."
+    if state.skipped:
+        said += f" {plural(state.skipped, 'record')} skipped: the topic is written faster than it is shown."
+    told = tag("div", tag("span", said, cls="note grow"), cls="row-of beneath")
+    if not state.records:
+        return together(tag("div", "Waiting for new records…", cls="card empty"), told)
+    shown = [_record_html(item, topic, _RECORD_BYTES_MIN) for item in state.records]
+    return together(tag("div", _HEAD, shown, cls="card table"), told)
+
+
+def records_html(found: Found, topic: str, further: str = "Later") -> Html:
     """`further` is where going on leads: to later records, or to older ones."""
     more = button(f"{further} records ›", "more") if found.resume else None
     told = tag("div", tag("span", coverage(found), cls="note grow"), more, cls="row-of beneath")
     if not found.records:
         return together(tag("div", "No record was found.", cls="card empty"), told)
     limit = min(SHOWN_BYTES_MAX, max(_RECORD_BYTES_MIN, _PAGE_BYTES_MAX // len(found.records)))
-    shown = [_record_html(item, limit) for item in found.records]
+    shown = [_record_html(item, topic, limit) for item in found.records]
     return together(tag("div", _HEAD, shown, cls="card table"), told)
 
 
-_HEAD = tag("div", [tag("span", title) for title in ("Where", "When", "Key", "Value")], cls="record-head")
+_HEAD = tag(
+    "div",
+    [tag("span", title) for title in ("Partition:Offset", "Timestamp", "Key", "Value", "Size")],
+    cls="record-head",
+)
 
 
 def coverage(found: Found) -> str:
-    looked = f"{plural(len(found.records), 'record')} of {count(found.scanned)} looked at"
+    looked = f"Scanned {count(found.scanned)}, showing {count(len(found.records))}"
     if found.is_complete:
         return f"{looked}."
     limits = f"{count(SCANNED_RECORDS_MAX)} records, {size_text(SCANNED_BYTES_MAX)} or {SCAN_SECONDS_MAX:.0f} seconds"
-    return f"{looked}. A look ends after {limits}: go on, or narrow it by partition, offset or time."
+    return f"{looked}. A search ends after {limits}: go on, or narrow it by partition, offset or time."
 
 
-def _record_html(item: FoundRecord, limit: int) -> Html:
+def _record_html(item: SeenRecord, topic: str, limit: int) -> Html:
     record = item.record
-    kind, value = whole(record.value, limit)
-    key_kind, key = whole(record.key, limit)
+    kind, value = decoded_whole(item.value, limit)
+    key_kind, key = decoded_whole(item.key, limit)
+    place = link("messages", topic=topic, partition=item.partition, start="offset", at=record.offset)
     length = 0 if record.value is None else len(record.value)
     return tag(
         "details",
@@ -123,13 +159,22 @@ def _record_html(item: FoundRecord, limit: int) -> Html:
             "summary",
             tag("span", f"{item.partition} : {record.offset:,}", cls="mono", title="partition : offset"),
             tag("span", moment(record.timestamp), cls="mono soft"),
-            tag("span", in_a_line(record.key), cls="mono", title="key"),
-            tag("span", in_a_line(record.value), cls="mono"),
+            tag("span", decoded_line(item.key), cls="mono", title="key"),
+            tag("span", decoded_line(item.value), cls="mono"),
+            tag("span", size_text(length), cls="soft n"),
         ),
         tag(
             "div",
-            tag("div", chip(f"value: {kind}"), " ", chip(size_text(length)), cls="row-of"),
-            tag("pre", value, cls="value"),
+            tag(
+                "div",
+                chip(f"value: {kind}"),
+                chip(size_text(length)),
+                chip(item.value.problem, "warn") if item.value.problem else None,
+                tag("button", "Copy value", cls="btn small", data_copy="value"),
+                tag("button", "Copy link", cls="btn small", data_copy="link", data_link=place),
+                cls="row-of",
+            ),
+            tag("pre", value, cls="value", data_part="value"),
             together(tag("div", chip(f"key: {key_kind}")), tag("pre", key, cls="value")) if record.key else None,
             _headers_html(record.headers) if record.headers else None,
             cls="body",

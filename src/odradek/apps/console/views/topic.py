@@ -276,7 +276,7 @@ def configs_html(settings: Sequence[Setting], *, read_only: bool, only_own: bool
         Column("Setting"),
         Column("Value"),
         Column("From"),
-        Column("Otherwise", small=False),
+        Column("Default", small=False),
         Column("", numeric=True),
     ]
     return table(columns, rows, empty="Nothing is set on this topic itself.")

@@ -72,7 +72,7 @@ def test_the_cluster_is_drawn_as_it_was() -> None:
         assert picture == Picture.at(STORY[: item.place + 1])
         html = brokers_html(picture, [0, 1])
         assert f'data-broker="1" data-leads="{leads}"' in html
-        assert html.count("gone") == gone
+        assert html.count("down") == gone
     assert "changed just now" in partitions_html(Picture.at(STORY), [0, 1], after, "", 1)
 
 

@@ -42,11 +42,11 @@ WELL = _partition(0, 0, (0, 1, 2))
 @pytest.mark.parametrize(
     ("state", "level", "said"),
     [
-        (_cluster(WELL), "ok", "All is well: 3 brokers"),
+        (_cluster(WELL), "ok", "Healthy: 3 brokers"),
         (
             _cluster(_partition(0, 0, (0, 1)), brokers=(0, 1)),
             "warn",
-            "Broker 2 gone; 1 partition under-replicated; 1 partition can lose no further replica.",
+            "Broker 2 is down; 1 partition under-replicated; 1 partition can lose no further replica.",
         ),
         (_cluster(_partition(0, 0, (0,))), "bad", "1 partition can't be written with acks=all"),
         (_cluster(_partition(0, -1, ()), _partition(1, -1, ())), "bad", "2 partitions have no leader"),
@@ -80,7 +80,7 @@ def test_the_banner_says_what_is_missing_and_how_old_the_picture_is() -> None:
     state = _cluster(WELL)
     assert banner(Reading(state, 1_000, None, 1), CoordinationState("zk:2181", 0, 1), 1_500) == ""
     one_gone = Reading(replace(state, brokers=state.brokers[:2]), 1_000, None, 1)
-    assert "1 broker missing: 2" in banner(one_gone, None, 1_500)
+    assert "1 broker down: 2" in banner(one_gone, None, 1_500)
     no_zookeeper = CoordinationState("zk:2181", None, None, answers=False)
     assert "ZooKeeper at zk:2181 does not answer" in banner(Reading(state, 1_000, None, 1), no_zookeeper, 1_500)
     gone = banner(Reading(state, 1_000, "no broker answers at host:9092", 2), None, 13_000)

@@ -17,10 +17,12 @@ from odradek.apps.console.readings.group_changes import Seen
 from odradek.apps.console.readings.groups import GroupDetail, GroupsState
 from odradek.apps.console.readings.history import Moment
 from odradek.apps.console.readings.pipelines import PipelinesState
-from odradek.apps.console.readings.records import Found, FoundRecord
+from odradek.apps.console.readings.records import Found
 from odradek.apps.console.readings.topic import ReplicaOffsets, TopicDetail
 from odradek.apps.console.views import cluster, groups, history, lab, pipelines, records, topic, topics
 from odradek.apps.console.views.banner import banner, gap
+from odradek.apps.records.decoders import AUTOMATIC
+from odradek.apps.records.filters import SeenRecord
 from odradek.base.config.definition import ConfigSource
 from odradek.broker.recorder.core.entry import Entry
 from odradek.client.cluster_client import PartitionState, TopicState
@@ -61,7 +63,7 @@ VIEWS: dict[str, Callable[[], str]] = {
     "settings": lambda: topic.configs_html([SETTING], read_only=False, only_own=True),
     "a topic": lambda: topic.strips_html(TOPIC_DETAIL, None, 1) + topic.consumers_html({EVIL: (EVIL, 1)}),
     "topics": lambda: topics.topics_table(topics.topic_rows(STATE, {EVIL: {}}, None, None, SEARCH), SEARCH),
-    "records": lambda: records.records_html(Found((FoundRecord(0, RECORD),), 1, True)),
+    "records": lambda: records.records_html(Found((SeenRecord(0, RECORD, AUTOMATIC),), 1, True), EVIL),
     "brokers": lambda: cluster.broker_table(cluster.broker_rows(STATE, None, None, None), metrics=True),
     "changes": lambda: cluster.changes_table([Change(0, EVIL, EVIL, EVIL)]),
     "history": lambda: history.moments_html([MOMENT], 0) + history.heading(MOMENT, 0, 1),

@@ -29,7 +29,7 @@ def test_zookeeper_says_who_has_a_session() -> None:
     cut = LabBroker(1, "running", True, frozenset(CutFrom))
     shown = brokers_html([LabBroker(0, "running"), cut], None, known, read_only=False)
     assert "not in the cluster: it has no session" in shown
-    assert "cut off ZooKeeper and the other brokers" in shown
+    assert "isolated from ZooKeeper and the other brokers" in shown
 
 
 def test_a_read_only_console_has_no_buttons() -> None:

@@ -2,7 +2,7 @@ import pytest
 
 pytest.importorskip("markupsafe", reason="the console needs odradek[console]")
 
-from odradek.apps.console.readings.records import Filter, Found, FoundRecord, Part
+from odradek.apps.console.readings.records import Found
 from odradek.apps.console.views.records import (
     LINE_LENGTH,
     SHOWN_BYTES_MAX,
@@ -13,6 +13,8 @@ from odradek.apps.console.views.records import (
     records_html,
     whole,
 )
+from odradek.apps.records.decoders import AUTOMATIC
+from odradek.apps.records.filters import SeenRecord
 from odradek.protocol.records import Record
 
 
@@ -51,33 +53,9 @@ def test_deep_json_is_not_climbed_into() -> None:
 def test_a_record_cannot_become_part_of_the_page() -> None:
     hostile = b"</pre><script>alert(1)</script>"
     record = Record(0, 0, hostile, hostile, (("<i>", hostile),))
-    html = records_html(Found((FoundRecord(0, record),), 1, is_complete=True))
+    html = records_html(Found((SeenRecord(0, record, AUTOMATIC),), 1, is_complete=True), "<i>")
     assert "<script" not in html
     assert "<i>" not in html
-
-
-RECORD = Record(3, 0, b"Karl", b'{"to": {"city": "Wien"}, "list": [1, 2]}', (("trace", b"abc"),))
-
-
-@pytest.mark.parametrize(
-    ("wanted", "fits"),
-    [
-        (Filter(), True),
-        (Filter(Part.ANY, text="wien"), True),
-        (Filter(Part.ANY, text="trace"), True),
-        (Filter(Part.KEY, equals=True, text="Karl"), True),
-        (Filter(Part.KEY, equals=True, text="karl"), False),
-        (Filter(Part.FIELD, "to.city", equals=True, text="Wien"), True),
-        (Filter(Part.FIELD, "list.1", equals=True, text="2"), True),
-        (Filter(Part.FIELD, "list.9", text="2"), False),
-        (Filter(Part.FIELD, "to.__class__", text=""), False),
-        (Filter(Part.HEADER, "trace", text="b"), True),
-        (Filter(Part.HEADER, "other", text="b"), False),
-        (Filter(Part.VALUE, text="Praha"), False),
-    ],
-)
-def test_a_filter_is_data(wanted: Filter, fits: bool) -> None:
-    assert wanted.fits(RECORD) is fits
 
 
 def test_times_are_read_as_people_write_them() -> None:
