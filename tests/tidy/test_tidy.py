@@ -37,7 +37,7 @@ HEADLESS_INSIDE = re.compile(
     r"\b(what is|what was|what are|whoever|nobody|everybody|those that|those who|whatever)\b", re.IGNORECASE
 )
 # `import` name → distribution name where they differ.
-DISTRIBUTIONS = {"confluent_kafka": "confluent-kafka", "google": "protobuf", "delta": "deltalake"}
+DISTRIBUTIONS = {"confluent_kafka": "confluent-kafka", "google": "protobuf", "delta": "deltalake", "re2": "google-re2"}
 EXTERNAL_OF_SPARK = frozenset({"py4j", "numpy", "delta"})
 """Come with pyspark and pyarrow, which say which versions of them work."""
 
