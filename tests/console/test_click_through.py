@@ -263,7 +263,7 @@ def test_a_broker_is_killed_and_it_can_be_seen_and_replayed(page: Any, three_bro
     here = page.locator(".moment", has_text=f"watched-{number}: leader 2 →").first
     here.locator("button").click()
     expect(page.locator(".brokerbox[data-broker='2']")).to_contain_text("down")
-    here.locator("summary", has_text="what was done about it").click()
+    here.locator("summary", has_text="controller step").click()
     expect(here).to_contain_text("LeaderAndIsr")
     _step_back_until(page, lambda: "down" not in page.locator(".brokerbox[data-broker='2']").inner_text())
 
