@@ -1,6 +1,7 @@
 """One broker with a listener of every security protocol, and the clients that people use."""
 
 import asyncio
+import json
 import socket
 import ssl
 import struct
@@ -11,7 +12,11 @@ from pathlib import Path
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.serialization import pkcs12
 from kafka import KafkaConsumer, KafkaProducer
+from kazoo.client import KazooClient
 
 from kafka_tools import KafkaTools
 from odradek.base.config.properties import format_properties
@@ -21,6 +26,7 @@ from odradek.local.zookeeper_server import free_port
 from odradek.protocol.messages.metadata import MetadataRequest
 from odradek.security.certificates import IssuedCertificate, issue, new_authority
 from odradek.security.jaas import PLAIN_MODULE, SCRAM_MODULE
+from odradek.security.password_encoder import PasswordEncoder
 from waiting import eventually
 
 from .conftest import unused_name
@@ -109,6 +115,7 @@ def secured(zookeeper: str, tmp_path_factory: pytest.TempPathFactory, kafka_tool
         "ssl.truststore.location": str(directory / "ca.pem"),
         "ssl.client.auth": "required",
         "connection.failed.authentication.delay.ms": "20",
+        "password.encoder.secret": "secret of passwords",
     }
     broker.set(secure)
     with running(broker):
@@ -281,6 +288,57 @@ def test_tls_for_a_plaintext_port_and_the_reverse(secured: Secured) -> None:
             pass
     with secured.broker.client() as client:
         assert client.send(MetadataRequest(topics=[])).brokers
+
+
+def served_certificate(secured: Secured) -> x509.Certificate:
+    with (
+        socket.create_connection(("localhost", secured.ports["SSL"]), 20) as plain,
+        secured.context().wrap_socket(plain, server_hostname="localhost") as tls,
+    ):
+        return x509.load_der_x509_certificate(tls.getpeercert(binary_form=True) or b"")
+
+
+def test_stores_change_by_kafka_configs(secured: Secured, kafka_tools: KafkaTools, zookeeper: str) -> None:
+    """Validated before they are stored, used at once, their passwords encrypted in ZooKeeper."""
+    made = issue(secured.authority, "broker", ["localhost"], 2)
+    (leaf,) = x509.load_pem_x509_certificates(made.certificate)
+    key = serialization.load_pem_private_key(made.key, None)
+    locked = serialization.BestAvailableEncryption(b"store password")
+    store = secured.directory / "next.p12"
+    store.write_bytes(pkcs12.serialize_key_and_certificates(b"next", key, leaf, None, locked))  # type: ignore[arg-type]
+
+    def configure(*words: str) -> str:
+        common = ("--bootstrap-server", secured.broker.bootstrap, "--entity-type", "brokers", "--entity-name", "0")
+        return kafka_tools.run("kafka-configs", *common, "--alter", *words).text
+
+    def stores(location: Path, password: str) -> str:
+        values = {"location": location, "type": "PKCS12", "password": password}
+        return ",".join(f"listener.name.ssl.ssl.keystore.{name}={value}" for name, value in values.items()) + (
+            f",listener.name.ssl.ssl.key.password={password}"
+        )
+
+    before = served_certificate(secured)
+    assert "Completed updating config" not in configure("--add-config", stores(store, "wrong"))
+    assert served_certificate(secured) == before
+    assert "Completed updating config" in configure("--add-config", stores(store, "store password"))
+    assert served_certificate(secured) == leaf != before
+    client = KazooClient(zookeeper)
+    client.start(20)
+    try:
+        kept = json.loads(client.get(f"/{secured.directory.name}/config/brokers/0")[0])["config"]
+    finally:
+        client.stop()
+        client.close()
+    text = kept["listener.name.ssl.ssl.keystore.password"]
+    assert "store password" not in text
+    assert PasswordEncoder("secret of passwords").decode(text) == "store password"
+    names = ("location", "type", "password")
+    gone = ",".join([f"listener.name.ssl.ssl.keystore.{n}" for n in names] + ["listener.name.ssl.ssl.key.password"])
+    assert "Completed updating config" in configure("--delete-config", gone)
+    assert served_certificate(secured) == before
+    refused = configure("--add-config", f"listener.name.sasl_ssl.ssl.keystore.location={store}")
+    assert "is not the one between brokers" in refused
+    assert "store password" not in secured.broker.log
 
 
 def test_no_secret_is_in_the_log(secured: Secured) -> None:

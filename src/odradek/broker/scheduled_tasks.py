@@ -9,6 +9,7 @@ from odradek.broker.api.context import BrokerServices
 from odradek.broker.log.directories.log_dirs import LogDirs
 from odradek.broker.security.authentication.listener_security import ListenerSecurity
 from odradek.broker.security.authentication.listener_settings import (
+    follow_store_changes,
     secured_listeners,
     start_issuer_keys,
     watch_certificates,
@@ -66,4 +67,5 @@ def watched_listeners(
     listeners = secured_listeners(services.config, services.security.credentials, services.clock, tokens)
     watch_certificates(listeners, scheduler, services.metrics)
     start_issuer_keys(listeners, started)
+    follow_store_changes(listeners, services.live)
     return listeners

@@ -24,6 +24,7 @@ from odradek.base.metrics_endpoint import MetricsEndpoint
 from odradek.base.scheduler import Scheduler
 from odradek.broker.admin.entity_configs import EntityConfigs
 from odradek.broker.admin.producer_ids import ProducerIds
+from odradek.broker.admin.stored_passwords import adopt_stored
 from odradek.broker.admin.topic_admin import TopicAdmin
 from odradek.broker.api.context import BrokerServices
 from odradek.broker.api.control_gate import ControlGate
@@ -57,7 +58,8 @@ from odradek.broker.zk.known_configs import KnownConfigs
 from odradek.broker.zk.registration import BrokerRegistrar, ensure_roots, generate_broker_id, get_or_create_cluster_id
 from odradek.broker.zk.session import SessionEvent, ZkSession
 from odradek.broker.zk.store import ZkStore
-from odradek.broker.zk.znodes import DEFAULT_ENTITY, ConfigChanges
+from odradek.broker.zk.zk_security import zk_security
+from odradek.broker.zk.znodes import ConfigChanges
 from odradek.model.metadata_image import MetadataCache, MetadataImage
 from odradek.model.topology import Broker, Endpoint
 
@@ -134,6 +136,7 @@ class BrokerServer:
             in_flight_max=config.zookeeper_max_in_flight_requests,
             listener=lambda event: _tell(self._on_session_event, event),
             on_znode=lambda path: _tell(self._on_znode, path),
+            security=zk_security(config),
         )
         session.start()
         goodbye = ExitStack()
@@ -145,8 +148,7 @@ class BrokerServer:
         self._start_recorder(logs, started)
         store = ZkStore(session)
         self._live.on_change.append(lambda before, after: logs.reconfigure(after))
-        stored = [store.configs.load_config("brokers", entity) for entity in (str(self.id), DEFAULT_ENTITY)]
-        self._live.adopt(*stored)
+        adopt_stored(self._live, store, self.id)
         config = self.config
 
         logs.load()

@@ -14,6 +14,20 @@ from odradek.base.config.support_checks import key_of, refuse_unsupported
 from odradek.base.errors import ConfigError
 
 _LISTENER_PREFIX = "listener.name."
+STORE_KEYS = frozenset(
+    {
+        "ssl.key.password",
+        "ssl.keystore.certificate.chain",
+        "ssl.keystore.key",
+        "ssl.keystore.location",
+        "ssl.keystore.password",
+        "ssl.keystore.type",
+        "ssl.truststore.certificates",
+        "ssl.truststore.location",
+        "ssl.truststore.password",
+        "ssl.truststore.type",
+    }
+)
 # A pool grows or shrinks by steps, as in Kafka: what was meant may be another key, or another unit.
 _RESIZED = (
     "num.io.threads",
@@ -89,5 +103,15 @@ def _is_of_one_broker(name: str) -> bool:
 
 
 def _is_out_of_reach(name: str) -> bool:
-    """Listeners, and the settings of one of them."""
+    """Listeners, and the settings of one of them; not the stores of one that has TLS."""
+    if store_setting(name) is not None:
+        return False
     return _is_of_one_broker(name) or name.startswith(_LISTENER_PREFIX)
+
+
+def store_setting(name: str) -> tuple[str, str] | None:
+    """Listener, in lower case, and key of a setting of its key store or trust store."""
+    if not name.startswith(_LISTENER_PREFIX):
+        return None
+    listener, _, key = name.removeprefix(_LISTENER_PREFIX).partition(".")
+    return (listener, key) if key in STORE_KEYS else None

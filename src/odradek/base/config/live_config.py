@@ -8,9 +8,11 @@ time.
 import threading
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import Protocol
 
 from odradek.base.config.broker_config import BrokerConfig
-from odradek.base.config.dynamic_checks import check_settings, check_step, understood
+from odradek.base.config.definition import ConfigType
+from odradek.base.config.dynamic_checks import check_settings, check_step, dynamic_key, understood
 from odradek.base.config.keys import DYNAMIC_ONLY_KEYS
 from odradek.base.config.support_checks import without_effect
 from odradek.base.errors import ConfigError
@@ -19,7 +21,27 @@ from odradek.base.logs import get_logger
 log = get_logger(__name__)
 
 Settings = Mapping[str, str]
+Check = Callable[[Settings, BrokerConfig], None]
+"""Judges dynamic values of this broker and the configuration that they give. ConfigError: they can't be used."""
 NOTHING: Settings = MappingProxyType({})
+
+
+class PasswordCodec(Protocol):
+    """Passwords among stored settings."""
+
+    def encoded(self, settings: Settings) -> dict[str, str]: ...
+
+    def decoded(self, settings: Settings) -> dict[str, str]: ...
+
+
+class PlainPasswords:
+    """Settings as they are: for tests, and for settings without passwords."""
+
+    def encoded(self, settings: Settings) -> dict[str, str]:
+        return dict(settings)
+
+    def decoded(self, settings: Settings) -> dict[str, str]:
+        return dict(settings)
 
 
 class LiveConfig:
@@ -33,6 +55,9 @@ class LiveConfig:
         """What was set for all brokers, likewise."""
         self.on_change: list[Callable[[BrokerConfig, BrokerConfig], None]] = []
         """Told what held before and what holds now, in their order, on the thread that brings the change."""
+        self.checks: list[Check] = []
+        """Asked before new values of this broker are stored."""
+        self.passwords: PasswordCodec = PlainPasswords()
         self._changing = threading.Lock()
 
     def check(self, settings: Settings, *, for_all: bool) -> None:
@@ -41,14 +66,18 @@ class LiveConfig:
         """
         check_settings(settings, for_all=for_all)
         own, of_all = (self.own, settings) if for_all else (settings, self.of_all)
-        check_step(self.current, self._over_static(own, of_all))
+        after = self._over_static(own, of_all)
+        check_step(self.current, after)
+        if not for_all:
+            for check in self.checks:
+                check(settings, after)
 
     def adopt(self, own: Settings, of_all: Settings) -> None:
-        """Replace the current dynamic values by these. What makes no sense is reported and left out; if the rest
-        doesn't fit together, all stays as it was.
+        """Replace the current dynamic values by these, as they are stored. What makes no sense is reported and left
+        out; if the rest doesn't fit together, all stays as it was.
         """
         with self._changing:
-            self._adopt(_obeyed(own, for_all=False), _obeyed(of_all, for_all=True))
+            self._adopt(_obeyed(self.passwords.decoded(own), for_all=False), _obeyed(of_all, for_all=True))
 
     def _adopt(self, own: Settings, of_all: Settings) -> None:
         if (own, of_all) == (self.own, self.of_all):
@@ -70,6 +99,11 @@ class LiveConfig:
     def _over_static(self, own: Settings, of_all: Settings) -> BrokerConfig:
         settings = {**self.static.originals, **of_all, **own}
         return BrokerConfig.from_properties({k: v for k, v in settings.items() if k not in DYNAMIC_ONLY_KEYS})
+
+
+def is_password(name: str) -> bool:
+    key = dynamic_key(name)
+    return key is not None and key.type is ConfigType.PASSWORD
 
 
 def report(config: BrokerConfig, told_before: BrokerConfig | None = None) -> None:

@@ -40,21 +40,13 @@ REFUSALS: Mapping[str, Refusal] = {
     "jsse": Refusal("TLS is done by OpenSSL, providers and algorithms of Java can't be chosen", _REMOVE),
     "kerberos": Refusal("GSSAPI isn't supported", "Remove the key, and enable PLAIN or SCRAM."),
     "kraft": Refusal("this broker is coordinated by ZooKeeper, KRaft isn't supported", _REMOVE),
-    "passwords": Refusal("passwords are not kept in ZooKeeper, so none are encoded", _REMOVE),
     "reporters": Refusal(
         "Java classes can't run in this broker, metrics would not be reported",
         "Remove the key, and read the metrics from the endpoint of odradek.metrics.port.",
     ),
     "tiered": Refusal("tiered storage isn't supported, all segments stay in log.dirs", _REMOVE),
     "unstable": Refusal("unstable versions of requests aren't supported", _REMOVE),
-    "zk-acl": Refusal(
-        "znodes are created without ACLs, every client of ZooKeeper may change them",
-        "Remove the key, and let only brokers reach ZooKeeper.",
-    ),
-    "zk-tls": Refusal(
-        "the connection to ZooKeeper can't use TLS",
-        "Remove the key, and connect to ZooKeeper's plain port in a trusted network.",
-    ),
+    "zk-revocation": Refusal("certificates of ZooKeeper's servers are not checked for revocation", _REMOVE),
 }
 
 NO_EFFECTS: Mapping[str, str] = {

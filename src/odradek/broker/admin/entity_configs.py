@@ -50,10 +50,10 @@ class EntityConfigs:
 
     def of_broker(self, name: str) -> dict[str, str]:
         """Of one broker, or with an empty name of all."""
-        return self.load("brokers", name or DEFAULT_ENTITY)
+        return self._live.passwords.decoded(self.load("brokers", name or DEFAULT_ENTITY))
 
     def set_broker(self, name: str, values: Mapping[str, str]) -> None:
-        self.replace("brokers", name or DEFAULT_ENTITY, values)
+        self.replace("brokers", name or DEFAULT_ENTITY, self._live.passwords.encoded(values))
 
     def load(self, entity_type: str, name: str) -> dict[str, str]:
         """Return the overrides of an entity, by its type and its name below /config."""

@@ -9,14 +9,21 @@ kazoo's connection thread.
 
 import select
 import socket
+import ssl
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kazoo.handlers.threading import SequentialThreadingHandler
 
+from odradek.base.errors import ConfigError
+from odradek.base.logs import get_logger
+
+log = get_logger(__name__)
+
 _CHUNK_BYTES = 1 << 16
+_WAITING = (ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
 class _GatheringSocket:
@@ -28,6 +35,10 @@ class _GatheringSocket:
         self._unsent = bytearray()
         self._unread = memoryview(b"")
         self.was_answered = False
+
+    def fill(self) -> bool:
+        """Return whether a read has something to give, now that the connection is readable."""
+        return True
 
     def setblocking(self, flag: bool) -> None:
         """Always non-blocking: kazoo asks `select` first."""
@@ -63,6 +74,38 @@ class _GatheringSocket:
         except BlockingIOError:
             return False
         return True
+
+
+class _GatheringTlsSocket(_GatheringSocket):
+    """A connection with TLS. A readable connection may have a record that is none of ZooKeeper's, or half of one."""
+
+    _is_over = False
+
+    @property
+    def has_unread(self) -> bool:
+        return len(self._unread) > 0 or self._is_over or self._connection.pending() > 0  # type: ignore[attr-defined]
+
+    def fill(self) -> bool:
+        if not self._unread and not self._is_over:
+            try:
+                self._unread = memoryview(self._connection.recv(_CHUNK_BYTES))
+            except _WAITING:
+                return False
+            self.was_answered = True
+            self._is_over = not self._unread
+        return True
+
+    def recv(self, count: int) -> bytes:
+        if not self.fill():
+            raise ssl.SSLWantReadError(ssl.SSL_ERROR_WANT_READ)  # kazoo asks `select` again
+        taken, self._unread = self._unread[:count], self._unread[count:]
+        return bytes(taken)
+
+    def flush(self) -> bool:
+        try:
+            return super().flush()
+        except _WAITING:
+            return False
 
 
 class _Wakeups:
@@ -107,10 +150,25 @@ class PipeliningHandler(SequentialThreadingHandler):  # type: ignore[misc]
     """How long one server may take to let a session in. A server that just starts may have lost the request; while it
     is waited for, the session must not expire."""
 
-    def create_connection(self, *args: Any, timeout: float, **kwargs: Any) -> Any:
-        connection = super().create_connection(*args, timeout=min(timeout, self.connect_seconds_max), **kwargs)
-        # TLS has a buffer of its own, which kazoo looks into
-        return connection if kwargs.get("use_ssl") else _GatheringSocket(connection)
+    def __init__(self, tls: Mapping[str, str] | None = None) -> None:
+        """`tls`: settings of a client, `ssl.*`. Its files are read for each connection, so that they can change."""
+        super().__init__()
+        self._tls = tls
+        self._last_failure = ""
+
+    def create_connection(self, *args: Any, timeout: float, hostname: str | None = None, **kwargs: Any) -> Any:
+        seconds = min(timeout, self.connect_seconds_max)
+        connection = super().create_connection(*args, timeout=seconds, hostname=hostname, **kwargs)
+        if self._tls is None:
+            return _GatheringSocket(connection)
+        connection.settimeout(seconds)
+        try:
+            return _GatheringTlsSocket(_with_tls(connection, self._tls, hostname))
+        except OSError as error:
+            if str(error) != self._last_failure:  # it is tried again and again
+                self._last_failure = str(error)
+                log.error("TLS with ZooKeeper failed", host=hostname, reason=str(error))
+            raise
 
     def create_socket_pair(self) -> tuple[_Wakeups, _Wakeups]:
         wakeups = _Wakeups()
@@ -131,11 +189,27 @@ class PipeliningHandler(SequentialThreadingHandler):  # type: ignore[misc]
         while True:
             gathering = [reader for reader in readers if isinstance(reader, _GatheringSocket) and not reader.flush()]
             found = _poll(readers, [*writers, *gathering], deadline)
-            readable = [reader for reader in readers if found.get(reader.fileno(), 0) & ~select.POLLOUT]
+            readable = [
+                reader
+                for reader in readers
+                if found.get(reader.fileno(), 0) & ~select.POLLOUT
+                and (not isinstance(reader, _GatheringSocket) or reader.fill())
+            ]
             writable = [writer for writer in writers if writer.fileno() in found]
             # that the rest of what was gathered can leave now is no news for kazoo
             if readable or writable or not found:
                 return readable, writable, []
+
+
+def _with_tls(connection: socket.socket, settings: Mapping[str, str], hostname: str | None) -> socket.socket:
+    from odradek.security.tls_contexts import client_context
+
+    try:
+        return client_context(settings).wrap_socket(connection, server_hostname=hostname)
+    except (OSError, ConfigError) as error:
+        connection.close()
+        detail = getattr(error, "verify_message", None) or getattr(error, "reason", None) or error
+        raise OSError(str(detail)) from None
 
 
 def _poll(readers: Sequence[Any], writers: Sequence[Any], deadline: float | None) -> dict[int, int]:

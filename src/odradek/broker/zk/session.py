@@ -16,6 +16,7 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import (
     ConnectionClosedError,
     ConnectionLoss,
+    InvalidACLError,
     KazooException,
     NodeExistsError,
     NoNodeError,
@@ -30,6 +31,7 @@ from odradek.base.errors import ConfigError, FatalError
 from odradek.base.logs import get_logger
 from odradek.broker.zk.handler import PipeliningHandler
 from odradek.broker.zk.watches import Watches, WatchKind
+from odradek.broker.zk.zk_security import PLAIN, ZkSecurity
 
 log = get_logger(__name__)
 
@@ -91,6 +93,7 @@ class ZkSession:
         listener: Callable[[SessionEvent], None] = lambda event: None,
         on_znode: Callable[[str], None] = lambda path: None,
         clock: Clock = SYSTEM_CLOCK,
+        security: ZkSecurity = PLAIN,
     ) -> None:
         self.connect_string = connect
         self.session_timeout_ms = session_timeout_ms
@@ -104,14 +107,15 @@ class ZkSession:
         self._session_id: int | None = None
         self._own_sessions: set[int] = set()
         self._watches = Watches(on_znode)
-        handler = PipeliningHandler()
+        handler = PipeliningHandler(security.tls)
         try:
-            self._client = KazooClient(
+            self._client = (_acl_client() if security.sets_acls else KazooClient)(
                 hosts=connect,
                 timeout=session_timeout_ms / 1000,
                 connection_retry={"max_tries": -1, "delay": 0.05, "backoff": 2, "max_delay": 1.0},
                 logger=_kazoo_logger(),
                 handler=handler,
+                auth_data=[] if security.digest is None else [("digest", security.digest)],
             )
         except ValueError as error:
             raise ConfigError(f"zookeeper.connect={connect!r} is not a list of HOST:PORT ({error})") from error
@@ -129,7 +133,14 @@ class ZkSession:
                 f"ZooKeeper at {self.connect_string} did not answer within {self._connection_timeout_ms} ms: start it, "
                 "or correct zookeeper.connect (zookeeper.connection.timeout.ms says how long to wait)"
             )
-        self._create_chroot()
+        try:
+            self._create_chroot()
+        except InvalidACLError:
+            self.close()
+            raise FatalError(
+                f"ZooKeeper at {self.connect_string} doesn't know who this broker is, so zookeeper.set.acl can't be "
+                "obeyed: on its side a certificate needs authProvider.x509 and the secure port"
+            ) from None
         log.info("zookeeper session started", connect=self.connect_string, session=f"{self.session_id:#x}")
 
     def close(self) -> None:
@@ -268,6 +279,12 @@ class ZkSession:
             log.warning("zookeeper session changed", change=event.name.lower(), meaning=event.value)
             self._listener(event)
         self._watches.connection_changed(connected=connected)
+
+
+def _acl_client() -> Callable[..., KazooClient]:
+    from odradek.broker.zk.acl_client import AclClient
+
+    return AclClient
 
 
 def _creation(path: str) -> Request:

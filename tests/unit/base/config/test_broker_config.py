@@ -300,4 +300,4 @@ def test_a_format_that_kafka_ignores_is_ignored() -> None:
 
 def test_secrets_do_not_show() -> None:
     assert "hunter2" not in repr(Password("hunter2"))
-    assert "hunter2" not in refusal(password_encoder_secret="hunter2")
+    assert "hunter2" not in refusal(sasl_jaas_config="hunter2")

@@ -17,4 +17,7 @@ odradek.recorder.dir
     when that fails. Without it, log.dirs. Several brokers may share a directory.
 odradek.recorder.max.bytes
     How large the journal may become: its oldest files go first.
+odradek.zookeeper.digest
+    USER:PASSWORD by which ZooKeeper knows the broker, in its scheme digest. With zookeeper.set.acl its nodes belong to
+    that user; all brokers need the same.
 """

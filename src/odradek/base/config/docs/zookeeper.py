@@ -2,7 +2,7 @@
 
 TEXT = """
 zookeeper.clientCnxnSocket
-    The Java client's socket class, which Kafka needs for TLS.
+    The Java client's socket class, which Kafka needs for TLS; here its name is accepted and TLS doesn't need it.
 zookeeper.connect
     The ensemble, as host:port pairs separated by commas. A path at the end puts the whole cluster below that node.
 zookeeper.connection.timeout.ms
@@ -12,7 +12,8 @@ zookeeper.max.in.flight.requests
 zookeeper.session.timeout.ms
     After this long without contact ZooKeeper ends the session, and the broker counts as gone.
 zookeeper.set.acl
-    Whether nodes are written so that only brokers may change them.
+    Whether nodes are created so that only brokers may change them, and only they read passwords and tokens. ZooKeeper
+    has to know the brokers: by their certificates, or by odradek.zookeeper.digest.
 zookeeper.ssl.cipher.suites
     The cipher suites that may be used towards ZooKeeper.
 zookeeper.ssl.client.enable

@@ -9,12 +9,12 @@ delegation.token.master.key                          password  -          -     
 delegation.token.max.lifetime.ms                     long      604800000  >=1     medium  read-only   obeyed
 delegation.token.secret.key                          password  -          -       medium  read-only   obeyed
 password.encoder.cipher.algorithm  string
-    AES/CBC/PKCS5Padding  -  low  read-only  refused:passwords
-password.encoder.iterations                          int       4096       >=1024  low     read-only   refused:passwords
-password.encoder.key.length                          int       128        >=8     low     read-only   refused:passwords
-password.encoder.keyfactory.algorithm                string    -          -       low     read-only   refused:passwords
-password.encoder.old.secret                          password  -          -       medium  read-only   refused:passwords
-password.encoder.secret                              password  -          -       medium  read-only   refused:passwords
+    AES/CBC/PKCS5Padding  -  low  read-only  obeyed
+password.encoder.iterations                          int       4096       >=1024  low     read-only   obeyed
+password.encoder.key.length                          int       128        >=8     low     read-only   obeyed
+password.encoder.keyfactory.algorithm                string    -          -       low     read-only   obeyed
+password.encoder.old.secret                          password  -          -       medium  read-only   obeyed
+password.encoder.secret                              password  -          -       medium  read-only   obeyed
 principal.builder.class  class
     org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder
     -  medium  per-broker  refused:java-class

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 from odradek.base.clock import SYSTEM_CLOCK, Clock
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.definition import Password
+from odradek.base.config.dynamic_checks import store_setting
 from odradek.base.config.listeners import Listener, SecurityProtocol
+from odradek.base.config.live_config import LiveConfig
 from odradek.base.errors import ConfigError
 from odradek.base.metrics import Registry, Sample
 from odradek.base.scheduler import Scheduler
@@ -70,6 +72,39 @@ def watch_certificates(listeners: Mapping[str, ListenerSecurity], scheduler: Sch
     )
 
 
+def follow_store_changes(listeners: Mapping[str, ListenerSecurity], live: LiveConfig) -> None:
+    """Takes stores that kafka-configs names into use, and refuses those that can't be used before they are stored."""
+
+    def check(settings: Mapping[str, str], after: BrokerConfig) -> None:
+        live.passwords.encoded(settings)
+        named = {found[0] for name in settings if (found := store_setting(name)) is not None}
+        for listener in after.listeners:
+            if listener.name.lower() not in named:
+                continue
+            security = listeners.get(listener.name)
+            changed = _tls_settings(after, listener) != _tls_settings(live.current, listener)
+            if (
+                security is None
+                or security.tls is None
+                or (changed and listener.name == after.inter_broker_listener_name)
+            ):
+                raise ConfigError(
+                    "Set these in server.properties and restart the broker: stores of a listener can change while it "
+                    "runs where it has TLS and is not the one between brokers; there, replace the file: "
+                    f"Set(listener.name.{listener.name.lower()})"
+                )
+            security.tls.check(_tls_settings(after, listener))
+
+    def replace(before: BrokerConfig, after: BrokerConfig) -> None:
+        for listener in after.listeners:
+            security = listeners.get(listener.name)
+            if security is not None and security.tls is not None:
+                security.tls.replace(_tls_settings(after, listener))
+
+    live.checks.append(check)
+    live.on_change.append(replace)
+
+
 def start_issuer_keys(listeners: Mapping[str, ListenerSecurity], started: ExitStack) -> None:
     """Keeps the keys of token issuers up to date until the broker stops."""
     for security in listeners.values():
@@ -121,9 +156,7 @@ def _secured(
         if listener.security_protocol in _TLS_PROTOCOLS:
             from odradek.broker.security.authentication.listener_tls import ListenerTls  # and with it ssl: milliseconds
 
-            settings = listener_texts(config, listener.name, TLS_KEYS)
-            if listener.security_protocol is SecurityProtocol.SASL_SSL:
-                _leave_authentication_to_sasl(config, listener.name, settings)
+            settings = _tls_settings(config, listener)
             rules = config.for_listener(listener.name, "ssl.principal.mapping.rules")
             tls = ListenerTls(
                 listener.name,
@@ -139,10 +172,13 @@ def _secured(
     return ListenerSecurity(tls, sasl)
 
 
-def _leave_authentication_to_sasl(config: BrokerConfig, listener_name: str, settings: dict[str, str]) -> None:
+def _tls_settings(config: BrokerConfig, listener: Listener) -> dict[str, str]:
     """Ask for certificates on SASL_SSL only where the listener's own setting says so, as Kafka does."""
-    own = config.originals.get(f"listener.name.{listener_name.lower()}.ssl.client.auth")
-    settings["ssl.client.auth"] = "none" if own is None else own
+    settings = listener_texts(config, listener.name, TLS_KEYS)
+    if listener.security_protocol is SecurityProtocol.SASL_SSL:
+        own = config.originals.get(f"listener.name.{listener.name.lower()}.ssl.client.auth")
+        settings["ssl.client.auth"] = "none" if own is None else own
+    return settings
 
 
 def _sasl_listener(

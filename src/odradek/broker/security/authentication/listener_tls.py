@@ -35,7 +35,7 @@ class ListenerTls:
         self._mapper = PrincipalMapper(mapping_rules)
         self._reloading = threading.Lock()
         self._marks = file_marks(store_files(settings))
-        self._names = self._read_names()
+        self._names = _names_of(settings)
         self.context: ssl.SSLContext = server_context(settings)
         """The context of new connections. Replaced as a whole."""
 
@@ -57,7 +57,7 @@ class ListenerTls:
                 return False
             self._marks = marks
             try:
-                names = self._read_names()
+                names = _names_of(self._settings)
                 self._check_names(names)
                 self.context = server_context(self._settings)
                 self._names = names
@@ -66,6 +66,28 @@ class ListenerTls:
                 return False
             log.info("certificates reloaded", listener=self._listener_name)
             return True
+
+    def check(self, settings: Mapping[str, str]) -> None:
+        """ConfigError where the listener can't go on with these settings in place of its own."""
+        with self._reloading:
+            self._check_names(_names_of(settings))
+            server_context(settings)
+
+    def replace(self, settings: Mapping[str, str]) -> None:
+        """Go on with these settings. Where they can't be used, the old ones stay."""
+        if settings == self._settings:
+            return
+        with self._reloading:
+            try:
+                names = _names_of(settings)
+                self._check_names(names)
+                self.context = server_context(settings)
+            except ConfigError as error:
+                log.error("changed stores can't be used", listener=self._listener_name, reason=str(error))
+                return
+            self._settings, self._names = settings, names
+            self._marks = file_marks(store_files(settings))
+        log.info("stores replaced", listener=self._listener_name)
 
     @property
     def expires_s(self) -> float:
@@ -78,26 +100,27 @@ class ListenerTls:
         if not self._allow_san_changes and not self._names.alternatives <= names.alternatives:
             raise ConfigError("alternative names are missing; ssl.allow.san.changes would allow it")
 
-    def _read_names(self) -> "_CertificateNames":
-        from cryptography.x509 import ExtensionNotFound, SubjectAlternativeName, load_pem_x509_certificates
-
-        material = key_material(self._settings)
-        if material is None:
-            return _CertificateNames("", frozenset(), 0)
-        chain = load_pem_x509_certificates(material.chain)
-        try:
-            found = chain[0].extensions.get_extension_for_class(SubjectAlternativeName).value
-        except ExtensionNotFound:
-            found = SubjectAlternativeName([])
-        return _CertificateNames(
-            chain[0].subject.rfc4514_string(),
-            frozenset(str(name.value) for name in found),
-            min(certificate.not_valid_after_utc for certificate in chain).timestamp(),
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class _CertificateNames:
     subject: str
     alternatives: frozenset[str]
     expires_s: float
+
+
+def _names_of(settings: Mapping[str, str]) -> _CertificateNames:
+    from cryptography.x509 import ExtensionNotFound, SubjectAlternativeName, load_pem_x509_certificates
+
+    material = key_material(settings)
+    if material is None:
+        return _CertificateNames("", frozenset(), 0)
+    chain = load_pem_x509_certificates(material.chain)
+    try:
+        found = chain[0].extensions.get_extension_for_class(SubjectAlternativeName).value
+    except ExtensionNotFound:
+        found = SubjectAlternativeName([])
+    return _CertificateNames(
+        chain[0].subject.rfc4514_string(),
+        frozenset(str(name.value) for name in found),
+        min(certificate.not_valid_after_utc for certificate in chain).timestamp(),
+    )

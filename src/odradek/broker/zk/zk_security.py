@@ -1,0 +1,88 @@
+"""Security of the connection to ZooKeeper: `zookeeper.ssl.*` and `zookeeper.set.acl`, as in Kafka, and a digest.
+
+ZooKeeper knows a broker by its certificate (authProvider.x509 on its side) or by user and password of
+`odradek.zookeeper.digest`; Kafka's third way, SASL by a JAAS file, isn't there.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePath
+
+from odradek.base.config.broker_config import BrokerConfig
+from odradek.base.config.definition import Password
+from odradek.base.errors import ConfigError
+
+_SOCKETS = ("org.apache.zookeeper.ClientCnxnSocketNetty", "org.apache.zookeeper.ClientCnxnSocketNIO")
+_TYPES = {".jks": "JKS", ".pem": "PEM", ".p12": "PKCS12", ".pfx": "PKCS12"}
+_DIGEST = re.compile(r"[^:\s]+:.+")
+
+
+@dataclass(frozen=True, slots=True)
+class ZkSecurity:
+    tls: Mapping[str, str] | None = field(default=None, repr=False)
+    """Settings of TLS under the names of a client, `ssl.*`; None: no TLS."""
+    digest: str | None = field(default=None, repr=False)
+    """USER:PASSWORD."""
+    sets_acls: bool = False
+
+
+PLAIN = ZkSecurity()
+
+
+def zk_security(config: BrokerConfig) -> ZkSecurity:
+    """ConfigError where settings can't be used together, or a store can't be read."""
+    name = config.get("zookeeper.clientCnxnSocket")
+    if name is not None and name not in _SOCKETS:
+        raise ConfigError(
+            f"Invalid value {name} for configuration zookeeper.clientCnxnSocket: Java classes can't run in this "
+            f"broker. Valid here: no value, or {', '.join(_SOCKETS)}."
+        )
+    tls = _tls(config) if config.get("zookeeper.ssl.client.enable") is True else None
+    digest = config.get("odradek.zookeeper.digest")
+    assert digest is None or isinstance(digest, Password)
+    if digest is not None and not _DIGEST.fullmatch(digest.value):
+        raise ConfigError("odradek.zookeeper.digest is written USER:PASSWORD")
+    sets_acls = config.get("zookeeper.set.acl") is True
+    if sets_acls and digest is None and (tls is None or "ssl.keystore.location" not in tls):
+        raise ConfigError(
+            "zookeeper.set.acl needs a way by which ZooKeeper knows this broker: zookeeper.ssl.client.enable with "
+            "zookeeper.ssl.keystore.location, or odradek.zookeeper.digest"
+        )
+    return ZkSecurity(tls, None if digest is None else digest.value, sets_acls)
+
+
+def _tls(config: BrokerConfig) -> dict[str, str]:
+    from odradek.security.tls_contexts import client_context
+
+    def text(key: str) -> str | None:
+        value = config.get(key)
+        return value.value if isinstance(value, Password) else None if value is None else str(value)
+
+    protocol = text("zookeeper.ssl.protocol") or "TLSv1.2"
+    enabled, suites = config.get("zookeeper.ssl.enabled.protocols"), config.get("zookeeper.ssl.cipher.suites")
+    settings = {
+        "ssl.protocol": "TLS" if enabled else protocol,
+        "ssl.enabled.protocols": ",".join(enabled) if isinstance(enabled, tuple) and enabled else protocol,
+        "ssl.cipher.suites": ",".join(suites) if isinstance(suites, tuple) else "",
+        "ssl.endpoint.identification.algorithm": text("zookeeper.ssl.endpoint.identification.algorithm") or "",
+    }
+    if settings["ssl.enabled.protocols"] == "TLS":
+        settings["ssl.enabled.protocols"] = "TLSv1.2,TLSv1.3"
+    stores = (
+        ("keystore", text("zookeeper.ssl.keystore.location"), text("zookeeper.ssl.keystore.password"),
+         text("zookeeper.ssl.keystore.type")),
+        ("truststore", text("zookeeper.ssl.truststore.location"), text("zookeeper.ssl.truststore.password"),
+         text("zookeeper.ssl.truststore.type")),
+    )  # fmt: skip
+    for store, location, password, kind in stores:
+        if not location:
+            continue
+        settings[f"ssl.{store}.location"] = location
+        settings[f"ssl.{store}.type"] = kind or _TYPES.get(PurePath(location).suffix.lower(), "JKS")
+        if password is not None:
+            settings[f"ssl.{store}.password"] = password
+            if store == "keystore":
+                settings["ssl.key.password"] = password
+    client_context(settings)
+    return settings
