@@ -129,3 +129,13 @@ def test_the_command_line_shows_an_open_transaction_and_finds_none_that_hangs(
     refused = odradek("transactions", "abort", topic, "0", "--start-offset", "99")
     assert refused.returncode == 1
     assert "no open transaction" in refused.stderr
+
+
+def test_lines_are_written_in_one_transaction(odradek: Run, bootstrap: str, new_topic: TopicMaker) -> None:
+    topic, name = new_topic(partitions=2), unused_name()
+    produce = ("produce", topic, "--transactional-id", name)
+    refused = odradek(*produce, "--headers", stdin="n:v\tone\nno headers\n")
+    assert refused.returncode == 1, "the second line has no headers: the first is aborted"
+    assert odradek(*produce, "--batch-size", "1", stdin="two\nthree\n").returncode == 0
+    assert sorted(read(bootstrap, topic, 2)) == ["three", "two"]
+    assert told(odradek("transactions", "describe", name, "--format", "json"))[0]["state"].startswith("CompleteC")

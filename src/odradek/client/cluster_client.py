@@ -167,8 +167,9 @@ class ClusterClient:
             raise KafkaError(ErrorCode.NOT_CONTROLLER, "the cluster has no controller at the moment")
         return self.ask_broker(self._controller_id, request, answer)
 
-    def ask_broker(self, broker_id: int, request: Request, answer: type[R]) -> R:
-        return self._ask(self.address(broker_id), request, answer)
+    def ask_broker(self, broker_id: int, request: Request, answer: type[R], version: int | None = None) -> R:
+        """In this version; the highest that both sides have, unless one is given."""
+        return self._ask(self.address(broker_id), request, answer, version)
 
     def tell_broker(self, broker_id: int, request: Request) -> None:
         """For the one request that has no answer: Produce with acks=0."""
@@ -212,10 +213,10 @@ class ClusterClient:
         self._controller_id = response.controller_id
         return response
 
-    def _ask(self, address: tuple[str, int], request: Request, answer: type[R]) -> R:
+    def _ask(self, address: tuple[str, int], request: Request, answer: type[R], version: int | None = None) -> R:
         connection = self._connection(address)
         try:
-            response = connection.send(request)
+            response = connection.send(request, version)
         except ConnectionFailed:
             self._connections.pop(address).close()
             raise

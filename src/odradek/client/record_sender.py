@@ -11,6 +11,7 @@ from odradek.base.clock import SYSTEM_CLOCK, Clock
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.client.broker_client import ConnectionFailed
 from odradek.client.cluster_client import ClusterClient
+from odradek.client.producer_transaction import ProducerId, ProducerTransaction
 from odradek.model.topology import TopicPartition
 from odradek.protocol.compression import Codec
 from odradek.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -30,11 +31,6 @@ class NewRecord(NamedTuple):
     key: bytes | None
     value: bytes | None
     headers: Headers = ()
-
-
-class ProducerId(NamedTuple):
-    id: int
-    epoch: int
 
 
 NOT_IDEMPOTENT = ProducerId(NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
@@ -62,14 +58,20 @@ class RecordSender:
         acks: int = ACKS_ALL,
         compression: Codec = Codec.NONE,
         idempotent: bool = True,
+        transaction: ProducerTransaction | None = None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
+        """`transaction`: the one that the records are part of; its end is its owner's business."""
         self._client = client
         self._topic = topic
         self._acks = acks
         self._compression = compression
         self._clock = clock
-        self._producer = new_producer_id(client) if idempotent else NOT_IDEMPOTENT
+        self._transaction = transaction
+        if transaction is not None:
+            self._producer = transaction.producer
+        else:
+            self._producer = new_producer_id(client) if idempotent else NOT_IDEMPOTENT
         self._sequences: dict[int, int] = {}
         self._leaders: dict[int, int] = {}
 
@@ -77,6 +79,8 @@ class RecordSender:
         """One batch for each partition; returns when all are written. The first offset of each, -1 with acks=0."""
         pending = {partition: self._batch(partition, batch) for partition, batch in records.items()}
         offsets: dict[int, int] = {}
+        if self._transaction is not None:
+            self._transaction.add([TopicPartition(self._topic, partition) for partition in records])
         self._client.retrying(lambda: self._attempt(pending, offsets))
         for partition, batch in records.items():
             self._sequences[partition] = (self._sequences.get(partition, 0) + len(batch)) & _MAX_SEQUENCE
@@ -91,6 +95,7 @@ class RecordSender:
             producer_id=self._producer.id,
             producer_epoch=self._producer.epoch,
             base_sequence=self._sequences.get(partition, 0) if idempotent else NO_SEQUENCE,
+            transactional=self._transaction is not None,
         )
 
     def _attempt(self, pending: dict[int, bytes], offsets: dict[int, int]) -> None:
@@ -121,6 +126,7 @@ class RecordSender:
     def _request(self, batches: Mapping[int, bytes]) -> ProduceRequest:
         data = [PartitionProduceData(index=partition, records=batch) for partition, batch in batches.items()]
         return ProduceRequest(
+            transactional_id=None if self._transaction is None else self._transaction.transactional_id,
             acks=self._acks,
             timeout_ms=self._client.request_timeout_ms,
             topic_data=[TopicProduceData(name=self._topic, partition_data=data)],

@@ -60,10 +60,17 @@ class OpenTransaction:
 
 
 def list_transactions(
-    client: ClusterClient, states: list[str] | None = None, producer_ids: list[int] | None = None
+    client: ClusterClient,
+    states: list[str] | None = None,
+    producer_ids: list[int] | None = None,
+    duration_ms: int | None = None,
 ) -> list[TransactionListing]:
-    """List the transactional ids of all brokers, by name."""
-    request = ListTransactionsRequest(state_filters=states or [], producer_id_filters=producer_ids or [])
+    """List the transactional ids of all brokers, by name. `duration_ms`: of transactions that are open for longer."""
+    request = ListTransactionsRequest(
+        state_filters=states or [],
+        producer_id_filters=producer_ids or [],
+        duration_filter=-1 if duration_ms is None else duration_ms,
+    )
     found: list[TransactionListing] = []
     for broker in client.brokers():
         answer = client.retrying(partial(_listed, client, broker, request))
@@ -112,23 +119,25 @@ def _described(client: ClusterClient, transactional_id: str) -> TransactionDescr
     )
 
 
-def describe_producers(client: ClusterClient, tp: TopicPartition) -> list[ProducerState]:
-    """List the producers that the leader of the partition remembers."""
-    return client.retrying(partial(_producers, client, tp))
+def describe_producers(client: ClusterClient, tp: TopicPartition, replica: int | None = None) -> list[ProducerState]:
+    """List the producers that a replica of the partition remembers; its leader, unless one is given."""
+    return client.retrying(partial(_producers, client, tp, replica))
 
 
-def _producers(client: ClusterClient, tp: TopicPartition) -> list[ProducerState]:
-    (leader,) = client.leaders([tp])
+def _producers(client: ClusterClient, tp: TopicPartition, replica: int | None) -> list[ProducerState]:
+    if replica is None:
+        (replica,) = client.leaders([tp])
     request = DescribeProducersRequest(topics=[TopicRequest(name=tp.topic, partition_indexes=[tp.partition])])
-    (topic,) = client.ask_broker(leader, request, DescribeProducersResponse).topics
+    (topic,) = client.ask_broker(replica, request, DescribeProducersResponse).topics
     (found,) = topic.partitions
     if found.error_code:
         raise KafkaError(ErrorCode(found.error_code), found.error_message or "")
     return list(found.active_producers)
 
 
-def open_transactions(client: ClusterClient, tp: TopicPartition) -> list[OpenTransaction]:
-    return [_open(tp, each) for each in describe_producers(client, tp) if each.current_txn_start_offset >= 0]
+def open_transactions(client: ClusterClient, tp: TopicPartition, replica: int | None = None) -> list[OpenTransaction]:
+    """List those that a replica knows of; the leader, unless one is given."""
+    return [_open(tp, each) for each in describe_producers(client, tp, replica) if each.current_txn_start_offset >= 0]
 
 
 def _open(tp: TopicPartition, producer: ProducerState) -> OpenTransaction:

@@ -156,7 +156,7 @@ def _help() -> str:
         "A distributed commit log that speaks Apache Kafka's protocol.",
         "",
         *(f"  {name:<{width}}{command.help}" for name, command in COMMANDS.items()),
-        f"  {'kafka-…':<{width}}Kafka's own command lines: kafka-topics, kafka-configs and twelve others",
+        f"  {'kafka-…':<{width}}Kafka's own command lines: kafka-topics, kafka-configs and fifteen others",
         "",
         "See `odradek COMMAND --help` for each command; `odradek --version` shows the version.",
     ]

@@ -1,6 +1,8 @@
 """`odradek produce`: writes lines of standard input or of files as records (kafka-console-producer)."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -15,9 +17,11 @@ from odradek.apps.cli.usage import WrongUsage
 from odradek.apps.figures import plural
 from odradek.base.errors import FatalError
 from odradek.client.cluster_client import ClusterClient
+from odradek.client.producer_transaction import ProducerTransaction
 from odradek.client.record_sender import ACKS_ALL, Headers, RecordSender
 from odradek.protocol.compression import Codec
 
+_TRANSACTION_TIMEOUT_MS = 60_000
 _KAFKA_PROPERTIES = ("parse.key", "key.separator", "parse.headers", "null.marker")
 
 
@@ -57,6 +61,7 @@ CompressionOption = Annotated[
         "odradek produce orders < orders.txt",
         "echo 'k1:hello' | odradek produce orders --key-separator :",
         "odradek produce orders --compression zstd --header source=import a.txt b.txt",
+        "odradek produce payments --transactional-id import-7 payments.txt",
     ]
 )
 def produce(
@@ -85,6 +90,10 @@ def produce(
         bool | None,
         Option("--idempotent/--no-idempotent", help="Each record once.", show_default="with acks=all"),
     ] = None,
+    transactional_id: Annotated[
+        str | None,
+        Option("--transactional-id", metavar="ID", help="All lines in one transaction, committed at the end."),
+    ] = None,
     batch_size: Annotated[int, Option("--batch-size", min=1, help="Bytes to gather before sending.")] = 64 * 1024,
     properties: Annotated[
         list[str] | None,
@@ -97,24 +106,44 @@ def produce(
     rules = _rules(key_separator, headers, null_marker, _fixed_headers(header or []), properties or [])
     if idempotent and acks.number != ACKS_ALL:
         raise WrongUsage("--idempotent needs --acks all")
+    if transactional_id is not None and (idempotent is False or acks.number != ACKS_ALL):
+        raise WrongUsage("--transactional-id needs --acks all and --idempotent")
     paths = _checked(files or [])
     with ClusterClient(bootstrap_server) as client:
         state = client.topic(topic)
+        transaction = (
+            None if transactional_id is None else ProducerTransaction(client, transactional_id, _TRANSACTION_TIMEOUT_MS)
+        )
         sender = RecordSender(
             client,
             topic,
             acks=acks.number,
             compression=compression.codec,
             idempotent=acks.number == ACKS_ALL if idempotent is None else idempotent,
+            transaction=transaction,
         )
         writer = LineWriter(sender, state, partition, batch_size)
         if not paths and sys.stdin.isatty():
             note(f"type records for {topic}, one per line; Ctrl-D ends")
-        write_lines(writer, paths, rules)
+        with _committed(transaction):
+            write_lines(writer, paths, rules)
     if output is Format.TABLE:
         note(f"{plural(writer.records, 'record')} written to {topic}")
     else:
         print_fields(writer.summary(), output)
+
+
+@contextmanager
+def _committed(transaction: ProducerTransaction | None) -> Iterator[None]:
+    """Commit at the end, or abort if something fails or the user breaks off."""
+    try:
+        yield
+    except BaseException:
+        if transaction is not None:
+            transaction.end(commit=False)
+        raise
+    if transaction is not None:
+        transaction.end(commit=True)
 
 
 def _rules(

@@ -10,7 +10,8 @@ from struct import Struct
 
 from crc32c import crc32c
 
-from odradek.client.record_sender import NOT_IDEMPOTENT, ProducerId
+from odradek.client.producer_transaction import ProducerId
+from odradek.client.record_sender import NOT_IDEMPOTENT
 from odradek.protocol.compression import Codec
 from odradek.protocol.framing import encode_request
 from odradek.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData

@@ -4,7 +4,8 @@ from typing import Any
 
 from odradek.apps.cli.perf_stats import Sample, latencies, producer_line, throughput
 from odradek.apps.cli.producer_frames import ProducerFrames, records_per_batch
-from odradek.client.record_sender import NOT_IDEMPOTENT, ProducerId
+from odradek.client.producer_transaction import ProducerId
+from odradek.client.record_sender import NOT_IDEMPOTENT
 from odradek.protocol.compression import Codec
 from odradek.protocol.framing import decode_request
 from odradek.protocol.messages.produce import ProduceRequest

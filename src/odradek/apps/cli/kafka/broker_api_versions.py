@@ -3,7 +3,7 @@
 from odradek.apps.cli.kafka.options import BOOTSTRAP, COMMAND_CONFIG, EVERY_TOOL, Given, OptionTable
 from odradek.apps.cli.kafka.tool import connect
 from odradek.client.cluster_admin import describe_cluster
-from odradek.protocol.api_keys import APIS
+from odradek.protocol.api_keys import APIS, ApiKey
 
 TABLE = OptionTable("This tool helps to retrieve broker version information.", BOOTSTRAP, COMMAND_CONFIG, *EVERY_TOOL)
 # what Kafka 3.9's clients know, and brokers in ZooKeeper mode don't have
@@ -42,6 +42,10 @@ def run(given: Given) -> int:
     return 0
 
 
+_NEWEST_OF_39 = {ApiKey.PRODUCE: 11, ApiKey.END_TXN: 4, ApiKey.WRITE_TXN_MARKERS: 1, ApiKey.TXN_OFFSET_COMMIT: 4}
+"""Newest versions that Kafka 3.9's tool could use, where ours are newer."""
+
+
 def _line(key: int, offered: range | None) -> str:
     if offered is None:
         return f"\t{APIS[key].name if key in APIS else _OTHERS[key]}({key}): UNSUPPORTED"
@@ -50,6 +54,6 @@ def _line(key: int, offered: range | None) -> str:
     if key not in APIS:
         return f"\tUNKNOWN({key}): {versions}"
     api = APIS[key]
-    usable = min(high, api.max_version)
+    usable = min(high, _NEWEST_OF_39.get(key, api.max_version))
     note = f"[usable: {usable}]" if usable >= max(low, api.min_version) else "[unusable: node too new]"
     return f"\t{api.name}({key}): {versions} {note}"

@@ -5,8 +5,9 @@ A table is the whole truth about a tool's options: parsing, `--help` and shell c
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from odradek.apps.cli.grammar.scanning import Takes, scan
 
@@ -29,10 +30,20 @@ class Option:
 class Given:
     """Typed options: each one with its values, in the order of the command line."""
 
-    def __init__(self, table: "OptionTable", values: dict[str, list[str]], order: list[str]) -> None:
+    def __init__(
+        self, table: "OptionTable", values: dict[str, list[str]], order: list[str], command: str | None = None
+    ) -> None:
         self._table = table
         self._values = values
+        self._command = command
         self.order = order
+
+    @property
+    def command(self) -> str:
+        """The command of a tool that has several."""
+        if self._command is None:
+            raise WrongOptions(f"A command is missing: {', '.join(self._table.commands)}")
+        return self._command
 
     def has(self, name: str) -> bool:
         return name in self._values
@@ -89,8 +100,10 @@ class Given:
 
 
 class OptionTable:
-    def __init__(self, purpose: str, *options: Option) -> None:
+    def __init__(self, purpose: str, *options: Option, commands: Mapping[str, str] = MappingProxyType({})) -> None:
+        """`commands`: words that stand among the options, of which one is given; each with its help."""
         self.purpose = purpose
+        self.commands = commands
         self.options = {option.name: option for option in options}
 
     def option(self, name: str) -> Option:
@@ -99,12 +112,16 @@ class OptionTable:
     def parse(self, arguments: Sequence[str]) -> Given:
         values: dict[str, list[str]] = {}
         order: list[str] = []
+        command: str | None = None
         for found in scan(arguments, self):
             if isinstance(found, str):
+                if found in self.commands and command is None:
+                    command = found
+                    continue
                 raise WrongOptions(f"'{found}' is not expected here")
             order.append(found.option.name)
             values.setdefault(found.option.name, []).extend(found.values)
-        return Given(self, values, order)
+        return Given(self, values, order, command)
 
     # ---- the dialect: dashes don't matter, a beginning that is clear is enough
 
@@ -140,7 +157,9 @@ class OptionTable:
 
     def usage(self, tool: str) -> str:
         width = max(len(_shown(option)) for option in self.options.values()) + 2
-        lines = [self.purpose, "", f"usage: odradek {tool} OPTIONS", ""]
+        command = "COMMAND " if self.commands else ""
+        lines = [self.purpose, "", f"usage: odradek {tool} {command}OPTIONS", ""]
+        lines += [f"  {name:<{width}}{text}" for name, text in self.commands.items()]
         for option in self.options.values():
             default = "" if option.default is None else f" (default: {option.default})"
             lines.append(f"  {_shown(option):<{width}}{option.help}{default}")

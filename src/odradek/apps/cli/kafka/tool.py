@@ -26,6 +26,7 @@ TOOLS = {
     "kafka-log-dirs": "log_dirs",
     "kafka-acls": "acls",
     "kafka-delegation-tokens": "delegation_tokens",
+    "kafka-transactions": "transactions",
     "kafka-get-offsets": "get_offsets",
     "kafka-delete-records": "delete_records",
     "kafka-dump-log": "dump_log",
