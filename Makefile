@@ -4,11 +4,13 @@ PYTHON    ?= python3
 BIN       := .venv/bin
 ENV       := .venv/.complete
 KAFKA_LIB := $(or $(ODRADEK_KAFKA_LIB),.tools/kafka-lib)
+KAFKA4_LIB := $(or $(ODRADEK_KAFKA4_LIB),.tools/kafka4-lib)
 KAFKAJS   := $(or $(ODRADEK_KAFKAJS),.tools/kafkajs)
 BENCH     ?=
 # Rooms with compiled code: their tests run a second time without it.
 TWINNED   := tests/wire tests/unit/protocol tests/unit/broker/log
 export ODRADEK_KAFKA_LIB := $(abspath $(KAFKA_LIB))
+export ODRADEK_KAFKA4_LIB := $(abspath $(KAFKA4_LIB))
 export ODRADEK_KAFKAJS   := $(abspath $(KAFKAJS))
 # Hundreds of brokers and tools are started: none of them is to compile its modules anew, whatever the machine says.
 export PYTHONDONTWRITEBYTECODE :=
@@ -36,6 +38,8 @@ chromium:
 kafka-jars:
 	@[ -d $(KAFKA_LIB) ] || mvn -q -B -f tests/kafka/pom.xml dependency:copy-dependencies -DoutputDirectory=$(abspath $(KAFKA_LIB)) \
 		|| { rm -rf $(KAFKA_LIB); echo "Kafka's jars are absent: its Java tools are not tested (needs Maven)"; }
+	@[ -d $(KAFKA4_LIB) ] || mvn -q -B -f tests/kafka4/pom.xml dependency:copy-dependencies -DoutputDirectory=$(abspath $(KAFKA4_LIB)) \
+		|| { rm -rf $(KAFKA4_LIB); echo "The jars of Kafka 4 are absent: its clients are not tested (needs Maven)"; }
 
 kafkajs:
 	@[ -d $(KAFKAJS) ] || npm install --silent --no-audit --no-fund --prefix $(KAFKAJS) kafkajs@2.2.4 >/dev/null 2>&1 \

@@ -48,6 +48,10 @@ def kafka_jars() -> Path:
     return jars_of("kafka", "ODRADEK_KAFKA_LIB")
 
 
+def kafka4_jars() -> Path:
+    return jars_of("kafka4", "ODRADEK_KAFKA4_LIB")
+
+
 def _fetch(pom: Path, directory: Path) -> None:
     maven = shutil.which("mvn")
     if maven is None:

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
-from apache_kafka import KafkaPeer, Unobtainable, kafka_jars
+from apache_kafka import KafkaPeer, Unobtainable, kafka4_jars, kafka_jars
 from odradek.base import logs
 from odradek.local import zookeeper_server as server
 from odradek.local.zookeeper_server import EmbeddedZooKeeper
@@ -97,6 +97,15 @@ def kafka_lib() -> Path:
     """The directory of Apache Kafka's jars: `java -cp "DIR/*" CLASS` runs any of its tools."""
     try:
         return kafka_jars()
+    except Unobtainable as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.fixture(scope="session")
+def kafka4_lib() -> Path:
+    """The directory of the clients of Apache Kafka 4."""
+    try:
+        return kafka4_jars()
     except Unobtainable as reason:
         pytest.skip(str(reason))
 

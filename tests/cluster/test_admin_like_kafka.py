@@ -34,11 +34,14 @@ from .kafka_pair import KafkaPair
 LEFT_OUT = {
     ApiKey.ENVELOPE,
 }  # fmt: skip
+# One version more than Kafka 3.9 has: version 2 of transactions.
+NEWER = {ApiKey.PRODUCE, ApiKey.END_TXN, ApiKey.WRITE_TXN_MARKERS, ApiKey.TXN_OFFSET_COMMIT}
 
 
 def test_the_same_requests_are_understood_at_the_same_versions(pair: KafkaPair) -> None:
     assert {ApiKey(key) for key in pair.theirs.versions.keys() - pair.ours.versions.keys()} == LEFT_OUT
-    assert {key: pair.theirs.versions[key] for key in pair.ours.versions} == pair.ours.versions
+    ours = {key: range(offered.stop - (key in NEWER)) for key, offered in pair.ours.versions.items()}
+    assert {key: pair.theirs.versions[key] for key in ours} == ours
 
 
 # ---- quotas

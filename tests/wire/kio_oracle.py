@@ -19,7 +19,7 @@ from kio.schema.errors import ErrorCode as KioErrorCode
 from kio.serial import entity_reader, entity_writer
 from kio.serial._introspect import classify_field
 
-from odradek.protocol.api_keys import APIS
+from odradek.protocol.api_keys import APIS, ApiKey
 from odradek.protocol.fields import Field
 from odradek.protocol.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 from odradek.protocol.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
@@ -41,10 +41,26 @@ OTHER_MESSAGES: list[tuple[type[Message], str, str]] = [
 ]
 
 
+NEWER_THAN_KAFKA_39 = {
+    ApiKey.PRODUCE: 12,
+    ApiKey.END_TXN: 5,
+    ApiKey.WRITE_TXN_MARKERS: 2,
+    ApiKey.TXN_OFFSET_COMMIT: 5,
+}
+"""Versions of transactions from Kafka 4, which neither kio nor Kafka 3.9 knows."""
+
+
+def newer_messages() -> Iterator[tuple[type[Message], int]]:
+    for key, version in NEWER_THAN_KAFKA_39.items():
+        yield from ((message, version) for message in (APIS[key].request, APIS[key].response))
+
+
 def every_message_and_version() -> Iterator[tuple[type[Message], int, str]]:
-    """Our class, a version of it, and the name of kio's module for them."""
+    """Our class, a version of it that Kafka 3.9 has, and the name of kio's module for them."""
     for api in APIS.values():
         for version in api.versions:
+            if version == NEWER_THAN_KAFKA_39.get(api.key):
+                continue
             for message, part in ((api.request, "request"), (api.response, "response")):
                 yield message, version, f"kio.schema.{api.key.name.lower()}.v{version}.{part}"
     for message, package, part in OTHER_MESSAGES:

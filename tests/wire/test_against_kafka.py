@@ -14,7 +14,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from kio_oracle import every_message_and_version
+from kio_oracle import every_message_and_version, newer_messages
 
 from java_program import SHORT_LIVED
 from odradek.protocol.fields import Field, Kind
@@ -91,9 +91,17 @@ def kafka_class(message: type[Message]) -> str:
 
 
 def test_same_bytes_as_kafka(kafka_lib: Path, tmp_path: Path) -> None:
+    compare([(message, version) for message, version, _ in every_message_and_version()], f"{kafka_lib}/*", tmp_path)
+
+
+def test_same_bytes_as_kafka_4(kafka_lib: Path, kafka4_lib: Path, tmp_path: Path) -> None:
+    compare(list(newer_messages()), f"{kafka4_lib}/*:{kafka_lib}/*", tmp_path)
+
+
+def compare(messages: list[tuple[type[Message], int]], class_path: str, tmp_path: Path) -> None:
     samples = [
         (Filler(version, sparse=sparse).struct(message), version)
-        for message, version, _ in every_message_and_version()
+        for message, version in messages
         for sparse in (False, True)
     ]
     lines = [
@@ -102,7 +110,7 @@ def test_same_bytes_as_kafka(kafka_lib: Path, tmp_path: Path) -> None:
     (tmp_path / "samples").write_text("\n".join(lines))
     program = Path(__file__).with_name("KafkaWire.java")
     run = subprocess.run(
-        ["java", *SHORT_LIVED, "-cp", f"{kafka_lib}/*", str(program), str(tmp_path / "samples")],
+        ["java", *SHORT_LIVED, "-cp", class_path, str(program), str(tmp_path / "samples")],
         capture_output=True,
         text=True,
         check=False,

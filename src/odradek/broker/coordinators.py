@@ -59,7 +59,7 @@ def start_coordinators(
         markers,
     )
     started.callback(transactions.stop)
-    verifier = PartitionVerifier(broker_id, transactions, metadata, clock, connect)
+    verifier = PartitionVerifier(broker_id, transactions, metadata, reaper, clock, connect)
     started.callback(verifier.stop)
     replicas.transactions.verifier = verifier
     return Coordinators(groups, transactions, verifier, markers)

@@ -123,7 +123,7 @@ class LocalCluster:
         resting = [broker for broker in wanted if broker not in running]
         planned: dict[LocalBroker, dict[str, str]] = {}
         for broker in resting:
-            defaults = local_defaults(len(wanted), is_new=not known)
+            defaults = local_defaults(len(wanted), is_new=not known, is_alone=zookeeper is None)
             if metrics and broker.id not in known:
                 defaults |= _metrics_settings(ports.get(broker.id, DEFAULT_PORT + broker.id) + _METRICS_PORTS_AFTER)
             ensemble = zookeeper or _UNKNOWN_ZOOKEEPER

@@ -23,12 +23,14 @@ _INTERNAL_PARTITIONS = ("offsets.topic.num.partitions", "transaction.state.log.n
 _INTERNAL_PARTITIONS_COUNT = 5
 
 
-def local_defaults(brokers: int, *, is_new: bool) -> dict[str, str]:
+def local_defaults(brokers: int, *, is_new: bool, is_alone: bool = False) -> dict[str, str]:
     """Defaults of a cluster on one machine, where Kafka's own are for a large one.
 
     A crash is noticed within seconds. Topics have three replicas if there are brokers for them, of which one may be
     away. A consumer group doesn't wait for more members before its first rebalance, as in the server.properties that
-    Kafka ships. Internal topics of a new cluster have few partitions; those of an older one stay as many as they are.
+    Kafka ships. Internal topics of a new cluster have few partitions; those of an older one stay as many as they are. A
+    new cluster on a ZooKeeper of its own (`is_alone`) has no brokers of Apache Kafka: producers are offered version 2
+    of transactions.
     """
     replicas = min(_REPLICAS_MAX, brokers)
     defaults = {
@@ -42,6 +44,8 @@ def local_defaults(brokers: int, *, is_new: bool) -> dict[str, str]:
         defaults |= {"default.replication.factor": str(replicas), "min.insync.replicas": str(replicas - 1)}
     if is_new:
         defaults |= dict.fromkeys(_INTERNAL_PARTITIONS, str(_INTERNAL_PARTITIONS_COUNT))
+    if is_new and is_alone:
+        defaults["odradek.transaction.version"] = "2"
     return defaults
 
 

@@ -110,7 +110,7 @@ class Api:
 APIS: dict[int, Api] = {
     key: Api(key, name, versions)
     for key, name, versions in [
-        (ApiKey.PRODUCE, "Produce", "0-11"),
+        (ApiKey.PRODUCE, "Produce", "0-12"),
         (ApiKey.FETCH, "Fetch", "0-17"),
         (ApiKey.LIST_OFFSETS, "ListOffsets", "0-9"),
         (ApiKey.METADATA, "Metadata", "0-12"),
@@ -136,9 +136,9 @@ APIS: dict[int, Api] = {
         (ApiKey.OFFSET_FOR_LEADER_EPOCH, "OffsetForLeaderEpoch", "0-4"),
         (ApiKey.ADD_PARTITIONS_TO_TXN, "AddPartitionsToTxn", "0-5"),
         (ApiKey.ADD_OFFSETS_TO_TXN, "AddOffsetsToTxn", "0-4"),
-        (ApiKey.END_TXN, "EndTxn", "0-4"),
-        (ApiKey.WRITE_TXN_MARKERS, "WriteTxnMarkers", "0-1"),
-        (ApiKey.TXN_OFFSET_COMMIT, "TxnOffsetCommit", "0-4"),
+        (ApiKey.END_TXN, "EndTxn", "0-5"),
+        (ApiKey.WRITE_TXN_MARKERS, "WriteTxnMarkers", "0-2"),
+        (ApiKey.TXN_OFFSET_COMMIT, "TxnOffsetCommit", "0-5"),
         (ApiKey.DESCRIBE_ACLS, "DescribeAcls", "0-3"),
         (ApiKey.CREATE_ACLS, "CreateAcls", "0-3"),
         (ApiKey.DELETE_ACLS, "DeleteAcls", "0-3"),

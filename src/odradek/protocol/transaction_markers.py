@@ -23,6 +23,7 @@ class EndTransactionMarker(NamedTuple):
     producer_epoch: int
     coordinator_epoch: int
     is_committed: bool
+    bumps_epoch: bool = False  # its epoch is the one after the transaction's (version 2); not in the record
 
 
 def build_marker(marker: EndTransactionMarker, timestamp: int) -> bytes:

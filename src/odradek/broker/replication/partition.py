@@ -177,7 +177,7 @@ class Partition(ReadableReplica):
             entry = producers.entries.get(producer_id)
             if entry is not None and entry.is_in_transaction(producer_epoch):
                 return None
-            return producers.verifications.begin(producer_id)
+            return producers.verifications.begin(producer_id, producer_epoch)
 
     def end_verification(self, producer_id: int, guard: VerificationGuard) -> None:
         with self.lock:

@@ -1,6 +1,7 @@
 """Produce (key 0): append record batches to partitions, each answered on its own.
 
-v3 record batch v2 and transactions, v7 zstd, v8 says which records are at fault, v10 names the new leader.
+v3 record batch v2 and transactions, v7 zstd, v8 says which records are at fault, v10 names the new leader,
+v12 adds partitions to the transaction.
 """
 
 from odradek.protocol.schema import (
@@ -29,7 +30,7 @@ class TopicProduceData(Struct):
     partition_data: list[PartitionProduceData] = array(PartitionProduceData)
 
 
-class ProduceRequest(Request, key=0, versions="0-11", flexible="9+"):
+class ProduceRequest(Request, key=0, versions="0-12", flexible="9+"):
     transactional_id: str | None = string("3+", nullable="3+", default=None)  # None unless in a transaction
     acks: int = int16()  # 0 no answer, 1 the leader has it, -1 the whole ISR has it
     timeout_ms: int = int32()  # how long to wait for the ISR
@@ -69,7 +70,7 @@ class NodeEndpoint(Struct):
     rack: str | None = string(nullable="0+", default=None)
 
 
-class ProduceResponse(Response, key=0, versions="0-11", flexible="9+"):
+class ProduceResponse(Response, key=0, versions="0-12", flexible="9+"):
     responses: list[TopicProduceResponse] = array(TopicProduceResponse)
     throttle_time_ms: int = int32("1+", ignorable=True)  # how long the client should pause for its quota
     node_endpoints: list[NodeEndpoint] = array(NodeEndpoint, "10+", tag=0)  # of the leaders named in current_leader

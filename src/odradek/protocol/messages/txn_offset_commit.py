@@ -1,6 +1,6 @@
 """TxnOffsetCommit (key 28): a group's positions that count only if the transaction commits.
 
-v2 leader epochs, v3 membership.
+v2 leader epochs, v3 membership, v5 adds the group to the transaction.
 """
 
 from odradek.protocol.schema import Request, Response, Struct, array, int16, int32, int64, string
@@ -18,7 +18,7 @@ class TxnOffsetCommitRequestTopic(Struct):
     partitions: list[TxnOffsetCommitRequestPartition] = array(TxnOffsetCommitRequestPartition)
 
 
-class TxnOffsetCommitRequest(Request, key=28, versions="0-4", flexible="3+"):
+class TxnOffsetCommitRequest(Request, key=28, versions="0-5", flexible="3+"):
     transactional_id: str = string()
     group_id: str = string()
     producer_id: int = int64()
@@ -39,6 +39,6 @@ class TxnOffsetCommitResponseTopic(Struct):
     partitions: list[TxnOffsetCommitResponsePartition] = array(TxnOffsetCommitResponsePartition)
 
 
-class TxnOffsetCommitResponse(Response, key=28, versions="0-4", flexible="3+"):
+class TxnOffsetCommitResponse(Response, key=28, versions="0-5", flexible="3+"):
     throttle_time_ms: int = int32()  # how long the client should pause for its quota
     topics: list[TxnOffsetCommitResponseTopic] = array(TxnOffsetCommitResponseTopic)

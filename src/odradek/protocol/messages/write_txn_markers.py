@@ -1,6 +1,9 @@
-"""WriteTxnMarkers (key 27): the coordinator has the outcome of transactions written to their partitions."""
+"""WriteTxnMarkers (key 27): the coordinator has the outcome of transactions written to their partitions.
 
-from odradek.protocol.schema import Request, Response, Struct, array, bool_, int16, int32, int64, string
+v2 says whether the epoch of a marker is the one after its transaction's (KIP-1228).
+"""
+
+from odradek.protocol.schema import Request, Response, Struct, array, bool_, int8, int16, int32, int64, string
 
 
 class WritableTxnMarkerTopic(Struct):
@@ -14,9 +17,10 @@ class WritableTxnMarker(Struct):
     transaction_result: bool = bool_()  # True: committed
     topics: list[WritableTxnMarkerTopic] = array(WritableTxnMarkerTopic)
     coordinator_epoch: int = int32()  # an older one than known is refused
+    transaction_version: int = int8("2+", default=0, ignorable=True)  # 2: each end raises the epoch
 
 
-class WriteTxnMarkersRequest(Request, key=27, versions="0-1", flexible="1+"):
+class WriteTxnMarkersRequest(Request, key=27, versions="0-2", flexible="1+"):
     markers: list[WritableTxnMarker] = array(WritableTxnMarker)
 
 
@@ -35,5 +39,5 @@ class WritableTxnMarkerResult(Struct):
     topics: list[WritableTxnMarkerTopicResult] = array(WritableTxnMarkerTopicResult)
 
 
-class WriteTxnMarkersResponse(Response, key=27, versions="0-1", flexible="1+"):
+class WriteTxnMarkersResponse(Response, key=27, versions="0-2", flexible="1+"):
     markers: list[WritableTxnMarkerResult] = array(WritableTxnMarkerResult)

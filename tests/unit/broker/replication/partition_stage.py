@@ -28,6 +28,7 @@ class Question:
     producer_epoch: int
     partitions: Collection[TopicPartition]
     callback: Callable[[VerificationResult], None]
+    add: bool = False
 
     def answer(self, code: ErrorCode = ErrorCode.NONE) -> None:
         self.callback(dict.fromkeys(self.partitions, code))
@@ -47,8 +48,10 @@ class Coordinator:
         producer_epoch: int,
         partitions: Collection[TopicPartition],
         callback: Callable[[VerificationResult], None],
+        *,
+        add: bool,
     ) -> None:
-        question = Question(transactional_id, producer_id, producer_epoch, partitions, callback)
+        question = Question(transactional_id, producer_id, producer_epoch, partitions, callback, add)
         self.asked.append(question)
         if not self.waits:
             question.answer()
@@ -86,6 +89,7 @@ class TransactionStage(ReplicaStage):
             )
         )
         answered: list[AppendOutcome] = []
+        produce = TransactionalProduce("payments", producer_id, epoch, version, version >= 12)
         at_once = self.replicas.append(
             [(ORDERS, records)],
             acks=acks,
@@ -93,13 +97,19 @@ class TransactionStage(ReplicaStage):
             api_version=version,
             refused=self.refused,
             done=answered.extend,
-            transaction=TransactionalProduce("payments", producer_id, epoch, version) if transactional else None,
+            transaction=produce if transactional else None,
         )
         answered.extend(at_once or [])
         return answered
 
     def end(
-        self, *, committed: bool = True, producer_id: int = 1, epoch: int = 0, coordinator_epoch: int = 0
+        self,
+        *,
+        committed: bool = True,
+        producer_id: int = 1,
+        epoch: int = 0,
+        coordinator_epoch: int = 0,
+        bumps_epoch: bool = False,
     ) -> list[ErrorCode]:
         """The marker's outcome. The list stays empty until it is known."""
         answered: list[ErrorCode] = []
@@ -107,7 +117,7 @@ class TransactionStage(ReplicaStage):
         def done(code: ErrorCode, result: AppendResult | None) -> None:
             answered.append(code)
 
-        marker = EndTransactionMarker(producer_id, epoch, coordinator_epoch, committed)
+        marker = EndTransactionMarker(producer_id, epoch, coordinator_epoch, committed, bumps_epoch)
         self.replicas.append_marker(ORDERS, marker, timeout_ms=5_000, done=done)
         return answered
 

@@ -139,7 +139,7 @@ def test_a_new_leadership_trusts_no_earlier_verification(stage: TransactionStage
 def test_coordinators_append_with_a_guard_of_their_own(stage: TransactionStage) -> None:
     transactions, partition = stage.replicas.transactions, stage.partition
     found: list[tuple[ErrorCode, VerificationGuard | None]] = []
-    producer = TransactionalProduce("payments", 1, 0, 4)
+    producer = TransactionalProduce("payments", 1, 0)
     transactions.verify_own(partition, producer, lambda code, guard: found.append((code, guard)))
     code, guard = found[-1]
     assert code is ErrorCode.NONE
@@ -152,10 +152,50 @@ def test_coordinators_append_with_a_guard_of_their_own(stage: TransactionStage) 
     assert found[-1] == (ErrorCode.NONE, VERIFICATION_OFF)
 
 
+def test_partitions_are_added_whether_or_not_verification_is_enabled(stage: TransactionStage) -> None:
+    stage.replicas.transactions.is_enabled = False
+    stage.send("a", 0, version=11)
+    assert not stage.coordinator.asked
+    stage.end()
+    stage.send("b", 0, epoch=1, version=12)
+    stage.send("c", 1, epoch=1, version=12)
+    assert [question.add for question in stage.coordinator.asked] == [True]
+
+
+def test_the_marker_of_the_former_transaction_leaves_the_next_ones_verification_alone(stage: TransactionStage) -> None:
+    """In version 2 the producer goes on as soon as its end is decided."""
+    stage.send("a", 0, version=12)
+    stage.coordinator.waits = True
+    delayed, following = stage.send("late", 1, version=12), stage.send("b", 0, epoch=1, version=12)
+    assert code_of(delayed) is ErrorCode.NONE
+    assert code_of(following) is None
+    stage.end(epoch=1, bumps_epoch=True)
+    stage.coordinator.asked[-1].answer()
+    assert code_of(following) is ErrorCode.NONE
+
+
+def test_a_late_marker_does_not_end_the_next_transaction_1228(stage: TransactionStage) -> None:
+    stage.send("a", 0, version=12)
+    stage.end(epoch=1, bumps_epoch=True)
+    stage.send("b", 0, epoch=1, version=12)
+    open_since = stage.partition.log.log_end_offset - 1
+    assert stage.end(epoch=1, bumps_epoch=True) == [ErrorCode.INVALID_PRODUCER_EPOCH]
+    stage.replicate()
+    assert stage.stable == open_since
+    stage.end(epoch=2, bumps_epoch=True, coordinator_epoch=1)
+    stage.replicate()
+    assert stage.stable == stage.partition.log.log_end_offset
+    end = stage.partition.log.log_end_offset
+    stage.end(epoch=2, bumps_epoch=True, coordinator_epoch=1)
+    assert stage.partition.log.log_end_offset == end, "repeated, and not written again (19999)"
+
+
 @pytest.mark.parametrize(
     ("code", "version", "answered"),
     [
         (ErrorCode.CONCURRENT_TRANSACTIONS, 11, ErrorCode.NOT_ENOUGH_REPLICAS),
+        (ErrorCode.CONCURRENT_TRANSACTIONS, 12, ErrorCode.CONCURRENT_TRANSACTIONS),
+        (ErrorCode.NOT_COORDINATOR, 12, ErrorCode.NOT_ENOUGH_REPLICAS),
         (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, 11, ErrorCode.NOT_ENOUGH_REPLICAS),
         (ErrorCode.COORDINATOR_NOT_AVAILABLE, 3, ErrorCode.NOT_ENOUGH_REPLICAS),
         (ErrorCode.NOT_COORDINATOR, 11, ErrorCode.NOT_ENOUGH_REPLICAS),

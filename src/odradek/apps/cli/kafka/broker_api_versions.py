@@ -42,7 +42,12 @@ def run(given: Given) -> int:
     return 0
 
 
-_NEWEST_OF_39 = {ApiKey.PRODUCE: 11, ApiKey.END_TXN: 4, ApiKey.WRITE_TXN_MARKERS: 1, ApiKey.TXN_OFFSET_COMMIT: 4}
+_NEWEST_OF_39: dict[int, int] = {
+    ApiKey.PRODUCE: 11,
+    ApiKey.END_TXN: 4,
+    ApiKey.WRITE_TXN_MARKERS: 1,
+    ApiKey.TXN_OFFSET_COMMIT: 4,
+}
 """Newest versions that Kafka 3.9's tool could use, where ours are newer."""
 
 

@@ -17,6 +17,11 @@ odradek.recorder.dir
     when that fails. Without it, log.dirs. Several brokers may share a directory.
 odradek.recorder.max.bytes
     How large the journal may become: its oldest files go first.
+odradek.transaction.version
+    The version of transactions that clients are offered, as the finalized feature transaction.version. With 2 (KIP-890,
+    part 2) each end of a transaction raises the producer's epoch, so that a request that comes late can't become part
+    of, or end, a later transaction; producers that know it (Java 4.0, franz-go 1.19) use it, all others go on as
+    before. Leave it at 1 while there are Apache Kafka 3.9 brokers in the cluster, which can't take part in it.
 odradek.zookeeper.digest
     USER:PASSWORD by which ZooKeeper knows the broker, in its scheme digest. With zookeeper.set.acl its nodes belong to
     that user; all brokers need the same.

@@ -8,5 +8,6 @@ odradek.metrics.port        int      -1         -1..65535  low     read-only  ob
 odradek.recorder.enable     boolean  true       -          low     read-only  obeyed
 odradek.recorder.dir        string   -          -          low     read-only  obeyed
 odradek.recorder.max.bytes  long     67108864   >=65536    low     read-only  obeyed
+odradek.transaction.version  int     1          1..2       low     read-only  obeyed
 odradek.zookeeper.digest    password -          -          low     read-only  obeyed
 """

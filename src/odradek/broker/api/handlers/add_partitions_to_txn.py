@@ -1,8 +1,8 @@
 """AddPartitionsToTxn (key 24): partitions that a transaction is about to write to.
 
-Versions 0-5. Clients send up to v3, one transaction each; v2 has PRODUCER_FENCED. From v4 brokers ask for many at once,
-mostly to verify that partitions are part of an open transaction; TRANSACTION_ABORTABLE says that one is not. Not done:
-nothing.
+Versions 0-5. Clients send up to v3, one transaction each; v2 has PRODUCER_FENCED. From v4 brokers ask for many at once:
+to verify that partitions are part of an open transaction (TRANSACTION_ABORTABLE says that one is not), or to add those
+to which a producer writes whose transactions are of version 2. Not done: nothing.
 """
 
 import threading
@@ -17,6 +17,7 @@ from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import LATER, Outcome, handles
 from odradek.broker.api.transactional_errors import as_known_to
 from odradek.broker.coordinator.transactions.core.decisions import Producer
+from odradek.broker.coordinator.transactions.core.transaction import CLASSIC, EPOCH_BUMP_VERSION
 from odradek.model.acls import AclOperation, ResourceType
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey
@@ -78,7 +79,13 @@ def _add(
 
     producer = Producer(transaction.producer_id, transaction.producer_epoch)
     try:
-        ctx.broker.transactions.add_partitions(transaction.transactional_id, producer, partitions, answer)
+        ctx.broker.transactions.add_partitions(
+            transaction.transactional_id,
+            producer,
+            partitions,
+            answer,
+            client_version=CLASSIC if ctx.version < BATCHED_SINCE else EPOCH_BUMP_VERSION,
+        )
     except KafkaError as error:
         answer(error.code)
 

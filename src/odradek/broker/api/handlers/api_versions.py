@@ -2,7 +2,9 @@
 
 Versions 0-4. The table is derived from the handlers. A version that the broker doesn't know is answered in v0 with
 UNSUPPORTED_VERSION and the versions of ApiVersions alone, so that the client can ask again (the dispatcher sends it,
-see `unsupported_version`). From v3 the client tells its name and version. Not done: nothing.
+see `unsupported_version`). From v3 the client tells its name and version, and learns the finalized features: the
+version of transactions, if it is 2. A client goes by the features with the highest epoch that it has seen, and keeps
+them. Not done: nothing.
 """
 
 import re
@@ -11,10 +13,18 @@ from functools import cache
 from odradek.base.errors import ErrorCode
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import HANDLERS, handles
+from odradek.broker.coordinator.transactions.core.transaction import EPOCH_BUMP_VERSION
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.framing import FixedResponse
-from odradek.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from odradek.protocol.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
 
+TRANSACTION_VERSION = "transaction.version"
 SOFTWARE_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
@@ -25,12 +35,23 @@ def api_versions(request: ApiVersionsRequest, ctx: RequestContext) -> ApiVersion
         if not (SOFTWARE_NAME.fullmatch(name) and SOFTWARE_NAME.fullmatch(version)):
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
         ctx.connection.software_name, ctx.connection.software_version = name, version
-    return _answer()
+    return _answer(ctx.broker.config.integer("odradek.transaction.version"))
 
 
 @cache
-def _answer() -> FixedResponse:
-    return FixedResponse(ApiVersionsResponse(api_keys=supported_versions(), finalized_features_epoch=0))
+def _answer(transaction_version: int) -> FixedResponse:
+    answer = ApiVersionsResponse(api_keys=supported_versions(), finalized_features_epoch=0)
+    if transaction_version >= EPOCH_BUMP_VERSION:
+        answer.supported_features = [
+            SupportedFeatureKey(name=TRANSACTION_VERSION, min_version=1, max_version=EPOCH_BUMP_VERSION)
+        ]
+        answer.finalized_features_epoch = 1
+        answer.finalized_features = [
+            FinalizedFeatureKey(
+                name=TRANSACTION_VERSION, max_version_level=EPOCH_BUMP_VERSION, min_version_level=EPOCH_BUMP_VERSION
+            )
+        ]
+    return FixedResponse(answer)
 
 
 def supported_versions() -> list[ApiVersion]:

@@ -1,10 +1,10 @@
 """Produce (key 0): append batches to the partitions that this broker leads.
 
-Versions 0-11. v0-2 carry the older message sets, which are converted; v3+ carry exactly one batch v2 per partition;
+Versions 0-12. v0-2 carry the older message sets, which are converted; v3+ carry exactly one batch v2 per partition;
 v5 adds the log start offset, v8 error messages and which records were at fault, v10 the current leader. acks 0 has no
 answer: a failure closes the connection, so that the client looks again for the leader; acks -1 is answered when the
 whole ISR has the records. A transactional batch waits for the coordinator of its transaction the first time (KIP-890);
-v11 may answer TRANSACTION_ABORTABLE. Not done: nothing.
+v11 may answer TRANSACTION_ABORTABLE, v12 makes the partition part of the transaction (part 2). Not done: nothing.
 """
 
 from functools import partial
@@ -52,6 +52,7 @@ log = get_logger(__name__)
 _MAGIC_TO_COUNT = Struct(f">b4xh{RECORD_COUNT_AT - ATTRIBUTES_AT - 2}xi")
 
 FIRST_WITH_LEADER = 10
+FIRST_THAT_ADDS = 12
 VALID_ACKS = frozenset({-1, 0, 1})
 # Far more than clients send at once, and a few hundredths of a second to look at.
 QUICK_RECORDS_MAX = 20_000
@@ -77,7 +78,7 @@ def takes_long(request: ProduceRequest) -> bool:
     return records > QUICK_RECORDS_MAX or compressed > QUICK_COMPRESSED_MAX
 
 
-@handles(ApiKey.PRODUCE, versions="0-11", may_block=takes_long)
+@handles(ApiKey.PRODUCE, versions="0-12", may_block=takes_long)
 def produce(request: ProduceRequest, ctx: RequestContext) -> ProduceResponse | Outcome:
     quotas = ctx.broker.quotas
     if quotas.is_limiting and not ctx.was_put_off:
@@ -230,7 +231,8 @@ def _transaction(request: ProduceRequest, ctx: RequestContext) -> tuple[Transact
     if ctx.broker.replicas.transactions.verifier is None:
         return None, KafkaError(ErrorCode.INVALID_TXN_STATE, "This broker has no transactions yet.")
     ((producer_id, epoch),) = producers
-    return TransactionalProduce(request.transactional_id, producer_id, epoch, ctx.version), None
+    adds = ctx.version >= FIRST_THAT_ADDS
+    return TransactionalProduce(request.transactional_id, producer_id, epoch, ctx.version, adds), None
 
 
 def _is_idempotent(request: ProduceRequest) -> bool:

@@ -1,7 +1,8 @@
 """TxnOffsetCommit (key 28): a group's positions that count only if the transaction commits.
 
-Versions 0-4. The transaction is verified at its coordinator before the positions are written. v2 leader epochs, v3 the
-member for which the producer commits, v4 TRANSACTION_ABORTABLE. Not done: nothing.
+Versions 0-5. The transaction is verified at its coordinator before the positions are written. v2 leader epochs, v3 the
+member for which the producer commits, v4 TRANSACTION_ABORTABLE. v5 adds the group to the transaction (KIP-890, part 2).
+Not done: nothing.
 """
 
 from collections.abc import Iterable
@@ -24,10 +25,11 @@ from odradek.protocol.messages.txn_offset_commit import (
 )
 
 ABORTABLE_SINCE = 4
+ADDING_SINCE = 5
 LOADING_SINCE = 2
 
 
-@handles(ApiKey.TXN_OFFSET_COMMIT, versions="0-4", may_block=False)
+@handles(ApiKey.TXN_OFFSET_COMMIT, versions="0-5", may_block=False)
 def txn_offset_commit(request: TxnOffsetCommitRequest, ctx: RequestContext) -> TxnOffsetCommitResponse | Outcome:
     now_ms = ctx.broker.clock.now_ms()
     image = ctx.broker.metadata.image
@@ -50,9 +52,9 @@ def txn_offset_commit(request: TxnOffsetCommitRequest, ctx: RequestContext) -> T
             request.group_instance_id,
             request.generation_id,
             producer,
-            ctx.version,
             known,
             ctx.reply_with(partial(_response, request, ctx.version, refused)),
+            add=ctx.version >= ADDING_SINCE,
         )
     except KafkaError as error:
         return _response(request, ctx.version, refused, dict.fromkeys(known, error.code))

@@ -1,8 +1,9 @@
 """WriteTxnMarkers (key 27): a transaction coordinator ends transactions in the partitions that this broker leads.
 
-Versions 0-1. v1 is flexible. A marker is answered when all in-sync replicas have it. One with an older epoch of the
-producer gets INVALID_PRODUCER_EPOCH, one of an older coordinator TRANSACTION_COORDINATOR_FENCED. A repeated marker,
-whose transaction is over, is answered as done and not written again. For brokers (CLUSTER_ACTION on the cluster), and
+Versions 0-2. v1 is flexible; v2 says whether the end raised the producer's epoch, by which a late marker is known
+(KIP-1228). A marker is answered when all in-sync replicas have it. One with an older epoch of the producer gets
+INVALID_PRODUCER_EPOCH, one of an older coordinator TRANSACTION_COORDINATOR_FENCED. A repeated marker, whose
+transaction is over, is answered as done and not written again. For brokers (CLUSTER_ACTION on the cluster), and
 for administrators that end a hanging transaction (ALTER). Not done: nothing.
 """
 
@@ -14,6 +15,7 @@ from odradek.base.errors import ErrorCode
 from odradek.broker.api.authorization import authorized_on_cluster
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import LATER, Outcome, handles
+from odradek.broker.coordinator.transactions.core.transaction import EPOCH_BUMP_VERSION
 from odradek.broker.replication.leader.marker_writer import MarkerToWrite
 from odradek.model.acls import AclOperation
 from odradek.model.topology import TopicPartition
@@ -28,7 +30,7 @@ from odradek.protocol.messages.write_txn_markers import (
 from odradek.protocol.transaction_markers import EndTransactionMarker
 
 
-@handles(ApiKey.WRITE_TXN_MARKERS, versions="0-1", may_block=False)
+@handles(ApiKey.WRITE_TXN_MARKERS, versions="0-2", may_block=False)
 def write_txn_markers(request: WriteTxnMarkersRequest, ctx: RequestContext) -> WriteTxnMarkersResponse | Outcome:
     is_allowed = authorized_on_cluster(ctx, AclOperation.ALTER, log_denied=False)
     if not is_allowed and not authorized_on_cluster(ctx, AclOperation.CLUSTER_ACTION):
@@ -40,7 +42,11 @@ def write_txn_markers(request: WriteTxnMarkersRequest, ctx: RequestContext) -> W
     markers = [
         MarkerToWrite(
             EndTransactionMarker(
-                asked.producer_id, asked.producer_epoch, asked.coordinator_epoch, asked.transaction_result
+                asked.producer_id,
+                asked.producer_epoch,
+                asked.coordinator_epoch,
+                asked.transaction_result,
+                asked.transaction_version >= EPOCH_BUMP_VERSION,
             ),
             TopicPartition(topic.name, index),
         )

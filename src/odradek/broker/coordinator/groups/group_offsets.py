@@ -127,14 +127,16 @@ class GroupOffsets:
         instance_id: str | None,
         generation: int,
         producer: TransactionalProducer,
-        api_version: int,
         commits: Mapping[TopicPartition, CommittedOffset],
         done: Callable[[PartitionErrors], None],
+        *,
+        add: bool,
     ) -> None:
         """Positions that count when the producer's transaction commits. `done` is called once, when their records are
         replicated or can't be written. KafkaError: refused at once.
 
-        The transaction is verified first, the member after that: it may be fenced meanwhile."""
+        The transaction is verified first, or with `add` the group becomes part of it. The member is checked after that:
+        it may be fenced meanwhile."""
         held = self._table.find(group_id) or self._table.find_or_create(group_id)
 
         def decide(guard: VerificationGuard | None) -> None:
@@ -152,7 +154,7 @@ class GroupOffsets:
             else:
                 self._writes.turn(held, partial(decide, guard))
 
-        held.log.verify(held.partition, producer, api_version, verified)
+        held.log.verify(held.partition, producer, verified, add=add)
 
     def end_transaction(self, partition: int, producer_id: int, *, committed: bool) -> None:
         """The producer's marker is in the partition: its pending positions count, or are dropped."""

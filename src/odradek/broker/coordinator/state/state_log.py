@@ -73,10 +73,12 @@ class StateLog:
         self,
         partition: int,
         producer: TransactionalProducer,
-        api_version: int,
         done: Callable[[ErrorCode, VerificationGuard | None], None],
+        *,
+        add: bool,
     ) -> None:
-        """Ask the producer's coordinator whether the partition is part of its transaction, unless that is known.
+        """Ask the producer's coordinator whether the partition is part of its transaction, or with `add` to make it so,
+        unless that is known.
         `done` is called once; a guard that it gets is to be used by `append`, or given back by `abandon`."""
         try:
             found = self._replicas.find(TopicPartition(self.topic, partition))
@@ -84,7 +86,7 @@ class StateLog:
             done(error.code, None)
             return
         transaction = TransactionalProduce(
-            producer.transactional_id, producer.producer_id, producer.producer_epoch, api_version
+            producer.transactional_id, producer.producer_id, producer.producer_epoch, adds_partitions=add
         )
         self._replicas.transactions.verify_own(found, transaction, done)
 

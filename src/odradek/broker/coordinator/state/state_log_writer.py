@@ -116,9 +116,10 @@ class StateLogWriter:
             self._gathered.setdefault((entry.log, entry.partition), []).append(write)
 
     def end_burst(self) -> None:
-        """End a burst: called by a thread that serves requests, each time it has served what it has read."""
+        """End a burst: called by a thread that serves requests, each time it has served what it has read. Answers that
+        are given now may gather more: offsets, when their group has become part of the transaction."""
         self._thread.in_bursts = True
-        if self._gathered:
+        while self._gathered:
             self.append_gathered()
 
     @contextmanager

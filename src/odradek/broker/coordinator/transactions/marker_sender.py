@@ -193,12 +193,18 @@ class _Part:
             transaction_result=self.ending.is_commit,
             topics=[WritableTxnMarkerTopic(name=name, partition_indexes=ids) for name, ids in topics.items()],
             coordinator_epoch=self.ending.coordinator_epoch,
+            transaction_version=transaction.client_version,
         )
 
     def marker_here(self) -> EndTransactionMarker:
-        ending = self.ending
-        producer_id, epoch = ending.transaction.producer_id, ending.transaction.producer_epoch
-        return EndTransactionMarker(producer_id, epoch, ending.coordinator_epoch, ending.is_commit)
+        ending, transaction = self.ending, self.ending.transaction
+        return EndTransactionMarker(
+            transaction.producer_id,
+            transaction.producer_epoch,
+            ending.coordinator_epoch,
+            ending.is_commit,
+            transaction.bumps_epochs,
+        )
 
 
 class _Later(Timer):

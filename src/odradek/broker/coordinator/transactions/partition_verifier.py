@@ -1,20 +1,26 @@
 """Verification of a transaction by its coordinator, for leaders of partitions before the first append (KIP-890).
 
-The coordinator of the id may be this broker, which is asked directly, or another one, which is asked by
-AddPartitionsToTxn: what waits for the same broker goes in one request.
+In version 2 of transactions the coordinator adds the partitions. The former transaction of the producer may still be
+ending then, so that CONCURRENT_TRANSACTIONS is retried here for a while: for the producer the answer would mean to send
+its records again. The coordinator of the id may be this broker, which is asked directly, or another one, which is asked
+by AddPartitionsToTxn: what waits for the same broker goes in one request.
 """
 
 from collections import deque
 from collections.abc import Callable, Collection
+from functools import partial
 from itertools import groupby
 from typing import Final, TypeAlias
 
 from odradek.base.clock import Clock
-from odradek.base.errors import ErrorCode
+from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
 from odradek.broker.coordinator.transactions.batch_channel import BatchChannels
 from odradek.broker.coordinator.transactions.core.decisions import Producer
+from odradek.broker.coordinator.transactions.core.transaction import EPOCH_BUMP_VERSION
+from odradek.broker.coordinator.transactions.marker_sender import later
 from odradek.broker.coordinator.transactions.transaction_coordinator import TransactionCoordinator
+from odradek.broker.purgatory.reaper import ExpirationReaper
 from odradek.client.broker_client import BrokerClient, UnsupportedByBroker
 from odradek.model.metadata_image import MetadataCache
 from odradek.model.topic_names import TRANSACTIONS_TOPIC
@@ -32,10 +38,12 @@ Verified: TypeAlias = Callable[[dict[TopicPartition, ErrorCode]], None]
 
 BATCHED_SINCE: Final = 4
 _RECENT_MAX: Final = 1_000
+_RETRY_BACKOFF_MS: Final = 5
+_RETRY_MS_MAX: Final = 100
 
 
 class _Question:
-    __slots__ = ("answer", "partitions", "producer", "started_ms", "transactional_id")
+    __slots__ = ("add", "answer", "partitions", "producer", "started_ms", "transactional_id")
 
     def __init__(
         self,
@@ -44,7 +52,10 @@ class _Question:
         partitions: tuple[TopicPartition, ...],
         answer: Verified,
         started_ms: int,
+        *,
+        add: bool,
     ) -> None:
+        self.add = add
         self.transactional_id = transactional_id
         self.producer = producer
         self.partitions = partitions
@@ -58,12 +69,14 @@ class PartitionVerifier:
         broker_id: int,
         coordinator: TransactionCoordinator,
         metadata: MetadataCache,
+        reaper: ExpirationReaper,
         clock: Clock,
         connect: Callable[[int], BrokerClient],
     ) -> None:
         self._broker_id = broker_id
         self._coordinator = coordinator
         self._metadata = metadata
+        self._reaper = reaper
         self._clock = clock
         self._channels: BatchChannels[_Question] = BatchChannels(
             "transaction-verifier", connect, self._exchange, self._failed
@@ -82,11 +95,16 @@ class PartitionVerifier:
         producer_epoch: int,
         partitions: Collection[TopicPartition],
         callback: Verified,
+        *,
+        add: bool,
     ) -> None:
-        """`callback` is called once, now or later, with an error for each partition."""
-        producer = Producer(producer_id, producer_epoch)
-        question = _Question(transactional_id, producer, tuple(partitions), callback, self._clock.monotonic_ms())
-        tp = TopicPartition(TRANSACTIONS_TOPIC, self._coordinator.partition_for(transactional_id))
+        """`callback` is called once, now or later, with an error for each partition. `add`: those that are not in the
+        transaction become part of it."""
+        producer, now_ms = Producer(producer_id, producer_epoch), self._clock.monotonic_ms()
+        self._ask(_Question(transactional_id, producer, tuple(partitions), callback, now_ms, add=add))
+
+    def _ask(self, question: _Question) -> None:
+        tp = TopicPartition(TRANSACTIONS_TOPIC, self._coordinator.partition_for(question.transactional_id))
         state = self._metadata.image.partition(tp)
         leader = -1 if state is None else state.leader
         if leader == self._broker_id:
@@ -95,8 +113,23 @@ class PartitionVerifier:
             self._answer_all(question, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
     def _ask_here(self, question: _Question) -> None:
+        if question.add:
+            self._add_here(question)
+            return
         errors = self._coordinator.verify(question.transactional_id, question.producer, question.partitions)
         self._answer(question, errors)
+
+    def _add_here(self, question: _Question) -> None:
+        try:
+            self._coordinator.add_partitions(
+                question.transactional_id,
+                question.producer,
+                question.partitions,
+                partial(self._answer_all, question),
+                client_version=EPOCH_BUMP_VERSION,
+            )
+        except KafkaError as error:
+            self._answer_all(question, error.code)
 
     # ---- other brokers
 
@@ -135,10 +168,17 @@ class PartitionVerifier:
         self._answer(question, dict.fromkeys(question.partitions, error))
 
     def _answer(self, question: _Question, errors: dict[TopicPartition, ErrorCode]) -> None:
+        if question.add and ErrorCode.CONCURRENT_TRANSACTIONS in errors.values() and self._may_retry(question):
+            later(self._reaper, _RETRY_BACKOFF_MS, partial(self._ask, question))
+            return
         self.count += 1
         self.failures += sum(map(bool, errors.values()))
         self.recent_ns.append((self._clock.monotonic_ms() - question.started_ms) * 1_000_000)
         question.answer({tp: _as_writers_know_it(error) for tp, error in errors.items()})
+
+    def _may_retry(self, question: _Question) -> bool:
+        waited_ms = self._clock.monotonic_ms() - question.started_ms
+        return waited_ms < _RETRY_MS_MAX and not self._channels.is_stopped
 
 
 def _once_each(questions: list[_Question]) -> tuple[list[_Question], list[_Question]]:
@@ -154,7 +194,7 @@ def _asked(question: _Question) -> AddPartitionsToTxnTransaction:
         transactional_id=question.transactional_id,
         producer_id=question.producer.id,
         producer_epoch=question.producer.epoch,
-        verify_only=True,
+        verify_only=not question.add,
         topics=[
             AddPartitionsToTxnTopic(name=topic, partitions=[tp.partition for tp in tps]) for topic, tps in by_topic
         ],

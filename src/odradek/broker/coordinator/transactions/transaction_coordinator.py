@@ -26,11 +26,7 @@ from odradek.broker.coordinator.transactions.core.transaction import (
     PREPARED,
     Transaction,
 )
-from odradek.broker.coordinator.transactions.core.transaction_records import (
-    PLAIN,
-    encode_key,
-    encode_transaction,
-)
+from odradek.broker.coordinator.transactions.core.transaction_records import encode_key, encode_record
 from odradek.broker.coordinator.transactions.marker_sender import RETRY_BACKOFF_MS, MarkerSender, later
 from odradek.broker.coordinator.transactions.transaction_entry import Ending, TransactionEntry
 from odradek.broker.coordinator.transactions.transaction_log import TransactionLog
@@ -332,7 +328,7 @@ class TransactionCoordinator:
             if not error and to.state in PREPARED and not entry.is_gone:
                 self._begin_ending(entry)
 
-        self._writer.append(Write(entry, [(encode_key(entry.key), encode_transaction(to, PLAIN))], settle))
+        self._writer.append(Write(entry, [encode_record(to)], settle))
 
     # ---- ends
 
@@ -359,7 +355,7 @@ class TransactionCoordinator:
                 self.append_retries += 1
                 later(self._reaper, RETRY_BACKOFF_MS, partial(self._complete_again, ending))
 
-        self._writer.append(Write(entry, [(encode_key(entry.key), encode_transaction(completed, PLAIN))], settle))
+        self._writer.append(Write(entry, [encode_record(completed)], settle))
 
     def _complete_again(self, ending: Ending) -> None:
         self.append_retries -= 1

@@ -200,11 +200,17 @@ class ProducerStates:
 
     def check_marker(self, marker: EndTransactionMarker) -> bool:
         """Return whether the marker has to be written, or raise KafkaError. A repeated marker changes nothing, and is
-        not written again: its transaction is over, and its epochs are known."""
+        not written again: its transaction is over, and its epochs are known. Where each end raises the epoch, a
+        marker of the epoch of the open transaction comes late: it ended the one before (KIP-1228)."""
         entry = self.entries.get(marker.producer_id)
         if entry is None:
             return True
         _check_epoch(entry, marker.producer_epoch)
+        if marker.bumps_epoch and entry.is_in_transaction(marker.producer_epoch):
+            raise KafkaError(
+                ErrorCode.INVALID_PRODUCER_EPOCH,
+                f"Marker with epoch {marker.producer_epoch} ended a former transaction of producer {entry.producer_id}",
+            )
         _check_coordinator_epoch(entry, marker.coordinator_epoch)
         is_known = entry.epoch == marker.producer_epoch and entry.coordinator_epoch == marker.coordinator_epoch
         return entry.txn_first_offset >= 0 or not is_known
@@ -218,7 +224,7 @@ class ProducerStates:
             if entry.txn_first_offset >= 0:
                 self.transactions.begin(entry.txn_first_offset, producer_id)
             if self.verifications:
-                self.verifications.pop(producer_id, None)
+                self.verifications.appended(producer_id, entry.epoch, is_open=entry.txn_first_offset >= 0)
         for transaction in staged.completed:
             self.transactions.complete(transaction)
         if len(self.entries) > MAX_PRODUCERS:

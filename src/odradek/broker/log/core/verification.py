@@ -4,22 +4,27 @@ A verification begins with a guard, which the partition keeps for the producer. 
 transaction, takes the guard away. So an append with a guard that the partition no longer has comes too late: a marker
 has been written since the coordinator was asked (KAFKA-14884), and what it would append nobody would ever end.
 
+Where each end of a transaction raises the epoch (version 2), a producer begins the next one while the markers of the
+former are on their way: they have the epoch of the next one, and leave its guard alone.
+
 Pure. Touched under the partition's lock.
 """
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.protocol.transaction_markers import EndTransactionMarker
 
 
 class VerificationGuard:
     """One verification, known by its identity. `users` is the number of requests that wait for the answer."""
 
-    __slots__ = ("users",)
+    __slots__ = ("producer_epoch", "users")
 
-    def __init__(self) -> None:
+    def __init__(self, producer_epoch: int) -> None:
+        self.producer_epoch = producer_epoch
         self.users = 0
 
 
-VERIFICATION_OFF = VerificationGuard()
+VERIFICATION_OFF = VerificationGuard(-1)
 """The guard of appends that need no proof: `transaction.partition.verification.enable` is false."""
 
 
@@ -28,10 +33,26 @@ class Verifications(dict[int, VerificationGuard]):
 
     __slots__ = ()
 
-    def begin(self, producer_id: int) -> VerificationGuard:
-        guard = self.setdefault(producer_id, VerificationGuard())
+    def begin(self, producer_id: int, producer_epoch: int) -> VerificationGuard:
+        """The guard of the producer's newest epoch is kept; one of an older epoch proves nothing."""
+        guard = self.get(producer_id)
+        if guard is None or guard.producer_epoch < producer_epoch:
+            guard = self[producer_id] = VerificationGuard(producer_epoch)
+        elif guard.producer_epoch > producer_epoch:
+            guard = VerificationGuard(producer_epoch)
         guard.users += 1
         return guard
+
+    def end_transaction(self, marker: EndTransactionMarker) -> None:
+        guard = self.get(marker.producer_id)
+        if guard is not None and not (marker.bumps_epoch and guard.producer_epoch >= marker.producer_epoch):
+            del self[marker.producer_id]
+
+    def appended(self, producer_id: int, producer_epoch: int, *, is_open: bool) -> None:
+        """A batch of the producer, or a marker, is in the log."""
+        guard = self.get(producer_id)
+        if guard is not None and (is_open or guard.producer_epoch < producer_epoch):
+            del self[producer_id]
 
     def end(self, producer_id: int, guard: VerificationGuard) -> None:
         """One of the requests has its answer and has used it."""

@@ -153,11 +153,11 @@ class PartitionLog(ReadableLog):
     def append_marker(
         self, marker: EndTransactionMarker, *, leader_epoch: int, rules: BatchRules
     ) -> AppendResult | None:
-        """Ends a producer's transaction; None: the marker is a repeated one. Either way a verification that began
-        before it proves nothing any more. No limit of the topic applies: an open transaction would stop its readers."""
+        """Ends a producer's transaction; None: the marker is a repeated one. Either way its verification proves nothing
+        any more. No limit of the topic applies: an open transaction would stop its readers."""
         self._check_writable()
         must_write = self.producers.check_marker(marker)
-        self.producers.verifications.pop(marker.producer_id, None)
+        self.producers.verifications.end_transaction(marker)
         if not must_write:
             return None
         now_ms = self._clock.now_ms()

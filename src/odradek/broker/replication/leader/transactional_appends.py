@@ -4,6 +4,8 @@ Without the question, a Produce that arrives after its transaction was aborted w
 last stable offset would stay where it is for ever (KAFKA-14402). The answer counts only as long as no marker has been
 written since the question (`verification`).
 
+In version 2 of transactions (KIP-890, part 2) the coordinator is asked to make the partition part of the transaction.
+
 While a producer waits for the answer, its later requests wait behind it: otherwise the second batch would overtake the
 first one.
 """
@@ -33,7 +35,8 @@ VerificationResult: TypeAlias = Mapping[TopicPartition, ErrorCode]
 
 
 class TransactionVerifier(Protocol):
-    """Asks the coordinator of a transactional id whether partitions are in its ongoing transaction (KIP-890)."""
+    """Asks the coordinator of a transactional id whether partitions are in its ongoing transaction, or to add them
+    (KIP-890)."""
 
     def verify(
         self,
@@ -42,6 +45,8 @@ class TransactionVerifier(Protocol):
         producer_epoch: int,
         partitions: Collection[TopicPartition],
         callback: Callable[[VerificationResult], None],
+        *,
+        add: bool,
     ) -> None:
         """`callback` gets an error code for each partition: exactly once, in bounded time, now or from any thread that
         holds no lock."""
@@ -53,7 +58,8 @@ class TransactionalProduce(NamedTuple):
     transactional_id: str
     producer_id: int
     producer_epoch: int
-    api_version: int
+    api_version: int = 0  # of Produce
+    adds_partitions: bool = False
 
 
 Guards: TypeAlias = Mapping[TopicPartition, VerificationGuard]
@@ -116,7 +122,7 @@ class TransactionalAppends:
         with, or the coordinator's error. The guard is given back by `append_own`, or by
         `Partition.end_verification`."""
         tp, producer_id = partition.topic_partition, transaction.producer_id
-        if not self.is_enabled:
+        if not self._asks_for(transaction):
             done(ErrorCode.NONE, VERIFICATION_OFF)
             return
         try:
@@ -136,14 +142,18 @@ class TransactionalAppends:
 
         self._ask(transaction, (tp,), answered)
 
+    def _asks_for(self, transaction: TransactionalProduce) -> bool:
+        """Verification can be disabled; the partitions of a transaction have to be known all the same."""
+        return self.is_enabled or transaction.adds_partitions
+
     # ---- one request after the other
 
     def _begin(self, append: TransactionalAppend) -> dict[Partition, VerificationGuard] | None:
         """Guards where the transaction is not open yet; None: nothing has to be asked."""
-        if not self.is_enabled:
+        transaction = append.transaction
+        if not self._asks_for(transaction):
             return None
         guards: dict[Partition, VerificationGuard] = {}
-        transaction = append.transaction
         for partition in append.partitions:
             try:
                 guard = partition.begin_verification(transaction.producer_id, transaction.producer_epoch)
@@ -167,9 +177,9 @@ class TransactionalAppends:
         if verifier is None:
             answered(dict.fromkeys(partitions, ErrorCode.COORDINATOR_NOT_AVAILABLE))
             return
-        transactional_id, producer_id, producer_epoch, _ = transaction
+        transactional_id, producer_id, producer_epoch, _, add = transaction
         try:
-            verifier.verify(transactional_id, producer_id, producer_epoch, partitions, answered)
+            verifier.verify(transactional_id, producer_id, producer_epoch, partitions, answered, add=add)
         except Exception:
             log.exception("verification failed", transactional_id=transactional_id)
             answered(dict.fromkeys(partitions, ErrorCode.COORDINATOR_NOT_AVAILABLE))
@@ -221,7 +231,7 @@ class TransactionalAppends:
             append.done(outcomes)
 
     def _off(self, append: TransactionalAppend) -> Guards:
-        if self.is_enabled:
+        if self._asks_for(append.transaction):
             return {}
         return {partition.topic_partition: VERIFICATION_OFF for partition in append.partitions}
 

@@ -1,7 +1,8 @@
 """The records of __transaction_state, byte for byte as Apache Kafka keeps them.
 
 Each key and each value begins with its version, an int16. The key (version 0) is the transactional id; no value takes
-the id away. Values are written in version 0; version 1, with tagged fields, is read too.
+the id away. Values are written in version 0, which every broker reads; those of transactions of version 2 in version 1,
+which has tagged fields.
 Keys of other versions belong to newer coordinators and are left alone.
 """
 
@@ -47,6 +48,12 @@ class TransactionLogValue(Message, versions="0-1", flexible="1+"):
 
 def encode_key(transactional_id: str) -> bytes:
     return _VERSION.pack(_KEY_VERSION) + TransactionLogKey(transactional_id=transactional_id).encode(_KEY_VERSION)
+
+
+def encode_record(transaction: Transaction) -> tuple[bytes, bytes]:
+    """Key and value."""
+    version = TAGGED if transaction.bumps_epochs else PLAIN
+    return encode_key(transaction.transactional_id), encode_transaction(transaction, version)
 
 
 def encode_transaction(transaction: Transaction, version: int) -> bytes:

@@ -1,0 +1,138 @@
+"""Version 2 of transactions (KIP-890, part 2) in the coordinator, and for leaders that have partitions added."""
+
+from collections.abc import Iterator
+
+import pytest
+from transaction_stage import KEPT_IN, ORDERS, Stage
+
+from odradek.base.errors import ErrorCode
+from odradek.broker.coordinator.state.state_log_writer import StateLogWriter, Write
+from odradek.broker.coordinator.transactions.core.decisions import Producer
+from odradek.broker.coordinator.transactions.core.transaction import EPOCH_MAX, Transaction, TransactionState
+from odradek.broker.coordinator.transactions.core.transaction_records import decode_transaction
+from odradek.broker.coordinator.transactions.partition_verifier import PartitionVerifier
+from odradek.broker.coordinator.transactions.transaction_entry import TransactionEntry
+from odradek.client.broker_client import BrokerClient, ConnectionFailed
+from odradek.model.metadata_image import MetadataImage, PartitionImage, TopicImage
+from odradek.model.topology import ZERO_UUID, Broker, TopicPartition
+
+E, S = ErrorCode, TransactionState
+
+
+@pytest.fixture
+def stage() -> Iterator[Stage]:
+    made = Stage()
+    yield made
+    made.stop()
+
+
+def begun(stage: Stage) -> Producer:
+    error, producer = stage.init()
+    assert error is E.NONE
+    assert add(stage, producer) is E.NONE
+    return producer
+
+
+def add(stage: Stage, producer: Producer) -> ErrorCode:
+    answers: list[ErrorCode] = []
+    stage.coordinator.add_partitions("t", producer, [ORDERS], answers.append, client_version=2)
+    return answers[0]
+
+
+def test_the_next_epoch_is_in_the_answer_and_in_the_markers(stage: Stage) -> None:
+    producer = begun(stage)
+    after = Producer(producer.id, producer.epoch + 1)
+    assert stage.end(producer, version=2) == (E.NONE, after)
+    ((marker, _),) = stage.markers.asked
+    assert (marker.producer_epoch, marker.bumps_epoch) == (after.epoch, True)
+    assert add(stage, producer) is E.PRODUCER_FENCED
+    assert add(stage, after) is E.NONE
+    assert stage.end(producer, version=2)[0] is E.PRODUCER_FENCED, "late"
+
+
+def test_the_next_leader_knows_a_repeated_end(stage: Stage) -> None:
+    """Values of version 2 have tagged fields, so that nothing is lost with the memory."""
+    producer = begun(stage)
+    ended = stage.end(producer, version=2)
+    kept = [value for _, value in stage.log.written if value is not None]
+    assert [value[1] for value in kept] == [0, 1, 1, 1], "the first record is InitProducerId's"
+    assert decode_transaction("t", kept[-1]).client_version == 2
+    stage.resign(1)
+    stage.lead(2)
+    assert stage.end(producer, version=2) == ended
+    assert stage.end(producer, version=2, commit=False)[0] is E.INVALID_TXN_STATE
+
+
+def test_the_last_epoch_ends_with_a_new_producer_id(stage: Stage) -> None:
+    producer = begun(stage)
+    entry = stage.coordinator._table.find("t")
+    assert entry is not None
+    entry.transaction = entry.transaction.move_to(S.ONGOING, producer_epoch=EPOCH_MAX - 1)
+    error, after = stage.end(Producer(producer.id, EPOCH_MAX - 1), version=2)
+    assert (error, after.epoch) == (E.NONE, 0)
+    assert after.id != producer.id
+    assert [marker.producer_epoch for marker, _ in stage.markers.asked] == [EPOCH_MAX]
+    assert stage.end(Producer(producer.id, EPOCH_MAX - 1), version=2) == (E.NONE, after), "repeated"
+    assert add(stage, after) is E.NONE
+
+
+def verifier(stage: Stage) -> PartitionVerifier:
+    def unreachable(broker: int) -> BrokerClient:
+        raise ConnectionFailed(f"broker {broker} is not there")
+
+    topics = {
+        tp.topic: TopicImage(tp.topic, ZERO_UUID, {0: PartitionImage(0, 0, (0,), (0,))}) for tp in (KEPT_IN, ORDERS)
+    }
+    stage.metadata.publish(MetadataImage(controller_id=0, brokers={0: Broker(0, ())}, topics=topics))
+    return PartitionVerifier(0, stage.coordinator, stage.metadata, stage.reaper, stage.clock, unreachable)
+
+
+def asked(verifier: PartitionVerifier, producer: Producer) -> list[dict[TopicPartition, ErrorCode]]:
+    answers: list[dict[TopicPartition, ErrorCode]] = []
+    verifier.verify("t", producer.id, producer.epoch, [ORDERS], answers.append, add=True)
+    return answers
+
+
+def test_a_leader_has_its_partition_added_when_the_former_transaction_is_over(stage: Stage) -> None:
+    asking = verifier(stage)
+    producer = begun(stage)
+    stage.markers.at_once = False
+    after = stage.end(producer, version=2)[1]
+    answers = asked(asking, after)
+    stage.passes(5)
+    assert answers == [], "its markers are being written"
+    stage.markers.settle()
+    stage.passes(5)
+    assert answers == [{ORDERS: E.NONE}]
+    assert stage.state() is S.ONGOING
+    assert asked(asking, producer) == [{ORDERS: E.INVALID_PRODUCER_EPOCH}]
+
+
+def test_a_leader_waits_for_the_former_transaction_for_a_while_only(stage: Stage) -> None:
+    asking = verifier(stage)
+    producer = begun(stage)
+    stage.markers.at_once = False
+    answers = asked(asking, stage.end(producer, version=2)[1])
+    stage.passes(200)
+    assert answers == [{ORDERS: E.CONCURRENT_TRANSACTIONS}]
+
+
+def test_records_that_answers_gather_are_written_in_the_same_burst(stage: Stage) -> None:
+    """Or they would wait for the thread's next request."""
+    writer = StateLogWriter()
+    first, second = (TransactionEntry(_transaction(stage), stage.log, 0) for _ in range(2))
+    settled: list[str] = []
+
+    def go_on(error: ErrorCode) -> None:
+        write = Write(second, [(b"2", b"")], lambda error: settled.append("second"))
+        first.answers.append(lambda: writer.turn(second, lambda: writer.append(write)))
+
+    writer.end_burst()
+    writer.turn(first, lambda: writer.append(Write(first, [(b"1", b"")], go_on)))
+    writer.end_burst()
+    assert settled == ["second"]
+
+
+def _transaction(stage: Stage) -> Transaction:
+    stage.init()
+    return stage.coordinator.describe("t")
