@@ -104,46 +104,50 @@ def produce(
 ) -> None:
     """Write one record per line, and print a summary at the end."""
     rules = _rules(key_separator, headers, null_marker, _fixed_headers(header or []), properties or [])
-    if idempotent and acks.number != ACKS_ALL:
-        raise WrongUsage("--idempotent needs --acks all")
-    if transactional_id is not None and (idempotent is False or acks.number != ACKS_ALL):
-        raise WrongUsage("--transactional-id needs --acks all and --idempotent")
+    is_idempotent = _is_idempotent(idempotent, acks, transactional_id)
     paths = _checked(files or [])
-    with ClusterClient(bootstrap_server) as client:
+    with ClusterClient(bootstrap_server) as client, _transaction(client, transactional_id) as transaction:
         state = client.topic(topic)
-        transaction = (
-            None if transactional_id is None else ProducerTransaction(client, transactional_id, _TRANSACTION_TIMEOUT_MS)
-        )
         sender = RecordSender(
             client,
             topic,
             acks=acks.number,
             compression=compression.codec,
-            idempotent=acks.number == ACKS_ALL if idempotent is None else idempotent,
+            idempotent=is_idempotent,
             transaction=transaction,
         )
         writer = LineWriter(sender, state, partition, batch_size)
         if not paths and sys.stdin.isatty():
             note(f"type records for {topic}, one per line; Ctrl-D ends")
-        with _committed(transaction):
-            write_lines(writer, paths, rules)
+        write_lines(writer, paths, rules)
     if output is Format.TABLE:
         note(f"{plural(writer.records, 'record')} written to {topic}")
     else:
         print_fields(writer.summary(), output)
 
 
+def _is_idempotent(wanted: bool | None, acks: Acks, transactional_id: str | None) -> bool:
+    needs_all = acks.number == ACKS_ALL
+    if wanted and not needs_all:
+        raise WrongUsage("--idempotent needs --acks all")
+    if transactional_id is not None and (wanted is False or not needs_all):
+        raise WrongUsage("--transactional-id needs --acks all and --idempotent")
+    return needs_all if wanted is None else wanted
+
+
 @contextmanager
-def _committed(transaction: ProducerTransaction | None) -> Iterator[None]:
+def _transaction(client: ClusterClient, transactional_id: str | None) -> Iterator[ProducerTransaction | None]:
     """Commit at the end, or abort if something fails or the user breaks off."""
+    if transactional_id is None:
+        yield None
+        return
+    transaction = ProducerTransaction(client, transactional_id, _TRANSACTION_TIMEOUT_MS)
     try:
-        yield
+        yield transaction
     except BaseException:
-        if transaction is not None:
-            transaction.end(commit=False)
+        transaction.end(commit=False)
         raise
-    if transaction is not None:
-        transaction.end(commit=True)
+    transaction.end(commit=True)
 
 
 def _rules(
