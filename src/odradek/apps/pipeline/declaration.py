@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
+from odradek.apps.pipeline.kafka_settings import KafkaSettings, read_kafka_settings
 from odradek.apps.pipeline.spec import (
     ConsoleSink,
     Decoding,
@@ -78,10 +79,15 @@ def _pipeline(directory: Path, document: Section) -> Pipeline:
         dimensions=_each(document, "dimensions", _dimension, directory),
         transforms=_each(document, "transforms", _transform, directory),
         sinks=_each(document, "sinks", _sink, directory),
+        kafka=_kafka(head, directory),
     )
     head.finish()
     document.finish()
     return pipeline
+
+
+def _kafka(head: Section, directory: Path) -> KafkaSettings:
+    return read_kafka_settings(head.section("kafka"), directory) if head.has("kafka") else KafkaSettings()
 
 
 def _bootstrap(head: Section) -> str:

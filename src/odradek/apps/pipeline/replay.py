@@ -13,6 +13,7 @@ from pathlib import Path
 
 from odradek.apps.pipeline.checkpoint import Checkpoint, Identity, committed_offsets
 from odradek.apps.pipeline.cluster_side import cluster_of
+from odradek.apps.pipeline.kafka_settings import use_kafka_settings
 from odradek.apps.pipeline.queries import DEAD_LETTERS, plan
 from odradek.apps.pipeline.spec import Pipeline, TableFormat, TableSink
 from odradek.apps.pipeline.table_output import WrittenBatch, written_batches
@@ -54,6 +55,7 @@ def parse_offset(text: str) -> dict[TopicPartition | None, int]:
 
 def replay(pipeline: Pipeline, *, from_offset: str | None, from_time: str | None) -> Replay:
     """Prepares it; the next `run` does it. The pipeline must not be running."""
+    use_kafka_settings(pipeline.kafka)
     checkpoint = Checkpoint(pipeline.checkpoint)
     kept = checkpoint.identity()
     if kept is None:

@@ -9,13 +9,14 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from odradek.apps.pipeline.checkpoint import Checkpoint, Identity, committed_offsets, make_directory
 from odradek.apps.pipeline.cluster_side import EndsWatch, cluster_with_inputs, create_outputs
 from odradek.apps.pipeline.decoding import check_package, check_schema_file
+from odradek.apps.pipeline.kafka_settings import settings_of_workers, use_kafka_settings
 from odradek.apps.pipeline.lake_output import check_format
 from odradek.apps.pipeline.pipeline_metrics import pipeline_registry
 from odradek.apps.pipeline.progress import QueryProgressBoard
@@ -62,6 +63,7 @@ class RunOptions:
 
 def validate(pipeline: Pipeline, target: SparkTarget) -> dict[str, list[tuple[str, str]]]:
     """Plans every query as a run would, and starts none: the columns of each sink. FatalError says what is wrong."""
+    pipeline = secured(pipeline, target)
     _check_formats(pipeline)
     spark = start_session(pipeline.name, target, pipeline.spark, pipeline.state_directory)
     try:
@@ -77,9 +79,16 @@ def run(pipeline: Pipeline, options: RunOptions, show: Show, note: Callable[[str
     """Returns when it was told to stop, or with `once` when everything that was there has been read."""
     stop = StopRequest()
     with _locked(pipeline), stop.heard():
+        pipeline = secured(pipeline, options.target)
         _check_formats(pipeline)
         checkpoint, identity = claim(pipeline, note)
         Run(pipeline, options, checkpoint, identity, show).go(stop)
+
+
+def secured(pipeline: Pipeline, target: SparkTarget) -> Pipeline:
+    """Use the pipeline's settings of Kafka's clients in this process, and in Spark's workers."""
+    use_kafka_settings(pipeline.kafka)
+    return replace(pipeline, spark={**pipeline.spark, **settings_of_workers(pipeline.kafka, target)})
 
 
 def claim(pipeline: Pipeline, note: Callable[[str], None]) -> tuple[Checkpoint, Identity]:

@@ -49,6 +49,10 @@ class SparkTarget:
     master: str = LOCAL
     remote: str | None = None
 
+    @property
+    def is_local(self) -> bool:
+        return self.remote is None and self.master.startswith("local")
+
     def __str__(self) -> str:
         return self.remote or self.master
 

@@ -1,9 +1,11 @@
 """Declaration of a pipeline: the values of `pipeline.toml`, checked against each other, without Spark."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+
+from odradek.apps.pipeline.kafka_settings import KafkaSettings
 
 
 class Encoding(StrEnum):
@@ -139,6 +141,7 @@ class Pipeline:
     dimensions: Mapping[str, Dimension]
     transforms: Mapping[str, Transform]
     sinks: Mapping[str, Sink]
+    kafka: KafkaSettings = field(default_factory=KafkaSettings)
 
     @property
     def state_directory(self) -> Path:

@@ -73,6 +73,11 @@ class Section:
             raise FatalError(f"{FILE_NAME} needs [{self._path(key)}]")
         return Section(self._path(key), self._left.pop(key))
 
+    def rest(self) -> dict[str, Any]:
+        """Take everything that nobody has asked for yet."""
+        content, self._left = self._left, {}
+        return content
+
     def sections(self, key: str) -> dict[str, "Section"]:
         content = Section(key, self._take(key, {}))
         return {name: Section(f"{key}.{name}", value) for name, value in content._left.items()}

@@ -1,14 +1,19 @@
 """From the connector's `kafka.*` options, which are those of the Java client, to the settings of librdkafka.
 
 Most have one name in both worlds and go through as they are, so librdkafka's own may be given too. Stores of keys and
-certificates may be PEM, and PKCS#12 where it holds the client's key; librdkafka knows no JKS.
+certificates may be PEM, PKCS#12 or JKS; the latter two are read here and handed over as PEM. A query without security
+of its own has that of the process (`command_config`): a pipeline's secrets are no options of Spark.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final, TypeAlias
 
 from odradek.apps.pipeline.source.errors import OptionError
+from odradek.base.errors import ConfigError
+from odradek.client.command_config import command_settings
+from odradek.security.stores import key_material, trusted_certificates
 
 Settings: TypeAlias = dict[str, Any]
 
@@ -38,8 +43,11 @@ _RENAMED: Final = {
 # Tuning of the Java client for which librdkafka has no counterpart; reading and writing are the same without.
 _WITHOUT_COUNTERPART: Final = frozenset(
     {"max.poll.records", "default.api.timeout.ms", "max.block.ms", "ssl.truststore.password", "ssl.keystore.type",
+     "ssl.keystore.password",
      "ssl.truststore.type", "ssl.protocol", "ssl.enabled.protocols", "partitioner.ignore.keys"}
 )  # fmt: skip
+_SECURITY: Final = ("kafka.security.", "kafka.sasl.", "kafka.ssl.")
+_ESCAPED: Final = re.compile(r"\\(.)")
 _JAAS_SETTING: Final = re.compile(r"""(\w+)\s*=\s*("(?:[^"\\]|\\.)*"|'[^']*'|[^\s;]+)""")
 
 
@@ -48,6 +56,9 @@ def client_settings(options: Mapping[str, str]) -> Settings:
     if not options.get(BOOTSTRAP_SERVERS):
         raise OptionError(f'The option "{BOOTSTRAP_SERVERS}" is missing: where does the cluster answer?')
     settings: Settings = {"log_level": 3}
+    if not any(option.startswith(_SECURITY) for option in options):  # as the command or its project says
+        given = {f"{PREFIX}{name}": value for name, value in command_settings().items() if name not in _REFUSED}
+        options = {**given, **options}
     for option, value in options.items():
         if not option.startswith(PREFIX):
             continue
@@ -63,7 +74,9 @@ def client_settings(options: Mapping[str, str]) -> Settings:
 
 def _jaas(value: str, _: Mapping[str, str]) -> Settings:
     """`org.apache.kafka...PlainLoginModule required username="u" password="p";`"""
-    given = {name: text.strip("\"'") for name, text in _JAAS_SETTING.findall(value)}
+    given = {name: _ESCAPED.sub(r"\1", text.strip("\"'")) for name, text in _JAAS_SETTING.findall(value)}
+    if given.get("tokenauth", "").lower() == "true":
+        raise OptionError("kafka.sasl.jaas.config: librdkafka has no delegation tokens (tokenauth)")
     if "username" in given and "password" in given:
         return {"sasl.username": given["username"], "sasl.password": given["password"]}
     if "principal" in given:
@@ -73,24 +86,35 @@ def _jaas(value: str, _: Mapping[str, str]) -> Settings:
 
 
 def _trust_store(value: str, options: Mapping[str, str]) -> Settings:
-    if _kind_of_store(value, options.get("kafka.ssl.truststore.type")) != "PEM":
-        raise OptionError(
-            "kafka.ssl.truststore.location must be a PEM file (kafka.ssl.truststore.type=PEM): "
-            f"keytool -exportcert -rfc -keystore {value} writes one"
-        )
-    return {"ssl.ca.location": value}
+    kind = _kind_of_store(value, options.get("kafka.ssl.truststore.type"))
+    if kind == "PEM":
+        return {"ssl.ca.location": value}
+    with _store_errors():
+        return {"ssl.ca.pem": trusted_certificates(_store_settings(options, "ssl.truststore.type", kind))}
 
 
 def _key_store(value: str, options: Mapping[str, str]) -> Settings:
     kind = _kind_of_store(value, options.get("kafka.ssl.keystore.type"))
     if kind == "PEM":
         return {"ssl.certificate.location": value, "ssl.key.location": value}
-    if kind == "PKCS12":
-        return {"ssl.keystore.location": value}
-    raise OptionError(
-        "kafka.ssl.keystore.location must be PEM or PKCS#12 (kafka.ssl.keystore.type): "
-        f"keytool -importkeystore -srckeystore {value} -destkeystore store.p12 -deststoretype pkcs12 writes one"
-    )
+    with _store_errors():
+        material = key_material(_store_settings(options, "ssl.keystore.type", kind))
+    if material is None:
+        raise OptionError(f"kafka.ssl.keystore.location {value} has no private key")
+    return {"ssl.key.pem": material.key.decode(), "ssl.certificate.pem": material.chain.decode()}
+
+
+def _store_settings(options: Mapping[str, str], type_name: str, kind: str) -> dict[str, str]:
+    named = {name.removeprefix(PREFIX): value for name, value in options.items() if name.startswith("kafka.ssl.")}
+    return {**named, type_name: kind}
+
+
+@contextmanager
+def _store_errors() -> Iterator[None]:
+    try:
+        yield
+    except ConfigError as error:
+        raise OptionError(f"{error}") from None
 
 
 def _kind_of_store(path: str, declared: str | None) -> str:

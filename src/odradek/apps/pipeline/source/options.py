@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from odradek.apps.pipeline.source.connection import Settings, client_settings
@@ -44,7 +44,7 @@ class Boundary:
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    settings: Settings
+    settings: Settings = field(repr=False)
     subscription: Subscription
     start: Boundary
     end: Boundary
@@ -76,7 +76,7 @@ class ReadOptions:
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    settings: Settings
+    settings: Settings = field(repr=False)
     topic: str | None
 
 

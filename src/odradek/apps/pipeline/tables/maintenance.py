@@ -1,6 +1,6 @@
 """Maintenance of a Delta table while batches come in: small files merged, the log kept short, old files removed.
 
-A run does it by itself every hundred commits; `odradek pipeline optimize` does it at once and merges all there is. One
+A run does it by itself every fifty commits; `odradek pipeline optimize` does it at once and merges all there is. One
 process at a time, by a lock. Each step is whole by itself: a crash leaves files that the next maintenance removes.
 """
 
@@ -32,7 +32,7 @@ from odradek.apps.pipeline.tables.merging import file_columns, merge_batches
 from odradek.base.errors import FatalError
 
 HISTORY = 1000
-COMMITS_BETWEEN = 100
+COMMITS_BETWEEN = 50
 # A reader that opened the table before its files were merged has this long to read them.
 _READER_MS = 3_600_000
 _LOCK = "_odradek.lock"
@@ -63,7 +63,7 @@ def maintain(table: Path, history: int = HISTORY, *, everything: bool = False) -
 
 
 def is_due(table: Path) -> bool:
-    """Return whether a hundred commits were made since the last checkpoint."""
+    """Return whether fifty commits were made since the last checkpoint."""
     return max(commits(table), default=-1) - max(_checkpoints(table), default=-1) >= COMMITS_BETWEEN
 
 

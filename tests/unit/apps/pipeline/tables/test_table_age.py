@@ -44,7 +44,7 @@ def aged(table: Path, batches: int) -> None:
     for number in range(1, batches):
         write(output, number, frame)
         (output.checkpoint / "offsets" / str(number - 1)).unlink()
-        if number % 100 == 0 and is_due(table):
+        if number % 10 == 0 and is_due(table):
             maintain(table)
 
 

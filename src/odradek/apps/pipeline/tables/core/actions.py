@@ -12,7 +12,7 @@ Action = dict[str, Any]
 SchemaFields = list[dict[str, Any]]
 
 _NTZ = "timestampNtz"
-_CONFIGURATION = {"delta.deletedFileRetentionDuration": "interval 1 hours", "delta.checkpointInterval": "100"}
+_CONFIGURATION = {"delta.deletedFileRetentionDuration": "interval 1 hours", "delta.checkpointInterval": "50"}
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 _FORBIDDEN_IN_NAMES = " ,;{}()\n\t="
 _SQL_NAMES = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
