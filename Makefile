@@ -15,7 +15,7 @@ export ODRADEK_KAFKAJS   := $(abspath $(KAFKAJS))
 # Hundreds of brokers and tools are started: none of them is to compile its modules anew, whatever the machine says.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup demo test check lint map settings-page bench soak clean kcat chromium kafka-jars kafkajs
+.PHONY: setup demo test check lint map settings-page bench bench-page soak clean kcat chromium kafka-jars kafkajs
 
 setup: $(ENV) kcat chromium kafka-jars kafkajs
 
@@ -77,7 +77,11 @@ soak: setup
 
 # make bench BENCH='--quick --only produce,latency'
 bench: setup
-	$(BIN)/python -m odradek.apps.lab.bench $(BENCH)
+	$(BIN)/python -m odradek.apps.lab.bench --page . $(BENCH)
+
+# docs/benchmarks.md, its plots and the README's table are made from docs/benchmarks.json; a test compares them.
+bench-page: $(ENV)
+	$(BIN)/python -m odradek.apps.lab.bench.page
 
 clean:
 	rm -rf .venv .tools dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

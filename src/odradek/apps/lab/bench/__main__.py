@@ -16,13 +16,23 @@ from odradek.apps.cli.grammar.declaration import Option
 from odradek.apps.cli.grammar.noun import command
 from odradek.apps.cli.main import run as run_command_line
 from odradek.apps.cli.usage import Exit, WrongUsage
+from odradek.apps.lab.bench import page
 from odradek.apps.lab.bench.cli_figures import cli_figures
 from odradek.apps.lab.bench.clients import Clients, Metrics, Records, has_kcat, topic
 from odradek.apps.lab.bench.cluster_figures import cluster_figures
-from odradek.apps.lab.bench.figures import LARGE_BATCHES, PARTITIONS, Figure, Work, new_topic_name, one_broker_figures
+from odradek.apps.lab.bench.figures import (
+    LARGE_BATCHES,
+    PARTITIONS,
+    SMALL_BATCHES,
+    Figure,
+    Work,
+    new_topic_name,
+    one_broker_figures,
+)
+from odradek.apps.lab.bench.floor import measure_floors
 from odradek.apps.lab.bench.group_figures import group_figures
 from odradek.apps.lab.bench.process_stats import metered
-from odradek.apps.lab.bench.report import Result, as_json, machine_facts, markdown, rows_of, summary
+from odradek.apps.lab.bench.report import Result, as_json, machine_facts, markdown, rows_of, rows_to_keep, summary
 from odradek.apps.lab.bench.scale_figures import scale_figures
 from odradek.apps.lab.bench.systems import Kafka, Odradek, System
 from odradek.base.errors import FatalError
@@ -34,13 +44,21 @@ DEFAULT_KAFKA_LIB = ".tools/kafka-lib"
 class BenchOptions:
     rounds: Annotated[
         int | None,
-        Option("--rounds", min=1, help="Rounds per figure; the median is reported.", show_default="3; 1 with --quick"),
+        Option("--rounds", min=1, help="Rounds per figure; the median is reported.", show_default="5; 1 with --quick"),
     ] = None
     quick: Annotated[bool, Option("--quick", help="A tenth of the work.")] = False
     only: Annotated[
         str | None, Option("--only", metavar="GROUP,…", help="Groups of figures.", show_default="all of them")
     ] = None
     out: Annotated[Path | None, Option("--out", help="Write JSON here, and the table beside it as .md.")] = None
+    page: Annotated[
+        Path | None,
+        Option("--page", help="Keep the rows in this checkout, and write its page and plots; not with --quick."),
+    ] = None
+    warm_s: Annotated[
+        float | None,
+        Option("--warm-s", help="Seconds for which both are warmed up first.", show_default="60; 5 with --quick"),
+    ] = None
     log_gb: Annotated[float, Option("--log-gb", help="Size of the log that `open` opens.")] = 2.0
     directory: Annotated[
         Path | None,
@@ -80,13 +98,16 @@ def all_figures() -> list[Figure]:
 
 
 def run(options: BenchOptions, chosen: Sequence[Figure], directory: Path, kafka_lib: Path) -> int:
-    rounds = options.rounds or (1 if options.quick else 3)
+    rounds = options.rounds or (1 if options.quick else 5)
+    warm_s = (5.0 if options.quick else 60.0) if options.warm_s is None else options.warm_s
+    checkout = None if options.quick or options.against_itself else options.page
     clients = Clients(kafka_lib, directory)
     clients.prepare()
     work = Work(clients, options.quick, options.log_gb / 10 if options.quick else options.log_gb)
     facts = machine_facts() | {"rounds": rounds, "quick": options.quick}
     peer_name, our_name = "Kafka", "Kafka again" if options.against_itself else "Odradek"
     results: list[Result] = []
+    known_floors = measure_floors({figure.floor for figure in chosen if figure.floor}, directory, quick=options.quick)
     for size in sorted({figure.brokers for figure in chosen}):
         peer: System = Kafka(peer_name, directory / f"kafka-{size}", kafka_lib, size)
         second = Kafka if options.against_itself else Odradek
@@ -100,12 +121,17 @@ def run(options: BenchOptions, chosen: Sequence[Figure], directory: Path, kafka_
                 if not warm and figure.group not in ("process", "cluster-process"):
                     warm = True
                     try:
-                        warm_up(work, (peer, ours))
+                        warm_up(work, (peer, ours), warm_s)
                     except FatalError as error:  # the figures tell whether it mattered
                         print(f"warm-up failed: {error}", file=sys.stderr)
                 results.append(measure(figure, work, (peer, ours), rounds))
+                results[-1].floors = known_floors.get(figure.floor, {})
                 tell(results[-1], peer.name, ours.name)
                 save(options.out, results, facts, peer.name, ours.name)
+                if checkout is not None:
+                    page.keep(checkout, rows_to_keep(results[-1:], facts, peer.name, ours.name))
+    if checkout is not None:
+        page.write(checkout)
     print("\n" + markdown(results, facts, peer_name, our_name))
     print(summary(results, peer_name, our_name))
     return 0
@@ -137,13 +163,20 @@ def metered_round(system: System, measure_once: Callable[[], Metrics]) -> Metric
     return metrics
 
 
-def warm_up(work: Work, systems: tuple[System, System]) -> None:
-    """Gives the JVM's compiler its chance before anything is compared."""
-    records = Records(work.scaled(300_000), 1024)
-    for system in systems:
-        with topic(system, new_topic_name(), PARTITIONS) as name:
-            work.clients.producer_performance(system, name, records, LARGE_BATCHES, "1")
-            work.clients.probe("consume", system, name, records.count, 0)
+def warm_up(work: Work, systems: tuple[System, System], seconds: float) -> None:
+    """Gives the JVM's compiler its chance before anything is compared: large and small batches, reads, and single
+    requests, in turn on both, for so long."""
+    records = Records(work.scaled(200_000), 1024)
+    end = time.monotonic() + seconds
+    while True:
+        for system in systems:
+            with topic(system, new_topic_name(), PARTITIONS) as name:
+                work.clients.producer_performance(system, name, records, LARGE_BATCHES, "1")
+                work.clients.producer_performance(system, name, records, SMALL_BATCHES, "all")
+                work.clients.probe("consume", system, name, records.count, 0)
+                work.clients.probe("single", system, name, 1, 1, 2, "all")
+        if time.monotonic() > end:
+            return
 
 
 def stop(system: System) -> None:

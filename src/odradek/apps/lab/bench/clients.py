@@ -8,7 +8,7 @@ import shutil
 import string
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -66,11 +66,21 @@ class Clients:
         run(["javac", "-cp", f"{self.kafka_lib}/*", "-d", str(self.directory), str(source)])
 
     def producer_performance(
-        self, system: System, topic: str, records: Records, batching: Batching, acks: str
+        self,
+        system: System,
+        topic: str,
+        records: Records,
+        batching: Batching,
+        acks: str,
+        options: Sequence[str] = (),
+        transaction_ms: int = 0,
     ) -> Metrics:
         """Throughput, and the latency that the producer sees at full load; the tool counts whole milliseconds."""
         arguments = ["--topic", topic, "--num-records", str(records.count), "--throughput", "-1"]
-        arguments += ["--payload-file", str(self._payload(records.bytes_each)), "--producer-props"]
+        arguments += ["--payload-file", str(self._payload(records.bytes_each))]
+        if transaction_ms:
+            arguments += ["--transactional-id", topic, "--transaction-duration-ms", str(transaction_ms)]
+        arguments += ["--producer-props", *options]
         arguments += [f"bootstrap.servers={system.bootstrap}", f"acks={acks}"]
         arguments += [f"batch.size={batching.batch_bytes}", f"linger.ms={batching.linger_ms}"]
         output = self._java("org.apache.kafka.tools.ProducerPerformance", *arguments)

@@ -4,6 +4,8 @@ import os
 import platform
 import re
 import subprocess
+import sysconfig
+import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -12,6 +14,7 @@ from typing import Any
 
 from odradek.apps.lab.bench.clients import Metrics
 from odradek.apps.lab.bench.figures import Figure, Target
+from odradek.native.load import IMPLEMENTATION
 
 # Kafka's tools count whole milliseconds: what they call 0 is somewhere below 1.
 LEAST_MS = 0.5
@@ -59,23 +62,35 @@ class Result:
     rounds: list[dict[str, Metrics]] = field(default_factory=list)
     skipped: str = ""
     """Why there are no rounds."""
+    floors: dict[str, Metrics] = field(default_factory=dict)
+    """By language."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """One metric of one figure, both systems."""
 
+    group: str
     figure: str
     metric: str
+    unit: str
     peer: float
     ours: float
     ratio: float
     """The median of the rounds' own ratios: both halves of a round saw the same machine."""
-    spread: float
-    """Greatest less least ratio of the rounds."""
+    ratios: list[float]
     target: str
+    bound: float
+    higher_is_better: bool
+    absolute: bool
     reached: bool
     noise: float
+    floors: dict[str, float]
+
+    @property
+    def spread(self) -> float:
+        """Greatest less least ratio of the rounds."""
+        return max(self.ratios) - min(self.ratios)
 
 
 def rows_of(result: Result, peer: str, ours: str) -> list[Row]:
@@ -90,15 +105,21 @@ def _row(result: Result, target: Target, peer: str, ours: str) -> Row:
     ratio = median(ratios)
     bound = f"{'≥' if target.higher_is_better else '≤'} {target.bound:g}"
     return Row(
+        group=result.figure.group,
         figure=result.figure.title,
         metric=metric,
+        unit=UNITS[metric],
         peer=median(theirs_by_round),
         ours=median(ours_by_round),
         ratio=ratio,
-        spread=max(ratios) - min(ratios),
+        ratios=ratios,
         target=bound + ITSELF if target.absolute else bound,
+        bound=target.bound,
+        higher_is_better=target.higher_is_better,
+        absolute=target.absolute,
         reached=target.reached(median(ours_by_round) if target.absolute else ratio),
         noise=max(each[name]["noise"] for each in result.rounds for name in (peer, ours)),
+        floors={language: known[metric] for language, known in result.floors.items() if metric in known},
     )
 
 
@@ -167,6 +188,23 @@ def as_json(results: Sequence[Result], facts: dict[str, Any], peer: str, ours: s
     }
 
 
+def rows_to_keep(results: Sequence[Result], facts: dict[str, Any], peer: str, ours: str) -> list[dict[str, Any]]:
+    """Rows for the page, each with where and when it was measured."""
+    origin = {
+        "measured": time.strftime("%Y-%m-%d"),
+        "commit": _commit(),
+        "rounds": facts["rounds"],
+        "machine": ", ".join(f"{key} {value}" for key, value in facts.items() if key not in ("rounds", "quick")),
+    }
+    return [asdict(row) | origin for result in results for row in rows_of(result, peer, ours)]
+
+
+def _commit() -> str:
+    command = ["git", "describe", "--always", "--dirty"]
+    told = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+    return told or "unknown"
+
+
 def machine_facts() -> dict[str, Any]:
     cpu = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
     java = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False).stderr.splitlines()
@@ -175,9 +213,16 @@ def machine_facts() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "memory GB": round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9),
         "kernel": platform.release(),
-        "Python": platform.python_version(),
+        "Python": f"{platform.python_version()} ({'optimised' if _is_optimised() else 'not optimised'} build)",
+        "inner loop": IMPLEMENTATION,
         "Java": java[0] if java else "absent",
     }
+
+
+def _is_optimised() -> bool:
+    """Return whether the interpreter was built with what its own test run taught the compiler."""
+    built = f"{sysconfig.get_config_var('CONFIG_ARGS')} {sysconfig.get_config_var('PY_CORE_CFLAGS')}"
+    return "enable-optimizations" in built or "profile" in built
 
 
 def _number(value: float) -> str:

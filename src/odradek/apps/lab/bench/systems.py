@@ -134,6 +134,8 @@ class System(ABC):
             f"log.dirs={self.directory}/data-{broker_id}\n"
             f"zookeeper.connect=127.0.0.1:{self.zookeeper_port}\nzookeeper.session.timeout.ms={SESSION_TIMEOUT_MS}\n"
             f"offsets.topic.replication.factor={self.size}\noffsets.topic.num.partitions=1\n"
+            f"transaction.state.log.replication.factor={self.size}\ntransaction.state.log.num.partitions=1\n"
+            f"transaction.state.log.min.isr={min(self.size, 2)}\n"
             "group.initial.rebalance.delay.ms=0\nmax.connections.per.ip=10000\n"
             "log.segment.delete.delay.ms=1000\nauto.leader.rebalance.enable=false\n"
         )
