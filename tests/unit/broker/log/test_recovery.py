@@ -130,6 +130,17 @@ def test_a_clean_stop_needs_no_scan(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert opened.producers.entries[5].batches == producers[5].batches
 
 
+def test_an_unused_log_is_closed_without_a_snapshot_of_its_producers(tmp_path: Path) -> None:
+    """Thousands of them are closed one after another when a broker stops, and the next start would drop it."""
+    open_log(tmp_path).close()
+    assert not list(tmp_path.glob("*.snapshot"))
+    log = open_log(tmp_path, clean=True)
+    append(log, "a", producer_id=7, producer_epoch=0, base_sequence=0)
+    log.close()
+    assert [path.name for path in tmp_path.glob("*.snapshot")] == ["00000000000000000001.snapshot"]
+    assert open_log(tmp_path, clean=True).producers.entries.keys() == {7}
+
+
 def test_after_a_crash_only_segments_from_the_recovery_point_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -168,7 +168,8 @@ class SegmentedLog:
             segment.close()
 
     def _finish(self) -> None:
-        self._snapshots.take(self.producers)
+        if self.log_end_offset > self.log_start_offset:  # else the next start would drop the snapshot again
+            self._snapshots.take(self.producers)
         self._active.finish_indexes()
         os.ftruncate(self._active.file.fileno(), self._active.size)
         self.epochs.save()
