@@ -71,9 +71,9 @@ def test_a_setting_is_changed_and_told_where_it_comes_from(page: Any, three_brok
     switch = page.get_by_role("switch", name="only what is set on the topic")
     switch.click()
     expect(switch).not_to_be_checked()
-    row = page.get_by_role("row", name=re.compile("^retention.ms"))
+    row = page.locator("tr", has=page.locator("summary", has_text=re.compile("^retention.ms$")))
     expect(row).to_contain_text("default")
-    row.get_by_text("Change").click()
+    row.get_by_role("button", name="Change").click()
     page.get_by_label("Value (empty: back to the default)").fill("60000")
     _confirm(page, "Change")
     expect(row).to_contain_text("60000")
@@ -340,7 +340,13 @@ def _cut_and_heal(page: Any, three_brokers: OdradekCluster) -> None:
 
 def test_what_is_not_there_is_said(page: Any) -> None:
     _open(page, "/topics/nowhere")
-    expect(page.get_by_text("topic 'nowhere' does not exist").first).to_be_visible()
+    expect(page.get_by_role("alert")).to_contain_text("There is no topic nowhere")
+    expect(_button(page, "Delete")).to_be_hidden()
+    page.goto("/groups/nowhere")
+    expect(page.get_by_role("alert")).to_contain_text("There is no group nowhere")
+    assert page.goto("/nowhere").status == 404
+    expect(page.get_by_role("alert")).to_contain_text("There is no page /nowhere")
+    expect(page.get_by_role("link", name="Topics")).to_be_visible()
     _open(page, "/pipelines")
     expect(page.get_by_text("no project is known here")).to_be_visible()
     _open(page, "/messages?topic=letters&offset=soon")

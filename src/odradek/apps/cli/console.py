@@ -84,6 +84,10 @@ def console(
     lab: Annotated[
         bool, Option("--lab", help="With the laboratory: crash and freeze the brokers of --data by a button.")
     ] = False,
+    clusters: Annotated[
+        list[str] | None,
+        Option("--cluster", metavar="NAME=HOST:PORT,…", help="One more cluster to show; may be repeated."),
+    ] = None,
     zookeeper: Annotated[
         str | None,
         Option("--zookeeper", metavar="HOST:PORT,…", help="Where ZooKeeper is.", show_default="as brokers say"),
@@ -114,6 +118,7 @@ def console(
         login=None if entrance.login is None else _login_settings(entrance.login),
         certificate=entrance.certificate,
         key=entrance.key,
+        clusters=dict(_named(text, "--cluster", "NAME=HOST:PORT") for text in clusters or ()),
         zookeeper=zookeeper,
         data=None if data is None else data.absolute(),
         journals=tuple(sources.journal or ()),
@@ -126,9 +131,7 @@ def console(
 def _schemas(given: Iterable[str]) -> dict[str, AvroSchema]:
     found: dict[str, AvroSchema] = {}
     for text in given:
-        name, equals, file = text.partition("=")
-        if not name or not equals:
-            raise WrongUsage(f"'{text}' is not TOPIC=FILE", "--schema")
+        name, file = _named(text, "--schema", "TOPIC=FILE")
         try:
             found[name] = AvroSchema(Path(file).read_text("utf-8"))
         except OSError as error:
@@ -136,6 +139,13 @@ def _schemas(given: Iterable[str]) -> dict[str, AvroSchema]:
         except AvroError as error:
             raise WrongUsage(f"{file}: {error}", "--schema") from None
     return found
+
+
+def _named(text: str, option: str, form: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals or not value:
+        raise WrongUsage(f"'{text}' is not {form}", option)
+    return name, value
 
 
 def _login_settings(path: Path) -> dict[str, str]:

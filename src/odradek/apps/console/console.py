@@ -5,7 +5,7 @@ machine (journals, audit logs, status of pipelines) are shown to users who may d
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
@@ -14,6 +14,7 @@ from odradek.apps.console.changes import Change, Changes
 from odradek.apps.console.feeds import Feed, Feeds
 from odradek.apps.console.guard import Guard
 from odradek.apps.console.options import ConsoleOptions
+from odradek.apps.console.rate_history import RateHistory
 from odradek.apps.console.readings.audit import AuditReader, AuditState
 from odradek.apps.console.readings.cluster import ClusterState, read_cluster
 from odradek.apps.console.readings.coordination import CoordinationState, ZooKeeperReader
@@ -38,6 +39,7 @@ from odradek.apps.console.reassigner import Reassigner, RunsState
 from odradek.base.errors import FatalError
 from odradek.broker.recorder.rebalances import Rebalances
 from odradek.client.cluster_client import ClusterClient
+from odradek.client.quota_admin import Quotas, describe_quotas
 from odradek.local.links.cuts import CutFrom
 from odradek.model.acls import AclBinding, AclOperation
 
@@ -79,6 +81,11 @@ class Console:
     machine: Machine | None = None
     user: str | None = None
     """The cluster user who is logged in."""
+    cluster_name: str = ""
+    """Of several clusters; empty: the first one."""
+    first_cluster: str = ""
+    topic_rates: RateHistory = field(default_factory=RateHistory)
+    group_lags: RateHistory = field(default_factory=RateHistory)
 
     @property
     def rights(self) -> Feed[Rights]:
@@ -107,7 +114,9 @@ class Console:
     @property
     def traffic(self) -> Feed[TrafficState]:
         def read(client: ClusterClient, before: TrafficState | None) -> TrafficState:
-            return read_traffic(client, before, self.cluster.value().topics)
+            state = read_traffic(client, before, self.cluster.value().topics)
+            self.topic_rates.note(state.at_ms, {name: rates[-1] for name, rates in state.topic_rates.items() if rates})
+            return state
 
         return self.feeds.feed("traffic", read, 700)
 
@@ -144,7 +153,13 @@ class Console:
 
     @property
     def groups(self) -> Feed[GroupsState]:
-        return self.feeds.feed("groups", read_groups, 500)
+        def read(client: ClusterClient, before: GroupsState | None) -> GroupsState:
+            state = read_groups(client, before)
+            lags = {group: float(lag) for group, lag in state.lags.items() if lag is not None}
+            self.group_lags.note(self.feeds.clock.now_ms(), lags)
+            return state
+
+        return self.feeds.feed("groups", read, 500)
 
     @property
     def rebalances(self) -> Feed[Rebalances]:
@@ -199,6 +214,13 @@ class Console:
     @property
     def users(self) -> Feed[UsersState]:
         return self.feeds.feed("users", read_users, 1_000)
+
+    @property
+    def quotas(self) -> Feed[tuple[Quotas, ...]]:
+        def read(client: ClusterClient, before: tuple[Quotas, ...] | None) -> tuple[Quotas, ...]:
+            return tuple(describe_quotas(client, {}, strict=False))
+
+        return self.feeds.feed("quotas", read, 1_000)
 
     @property
     def acls(self) -> Feed[tuple[AclBinding, ...]]:

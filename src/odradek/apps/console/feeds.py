@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from odradek.apps.console.access import CLIENT_ID, SESSION_ENDED, Access
 from odradek.base.clock import SYSTEM_CLOCK, Clock
-from odradek.base.errors import FatalError, KafkaError
+from odradek.base.errors import ErrorCode, FatalError, KafkaError
 from odradek.base.logs import get_logger
 from odradek.client.broker_client import ConnectionFailed, UnsupportedByBroker
 from odradek.client.cluster_client import ClusterClient
@@ -27,6 +27,12 @@ _FEEDS_MAX = 256
 UNREADABLE = (KafkaError, ConnectionFailed, UnsupportedByBroker, FatalError)
 """What may come of asking a cluster; `plainly` says it to a person."""
 
+_MISSING = (
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.GROUP_ID_NOT_FOUND,
+    ErrorCode.TRANSACTIONAL_ID_NOT_FOUND,
+)
+
 T = TypeVar("T")
 
 
@@ -38,6 +44,8 @@ class Reading(Generic[T]):
     at_ms: int = 0
     problem: str | None = None
     version: int = 0
+    is_missing: bool = False
+    """True if what is read doesn't exist."""
 
 
 class Feed(Generic[T]):
@@ -131,7 +139,9 @@ class Feed(Generic[T]):
             value = self._read(client, before.value)
             self.reading = Reading(value, self._clock.now_ms(), None, before.version + 1)
         except UNREADABLE as error:
-            self.reading = Reading(before.value, before.at_ms, plainly(error), before.version + 1)
+            is_missing = isinstance(error, KafkaError) and error.code in _MISSING
+            known = None if is_missing else before.value
+            self.reading = Reading(known, before.at_ms, plainly(error), before.version + 1, is_missing)
         except Exception as error:
             log.exception("feed failed", feed=self.name)
             self.reading = Reading(before.value, before.at_ms, f"{type(error).__name__}: {error}", before.version + 1)

@@ -1,7 +1,7 @@
 """Options of a console, and the combinations that are refused."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -28,6 +28,8 @@ class ConsoleOptions:
     data: Path | None = None
     """A directory of `odradek up`: journals are looked for in it, changes are logged to it."""
     journals: tuple[Path, ...] = ()
+    clusters: Mapping[str, str] = field(default_factory=dict)
+    """More clusters: their bootstrap servers by name."""
     schemas: Mapping[str, AvroSchema] = field(default_factory=dict)
     """Of values, by name; one that has a topic's name is used for that topic."""
     projects: tuple[Path, ...] = ()
@@ -41,6 +43,15 @@ class ConsoleOptions:
     def journal_places(self) -> tuple[Path, ...]:
         return (*(() if self.data is None else (self.data,)), *self.journals)
 
+    @property
+    def name(self) -> str:
+        """The cluster's name among several."""
+        return self.bootstrap.split(",")[0]
+
+    def of_cluster(self, bootstrap: str) -> "ConsoleOptions":
+        """Return the options for another cluster: files of this machine are of the first one."""
+        return replace(self, bootstrap=bootstrap, zookeeper=None, data=None, journals=(), projects=())
+
     def check(self) -> None:
         """Refuses what would let strangers in."""
         if (self.certificate is None) != (self.key is None):
@@ -49,6 +60,8 @@ class ConsoleOptions:
             raise FatalError(f"the console's password needs {_PASSWORD_LENGTH_MIN} characters or more")
         if self.password is not None and self.login is not None:
             raise FatalError("a password for all and logins of cluster users (--login) exclude each other")
+        if self.clusters and self.login is not None:
+            raise FatalError("users log in to one cluster: --cluster and --login exclude each other")
         if not self.is_local and self.password is None and self.login is None:
             raise FatalError(
                 f"{self.host} can be reached by others, so a password is needed: set {PASSWORD_VARIABLE}, "

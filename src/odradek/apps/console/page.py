@@ -56,7 +56,7 @@ _THEME = Html("""<script>
 
 def screens(console: Console) -> list[tuple[str, str]]:
     names = ["Cluster", "Topics", "Messages", "Groups", "Transactions", "Reassign", "History", "Pipelines"]
-    names += ["Users", "ACLs"]
+    names += ["Users", "ACLs", "Quotas"]
     if console.machine is not None:
         names.append("Lab")
     return [(name, "/" if name == "Cluster" else link(name.lower())) for name in names]
@@ -107,7 +107,7 @@ def _bar(console: Console, screen: str) -> Html:
                 tag("span", console.user, cls="chip", title="the user of the cluster who is logged in")
                 if console.user
                 else None,
-                tag("span", console.options.bootstrap.split(",")[0], cls="cluster mono", title=_times()),
+                _cluster_mark(console),
                 tag("span", zone(), cls="cluster", title=_times()),
                 theme,
                 logout,
@@ -116,6 +116,16 @@ def _bar(console: Console, screen: str) -> Html:
             cls="bar",
         ),
     )
+
+
+def _cluster_mark(console: Console) -> Html:
+    here = console.cluster_name or console.options.name
+    if not console.options.clusters:
+        return tag("span", here, cls="cluster mono", title=_times())
+    names = dict.fromkeys([console.first_cluster, *console.options.clusters])
+    chosen = [tag("option", name, value=name, selected=name == here) for name in names]
+    go = "location.href = '/cluster?name=' + encodeURIComponent(this.value)"
+    return tag("select", chosen, cls="clusters mono", onchange=go, aria_label="Cluster")
 
 
 def _times() -> str:
@@ -173,7 +183,8 @@ async def perform(console: Console, what: str, change: Callable[[Any], T]) -> T:
     """Makes a change in the name of who looks at the page; NotDone says why it wasn't made."""
     name = who(console)
     try:
-        return await off_loop(lambda: console.changes.perform(console.access, name, what, change))
+        said = f"{console.cluster_name}: {what}" if console.cluster_name else what
+        return await off_loop(lambda: console.changes.perform(console.access, name, said, change))
     finally:
         console.feeds.hurry()
 

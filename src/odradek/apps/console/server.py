@@ -35,7 +35,8 @@ _ICON = (
 def serve(options: ConsoleOptions, machine: Machine | None = None) -> None:
     """Returns when the process is interrupted."""
     options.check()
-    parse_bootstrap(options.bootstrap)
+    for bootstrap in (options.bootstrap, *options.clusters.values()):
+        parse_bootstrap(bootstrap)
     _check_certificate(options)
     listener = _listen(options)
     clock = SYSTEM_CLOCK
@@ -47,6 +48,7 @@ def serve(options: ConsoleOptions, machine: Machine | None = None) -> None:
     for register in SCREENS:
         register(consoles)
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    app.get("/cluster")(consoles.choose)
     ui.run_with(
         app,
         title="Odradek",

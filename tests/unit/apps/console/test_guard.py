@@ -6,12 +6,15 @@ import pytest
 
 pytest.importorskip("nicegui", reason="the console needs odradek[console]")
 
+from fastapi import FastAPI
 from starlette.responses import PlainTextResponse
 from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocketDisconnect
 
 from odradek.apps.console.access import Access, ClusterLogin
+from odradek.apps.console.changes import Changes
+from odradek.apps.console.consoles import Consoles
 from odradek.apps.console.guard import COOKIE, Guard
 from odradek.apps.console.options import ConsoleOptions
 from odradek.apps.console.sessions import IDLE_MS, Sessions
@@ -212,6 +215,26 @@ def test_sessions_are_bounded_for_each_user() -> None:
         sessions.open("Ottla", None)
     assert sessions.find(first) is None
     assert sessions.find(others) is not None
+
+
+def test_another_cluster_has_its_own_address_and_no_files_of_this_machine() -> None:
+    options = ConsoleOptions("a:1,b:2", data=Path("data"), zookeeper="z:2181", clusters={"staging": "c:3"})
+    other = options.of_cluster("c:3")
+    assert (options.name, other.bootstrap, other.journal_places, other.zookeeper) == ("a:1", "c:3", (), None)
+    with pytest.raises(FatalError, match="exclude each other"):
+        ConsoleOptions("a:1", clusters={"staging": "c:3"}, login={}).check()
+
+
+def test_a_cluster_is_chosen_by_name_and_not_by_another_site() -> None:
+    options = ConsoleOptions("a:1", clusters={"staging": "c:3"})
+    guard = Guard(options, SYSTEM_CLOCK)
+    app = FastAPI()
+    app.get("/cluster")(Consoles(options, Changes(SYSTEM_CLOCK, read_only=True), guard, SYSTEM_CLOCK).choose)
+    client = TestClient(guard.before(app), base_url="http://127.0.0.1:8080", follow_redirects=False)
+    assert "odradek_cluster=staging" in client.get("/cluster?name=staging").headers["set-cookie"]
+    assert "set-cookie" not in client.get("/cluster?name=nowhere").headers
+    crossing = {"sec-fetch-site": "cross-site"}
+    assert "set-cookie" not in client.get("/cluster?name=staging", headers=crossing).headers
 
 
 def test_users_and_a_password_for_all_exclude_each_other() -> None:

@@ -16,7 +16,7 @@ from odradek.local.process_start import process_start
 
 _BYTES_MAX = 4 << 20
 _DEPTH = 3
-_LIVE = ("starting", "running", "stopping")
+LIVE = ("starting", "running", "stopping")
 POINTS_MAX = 120
 
 
@@ -65,14 +65,14 @@ def statuses(directory: Path) -> Iterator[Mapping[str, Any]]:
         except (OSError, ValueError):
             continue
         if isinstance(document, dict) and isinstance(document.get("queries"), list):
-            yield _with_death(document)
+            yield {**_with_death(document), "directory": str(path.parent.parent)}
 
 
 def _with_death(document: dict[str, Any]) -> dict[str, Any]:
     """A run that says that it runs, and whose process is gone, has died."""
     pid = document.get("pid")
     started = process_start(pid) if isinstance(pid, int) else None
-    if document.get("state") in _LIVE and started != document.get("process_start"):
+    if document.get("state") in LIVE and started != document.get("process_start"):
         return {
             **document,
             "state": "died",

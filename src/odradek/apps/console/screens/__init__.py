@@ -2,12 +2,15 @@
 
 from odradek.apps.console.screens import (
     acls,
+    brokers,
     cluster,
     groups,
     history,
     lab,
     messages,
+    not_found,
     pipelines,
+    quotas,
     reassign,
     topic,
     topics,
@@ -18,6 +21,7 @@ from odradek.apps.console.screens import (
 SCREENS = tuple(
     screen.register
     for screen in (
-        *(cluster, topics, topic, messages, groups, transactions, reassign, history, pipelines, users, acls, lab),
+        *(cluster, brokers, topics, topic, messages, groups, transactions, reassign, history, pipelines),
+        *(users, acls, quotas, lab, not_found),
     )
 )

@@ -16,7 +16,7 @@ from odradek.apps.console.live import Act, Live
 from odradek.apps.console.markup import tag, together
 from odradek.apps.console.page import follow, off_loop, page, perform
 from odradek.apps.console.readings.groups import GroupDetail, GroupsState
-from odradek.apps.console.views.banner import gap
+from odradek.apps.console.views.banner import gap, not_found
 from odradek.apps.console.views.groups import (
     group_figures,
     groups_table,
@@ -26,7 +26,9 @@ from odradek.apps.console.views.groups import (
     rebalances_table,
     seen_table,
 )
+from odradek.apps.console.views.parts import day_html
 from odradek.apps.console.views.records import parse_when
+from odradek.apps.figures import count
 from odradek.broker.recorder.rebalances import Rebalances
 from odradek.client.group_admin import commit_offsets, delete_group
 from odradek.client.offset_reset import Goal, Move, plan, shift_by, to_earliest, to_latest, to_offset, to_time
@@ -92,25 +94,34 @@ async def _show_one(console: Console, name: str) -> None:
         pages[which] = int(act["to"])
         render(feed.want(), console.rebalances.want())
 
-    with ui.element("div").classes("top"):
-        Live(together(tag("div", tag("a", "Groups", href="/groups"), " /", cls="crumb"), tag("h1", name))).classes(
-            "grow"
-        )
-        if not console.changes.read_only:
-            ui.button("Reset offsets", on_click=partial(_reset, console, name)).props("outline no-caps")
-            ui.button("Delete", on_click=partial(_delete, console, name)).props("outline no-caps color=negative")
-    problem, figures = Live(), Live()
-    ui.html("<h2>Lag</h2>", sanitize=False)
-    lags = Live(on_act=partial(turn, "lags"))
-    ui.html("<h2>Members</h2>", sanitize=False)
-    members = Live(on_act=partial(turn, "members"))
-    ui.html("<h2>Rebalances, and why</h2>", sanitize=False)
-    seen = Live()
+    problem = Live()
+    with ui.element("div") as body:
+        with ui.element("div").classes("top"):
+            crumb = tag("div", tag("a", "Groups", href="/groups"), " /", cls="crumb")
+            Live(together(crumb, tag("h1", name))).classes("grow")
+            if not console.changes.read_only:
+                ui.button("Reset offsets", on_click=partial(_reset, console, name)).props("outline no-caps")
+                ui.button("Delete", on_click=partial(_delete, console, name)).props("outline no-caps color=negative")
+        figures = Live()
+        ui.html("<h2>Lag</h2>", sanitize=False)
+        lags, day = Live(on_act=partial(turn, "lags")), Live()
+        ui.html("<h2>Members</h2>", sanitize=False)
+        members = Live(on_act=partial(turn, "members"))
+        ui.html("<h2>Rebalances, and why</h2>", sanitize=False)
+        seen = Live()
 
     def render(reading: Reading[GroupDetail], rebalances: Reading[Rebalances]) -> None:
+        body.set_visibility(not reading.is_missing)
+        if reading.is_missing:
+            problem.show(not_found("group", name, "/groups", "Groups"))
+            return
         problem.show(gap("This group can't be read at the moment.", reading))
         detail = reading.value
         if detail is not None:
+            now_ms = console.feeds.clock.now_ms()
+            total = float(sum(lag.lag or 0 for lag in detail.lags))
+            console.group_lags.note(now_ms, {name: total})
+            day.show(day_html("Lag in records", console.group_lags.over_a_day(name, now_ms), count))
             figures.show(group_figures(detail))
             lags.show(lags_table(detail, pages["lags"]))
             members.show(members_table(detail.group, pages["members"]))

@@ -16,6 +16,7 @@ from odradek.apps.console.page import first_sight, follow, page, perform, told
 from odradek.apps.console.readings.cluster import ClusterState
 from odradek.apps.console.readings.coordination import CoordinationState
 from odradek.apps.console.readings.topic import TopicDetail
+from odradek.apps.console.views.banner import not_found
 from odradek.apps.console.views.lab import ACTS, CONSEQUENCES, CUTS, TITLES, LabBroker, brokers_html, experiment_html
 from odradek.apps.console.views.topic import strips_html
 from odradek.local.links.cuts import CutFrom
@@ -38,6 +39,9 @@ def register(consoles: Consoles) -> None:
     async def lab_page(topic: str = "") -> None:
         console = consoles.here()
         with page(console, "Lab"):
+            if console.machine is None:
+                Live(not_found("laboratory", "of this cluster", "/", "Cluster"))
+                return
             await _show(console, machine, experiment, topic)
 
     @app.get("/lab/rebalance.html")

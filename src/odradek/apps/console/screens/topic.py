@@ -9,34 +9,34 @@ from nicegui import ui
 from odradek.apps.console.console import Console
 from odradek.apps.console.consoles import Consoles
 from odradek.apps.console.dialogs import ChangeDialog, number_between
-from odradek.apps.console.feeds import UNREADABLE, Feed, Reading, plainly
+from odradek.apps.console.feeds import Feed, Reading
 from odradek.apps.console.live import Act, Live
 from odradek.apps.console.markup import Html, link, tag, together
-from odradek.apps.console.page import follow, off_loop, page, perform
+from odradek.apps.console.page import follow, page, perform
 from odradek.apps.console.readings.groups import GroupsState
 from odradek.apps.console.readings.storage import StorageState
 from odradek.apps.console.readings.topic import TopicDetail
 from odradek.apps.console.readings.traffic import TrafficState
+from odradek.apps.console.screens.settings_panel import SettingsPanel
+from odradek.apps.console.screens.topic_purge import purge
 from odradek.apps.console.screens.transactions import abort_here
-from odradek.apps.console.views.banner import gap
+from odradek.apps.console.views.banner import gap, not_found
+from odradek.apps.console.views.parts import day_html
 from odradek.apps.console.views.topic import (
-    configs_html,
     consumers_html,
-    otherwise,
     partitions_html,
     strips_html,
     topic_figures,
 )
 from odradek.apps.console.views.transactions import held_back_html
 from odradek.apps.figures import rate
-from odradek.client.config_admin import Resource, Setting, alter_configs, describe_configs
+from odradek.client.config_admin import Resource
 from odradek.client.elections import ElectionType, elect_leaders
 from odradek.client.topic_admin import add_partitions, delete_topic
 from odradek.model.topology import TopicPartition
 from odradek.protocol.messages.describe_configs import ConfigResourceType
 
 _PARTITIONS_MAX = 10_000
-_TIMEOUT_MS = 3_000
 
 
 def register(consoles: Consoles) -> None:
@@ -65,18 +65,20 @@ async def _show(console: Console, name: str, bars: bool) -> None:
             page_number = int(act["to"])
             render(*(feed.want() for feed in feeds))
 
-    with ui.element("div").classes("top"):
-        Live(_heading(name)).classes("grow")
-        _acts(console, name)
-    problem, figures = Live(), Live()
-    with ui.element("div").classes("top").style("margin: 28px 0 10px"):
-        ui.html("<h2 style='margin:0'>Partitions</h2>", sanitize=False).classes("grow")
-        ui.switch("bars of replicas", value=bars, on_change=lambda e: choose(e.value)).props("dense")
-    partitions = Live(on_act=turn)
-    transactions = Live(on_act=abort)
-    ui.html("<h2>Consumers</h2>", sanitize=False)
-    consumers = Live()
-    _settings(console, name)
+    problem = Live()
+    with ui.element("div") as body:
+        with ui.element("div").classes("top"):
+            Live(_heading(name)).classes("grow")
+            _acts(console, name)
+        figures = Live()
+        with ui.element("div").classes("top").style("margin: 28px 0 10px"):
+            ui.html("<h2 style='margin:0'>Partitions</h2>", sanitize=False).classes("grow")
+            ui.switch("bars of replicas", value=bars, on_change=lambda e: choose(e.value)).props("dense")
+        partitions, transactions = Live(on_act=turn), Live(on_act=abort)
+        ui.html("<h2>Consumers</h2>", sanitize=False)
+        consumers = Live()
+        day = Live()
+        SettingsPanel(console, Resource(ConfigResourceType.TOPIC, name))
 
     def render(
         detail: Reading[TopicDetail],
@@ -84,6 +86,10 @@ async def _show(console: Console, name: str, bars: bool) -> None:
         traffic: Reading[TrafficState],
         groups: Reading[GroupsState],
     ) -> None:
+        body.set_visibility(not detail.is_missing)
+        if detail.is_missing:
+            problem.show(not_found("topic", name, "/topics", "Topics"))
+            return
         problem.show(gap("This topic can't be read at the moment.", detail))
         if detail.value is None:
             return
@@ -93,6 +99,7 @@ async def _show(console: Console, name: str, bars: bool) -> None:
         partitions.show(draw(detail.value, storage.value, page_number))
         now_ms = console.feeds.clock.now_ms()
         transactions.show(held_back_html(detail.value, now_ms, read_only=console.changes.read_only))
+        day.show(day_html("Records in", console.topic_rates.over_a_day(name, now_ms), rate))
         if groups.value is not None:
             states = {group.group: group.state for group in groups.value.groups}
             lags = groups.value.topic_lags.get(name, {})
@@ -116,80 +123,15 @@ def _acts(console: Console, name: str) -> None:
             return
         _button("Elect preferred", partial(_elect, console, name))
         _button("Add partitions", partial(_add_partitions, console, name))
+        _button("Delete records", partial(purge, console, name)).classes("danger")
         _button("Delete", partial(_delete, console, name)).classes("danger")
 
 
-def _button(text: str, do: Callable[[], Awaitable[None]]) -> ui.element:
+def _button(text: str, do: Callable[[], Awaitable[object]]) -> ui.element:
     button = ui.element("button").classes("btn").on("click", do)
     with button:
         ui.label(text)
     return button
-
-
-def _settings(console: Console, name: str) -> None:
-    settings: list[Setting] = []
-    only_own = True
-    resource = Resource(ConfigResourceType.TOPIC, name)
-
-    def read() -> list[Setting]:
-        with console.access.client(_TIMEOUT_MS) as client:
-            return describe_configs(client, resource)
-
-    async def load() -> None:
-        nonlocal settings
-        try:
-            settings = await off_loop(read)
-        except UNREADABLE as error:
-            shown.show(tag("div", plainly(error), cls="card empty"))
-            return
-        draw()
-
-    def draw() -> None:
-        shown.show(configs_html(settings, read_only=console.changes.read_only, only_own=only_own))
-
-    def choose(own: bool) -> None:
-        nonlocal only_own
-        only_own = own
-        draw()
-
-    async def act(what: Act) -> None:
-        chosen = next((setting for setting in settings if setting.name == what.get("name")), None)
-        if chosen is not None and await _change_setting(console, name, chosen):
-            await load()
-
-    with ui.element("div").classes("top").style("margin: 28px 0 10px"):
-        ui.html("<h2 style='margin:0'>Settings</h2>", sanitize=False).classes("grow")
-        ui.switch("only what is set on the topic", value=True, on_change=lambda e: choose(e.value)).props("dense")
-    shown = Live(on_act=act)
-    ui.timer(0, load, once=True)
-
-
-async def _change_setting(console: Console, topic: str, setting: Setting) -> bool:
-    dialog = ChangeDialog(f"Change {setting.name}", "Change")
-    default = otherwise(setting)
-    value = dialog.field("Value (empty: back to the default)", setting.value or "", full=True)
-
-    def sentence() -> str:
-        now = "a secret" if setting.is_sensitive else setting.value
-        if value.value:
-            return f"Sets {setting.name} of topic {topic} from {now} to {value.value}, on all its partitions, at once."
-        return f"Removes {setting.name} from topic {topic}; it becomes {default}."
-
-    dialog.says(sentence)
-
-    async def work() -> str:
-        changes = {setting.name: value.value} if value.value else {}
-        gone = [] if value.value else [setting.name]
-        shown = "a secret" if setting.is_sensitive else value.value
-        what = (
-            f"set {setting.name}={shown} on topic {topic}" if changes else f"remove {setting.name} from topic {topic}"
-        )
-        await perform(
-            console, what, lambda c: alter_configs(c, Resource(ConfigResourceType.TOPIC, topic), changes, gone)
-        )
-        return f"{setting.name} is changed."
-
-    return await dialog.run(work)
 
 
 async def _add_partitions(console: Console, name: str) -> None:

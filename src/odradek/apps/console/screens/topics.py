@@ -11,13 +11,14 @@ from odradek.apps.console.consoles import Consoles
 from odradek.apps.console.dialogs import ChangeDialog, fault_of, number_between
 from odradek.apps.console.feeds import Feed, Reading
 from odradek.apps.console.live import Act, Live
+from odradek.apps.console.markup import link
 from odradek.apps.console.page import follow, page, perform
 from odradek.apps.console.readings.cluster import ClusterState
 from odradek.apps.console.readings.settings import TopicSettings
 from odradek.apps.console.readings.storage import StorageState
 from odradek.apps.console.readings.traffic import TrafficState
 from odradek.apps.console.views.banner import nothing_yet
-from odradek.apps.console.views.topics import Search, topic_rows, topics_table
+from odradek.apps.console.views.topics import PROBLEMS, Search, topic_rows, topics_table
 from odradek.client.config_admin import parse_changes
 from odradek.client.topic_admin import CLUSTER_DEFAULT, create_topic
 from odradek.model.topic_names import name_fault
@@ -27,18 +28,20 @@ _PARTITIONS_MAX = 10_000
 
 def register(consoles: Consoles) -> None:
     @ui.page("/topics")
-    async def topics_page(q: str = "") -> None:
+    async def topics_page(q: str = "", problem: str = "") -> None:
         console = consoles.here()
         with page(console, "Topics"):
-            await _show(console, q)
+            chosen = problem if problem in PROBLEMS else ""
+            await _show(console, Search(q, internal=bool(chosen), problem=chosen))
 
 
-async def _show(console: Console, text: str) -> None:
-    search = Search(text)
+async def _show(console: Console, search: Search) -> None:
+    text = search.text
 
     def look(**changed: object) -> None:
         nonlocal search
         search = replace(search, **changed)  # type: ignore[arg-type]
+        ui.navigate.history.replace(link("topics", q=search.text, problem=search.problem))
         render(*(feed.want() for feed in feeds))
 
     def act(what: Act) -> None:
@@ -49,9 +52,14 @@ async def _show(console: Console, text: str) -> None:
 
     with ui.element("div").classes("top"):
         ui.html("<h1>Topics</h1>", sanitize=False).classes("grow")
-        ui.switch("internal", on_change=lambda e: look(internal=e.value, page=1)).props("dense").classes("soft")
+        ui.switch("internal", value=search.internal, on_change=lambda e: look(internal=e.value, page=1)).props(
+            "dense"
+        ).classes("soft")
         ui.input(placeholder="Search  ( / )", value=text, on_change=lambda e: look(text=e.value or "", page=1)).props(
             'outlined dense clearable debounce=120 aria-label="Search topics"'
+        )
+        ui.select(PROBLEMS, value=search.problem, on_change=lambda e: look(problem=e.value, page=1)).props(
+            'outlined dense aria-label="Health"'
         )
         if not console.changes.read_only:
             ui.button("Create topic", on_click=partial(_create, console)).props("unelevated no-caps")

@@ -12,7 +12,7 @@ from odradek.apps.console.live import NOTHING, Act, Live
 from odradek.apps.console.markup import link, tag, together
 from odradek.apps.console.page import follow, off_loop, page, perform
 from odradek.apps.console.readings.transactions import TransactionDetail, TransactionsState, find_hanging
-from odradek.apps.console.views.banner import gap
+from odradek.apps.console.views.banner import gap, not_found
 from odradek.apps.console.views.transactions import ABORTABLE, hanging_table, transaction_html, transactions_table
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.transaction_admin import OpenTransaction, abort_transaction, fence_producer, open_transactions
@@ -76,11 +76,11 @@ async def _show_all(console: Console, text: str, state: str) -> None:
         ui.button("Find hanging", on_click=look).props("outline no-caps").tooltip(
             "open transactions without a record for 15 minutes that no coordinator knows of"
         )
-        ui.select(_STATES, value=state, on_change=lambda e: search(chosen=e.value)).props(
-            'outlined dense aria-label="State"'
-        )
         ui.input(placeholder="Search  ( / )", value=text, on_change=lambda e: search(e.value or "")).props(
             'outlined dense clearable debounce=120 aria-label="Search transactions"'
+        )
+        ui.select(_STATES, value=state, on_change=lambda e: search(chosen=e.value)).props(
+            'outlined dense aria-label="State"'
         )
     problem, hanging, rows = Live(), Live(on_act=act), Live(on_act=turn)
 
@@ -106,6 +106,9 @@ async def _show_one(console: Console, name: str) -> None:
     problem, shown = Live(), Live()
 
     def render(reading: Reading[TransactionDetail]) -> None:
+        if reading.is_missing:
+            shown.show(not_found("transactional id", name, "/transactions", "Transactions"))
+            return
         problem.show(gap("This transaction can't be read.", reading))
         if reading.value is not None:
             shown.show(transaction_html(reading.value))

@@ -18,6 +18,18 @@ def gap(what: str, reading: Reading[Any]) -> Html:
     return Html("") if reading.problem is None else _line("bad", what, reading.problem)
 
 
+def not_found(kind: str, name: str, href: str, back: str) -> Html:
+    """In the place of a page about something that doesn't exist, or that the user may not see."""
+    return tag(
+        "div",
+        tag("h1", "Not found"),
+        tag("p", f"There is no {kind} ", tag("b", name), ", or you may not see it."),
+        tag("p", tag("a", f"To {back}", href=href, cls="btn")),
+        cls="card empty",
+        role="alert",
+    )
+
+
 def nothing_yet(reading: Reading[Any]) -> Html:
     """In the place of what has never been read."""
     return tag("div", "Reading…" if not reading.version else "Nothing could be read yet.", cls="card empty")

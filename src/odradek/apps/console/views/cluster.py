@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from odradek.apps.console.changes import Change
-from odradek.apps.console.markup import Html, tag, together
+from odradek.apps.console.markup import Html, link, tag, together
 from odradek.apps.console.readings.cluster import ClusterState
 from odradek.apps.console.readings.coordination import CoordinationState
 from odradek.apps.console.readings.settings import TopicSettings
 from odradek.apps.console.readings.storage import StorageState
 from odradek.apps.console.readings.traffic import TrafficState
 from odradek.apps.console.views.parts import Column, button, chip, figure, meter, plot, table
+from odradek.apps.console.views.topics import OFFLINE, UNDER_REPLICATED
 from odradek.apps.figures import clock_time, count, duration_text, plural, rate, size_text
 from odradek.client.cluster_client import PartitionState
 
@@ -183,7 +184,9 @@ def overview(
     certificates: Mapping[int, datetime] | None = None,
 ) -> Html:
     epoch = coordination.controller_epoch if coordination else None
-    controller = f"broker {state.controller}" if state.controller >= 0 else "none"
+    controller: object = "none"
+    if state.controller >= 0:
+        controller = tag("a", f"broker {state.controller}", href=link("brokers", str(state.controller)))
     return together(
         tag(
             "div",
@@ -196,11 +199,16 @@ def overview(
             "div",
             figure("Controller", controller, f"epoch {epoch}" if epoch is not None else "epoch not known"),
             figure("Brokers", summary.brokers, f"{len(summary.missing)} down" if summary.missing else "all up"),
-            figure("Topics", count(summary.topics), plural(summary.partitions, "partition")),
-            figure("Offline", count(summary.offline), "partitions without a leader", "bad" if summary.offline else ""),
+            figure("Topics", tag("a", count(summary.topics), href="/topics"), plural(summary.partitions, "partition")),
+            figure(
+                "Offline",
+                _trouble_link(summary.offline, OFFLINE),
+                "partitions without a leader",
+                "bad" if summary.offline else "",
+            ),
             figure(
                 "Under-replicated",
-                count(summary.under_replicated),
+                _trouble_link(summary.under_replicated, UNDER_REPLICATED),
                 f"{summary.at_min_isr} at min ISR, {summary.under_min_isr} below",
                 "warn" if summary.under_replicated else "",
             ),
@@ -214,6 +222,10 @@ def overview(
             cls="grid",
         ),
     )
+
+
+def _trouble_link(number: int, problem: str) -> Html:
+    return tag("a", count(number), href=link("topics", problem=problem))
 
 
 def plots(traffic: TrafficState | None) -> Html:
@@ -262,7 +274,7 @@ def broker_table(rows: Sequence[BrokerRow], *, metrics: bool) -> Html:
 
 def _broker_cells(row: BrokerRow, metrics: bool) -> list[object]:
     name = together(
-        tag("b", row.id),
+        tag("a", tag("b", row.id), href=link("brokers", str(row.id)), cls="name"),
         " ",
         chip("controller", "accent") if row.is_controller else None,
         None if row.is_live else chip("down", "bad"),
@@ -276,7 +288,7 @@ def _broker_cells(row: BrokerRow, metrics: bool) -> list[object]:
             tag("div", f"{size_text(row.free_bytes)} free", cls="faint small nowrap"),
         )
     leads = together(
-        count(row.leads),
+        tag("a", count(row.leads), href=link("brokers", str(row.id), role="leader")),
         tag("span", f" / {row.preferred}", cls="faint", title="of which it is the preferred leader of"),
     )
     return [
@@ -284,8 +296,13 @@ def _broker_cells(row: BrokerRow, metrics: bool) -> list[object]:
         tag("span", row.address, cls="mono"),
         row.rack or "–",
         leads,
-        count(row.replicas),
-        tag("span", count(row.out_of_sync), cls="warn" if row.out_of_sync else ""),
+        tag("a", count(row.replicas), href=link("brokers", str(row.id))),
+        tag(
+            "a",
+            count(row.out_of_sync),
+            cls="warn" if row.out_of_sync else "",
+            href=link("brokers", str(row.id), role="out"),
+        ),
         rate(row.records),
         *([size_text(row.bytes_in, "/s"), size_text(row.bytes_out, "/s")] if metrics else []),
         size_text(row.used_bytes),

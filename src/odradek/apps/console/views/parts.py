@@ -1,13 +1,15 @@
 """The pieces that several screens draw: tables, figures, broker marks, plots, pagers. All of it pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from odradek.apps.console.markup import Content, Html, tag, together
+from odradek.apps.figures import clock_time
 
 PAGE_ROWS = 50
 _PLOT_POINTS = 120
 _SPARK_POINTS = 30
+_DAY_POINTS_MIN = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +188,41 @@ def plot(title: str, now: str, values: Sequence[float], peak: str, span: str) ->
         tag("div", tag("span", "peak ", peak), tag("span", span), cls="note head"),
         cls="card plot",
     )
+
+
+def day_html(title: str, points: Sequence[tuple[int, float]], text: Callable[[float | None], str]) -> Html:
+    """A day by minutes, as far as it was noted; gaps are drawn as gaps. Nothing before there are a few points."""
+    if len(points) < _DAY_POINTS_MIN:
+        return Html("")
+    values = [value for _, value in points]
+    top = max([*values, 1e-9])
+    first, last = points[0][0], points[-1][0]
+    span = max(last - first, 1)
+    bars = [
+        tag(
+            "rect",
+            x=round((at - first) / span * 998, 1),
+            y=round(84 - value / top * 78, 1),
+            width=max(1.0, round(60_000 / span * 998, 1)),
+            height=round(value / top * 78, 1),
+            fill="var(--accent)",
+        )
+        for at, value in points
+    ]
+    svg = tag("svg", bars, viewBox="0 0 1000 84", preserveAspectRatio="none", role="img", aria_label=title)
+    head = tag("div", tag("span", f"{title}, minute by minute", cls="soft"), tag("span", text(values[-1]), cls="now"))
+    return tag(
+        "div",
+        tag("div", head, cls="head"),
+        svg,
+        tag("div", tag("span", "peak ", text(max(values))), tag("span", _since(first, last)), cls="note head"),
+        cls="card plot",
+        style="margin-top: 16px",
+    )
+
+
+def _since(first_ms: int, last_ms: int) -> str:
+    return f"{clock_time(first_ms)} to {clock_time(last_ms)}"
 
 
 def _line(values: Sequence[float], width: int, height: int, points_max: int) -> Html:

@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Any
 
 from odradek.apps.console.markup import Html, link, tag, together
-from odradek.apps.console.readings.pipelines import PipelinesState
-from odradek.apps.console.views.parts import Column, chip, spark, table
+from odradek.apps.console.readings.pipelines import LIVE, PipelinesState
+from odradek.apps.console.views.parts import Column, button, chip, spark, table
 from odradek.apps.figures import count, duration_text, moment, plural, rate, size_text
 
 _TONES = {"running": "ok", "starting": "warn", "stopping": "warn", "failed": "bad", "died": "bad"}
@@ -24,13 +24,13 @@ _COLUMNS = [
 ]
 
 
-def pipelines_html(state: PipelinesState) -> Html:
+def pipelines_html(state: PipelinesState, *, read_only: bool = True) -> Html:
     if not state.documents:
         return tag("div", "No pipeline has run in these projects yet.", cls="card empty")
-    return together([_pipeline_html(document, state) for document in state.documents])
+    return together([_pipeline_html(document, state, read_only) for document in state.documents])
 
 
-def _pipeline_html(document: Mapping[str, Any], state: PipelinesState) -> Html:
+def _pipeline_html(document: Mapping[str, Any], state: PipelinesState, read_only: bool) -> Html:
     doing, project = str(document.get("state", "?")), str(document.get("project"))
     told = [
         f"Spark {document.get('spark', '?')}",
@@ -40,7 +40,15 @@ def _pipeline_html(document: Mapping[str, Any], state: PipelinesState) -> Html:
     ]
     refused = document.get("dead_letters")
     letters = (
-        together(" · dead letters in ", tag("a", str(refused), href=link("topics", str(refused)))) if refused else None
+        together(" · dead letters in ", tag("a", str(refused), href=link("messages", topic=str(refused))))
+        if refused
+        else None
+    )
+    address = str(document.get("spark_ui") or "")
+    spark_ui = (
+        together(" · ", tag("a", "Spark", href=address, target="_blank", rel="noreferrer"))
+        if address.startswith(("http://", "https://"))
+        else None
     )
     reason = tag("div", tag("span", str(document["reason"])), cls="banner bad") if document.get("reason") else None
     queries = [query for query in document.get("queries", []) if isinstance(query, dict)]
@@ -49,11 +57,25 @@ def _pipeline_html(document: Mapping[str, Any], state: PipelinesState) -> Html:
         for query in queries
     ]
     return together(
-        tag("h2", str(document.get("pipeline", "?")), " ", chip(doing, _TONES.get(doing, ""))),
-        tag("p", " · ".join(told), letters, cls="note"),
+        tag(
+            "div",
+            tag("h2", str(document.get("pipeline", "?")), " ", chip(doing, _TONES.get(doing, "")), cls="grow"),
+            None if read_only else _acts(doing, str(document.get("directory", ""))),
+            cls="top",
+        ),
+        tag("p", " · ".join(told), letters, spark_ui, cls="note"),
         reason,
         table(_COLUMNS, rows, empty="It has no query."),
     )
+
+
+def _acts(doing: str, directory: str) -> list[Html]:
+    if doing in LIVE:
+        return [button("Stop", "stop", cls="btn danger", directory=directory)]
+    return [
+        button("Start", "start", directory=directory),
+        button("Replay", "replay", cls="btn danger", directory=directory),
+    ]
 
 
 def _query_cells(query: Mapping[str, Any], project: str, rates: Sequence[float], *, is_live: bool) -> list[object]:

@@ -7,11 +7,9 @@ from odradek.apps.console.markup import Html, link, tag, together
 from odradek.apps.console.readings.storage import StorageState
 from odradek.apps.console.readings.topic import TopicDetail
 from odradek.apps.console.views.groups import state_chip
-from odradek.apps.console.views.parts import Column, button, chip, figure, paged, pager, replica_role, table
+from odradek.apps.console.views.parts import Column, chip, figure, paged, pager, replica_role, table
 from odradek.apps.figures import count, size_text
-from odradek.base.config.definition import ConfigSource
 from odradek.client.cluster_client import PartitionState
-from odradek.client.config_admin import Setting
 from odradek.model.topology import TopicPartition
 
 
@@ -237,49 +235,6 @@ def _lane_html(lane: Lane, strip: Strip) -> Html:
         cls=f"lane {lane.role}",
         title=tip,
     )
-
-
-_SOURCES = {
-    ConfigSource.DYNAMIC_TOPIC_CONFIG: "topic",
-    ConfigSource.DYNAMIC_BROKER_CONFIG: "broker",
-    ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG: "all brokers",
-    ConfigSource.STATIC_BROKER_CONFIG: "server.properties",
-    ConfigSource.DEFAULT_CONFIG: "default",
-}
-_SECRET = "••••••"
-
-
-def is_own(setting: Setting) -> bool:
-    return setting.source is ConfigSource.DYNAMIC_TOPIC_CONFIG
-
-
-def otherwise(setting: Setting) -> str | None:
-    """Return the value without the topic's override."""
-    if not is_own(setting):
-        return setting.value
-    return next((s.value for s in setting.synonyms if s.source is not ConfigSource.DYNAMIC_TOPIC_CONFIG), None)
-
-
-def configs_html(settings: Sequence[Setting], *, read_only: bool, only_own: bool) -> Html:
-    rows = [
-        (
-            tag("span", setting.name, cls="mono"),
-            tag("b" if is_own(setting) else "span", _SECRET if setting.is_sensitive else setting.value, cls="mono"),
-            chip(_SOURCES.get(setting.source, "?"), "accent" if is_own(setting) else ""),
-            tag("span", _SECRET if setting.is_sensitive else otherwise(setting), cls="mono soft"),
-            None if read_only else button("Change", "config", cls="btn small", name=setting.name),
-        )
-        for setting in settings
-        if not only_own or is_own(setting)
-    ]
-    columns = [
-        Column("Setting"),
-        Column("Value"),
-        Column("From"),
-        Column("Default", small=False),
-        Column("", numeric=True),
-    ]
-    return table(columns, rows, empty="Nothing is set on this topic itself.")
 
 
 def consumers_html(lags: Mapping[str, tuple[str, int | None]]) -> Html:

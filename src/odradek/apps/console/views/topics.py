@@ -10,6 +10,10 @@ from odradek.apps.console.readings.storage import StorageState
 from odradek.apps.console.readings.traffic import TrafficState
 from odradek.apps.console.views.parts import Column, chip, paged, pager, spark, table
 from odradek.apps.figures import count, rate, retention, size_text
+from odradek.client.cluster_client import TopicState
+
+OFFLINE, UNDER_REPLICATED = "offline", "under-replicated"
+PROBLEMS = {"": "any health", OFFLINE: OFFLINE, UNDER_REPLICATED: UNDER_REPLICATED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,8 @@ class Search:
     internal: bool = False
     sort: str = "name"
     page: int = 1
+    problem: str = ""
+    """Only topics with offline, or with under-replicated partitions."""
 
 
 _SORTS: dict[str, Callable[[TopicRow], float | str]] = {
@@ -67,6 +73,8 @@ def topic_rows(
         lowered = topic.name.lower()
         if (topic.is_internal and not search.internal) or not all(word in lowered for word in wanted):
             continue
+        if search.problem and not _has(topic, search.problem):
+            continue
         told = (settings or {}).get(topic.name, {})
         rows.append(
             TopicRow(
@@ -90,6 +98,12 @@ def topic_rows(
     return rows
 
 
+def _has(topic: TopicState, problem: str) -> bool:
+    if problem == OFFLINE:
+        return any(not partition.is_available for partition in topic.partitions)
+    return any(partition.is_under_replicated for partition in topic.partitions)
+
+
 def topics_table(rows: Sequence[TopicRow], search: Search) -> Html:
     page = paged(len(rows), search.page)
     columns = [
@@ -105,6 +119,8 @@ def topics_table(rows: Sequence[TopicRow], search: Search) -> Html:
     ]
     cells = [_cells(row) for row in rows[page.window]]
     empty = "No topic has that in its name." if search.text else "There is no topic yet."
+    if search.problem:
+        empty = f"No topic has {search.problem} partitions."
     return together(table(columns, cells, empty=empty, sorted_by=search.sort), pager(page))
 
 

@@ -19,7 +19,7 @@ from odradek.apps.console.readings.history import Moment
 from odradek.apps.console.readings.pipelines import PipelinesState
 from odradek.apps.console.readings.records import Found
 from odradek.apps.console.readings.topic import ReplicaOffsets, TopicDetail
-from odradek.apps.console.views import cluster, groups, history, lab, pipelines, records, topic, topics
+from odradek.apps.console.views import cluster, groups, history, lab, pipelines, records, settings, topic, topics
 from odradek.apps.console.views.banner import banner, gap
 from odradek.apps.records.decoders import AUTOMATIC
 from odradek.apps.records.filters import SeenRecord
@@ -60,7 +60,9 @@ VIEWS: dict[str, Callable[[], str]] = {
     "members": lambda: groups.members_table(GROUP, 1),
     "rebalances": lambda: groups.rebalances_table([ENTRY]),
     "a reset": lambda: groups.moves_table([Move(TP, 0, 1, 2, False)]),
-    "settings": lambda: topic.configs_html([SETTING], read_only=False, only_own=True),
+    "settings": lambda: settings.settings_html(
+        [SETTING], ConfigSource.DYNAMIC_TOPIC_CONFIG, {EVIL: EVIL}, read_only=False, empty=""
+    ),
     "a topic": lambda: topic.strips_html(TOPIC_DETAIL, None, 1) + topic.consumers_html({EVIL: (EVIL, 1)}),
     "topics": lambda: topics.topics_table(topics.topic_rows(STATE, {EVIL: {}}, None, None, SEARCH), SEARCH),
     "records": lambda: records.records_html(Found((SeenRecord(0, RECORD, AUTOMATIC),), 1, True), EVIL),
@@ -101,6 +103,6 @@ def test_it_stays_text(view: str) -> None:
 
 def test_a_secret_is_masked_whatever_the_broker_tells() -> None:
     secret = Setting("ssl.key.password", "hunter2", ConfigSource.DYNAMIC_TOPIC_CONFIG, False, True, ())
-    shown = topic.configs_html([secret], read_only=False, only_own=False)
+    shown = settings.settings_html([secret], ConfigSource.DYNAMIC_TOPIC_CONFIG, {}, read_only=False, empty="")
     assert "hunter2" not in shown
     assert "••••••" in shown
