@@ -25,8 +25,20 @@ class ProducerIds:
                 producer_id = next(self._block)
             return producer_id
 
+    def allocate_for(self, broker_id: int, broker_epoch: int) -> range:
+        """Allocate ids for another broker, if that is its present registration: for AllocateProducerIds."""
+        try:
+            registered = self._store.brokers.load_brokers().get(broker_id)
+        except ZkUnavailable as error:
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, str(error)) from error
+        if registered is None:
+            raise KafkaError(ErrorCode.BROKER_ID_NOT_REGISTERED)
+        if registered.epoch != broker_epoch:
+            raise KafkaError(ErrorCode.STALE_BROKER_EPOCH)
+        return self.allocate_block(broker_id)
+
     def allocate_block(self, broker_id: int) -> range:
-        """Allocate ids that no other broker will hand out: for AllocateProducerIds."""
+        """Allocate ids that no other broker will hand out."""
         try:
             block = self._store.brokers.allocate_producer_ids(broker_id)
         except ZkUnavailable as error:

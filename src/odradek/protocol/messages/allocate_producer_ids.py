@@ -5,7 +5,7 @@ from odradek.protocol.schema import Request, Response, int16, int32, int64
 
 class AllocateProducerIdsRequest(Request, key=67, versions="0-0", flexible="0+"):
     broker_id: int = int32()
-    broker_epoch: int = int64(default=-1)  # of the broker's registration; -1: don't check
+    broker_epoch: int = int64(default=-1)  # of the broker's registration
 
 
 class AllocateProducerIdsResponse(Response, key=67, versions="0-0", flexible="0+"):

@@ -1,6 +1,7 @@
 """AllocateProducerIds (key 67): a broker asks the controller for a block of producer ids.
 
-Version 0. Our own brokers take theirs from ZooKeeper; Apache Kafka's ask. Not done: nothing.
+Version 0. Our own brokers take theirs from ZooKeeper; Apache Kafka's ask. A broker that isn't registered, or was
+registered anew since, gets none. Not done: nothing.
 """
 
 from odradek.base.errors import ErrorCode, KafkaError
@@ -19,7 +20,7 @@ def allocate_producer_ids(request: AllocateProducerIdsRequest, ctx: RequestConte
     if not ctx.broker.controller.is_active:
         return AllocateProducerIdsResponse(error_code=ErrorCode.NOT_CONTROLLER)
     try:
-        block = ctx.broker.producer_ids.allocate_block(request.broker_id)
+        block = ctx.broker.producer_ids.allocate_for(request.broker_id, request.broker_epoch)
     except KafkaError as error:
         return AllocateProducerIdsResponse(error_code=error.code)
     return AllocateProducerIdsResponse(producer_id_start=block.start, producer_id_len=len(block))
