@@ -80,6 +80,28 @@ def test_a_word_count_outlives_its_machine_and_a_broker(jars: Path, cluster: Own
         eventually(lambda: records_left(admin, "counting-counts-repartition") == 0, PATIENCE_S)
 
 
+def test_words_are_counted_exactly_once_while_machines_and_brokers_die(
+    jars: Path, cluster: OwnCluster, tmp_path: Path
+) -> None:
+    """Kafka Streams with exactly_once_v2: transactions over inputs, repartitioning, changelog and offsets."""
+    cluster.create_topic("lines", (0, 1, 2), (1, 2, 0), (2, 0, 1))
+    subprocess.run(["javac", "-cp", f"{jars}/*", "-d", tmp_path, SOURCE], check=True, timeout=PATIENCE_S)
+    arguments = ("WordCount", cluster.bootstrap, "lines", "counting")
+    class_path, first, second = f"{tmp_path}:{jars}/*", tmp_path / "first", tmp_path / "second"
+    write(cluster, "lines", LINES)
+    with java(class_path, first, *arguments, tmp_path / "state-1", "exactly_once_v2") as machine:
+        eventually(lambda: last_line(first) == counted(LINES), PATIENCE_S)
+        write(cluster, "lines", LINES)
+        eventually(lambda: last_line(first) != counted(LINES), PATIENCE_S)
+        machine.kill()  # amid the second half, wherever it is
+    cluster.kill(0)
+    write(cluster, "lines", LINES)
+    with java(class_path, second, *arguments, tmp_path / "state-1", "exactly_once_v2"):
+        eventually(lambda: last_line(second) == counted(LINES * 3), PATIENCE_S)
+        write(cluster, "lines", ["the end"])
+        eventually(lambda: last_line(second) == counted([*LINES * 3, "the end"]), PATIENCE_S)
+
+
 def uncommitted(cluster: OwnCluster, *topics: str) -> int:
     """How many records of the topics the counting group has not committed."""
     consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "counting", "log_level": 0})

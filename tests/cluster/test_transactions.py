@@ -4,6 +4,11 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka import TopicPartition as Position
 
+from odradek.base.errors import KafkaError
+from odradek.client.cluster_client import ClusterClient
+from odradek.client.group_admin import committed_offsets
+from odradek.model.topology import TopicPartition
+
 from .conftest import Run, TopicMaker, told, unused_name
 
 PATIENCE_S = 60
@@ -139,3 +144,20 @@ def test_lines_are_written_in_one_transaction(odradek: Run, bootstrap: str, new_
     assert odradek(*produce, "--batch-size", "1", stdin="two\nthree\n").returncode == 0
     assert sorted(read(bootstrap, topic, 2)) == ["three", "two"]
     assert told(odradek("transactions", "describe", name, "--format", "json"))[0]["state"].startswith("CompleteC")
+
+
+def test_positions_in_doubt_are_waited_for(transactional: Producer, bootstrap: str, new_topic: TopicMaker) -> None:
+    """Members of groups begin at stable positions, as Kafka's consumers do."""
+    topic, group = new_topic(), unused_name()
+    place = TopicPartition(topic, 0)
+    member = reader(bootstrap, group)
+    transactional.begin_transaction()
+    transactional.send_offsets_to_transaction([Position(topic, 0, 1)], member.consumer_group_metadata(), PATIENCE_S)
+    member.close()
+    with ClusterClient(bootstrap, timeout_ms=1_000) as client:
+        assert committed_offsets(client, group, [place]) == {}
+        with pytest.raises(KafkaError, match="UNSTABLE_OFFSET_COMMIT"):
+            committed_offsets(client, group, [place], stable=True)
+    transactional.commit_transaction(PATIENCE_S)
+    with ClusterClient(bootstrap) as client:
+        assert committed_offsets(client, group, [place], stable=True) == {place: 1}

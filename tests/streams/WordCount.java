@@ -17,7 +17,7 @@ import org.apache.kafka.streams.state.QueryableStoreTypes;
  * Counts words, with a topic to repartition by word and a changelog of the counts. Whenever its own counts change, it
  * prints them as one line: word=count ...
  *
- * Arguments: BOOTSTRAP TOPIC APPLICATION_ID STATE_DIRECTORY
+ * Arguments: BOOTSTRAP TOPIC APPLICATION_ID STATE_DIRECTORY [PROCESSING_GUARANTEE]
  */
 public class WordCount {
     public static void main(String[] arguments) throws InterruptedException {
@@ -32,6 +32,9 @@ public class WordCount {
             "auto.offset.reset", "earliest",
             "default.key.serde", Serdes.StringSerde.class,
             "default.value.serde", Serdes.StringSerde.class));
+        if (arguments.length > 4) {
+            settings.put("processing.guarantee", arguments[4]);
+        }
         StreamsBuilder builder = new StreamsBuilder();
         builder.<String, String>stream(arguments[1])
             .flatMapValues(line -> Arrays.asList(line.split(" ")))

@@ -112,11 +112,12 @@ def existing_group(client: ClusterClient, name: str) -> Group:
 
 
 def committed_offsets(
-    client: ClusterClient, group: str, partitions: Iterable[TopicPartition] | None = None
+    client: ClusterClient, group: str, partitions: Iterable[TopicPartition] | None = None, *, stable: bool = False
 ) -> dict[TopicPartition, int]:
-    """Return the committed offsets, of these partitions or of all; partitions without a commit are left out."""
+    """Return the committed offsets, of these partitions or of all; partitions without a commit are left out. `stable`:
+    wait while an open transaction may change them."""
     wanted = None if partitions is None else _by_topic(partitions)
-    return client.retrying(partial(_committed, client, group, wanted))
+    return client.retrying(partial(_committed, client, group, wanted, stable=stable))
 
 
 def commit_offsets(
@@ -243,11 +244,13 @@ def _member(member: DescribedGroupMember, group: DescribedGroup) -> Member:
     )
 
 
-def _committed(client: ClusterClient, group: str, wanted: dict[str, list[int]] | None) -> dict[TopicPartition, int]:
+def _committed(
+    client: ClusterClient, group: str, wanted: dict[str, list[int]] | None, *, stable: bool
+) -> dict[TopicPartition, int]:
     named = None
     if wanted is not None:
         named = [OffsetFetchRequestTopics(name=topic, partition_indexes=numbers) for topic, numbers in wanted.items()]
-    request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=group, topics=named)])
+    request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=group, topics=named)], require_stable=stable)
     (told,) = ask_coordinator(client, group, request, OffsetFetchResponse).groups
     raise_for(group, told.error_code)
     offsets: dict[TopicPartition, int] = {}

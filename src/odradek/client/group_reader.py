@@ -139,7 +139,7 @@ class GroupReader:
     def _positions(self, assigned: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
         if not assigned:
             return {}
-        committed = committed_offsets(self._client, self._group, assigned)
+        committed = committed_offsets(self._client, self._group, assigned, stable=True)
         fresh = [tp for tp in assigned if tp not in committed]
         begun = list_offsets(self._client, dict.fromkeys(fresh, self._begin_at), self._isolation) if fresh else {}
         return {**committed, **{tp: found.offset or 0 for tp, found in begun.items()}}
