@@ -18,6 +18,7 @@ from odradek.apps.cli.output import (
     print_rows,
     warn,
 )
+from odradek.apps.cli.pipeline_project import add_project_verbs
 from odradek.apps.cli.pipeline_tables import add_table_verbs
 from odradek.apps.cli.spark_output import spark_output_in
 from odradek.apps.cli.terminal import data_console, note_console
@@ -197,6 +198,7 @@ def replay(
     note(f"generation {done.generation} begins with the next: {_command('run', project)}")
 
 
+add_project_verbs(app)
 add_table_verbs(app)
 
 

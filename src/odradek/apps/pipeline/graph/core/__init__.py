@@ -1,0 +1,1 @@
+"""Nodes, edges and places of a pipeline's graph. Pure."""
