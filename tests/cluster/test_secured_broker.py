@@ -5,6 +5,8 @@ import json
 import socket
 import ssl
 import struct
+import urllib.request
+from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,13 +99,13 @@ def secured(zookeeper: str, tmp_path_factory: pytest.TempPathFactory, kafka_tool
     (directory / "alice.pem").write_bytes(alice.key + alice.certificate)
     (directory / "alice.key").write_bytes(alice.key)
     (directory / "alice.crt").write_bytes(alice.certificate)
-    ports = {protocol: free_port() for protocol in PROTOCOLS}
+    ports = {protocol: free_port() for protocol in (*PROTOCOLS, "metrics")}
     quoted = PASSWORD.replace('"', '\\"')
     plain = f'{PLAIN_MODULE} required username="broker" password="b" user_broker="b" user_alice="{quoted}";'
     broker = OwnBroker(directory, zookeeper)
     secure = {
         "listeners": f"PLAINTEXT://127.0.0.1:{broker.port},"
-        + ",".join(f"{protocol}://localhost:{port}" for protocol, port in ports.items()),
+        + ",".join(f"{protocol}://localhost:{ports[protocol]}" for protocol in PROTOCOLS),
         "security.inter.broker.protocol": "SASL_SSL",
         "sasl.mechanism.inter.broker.protocol": "PLAIN",
         "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
@@ -116,6 +118,10 @@ def secured(zookeeper: str, tmp_path_factory: pytest.TempPathFactory, kafka_tool
         "ssl.client.auth": "required",
         "connection.failed.authentication.delay.ms": "20",
         "password.encoder.secret": "secret of passwords",
+        "delegation.token.secret.key": "secret of tokens",
+        "odradek.metrics.port": str(ports["metrics"]),
+        "odradek.metrics.login": "prometheus:secret of metrics",
+        "odradek.audit.dir": str(directory / "audit"),
     }
     broker.set(secure)
     with running(broker):
@@ -288,6 +294,10 @@ def test_tls_for_a_plaintext_port_and_the_reverse(secured: Secured) -> None:
             pass
     with secured.broker.client() as client:
         assert client.send(MetadataRequest(topics=[])).brokers
+    with pytest.raises(ConnectionFailed, match="may speak TLS"):
+        BrokerClient("localhost", secured.ports["SSL"])
+    with pytest.raises(ConnectionFailed, match="may not speak TLS"):
+        BrokerClient("127.0.0.1", secured.broker.port, security=ClientSecurity(secured.settings("SSL")))
 
 
 def served_certificate(secured: Secured) -> x509.Certificate:
@@ -344,3 +354,23 @@ def test_stores_change_by_kafka_configs(secured: Secured, kafka_tools: KafkaTool
 def test_no_secret_is_in_the_log(secured: Secured) -> None:
     assert PASSWORD not in secured.broker.log
     assert "PRIVATE KEY" not in secured.broker.log
+
+
+def test_secrets_are_nowhere(secured: Secured, kafka_tools: KafkaTools) -> None:
+    """In no log, answer, metric, flight record or audit: whatever the broker writes or tells, but its own settings."""
+    canaries = {PASSWORD, "secret of passwords", "secret of tokens", "secret of metrics", "PRIVATE KEY"}
+    common = ("--bootstrap-server", secured.broker.bootstrap, "--describe", "--all")
+    told = [
+        kafka_tools.run("kafka-configs", *common, "--entity-type", "brokers", "--entity-name", "0").text,
+        kafka_tools.run("kafka-configs", *common[:3], "--entity-type", "users", "--entity-name", "alice").text,
+    ]
+    request = urllib.request.Request(f"http://127.0.0.1:{secured.ports['metrics']}/metrics")
+    request.add_header("Authorization", "Basic " + b64encode(b"prometheus:secret of metrics").decode())
+    with urllib.request.urlopen(request, timeout=20) as answer:
+        told.append(answer.read().decode())
+    assert "password.encoder.secret=null sensitive=true" in told[0]
+    assert "odradek_certificate_expiry_timestamp_seconds" in told[2]
+    written = [path for path in secured.directory.rglob("*") if path.is_file() and path.parent != secured.directory]
+    assert any(path.is_relative_to(secured.directory / "logs") for path in written)
+    told += [secured.broker.log, *(path.read_bytes().decode("latin-1") for path in written)]
+    assert [canary for canary in canaries for text in told if canary in text] == []

@@ -6,7 +6,7 @@ prometheus_client and the HTTP modules are loaded at the first connection, not a
 """
 
 import socket
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING
 
 from odradek.base.logs import get_logger
@@ -20,8 +20,18 @@ log = get_logger(__name__)
 
 
 class MetricsEndpoint:
-    def __init__(self, host: str, port: int, registry: Registry) -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        registry: Registry,
+        wrap: Callable[[socket.socket], socket.socket] | None = None,
+        login: str | None = None,
+    ) -> None:
+        """`wrap` makes TLS of a connection; `login` is USER:PASSWORD, which scrapers have to send."""
         self.registry = registry
+        self._wrap = wrap
+        self._login = login
         self._listener = socket.create_server((host, port), backlog=8)
         self._thread = SupervisedThread(target=self._serve, name="metrics", is_essential=False)
 
@@ -47,6 +57,8 @@ class MetricsEndpoint:
                 return
             try:
                 connection.settimeout(5)
+                if self._wrap is not None:
+                    connection = self._wrap(connection)
                 self._answer(connection, address)
             except OSError as error:
                 log.info("scrape failed", client=address[0], error=str(error))
@@ -63,6 +75,12 @@ class MetricsEndpoint:
 
         class Scrape(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
+                if not endpoint.lets_in(self.headers.get("Authorization", "")):
+                    self.send_response(401)
+                    self.send_header("WWW-Authenticate", 'Basic realm="metrics"')
+                    self.send_header("Content-Length", "0")
+                    self.end_headers()
+                    return
                 path, _, query = self.path.partition("?")
                 if path not in ("/metrics", "/"):
                     self.send_error(404, "the metrics are at /metrics")
@@ -78,6 +96,16 @@ class MetricsEndpoint:
                 log.debug("scraped", request=format % args)
 
         Scrape(connection, address, None)  # type: ignore[arg-type]
+
+    def lets_in(self, authorization: str) -> bool:
+        """Compare in the same time for each wrong login."""
+        if self._login is None:
+            return True
+        import hmac
+        from base64 import b64encode
+
+        expected = b"Basic " + b64encode(self._login.encode())
+        return hmac.compare_digest(authorization.encode("utf-8", "replace"), expected)
 
 
 class _Selection:

@@ -50,6 +50,7 @@ from odradek.broker.replication.leader.fetch_sessions import FetchSessions
 from odradek.broker.replication_start import start_replication
 from odradek.broker.scheduled_tasks import schedule_tasks, watched_listeners
 from odradek.broker.security.authentication.listener_settings import check_listeners
+from odradek.broker.security.authentication.metrics_access import metrics_access
 from odradek.broker.security.credential_store import KnownCredentials
 from odradek.broker.security_start import start_security
 from odradek.broker.server_settings import server_settings
@@ -93,6 +94,7 @@ class BrokerServer:
 
     def start(self) -> None:
         check_listeners(self.config)
+        metrics_access(self.config)
         with ExitStack() as started:
             self._start(started)
             self._running = started.pop_all()
@@ -318,10 +320,11 @@ class BrokerServer:
         port = self.config.odradek_metrics_port
         if port < 0:
             return
-        endpoint = MetricsEndpoint(self.config.odradek_metrics_host, port, services.metrics)
+        host, access = self.config.odradek_metrics_host, metrics_access(self.config)
+        endpoint = MetricsEndpoint(host, port, services.metrics, access.wrap, access.login)
         endpoint.start()
         started.callback(endpoint.stop)
-        log.info("metrics", url=f"http://{self.config.odradek_metrics_host}:{endpoint.port}/metrics")
+        log.info("metrics", url=f"{access.scheme}://{host}:{endpoint.port}/metrics")
 
 
 T = TypeVar("T")

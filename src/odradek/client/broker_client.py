@@ -74,7 +74,7 @@ class BrokerClient:
         try:
             if security is not None:
                 self.connection.secure(security)
-            self.versions = self._ask_versions()
+            self.versions = self._first_versions()
             if security is not None and security.mechanism is not None:
                 self._log_in(security)
         except BaseException:
@@ -163,6 +163,16 @@ class BrokerClient:
         """Send a request of the connection itself, before and between the requests of its user."""
         self._write(request, self.best_version(request.KEY) if version is None else version)
         return self.receive()
+
+    def _first_versions(self) -> dict[int, range]:
+        """A listener with TLS ends a connection without TLS at its first request, in words that we can't read."""
+        try:
+            return self._ask_versions()
+        except ConnectionFailed as failure:
+            if (self._security is not None and self._security.is_tls) or isinstance(failure.__cause__, TimeoutError):
+                raise
+            hint = "the listener may speak TLS (security.protocol=SSL or SASL_SSL)"
+            raise ConnectionFailed(f"{failure.message}; {hint}") from failure.__cause__
 
     def _ask_versions(self) -> dict[int, range]:
         """A broker too old for our version of the question answers error 35 in version 0; then we ask in that."""

@@ -50,7 +50,11 @@ class Connection:
             self._socket = security.wrap(self._socket, self._host)
         except (OSError, ValueError) as error:
             detail = getattr(error, "verify_message", None) or getattr(error, "reason", None) or error
-            raise ConnectionFailed(f"TLS with the broker at {self.address} failed: {detail}") from error
+            may_be_plain = getattr(error, "verify_message", None) is None and not isinstance(
+                error, TimeoutError | ValueError
+            )
+            hint = "; the listener may not speak TLS" if may_be_plain else ""
+            raise ConnectionFailed(f"TLS with the broker at {self.address} failed: {detail}{hint}") from error
         self._is_tls = security.is_tls
 
     def reuse_buffer(self, receive_buffer_bytes: int = -1) -> None:

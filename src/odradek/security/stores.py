@@ -15,7 +15,9 @@ from odradek.base.errors import ConfigError
 from odradek.security.jks import MAGIC as JKS_MAGIC
 from odradek.security.jks import read_jks
 
+CRL_KEY = "odradek.ssl.crl.location"
 TLS_KEYS = (
+    CRL_KEY,
     "ssl.cipher.suites",
     "ssl.client.auth",
     "ssl.enabled.protocols",
@@ -96,7 +98,7 @@ def trusted_certificates(settings: Mapping[str, str]) -> str | None:
 
 def store_files(settings: Mapping[str, str]) -> tuple[str, ...]:
     """The files that a context is made from: when one of them changes, a new context is due."""
-    locations = (settings.get("ssl.keystore.location"), settings.get("ssl.truststore.location"))
+    locations = (settings.get("ssl.keystore.location"), settings.get("ssl.truststore.location"), settings.get(CRL_KEY))
     return tuple(location for location in locations if location)
 
 

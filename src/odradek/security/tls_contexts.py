@@ -10,10 +10,11 @@ import ssl
 from collections.abc import Mapping
 
 from odradek.base.errors import ConfigError
-from odradek.security.stores import KeyMaterial, key_material, trusted_certificates
+from odradek.security.stores import CRL_KEY, KeyMaterial, key_material, trusted_certificates
 
 _VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 _CLIENT_AUTH = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
+_CRL_BYTES_MAX = 16 << 20
 _SUITES_1_3 = frozenset({"TLS_AES_256_GCM_SHA384", "TLS_AES_128_GCM_SHA256", "TLS_CHACHA20_POLY1305_SHA256"})
 
 
@@ -143,7 +144,24 @@ def _load_key(context: ssl.SSLContext, material: KeyMaterial) -> None:
         os.close(descriptor)
 
 
+def _load_revocations(context: ssl.SSLContext, settings: Mapping[str, str]) -> None:
+    """The last certificate of a chain must not be on its authority's list; without a current list it is refused."""
+    location = settings.get(CRL_KEY)
+    if not location:
+        return
+    try:
+        with open(location, "rb") as file:
+            data = file.read(_CRL_BYTES_MAX + 1)
+        if b"-----BEGIN X509 CRL-----" not in data or b"CERTIFICATE" in data or len(data) > _CRL_BYTES_MAX:
+            raise ConfigError(f"{CRL_KEY}: {location} is not a file with revocation lists in PEM, and nothing else")
+        context.load_verify_locations(location)
+    except OSError as error:
+        raise ConfigError(f"{CRL_KEY}: {location} can't be used: {error.strerror or error}") from None
+    context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
+
+
 def _load_trusted(context: ssl.SSLContext, settings: Mapping[str, str], purpose: ssl.Purpose) -> None:
+    _load_revocations(context, settings)
     trusted = trusted_certificates(settings)
     if trusted is None:
         context.load_default_certs(purpose)

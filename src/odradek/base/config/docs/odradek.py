@@ -8,6 +8,10 @@ odradek.audit.max.bytes
     How large the audit log may become: its oldest entries go first.
 odradek.metrics.host
     The address on which figures are served to Prometheus, at /metrics.
+odradek.metrics.keystore.location
+    A PEM file with private key and certificates: the endpoint is https then. A changed file is used at once.
+odradek.metrics.login
+    USER:PASSWORD that scrapers have to send (HTTP basic authentication). Beyond this machine it needs the key store.
 odradek.metrics.port
     The port of that endpoint: -1 leaves it closed, 0 takes any free one.
 odradek.recorder.enable
@@ -22,6 +26,9 @@ odradek.transaction.version
     part 2) each end of a transaction raises the producer's epoch, so that a request that comes late can't become part
     of, or end, a later transaction; producers that know it (Java 4.0, franz-go 1.19) use it, all others go on as
     before. Leave it at 1 while there are Apache Kafka 3.9 brokers in the cluster, which can't take part in it.
+odradek.ssl.crl.location
+    A PEM file with revocation lists. Certificates of clients, and of other brokers, are refused where their authority's
+    list has them, and where there is no current list of their authority.
 odradek.zookeeper.digest
     USER:PASSWORD by which ZooKeeper knows the broker, in its scheme digest. With zookeeper.set.acl its nodes belong to
     that user; all brokers need the same.
