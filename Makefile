@@ -15,7 +15,7 @@ export ODRADEK_KAFKAJS   := $(abspath $(KAFKAJS))
 # Hundreds of brokers and tools are started: none of them is to compile its modules anew, whatever the machine says.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup demo test check lint map settings-page bench bench-page soak clean kcat chromium kafka-jars kafkajs
+.PHONY: setup demo test check lint map site release settings-page bench bench-page soak clean kcat chromium kafka-jars kafkajs
 
 setup: $(ENV) kcat chromium kafka-jars kafkajs
 
@@ -57,6 +57,17 @@ lint: $(ENV)
 # docs/settings.md is made from the definitions of the keys; a test compares them.
 settings-page: $(ENV)
 	$(BIN)/python -m odradek.base.config.settings_page > docs/settings.md
+
+# The documents as a site with search, in site/; the reference pages are written from the code, links are checked.
+site: $(ENV)
+	$(BIN)/pip install --quiet --editable '.[docs]'
+	$(BIN)/python tools/site.py
+
+# A wheel for this machine, the source, an SBOM and release notes, in dist/.
+release: $(ENV)
+	$(BIN)/pip install --quiet build
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/python tools/release.py dist
 
 # The table of rooms in ARCHITECTURE.md is made from the packages; a test compares them.
 map: $(ENV)

@@ -13,6 +13,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
+from odradek.base.metric_descriptions import descriptions
 from odradek.local.cluster_processes import LocalCluster
 from odradek.local.server_process import serves
 from odradek.local.zookeeper_server import free_port
@@ -103,6 +104,9 @@ def test_traffic_is_counted_under_the_names_of_the_jmx_exporter(cluster: LocalCl
     assert re.search(r'kafka_network_requestmetrics_requests_total\{request="Produce",version="\d+"\} [1-9]', metrics)
     for timing in ("requestqueue", "local", "remote", "responsesend", "total"):
         assert f'kafka_network_requestmetrics_{timing}timems{{quantile="0.99",request="Produce"}}' in metrics
+    named = set(re.findall(r"^(\w+)(?:{| )", metrics, re.MULTILINE))
+    assert named - set(descriptions()) == set(), "describe them in base/metric_descriptions.py"
+    assert "# HELP kafka_server_replicamanager_leadercount Partitions that this broker leads." in metrics
 
 
 def run_broker(directory: Path, **settings: str) -> subprocess.CompletedProcess[str]:

@@ -12,7 +12,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
-from typing import TextIO
+from typing import Protocol, TextIO
 
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 THRESHOLDS = {"TRACE": 5, "DEBUG": 10, "INFO": 20, "WARN": 30, "ERROR": 40, "FATAL": 50}
@@ -22,6 +22,12 @@ _NEEDS_QUOTES = frozenset(' "=')
 _SHOWN_CHARACTERS_MAX = 2000
 
 Render = Callable[[float, str, str, str, dict[str, object]], str]
+
+
+class Rotation(Protocol):
+    """Bound of the file behind the output: told of every line, it may replace the file."""
+
+    def written(self, characters: int) -> None: ...
 
 
 class Logger:
@@ -81,10 +87,13 @@ def set_threshold(part: str, name: str | None) -> None:
         _loggers[part].threshold = None if name is None else THRESHOLDS[name]
 
 
-def configure(*, json: bool = False, level: str = "info", stream: TextIO | None = None) -> None:
+def configure(
+    *, json: bool = False, level: str = "info", stream: TextIO | None = None, rotation: Rotation | None = None
+) -> None:
     """Choose the output of this process (standard output by default) and its lowest level; before this call, warnings
     go to stderr.
     """
+    _output.rotation = rotation
     _output.level = LEVELS[level]
     _output.render = render_json if json else render_text
     _output.stream = stream or sys.stdout
@@ -121,6 +130,7 @@ class _Output:
         self.level = LEVELS["warning"]
         self.render: Render = render_text
         self.stream: TextIO | None = None
+        self.rotation: Rotation | None = None
 
     def write(self, level: str, part: str, event: str, values: dict[str, object]) -> None:
         line = self.render(time.time(), level, part, event, values)
@@ -128,6 +138,8 @@ class _Output:
             stream = self.stream or sys.stderr
             stream.write(line)
             stream.flush()
+            if self.rotation is not None:
+                self.rotation.written(len(line))
         except (OSError, ValueError):
             return  # a full disk or a closed stream must not stop the broker that reports it
 

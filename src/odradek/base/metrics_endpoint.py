@@ -117,11 +117,13 @@ class _Selection:
         """The samples of the broker, grouped by name as the exposition format wants them."""
         from prometheus_client.metrics_core import Metric
 
+        from odradek.base.metric_descriptions import meaning
+
         families: dict[str, Metric] = {}
         for sample in self._registry.collect(self._names):
             family = families.get(sample.name)
             if family is None:
-                family = families[sample.name] = Metric(_family_name(sample), "", sample.kind)
+                family = families[sample.name] = Metric(_family_name(sample), meaning(sample.name), sample.kind)
             family.add_sample(sample.name, dict(sample.labels), sample.value)
         return families.values()
 

@@ -13,6 +13,8 @@ from odradek.base import logs
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.live_config import report
 from odradek.base.errors import ConfigError, FatalError
+from odradek.base.log_rotation import RotatedOutput
+from odradek.base.service_manager import notify
 from odradek.base.threads import stop_on_failure
 from odradek.broker.server import BrokerServer
 from odradek.native.load import IMPLEMENTATION, REASON
@@ -31,7 +33,7 @@ HALT_AFTER_S = 30.0
 
 def run(properties_path: Path, overrides: Mapping[str, str]) -> int:
     """The exit code: 0 after a clean stop, 1 when the broker can't start or go on."""
-    logs.configure(level="info")
+    logs.configure(level="info", rotation=RotatedOutput.from_environment())
     log.info("inner loop", implementation=IMPLEMENTATION, reason=REASON)
     try:
         config = BrokerConfig.from_file(properties_path, overrides)
@@ -46,8 +48,10 @@ def run(properties_path: Path, overrides: Mapping[str, str]) -> int:
         server.start()
         try:
             print(f"[KafkaServer id={server.id}] started", flush=True)  # noqa: T201
+            notify("READY=1", f"STATUS=broker {server.id} serves")
             server.wait()
         finally:
+            notify("STOPPING=1", f"STATUS=controlled shutdown of broker {server.id}")
             server.stop()
     except (FatalError, ConfigError, OSError) as error:
         print(f"error: {error}", file=sys.stderr, flush=True)  # noqa: T201

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from odradek.base.config.properties import format_properties, parse_properties
 from odradek.base.errors import FatalError
+from odradek.base.log_rotation import LOG_FILE_VARIABLE
 from odradek.local.cluster_security import INTERNAL_PORTS_AFTER, ClusterSecurity, secured_listeners
 from odradek.local.links.local_links import LocalLinks
 from odradek.local.links.plan import is_linked
@@ -34,7 +35,9 @@ class LocalBroker:
         self._security = security
         self._directory = directory
         self.properties_file = directory / "server.properties"
-        self.process = ServerProcess(f"broker {broker_id}", self.properties_file, directory / "broker.log")
+        log = directory / "broker.log"
+        bounded = {LOG_FILE_VARIABLE: str(log.absolute())}
+        self.process = ServerProcess(f"broker {broker_id}", self.properties_file, log, environment=bounded)
         self._kept: str | None = None
 
     @property

@@ -16,12 +16,10 @@ _LEFT_MAX = 34
 def command_page(name: str, purpose: str, parameters: Sequence[Parameter], examples: Sequence[str]) -> str:
     shown = [parameter for parameter in parameters if not parameter.declared.hidden]
     arguments = [parameter for parameter in shown if parameter.option is None]
-    options = [(_spelled(parameter), _told(parameter)) for parameter in shown if parameter.option]
-    placed = [parameter for parameter in shown if parameter.option is None or parameter.option.placed]
-    words = [f"usage: {name}", "[OPTIONS]", *map(_placed, placed)]
+    options = [(spelling(parameter), option_text(parameter)) for parameter in shown if parameter.option]
     return _page(
-        [" ".join(words), *_folded(purpose)],
-        ("Arguments", _columns([(parameter.metavar, _told(parameter)) for parameter in arguments])),
+        [f"usage: {usage_line(name, shown)}", *_folded(purpose)],
+        ("Arguments", _columns([(parameter.metavar, option_text(parameter)) for parameter in arguments])),
         ("Options", _columns([*options, ("-h, --help", "Show this help.")])),
         ("Examples", [f"  {line}" for line in examples]),
     )
@@ -45,9 +43,16 @@ def _page(beginning: list[str], *sections: tuple[str, list[str]]) -> str:
     return "\n".join(lines)
 
 
-def _spelled(parameter: Parameter) -> str:
+def usage_line(name: str, parameters: Sequence[Parameter]) -> str:
+    placed = [parameter for parameter in parameters if parameter.option is None or parameter.option.placed]
+    return " ".join([name, "[OPTIONS]", *map(_placed, placed)])
+
+
+def spelling(parameter: Parameter) -> str:
+    """All names of an option and its value, or the place of an argument."""
     option = parameter.option
-    assert option is not None
+    if option is None:
+        return parameter.metavar
     names = [*sorted(option.names, key=len), *([option.negative] if option.negative else [])]
     return f"{', '.join(names)} {parameter.metavar}".rstrip()
 
@@ -57,7 +62,8 @@ def _placed(parameter: Parameter) -> str:
     return word if parameter.is_required else f"[{word}]"
 
 
-def _told(parameter: Parameter) -> str:
+def option_text(parameter: Parameter) -> str:
+    """Meaning, default and variable of an option."""
     declared, option = parameter.declared, parameter.option
     parts = [declared.help]
     if parameter.is_required:

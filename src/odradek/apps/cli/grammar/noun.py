@@ -20,7 +20,7 @@ class Command:
 
     def __init__(self, function: Callable[..., None], examples: Sequence[str] = ()) -> None:
         self._function = function
-        self._examples = examples
+        self.examples = examples
         self.purpose = inspect.getdoc(function) or ""
 
     @property
@@ -32,7 +32,7 @@ class Command:
         if _asks_for_help(words):
             from odradek.apps.cli.grammar.help_page import command_page
 
-            print(command_page(name, self.purpose, self.parameters, self._examples))
+            print(command_page(name, self.purpose, self.parameters, self.examples))
             return 0
         try:
             values = parse(self.parameters, words)
@@ -53,8 +53,8 @@ class Noun:
     """Several commands, each with a verb: `topics create …`, or as Kafka's tools have it, `topics --create …`."""
 
     def __init__(self, purpose: str, *, examples: Sequence[str] = ()) -> None:
-        self._purpose = purpose
-        self._examples = examples
+        self.purpose = purpose
+        self.examples = examples
         self.verbs: dict[str, Command] = {}
 
     def verb(self, name: str = "", *, examples: Sequence[str] = ()) -> Callable[[Function], Function]:
@@ -70,7 +70,7 @@ class Noun:
             from odradek.apps.cli.grammar.help_page import noun_page
 
             purposes = {verb: command.purpose.splitlines()[0] for verb, command in self.verbs.items()}
-            print(noun_page(name, self._purpose, purposes, self._examples))
+            print(noun_page(name, self.purpose, purposes, self.examples))
             return 0
         if verb not in self.verbs:
             hint = like(verb, self.verbs) or f"; there are {', '.join(self.verbs)}"

@@ -1,0 +1,69 @@
+"""Rules of the documents: README is short, links lead somewhere, pages are in the site, named metrics exist."""
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from odradek.base.metric_descriptions import descriptions
+
+ROOT = Path(__file__).parents[2]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+README_LINES_MAX = 120
+_LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+_METRIC = re.compile(r"\b(?:kafka|odradek)_[a-z0-9_]+\b")
+
+
+def _without_code(text: str) -> str:
+    return re.sub(r"^```.*?^```$|^    .*$|`[^`\n]*`", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+@cache
+def anchors(page: Path) -> frozenset[str]:
+    """Anchors of a page's headings, as the site and code hosts make them."""
+    headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.DOTALL | re.M), re.M)
+    plain = (re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower() for heading in headings)
+    return frozenset(re.sub(r"\s+", "-", re.sub(r"[^\w\s-]", "", heading).strip()) for heading in plain)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    broken = []
+    for link in _LINK.findall(_without_code(page.read_text())):
+        address, _, anchor = link.partition("#")
+        if re.match(r"[a-z]+:", address):
+            continue
+        target = (page.parent / address).resolve() if address else page
+        if not target.exists() or (anchor and target.suffix == ".md" and anchor not in anchors(target)):
+            broken.append(link)
+    assert broken == []
+
+
+def test_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) < README_LINES_MAX
+
+
+def test_pages_are_in_the_site() -> None:
+    site = (ROOT / "mkdocs.yml").read_text()
+    lacking = [page.name for page in sorted((ROOT / "docs").glob("*.md")) if f" {page.name}" not in site]
+    assert lacking == [], "name them in mkdocs.yml, under nav"
+
+
+def test_alerts_and_board_name_metrics_that_there_are() -> None:
+    board = (ROOT / "deploy" / "grafana-board.json").read_text()
+    assert len(json.loads(board)["panels"]) > 10
+    named = set(_METRIC.findall(board + (ROOT / "deploy" / "prometheus-alerts.yml").read_text()))
+    assert named
+    assert named - set(descriptions()) == set()
+
+
+def test_metrics_are_described() -> None:
+    """Names in the source are those of described metrics, or the beginnings of such."""
+    literal = re.compile(r'"((?:kafka_(?:server|network|log|controller|cluster|coordinator)|odradek)_[a-z_]+)"')
+    rooms = [ROOT / "src" / "odradek" / room for room in ("base", "broker", "apps/pipeline")]
+    named = {name for room in rooms for path in room.rglob("*.py") for name in literal.findall(path.read_text())}
+    known = descriptions()
+    lacking = {name for name in named if not any(described.startswith(name) for described in known)}
+    assert lacking == set(), "describe them in base/metric_descriptions.py"
