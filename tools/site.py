@@ -44,12 +44,18 @@ def prepare(stage: Path) -> None:
     docs = stage / "docs"
     shutil.copytree(ROOT / "docs", docs)
     shutil.copytree(ROOT / "deploy", docs / "deploy")
+    shutil.copy(ROOT / "Containerfile", docs / "Containerfile.txt")
     shutil.copy(ROOT / "mkdocs.yml", stage)
     reference.main(docs / "reference")
     _write_index(docs / "decisions", "Decisions", "What was decided, why, and what was measured, by number.")
     _write_index(docs / "internals", "Internals", "One page per engine; ARCHITECTURE is the map of the source.")
     for page in docs.glob("*.md"):
-        page.write_text(page.read_text().replace("](../README.md", "](index.md").replace("](../", "]("))
+        page.write_text(
+            page.read_text()
+            .replace("](../README.md", "](index.md")
+            .replace("](../Containerfile)", "](Containerfile.txt)")
+            .replace("](../", "](")
+        )
     for name in ROOT_PAGES:
         (docs / name).write_text((ROOT / name).read_text().replace("](docs/", "]("))
 

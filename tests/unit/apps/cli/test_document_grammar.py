@@ -9,15 +9,13 @@ from document_commands import ROOT, blocks_of, pages, words_of_ours
 from odradek.apps.cli.grammar.noun import Command, Noun
 from odradek.apps.cli.grammar.parsing import parse
 from odradek.apps.cli.kafka.tool import TOOLS
-from odradek.apps.cli.main import ALIASES, COMMANDS, parse_broker_arguments
+from odradek.apps.cli.main import ALIASES, COMMANDS
 
 
 def check(words: list[str]) -> None:
     """Raises WrongUsage for words that the grammar doesn't have."""
     name, rest = ALIASES.get(words[0], words[0]), words[1:]
-    if name == "broker":
-        parse_broker_arguments(rest)
-    elif name.startswith("kafka-"):
+    if name.startswith("kafka-"):
         assert name in TOOLS
     elif not name.startswith("-"):
         target: Command | Noun = getattr(import_module(COMMANDS[name].module), COMMANDS[name].attribute)
