@@ -56,6 +56,10 @@ def prepare(stage: Path) -> None:
             .replace("](../Containerfile)", "](Containerfile.txt)")
             .replace("](../", "](")
         )
+    nav = (ROOT / "mkdocs.yml").read_text()
+    for page in docs.glob("*.md"):
+        if f" {page.name}" not in nav:
+            sys.stderr.write(f"{page.name} is not named in mkdocs.yml, under nav\n")
     for name in ROOT_PAGES:
         (docs / name).write_text((ROOT / name).read_text().replace("](docs/", "]("))
 
