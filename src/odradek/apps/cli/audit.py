@@ -59,7 +59,7 @@ def audit(
         ),
     ] = None,
     topic: Annotated[list[str] | None, Option("--topic", help="Only this topic; again for more.")] = None,
-    output: Annotated[AuditFormat, Option("--format", help="A table, or json.")] = AuditFormat.TABLE,
+    output: Annotated[AuditFormat, Option("--format, -o", help="A table, or json.")] = AuditFormat.TABLE,
     html: Annotated[Path | None, Option("--html", metavar="FILE", help="Write the report as a page too.")] = None,
     master: Annotated[
         str, Option("--master", help="The Spark cluster to run on; its workers must see the directories.")

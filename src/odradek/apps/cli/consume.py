@@ -129,7 +129,7 @@ def consume(
     format_string: Annotated[str | None, Option("--format-string, -f", help=f"{_TOKENS_HELP}; escapes as \\n.")] = None,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: Annotated[
-        RecordFormat, Option("--format", help="Values line by line, a table, one JSON object per line, or CSV.")
+        RecordFormat, Option("--format, -o", help="Values line by line, a table, one JSON object per line, or CSV.")
     ] = RecordFormat.TEXT,
 ) -> None:
     """Print records, and go on as they are written; Ctrl-C ends."""

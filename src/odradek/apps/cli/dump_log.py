@@ -62,7 +62,7 @@ def dump_log(
     verify: Annotated[bool, Option("--verify", help="Print nothing but problems and a summary.")] = False,
     max_bytes: Annotated[int | None, Option("--max-bytes", min=1, help="Read no more of a .log.")] = None,
     output: Annotated[
-        DumpFormat, Option("--format", help="kafka-dump-log's lines, a table, one JSON object per line, or CSV.")
+        DumpFormat, Option("--format, -o", help="kafka-dump-log's lines, a table, one JSON object per line, or CSV.")
     ] = DumpFormat.TEXT,
 ) -> None:
     """Show batches, index entries and checkpoints; exit code 1 if anything in them is broken.

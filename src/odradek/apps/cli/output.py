@@ -67,7 +67,7 @@ BootstrapOption = Annotated[
         help="Brokers to ask first; any one that answers is enough. Without it: those of ./odradek-data, if there.",
     ),
 ]
-FormatOption = Annotated[Format, Option("--format", help="A table for people, json or csv for programs.")]
+FormatOption = Annotated[Format, Option("--format, -o", help="A table for people, json or csv for programs.")]
 DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
 
 # Folding takes half a millisecond for a row; where there is far too much to look at, plain text does.
