@@ -248,7 +248,7 @@ def test_a_broker_is_killed_and_it_can_be_seen_and_replayed(page: Any, three_bro
     strip = page.locator(".strip[data-isr*='2'][data-leader='2']")
     expect(strip).to_have_count(1)
     number = strip.get_attribute("data-partition")
-    moved = page.locator(f".strip[data-partition='{number}']")
+    moved = page.locator(f"[data-partition='{number}']")
     page.locator("[data-broker='2'] button", has_text="Kill").click()
     _confirm(page, "Kill")
     expect(moved).not_to_have_attribute("data-leader", "2")
