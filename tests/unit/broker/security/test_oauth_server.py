@@ -10,6 +10,8 @@ from odradek.base.clock import SYSTEM_CLOCK
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.login_classes import LOGINS, UNSECURED_VALIDATOR, VALIDATORS
 from odradek.base.errors import ConfigError
+from odradek.broker.api.sasl_gate import SaslGate
+from odradek.broker.purgatory.reaper import ExpirationReaper
 from odradek.broker.security.authentication import issuer_keys
 from odradek.broker.security.authentication.issuer_keys import FetchedKeys, FileKeys, IssuerKeys, RefreshTimes
 from odradek.broker.security.authentication.listener_settings import check_listeners, secured_listeners
@@ -220,3 +222,27 @@ def test_unsecured_tokens_only_by_the_name_of_kafka_s_handler() -> None:
     assert step.principal == KafkaPrincipal("User", "bob")
     secured = listener_of({"sasl.oauthbearer.jwks.endpoint.url": "https://issuer/jwks"})
     assert secured.mechanisms["OAUTHBEARER"]().evaluate(token).principal is None
+
+
+# ---- the gate: a token is with a handler thread
+
+
+class Frame:
+    """A request that remembers what became of it."""
+
+    def __init__(self) -> None:
+        self.frame = memoryview(b"\0\x24" + bytes(8))
+        self.closed = ""
+
+    def close_connection(self, reason: str) -> None:
+        self.closed = reason
+
+
+def test_no_frame_overtakes_a_token() -> None:
+    """Two threads would judge one session."""
+    gate, session = SaslGate(ExpirationReaper(), 0), session_of(Keys())
+    first, second = Frame(), Frame()
+    assert gate.begin(first, session, may_block=False) is False  # type: ignore[arg-type]
+    assert gate.begin(second, session, may_block=False) is True  # type: ignore[arg-type]
+    assert (first.closed, second.closed) == ("", "a frame comes before the answer to the token")
+    assert session.state is SaslState.TOKEN, "nobody is authenticated by it"
