@@ -26,8 +26,10 @@ from odradek.broker.replication.partition import Partition
 from odradek.broker.replication.partition_table import PartitionTable
 from odradek.broker.replication.replica_manager import ReplicaManager
 
+from .transaction_mutants import TRANSACTION_MUTANTS
+
 Plant = Callable[[pytest.MonkeyPatch], None]
-MUTANTS: dict[str, Plant] = {}
+MUTANTS: dict[str, Plant] = dict(TRANSACTION_MUTANTS)
 FOUND_LATE = frozenset(
     {
         "a gap gets no benefit of the doubt after leadership moved",
@@ -38,6 +40,12 @@ FOUND_LATE = frozenset(
         "compaction removes the last record of a key",
         "replicas of a failed directory are served on",
         "a reassignment ends before the new replicas are in sync",
+        "KAFKA-14402: a batch of a transaction is appended without asking its coordinator",
+        "a fenced producer may go on",
+        "the end of a transaction is answered when the coordinator alone has it",
+        "a marker that is refused or lost is not sent again",
+        "a transaction without its producer stays open",
+        "a transaction coordinator that takes over leaves decided ends half done",
     }
 )
 """Bugs that may take a hundred seeds: they are left to the long run."""

@@ -19,11 +19,17 @@ from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.topic_config import TopicConfig
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.api.control_gate import ControlGate
+from odradek.broker.api.handlers.add_partitions_to_txn import add_partitions_to_txn
 from odradek.broker.api.handlers.leader_and_isr import leader_and_isr
 from odradek.broker.api.handlers.stop_replica import stop_replica
 from odradek.broker.api.handlers.update_metadata import update_metadata
+from odradek.broker.api.handlers.write_txn_markers import write_txn_markers
 from odradek.broker.coordinator.groups.group_coordinator import GroupCoordinator
 from odradek.broker.coordinator.groups.group_log import GroupLog
+from odradek.broker.coordinator.state.state_log_writer import StateLogWriter
+from odradek.broker.coordinator.transactions.partition_verifier import PartitionVerifier
+from odradek.broker.coordinator.transactions.transaction_coordinator import TransactionCoordinator
+from odradek.broker.coordinator.transactions.transaction_log import TransactionLog
 from odradek.broker.log.compaction.log_cleaner import LogCleaner
 from odradek.broker.log.directories.log_dirs import LogDirs
 from odradek.broker.log.files.background import IMMEDIATE
@@ -33,10 +39,13 @@ from odradek.broker.replication.follower import fetch_answers
 from odradek.broker.replication.follower.fetch_answers import Outcome
 from odradek.broker.replication.follower.fetch_assignment import FetchAssignment, Progress
 from odradek.broker.replication.leader.fetch_reader import FetchOutcome, FetchTarget
+from odradek.broker.replication.leader.marker_writer import MarkerWriter
 from odradek.broker.replication.partition_table import PartitionTable
 from odradek.broker.replication.replica_manager import ReplicaManager
+from odradek.client.broker_client import BrokerClient, ConnectionFailed
 from odradek.model.metadata_image import MetadataCache
 from odradek.model.topology import TopicPartition
+from odradek.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from odradek.protocol.messages.fetch import EpochEndOffset, PartitionData
 from odradek.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from odradek.protocol.messages.list_offsets import (
@@ -48,13 +57,21 @@ from odradek.protocol.messages.list_offsets import (
 )
 from odradek.protocol.messages.stop_replica import StopReplicaRequest
 from odradek.protocol.messages.update_metadata import UpdateMetadataRequest
+from odradek.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
 from odradek.protocol.schema import Request, Response
+from odradek.sim.broker_requests import NetworkChannels, Peers
 from odradek.sim.options import Options
 
 _HANDLERS: dict[type, tuple[Callable[..., object], int]] = {
     LeaderAndIsrRequest: (leader_and_isr, 7),
     StopReplicaRequest: (stop_replica, 4),
     UpdateMetadataRequest: (update_metadata, 8),
+}
+
+
+_PEER_HANDLERS: dict[type, tuple[Callable[..., object], int]] = {
+    WriteTxnMarkersRequest: (write_txn_markers, 1),
+    AddPartitionsToTxnRequest: (add_partitions_to_txn, 4),
 }
 
 
@@ -86,6 +103,17 @@ class DeferredTasks:
         self._waiting.clear()
 
 
+def _defer_loads(table: Any) -> None:
+    """Entries are loaded and given up by threads of their own; here, when the story says so."""
+    for pool in (table._loader, table._unloader):
+        pool.shutdown()
+    table._loader, table._unloader = DeferredTasks(), DeferredTasks()
+
+
+def _no_connection(broker_id: int) -> BrokerClient:
+    raise ConnectionFailed("requests go out on the simulated network")
+
+
 @cache
 def _config(broker_id: int, directories: tuple[str, ...], max_lag_ms: int) -> BrokerConfig:
     return BrokerConfig.from_properties(
@@ -96,6 +124,7 @@ def _config(broker_id: int, directories: tuple[str, ...], max_lag_ms: int) -> Br
             "replica.lag.time.max.ms": str(max_lag_ms),
             "group.initial.rebalance.delay.ms": "0",
             "offsets.topic.num.partitions": "1",
+            "transaction.state.log.num.partitions": "1",
             "log.cleaner.dedupe.buffer.size": str(1 << 21),
         }
     )
@@ -105,7 +134,12 @@ class SimulatedBroker:
     """One life of a broker, from its start to its crash."""
 
     def __init__(
-        self, broker_id: int, directories: Sequence[Path], clock: ManualClock, options: Options | None = None
+        self,
+        broker_id: int,
+        directories: Sequence[Path],
+        clock: ManualClock,
+        options: Options | None = None,
+        peers: Peers | None = None,
     ) -> None:
         self.id = broker_id
         self._options = options or Options()
@@ -119,10 +153,15 @@ class SimulatedBroker:
         self.replicas = PartitionTable(
             broker_id, self.config, self.metadata, self.reaper, clock, lambda change: self._want_isr(change)
         )
+        writer = StateLogWriter()
         self.groups = GroupCoordinator(
-            self.config, GroupLog(self.config, self.replicas, self.metadata, clock), self.reaper, clock
+            self.config, GroupLog(self.config, self.replicas, self.metadata, clock), self.reaper, clock, writer
         )
-        self.group_loads = self._defer_group_loads()
+        self.markers = MarkerWriter(self.replicas, self.groups, self.config.integer("request.timeout.ms"))
+        self.transactions = self._start_transactions(clock, writer, peers or Peers())
+        self._tables: list[Any] = [self.groups._table.states, self.transactions._table]
+        for table in self._tables:
+            _defer_loads(table)
         self.roles = ReplicaManager(
             broker_id,
             self.config,
@@ -132,7 +171,7 @@ class SimulatedBroker:
             self.reaper,
             clock,
             fetchers=self,
-            listeners=(self.groups,),
+            listeners=(self.groups, self.transactions),
         )
         self.logs.table.on_offline.append(lambda failure: self.roles.take_offline(failure.partitions))
         self.cleaner = LogCleaner(self.config, self.replicas.partitions, self.logs.cleaned, clock)
@@ -141,15 +180,34 @@ class SimulatedBroker:
         self.asked: dict[TopicPartition, FetchTarget] = {}  # the fetches that are under way
         self.wanted_isr: dict[TopicPartition, IsrChange] = {}
 
-    def _defer_group_loads(self) -> DeferredTasks:
-        """Groups are loaded and given up by threads of their own; here, when the story says so."""
-        loads: Any = DeferredTasks()
-        table = self.groups._table.states
-        for pool in (table._loader, table._unloader):
-            pool.shutdown()
-        table._loader, table._unloader = loads, DeferredTasks()  # type: ignore[assignment]
-        result: DeferredTasks = loads
-        return result
+    def _start_transactions(self, clock: ManualClock, writer: StateLogWriter, peers: Peers) -> TransactionCoordinator:
+        """The coordinator and the verification; their requests to other brokers go out on the simulated network."""
+        state = TransactionLog(self.config, self.replicas, self.metadata, clock)
+        coordinator = TransactionCoordinator(
+            self.id,
+            self.config,
+            state,
+            self.metadata,
+            self.reaper,
+            clock,
+            writer,
+            peers.new_producer_id,
+            _no_connection,
+            self.markers,
+        )
+        verifier = PartitionVerifier(self.id, coordinator, self.metadata, clock, _no_connection)
+        for name, sender in (("markers", coordinator.markers), ("verification", verifier)):
+            sender._channels = NetworkChannels(  # type: ignore[assignment, misc]
+                name,
+                self.id,
+                lambda: peers.find(self.id) is self,
+                peers,
+                {request: version for request, (_, version) in _PEER_HANDLERS.items()},
+                sender._exchange,
+                sender._failed if isinstance(sender, PartitionVerifier) else sender._unreachable,
+            )
+        self.replicas.transactions.verifier = verifier
+        return coordinator
 
     def topic_config(self, topic: str) -> TopicConfig:
         found = self._topic_configs.get(topic)
@@ -183,11 +241,18 @@ class SimulatedBroker:
     def obey(self, request: Request, correlation_id: int = 0) -> Response:
         handler, version = _HANDLERS[type(request)]
         answered: list[Response] = []
+        handler(request, self._context(version, correlation_id, answered.append))
+        return answered[0]
 
-        def reply_with(build: Callable[[ErrorCode], Response]) -> Callable[[ErrorCode], None]:
-            return lambda code: answered.append(build(code))
+    def serve(self, request: Request, version: int, reply: Callable[[Response], None]) -> None:
+        """Serve a request of another broker; the answer may come later."""
+        handler, _ = _PEER_HANDLERS[type(request)]
+        handler(request, self._context(version, 0, reply))
 
-        configs = SimpleNamespace(look_up=lambda topics: None, effective=self.topic_config)
+    def _context(self, version: int, correlation_id: int, reply: Callable[[Response], None]) -> SimpleNamespace:
+        def reply_with(build: Callable[..., Response]) -> Callable[..., None]:
+            return lambda *answer: reply(build(*answer))
+
         broker = SimpleNamespace(
             authorizer=None,
             id=self.id,
@@ -196,12 +261,19 @@ class SimulatedBroker:
             replicas=self.replicas,
             roles=self.roles,
             metadata=self.metadata,
-            configs=configs,
+            configs=SimpleNamespace(look_up=lambda topics: None, effective=self.topic_config),
             groups=self.groups,
+            transactions=self.transactions,
+            markers=self.markers,
         )
-        header = SimpleNamespace(correlation_id=correlation_id)
-        handler(request, SimpleNamespace(version=version, header=header, broker=broker, reply_with=reply_with))
-        return answered[0]
+        return SimpleNamespace(
+            version=version,
+            header=SimpleNamespace(correlation_id=correlation_id),
+            connection=SimpleNamespace(peer_closed=False),
+            broker=broker,
+            reply=reply,
+            reply_with=reply_with,
+        )
 
     # ---- following
 
@@ -268,9 +340,11 @@ class SimulatedBroker:
         """Compact the filthiest log; return whether there was one."""
         return self.cleaner.clean_filthiest(self.cleaner.new_cleaner())
 
-    def load_groups(self) -> None:
-        self.groups._table.states._unloader.submit(int).result()
-        self.group_loads.run_all()
+    def load_coordinators(self) -> None:
+        """Replay what the coordinators have begun to lead, and give up what they have resigned from."""
+        for table in self._tables:
+            table._unloader.run_all()
+            table._loader.run_all()
 
     # ---- the end
 

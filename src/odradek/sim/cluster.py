@@ -16,26 +16,26 @@ from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.controller.core import effects
 from odradek.broker.controller.core.events import IsrChangeAsked
 from odradek.broker.controller.request_answers import event_of
-from odradek.broker.log.files.partition_log import AppendResult, PartitionLog
+from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.broker.replication.core.isr import IsrChange
-from odradek.broker.replication.core.refused_batches import RefusedBatches
-from odradek.broker.replication.leader.delayed_produce import AppendOutcome
 from odradek.broker.replication.leader.fetch_reader import FetchOutcome, FetchTarget, FetchTerms
 from odradek.broker.replication.partition import Partition
+from odradek.model.topic_names import is_internal
 from odradek.model.topology import LeaderAndIsr, ReplicaAssignment, TopicAssignment, TopicPartition
-from odradek.protocol.record_batch import read_header
 from odradek.protocol.schema import Request, Response
 from odradek.sim.broker import SimulatedBroker, wire_data
+from odradek.sim.broker_requests import Peers
 from odradek.sim.checkers.group_history import GroupHistory
 from odradek.sim.checkers.partition_history import PartitionHistory
+from odradek.sim.checkers.transaction_history import TransactionHistory
 from odradek.sim.checkers.violation import Violation
-from odradek.sim.clients.access import PRODUCE_TIMEOUT_MS
 from odradek.sim.clients.group_member import GROUP, GroupMember
 from odradek.sim.clients.java_producer import JavaProducer
 from odradek.sim.clients.librdkafka_producer import LibrdkafkaProducer
 from odradek.sim.clients.simple_producer import Producer
+from odradek.sim.clients.transactional_producer import CommittedReader, TransactionalProducer
 from odradek.sim.network import Network
-from odradek.sim.options import Options
+from odradek.sim.options import LEDGER, Options
 from odradek.sim.world import World
 
 START_MS = 1_700_000_000_000
@@ -78,6 +78,7 @@ class SimulatedCluster:
         self._directory = directory
         self._correlation_ids = count()
         self._producer_ids = count(1)
+        self._coordinators_producer_ids = count(10_000)
         self._closed_channels: set[object] = set()
         self.broker_ids = self.options.broker_ids
         for broker_id in self.broker_ids:
@@ -88,15 +89,19 @@ class SimulatedCluster:
             replicas = {n: self._placed(n, plan.replication) for n in range(plan.partitions)}
             self.create_topic(plan.name, replicas)
         self.world.run()
-        own = [
-            tp for plan in self.options.topics for tp in self.partitions_of(plan.name) if not tp.topic.startswith("__")
-        ]
+        names = [plan.name for plan in self.options.topics if plan.name != LEDGER and not is_internal(plan.name)]
+        own = [tp for name in names for tp in self.partitions_of(name)]
         self.producers = {tp: Producer(next(self._producer_ids), tp) for tp in own}
         self.librdkafka = [LibrdkafkaProducer(number, own, self) for number in (101, 102)]
         self.java = JavaProducer(201, own, self)
         members = (1, 2, 3) if self.options.groups else ()
         self.members = [GroupMember(number, own, self, self.group) for number in members]
         self.consumed = dict.fromkeys(own, 0)
+        ledger = self.partitions_of(LEDGER)
+        self.transactions = TransactionHistory()
+        numbers = (301, 302) if ledger else ()
+        self.transactional = [TransactionalProducer(number, ledger, self, self.transactions) for number in numbers]
+        self.committed_reader = CommittedReader(ledger, self.transactions)
 
     # ---- topics
 
@@ -247,51 +252,13 @@ class SimulatedCluster:
             if broker.id not in self.network.frozen:
                 broker.reaper.expire_due()
                 broker.roles.check_replicas()
+                if self.options.transactions:
+                    broker.transactions.abort_timed_out()
 
-    # ---- the simple producers
+    # ---- producers
 
     def produce(self, producer: Producer, broker: SimulatedBroker) -> None:
-        batch = producer.next_batch(self.chance, broker)
-        attempt, tp = producer.attempt, producer.partition
-
-        def give_up() -> None:
-            if producer.attempt == attempt:
-                producer.waits_for = None
-
-        def answer(outcomes: list[AppendOutcome]) -> None:
-            (outcome,) = outcomes
-            told = outcome.code.name if isinstance(outcome, KafkaError) else f"at {outcome.first_offset}"
-            partition = broker.replicas.partitions.get(tp)
-            if isinstance(outcome, AppendResult) and partition is not None:
-                crc = read_header(batch).crc
-                self.histories[tp].acknowledge(broker.id, partition.leader_epoch, outcome.first_offset, crc)
-
-            def deliver() -> None:
-                if producer.attempt != attempt or not producer.is_waiting:
-                    return
-                producer.waits_for = None
-                if isinstance(outcome, AppendResult):
-                    producer.done()
-
-            self.network.post(f"answer to producer {producer.number}: {told}", deliver, give_up)
-
-        def deliver() -> None:
-            if not self.lives(broker):
-                give_up()
-                return
-            done = broker.replicas.append(
-                [(tp, memoryview(bytearray(batch)))],
-                acks=-1,
-                timeout_ms=PRODUCE_TIMEOUT_MS,
-                api_version=9,
-                refused=RefusedBatches(),
-                done=answer,
-            )
-            if done is not None:
-                answer(done)
-
-        text = f"{tp}: batch {producer.sequence} of producer {producer.number} at {broker.id}"
-        self.network.post(text, deliver, give_up, to=broker.id)
+        producer.send(self.chance, broker, self, self.histories[producer.partition])
 
     @property
     def pipelined(self) -> list[LibrdkafkaProducer | JavaProducer]:
@@ -300,13 +267,15 @@ class SimulatedCluster:
     @property
     def acknowledged_records(self) -> int:
         pipelined = sum(producer.acknowledged for producer in self.pipelined)
-        return pipelined + sum(producer.sequence for producer in self.producers.values())
+        simple = sum(producer.sequence for producer in self.producers.values())
+        return pipelined + simple + self.transactions.committed
 
     # ---- the lives of brokers
 
     def start(self, broker_id: int) -> None:
         directories = [self._directory / f"{broker_id}-{number}" for number in range(self.options.directories)]
-        self.brokers[broker_id] = SimulatedBroker(broker_id, directories, self.clock, self.options)
+        peers = Peers(self.network, self.brokers.get, lambda: next(self._coordinators_producer_ids))
+        self.brokers[broker_id] = SimulatedBroker(broker_id, directories, self.clock, self.options, peers)
 
     def register(self, broker_id: int) -> None:
         self.world.register(broker_id, f"rack-{broker_id % self.options.racks}")
@@ -362,10 +331,20 @@ class SimulatedCluster:
             if tp.topic not in self.world.to_delete and (state := self.world.states.get(tp)) is not None:
                 history.check_isr(state, self.lost_tail)
         self.group.check()
-        if faults := [producer.fault for producer in self.pipelined if producer.fault]:
+        self._check_transactions()
+        if faults := [each.fault for each in (*self.pipelined, *self.transactional) if each.fault]:
             raise Violation(faults[0])
         if self.weak is not None and self.weak not in self.lost_tail and self.is_well(self.weak):
             self.weak = None
+
+    def _check_transactions(self) -> None:
+        self.transactions.check()
+        for tp in self.committed_reader.positions:
+            for broker in self.brokers.values():
+                replica = broker.replicas.partitions.get(tp)
+                if replica is not None and replica.is_leader:
+                    stable = replica.last_stable_offset(replica.high_watermark)
+                    self.transactions.stable(tp, broker, replica.leader_epoch, stable)
 
     def _held(
         self, tp: TopicPartition, history: PartitionHistory

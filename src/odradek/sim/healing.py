@@ -7,8 +7,10 @@ had to send acknowledged, and the group has read and committed everything.
 from odradek.model.topology import TopicPartition
 from odradek.sim.broker import SimulatedBroker
 from odradek.sim.checkers.record_checks import LogKind, check_producer, read_values
+from odradek.sim.checkers.transaction_history import committed_values
 from odradek.sim.checkers.violation import Violation
 from odradek.sim.clients.group_member import GROUP, OFFSETS, MemberState
+from odradek.sim.clients.transactional_producer import Phase
 from odradek.sim.cluster import SimulatedCluster
 
 HEALING_ROUNDS = 400
@@ -42,15 +44,17 @@ class HealingCluster(SimulatedCluster):
         raise Violation(f"no convergence: {self.missing()}")
 
     def warm_up(self) -> None:
-        """Let the group form before the first fault, so that a story has commits and rebalances to disturb."""
+        """Let groups form and transactions begin before the first fault, so that there is something to disturb."""
         for _ in range(WARM_UP_ROUNDS):
-            if all(member.state is MemberState.READING for member in self.members):
+            has_begun = all(producer.phase is not Phase.NEW for producer in self.transactional)
+            if has_begun and all(member.state is MemberState.READING for member in self.members):
                 return
-            self._healing_round()
+            self._healing_round(begins=True)
 
     def check_end(self) -> None:
         if self.members:
             self._check_committed()
+        self._check_transactions_end()
         for tp in self.all_partitions():
             replicas = self.replicas_of(tp).replicas
             logs = {broker_id: self.brokers[broker_id].replicas.partitions[tp].log for broker_id in replicas}
@@ -71,12 +75,12 @@ class HealingCluster(SimulatedCluster):
             self.group.answered(tp, 0 if found is None else found.offset)
         self.group.check()
 
-    def _healing_round(self) -> None:
+    def _healing_round(self, *, begins: bool = False) -> None:
         if self.world.context is None:
             self.world.elect_controller(0)
         self.world.run()
         for broker in self.brokers.values():
-            broker.load_groups()
+            broker.load_coordinators()
             for leader_id in broker.leaders_followed():
                 self.fetch(broker, leader_id, _BYTES)
             for change in list(broker.wanted_isr.values()):
@@ -91,6 +95,11 @@ class HealingCluster(SimulatedCluster):
         self.java.send(self.chance, only_retries=True)
         for member in self.members:
             member.act(self.chance)
+        for transactional in self.transactional:
+            transactional.act(self.chance, begins=begins)
+        for tp in self.committed_reader.positions:
+            if (leader := self.elected_leader(tp)) is not None and leader.leads(tp):
+                self.read_committed(tp, leader)
         for message in list(self.network.messages):
             self.network.arrive(message)
             self.check()
@@ -111,7 +120,7 @@ class HealingCluster(SimulatedCluster):
         for broker in self.brokers.values():
             if (missing := self._missing_in_metadata(broker)) is not None:
                 return missing
-        return self._missing_in_group()
+        return self._missing_in_group() or self._missing_in_transactions()
 
     def _missing_in(self, tp: TopicPartition) -> str | None:
         state, assignment = self.state(tp), self.replicas_of(tp)
@@ -140,6 +149,35 @@ class HealingCluster(SimulatedCluster):
             if state is not None and told != (state.leader, state.leader_epoch, state.isr):
                 return f"broker {broker.id} knows {told} of {tp}, which is {state}"
         return None
+
+    def read_committed(self, tp: TopicPartition, leader: SimulatedBroker) -> None:
+        """Read from a broker that believes it leads: committed offsets are in range of every such broker, for ever."""
+        offset = self.committed_reader.positions[tp]
+        if error := self.committed_reader.read(tp, leader):
+            raise Violation(f"{tp}: leader {leader.id} tells a reader of committed records at {offset}: {error.name}")
+
+    def _missing_in_transactions(self) -> str | None:
+        """Every transaction is over, if need be by its timeout; nothing holds a reader of committed records back."""
+        if waiting := [p.number for p in self.transactional if not p.is_done]:
+            return f"transactional producers {waiting} have something to end"
+        for tp, position in self.committed_reader.positions.items():
+            leader = self.elected_leader(tp)
+            end = leader.replicas.partitions[tp].high_watermark if leader is not None else -1
+            if position != end:
+                return f"a reader of committed records is at {position} of {tp}, which ends at {end}"
+        return None
+
+    def _check_transactions_end(self) -> None:
+        ledger = list(self.committed_reader.positions)
+        for broker_id in self.broker_ids:
+            logs = {tp: self.brokers[broker_id].logs.get(tp) for tp in ledger}
+            held = {tp: committed_values(log) for tp, log in logs.items() if log is not None}
+            if held.keys() == set(ledger):
+                self.transactions.check_end(held, f"broker {broker_id}")
+        leaders = {tp: self.elected_leader(tp) for tp in ledger}
+        read = {tp: committed_values(b.replicas.partitions[tp].log) for tp, b in leaders.items() if b is not None}
+        self.transactions.check_end(read, "the leaders")
+        self.transactions.check_read(read)
 
     def _missing_in_group(self) -> str | None:
         if not self.members:

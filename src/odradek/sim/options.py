@@ -5,10 +5,10 @@ happens at once hides what a single fault does.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
-from odradek.model.topic_names import OFFSETS_TOPIC
+from odradek.model.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 
 WEIGHTS: Mapping[str, int] = {
     "messages_arrive": 60,
@@ -52,6 +52,18 @@ FAULTS: Mapping[str, int] = {
 
 _GROUP_WEIGHTS = {"group_member_acts": 70, "coordinator_loads": 10}
 _NO_GROUP_WEIGHTS = dict.fromkeys(_GROUP_WEIGHTS, 0)
+_TRANSACTION_WEIGHTS = {
+    "transactional_producer_acts": 40,
+    "committed_reader_reads": 6,
+    "transactional_producer_dies": 1,
+    "coordinator_loads": 10,
+    "everything_moves": 120,
+    "producer_sends": 8,
+    "librdkafka_sends": 8,
+    "java_producer_sends": 4,
+}
+LEDGER = "ledger"
+"""The topic of transactions; no other producer writes to it."""
 _LEFT_OUT = 0.25
 _FACTORS = (1, 1, 1, 1, 2, 3)
 
@@ -77,6 +89,7 @@ class Options:
     max_lag_ms: int = 10_000
     topics: tuple[TopicPlan, ...] = (TopicPlan("orders", 1, 3, {"min.insync.replicas": "2", "segment.bytes": "600"}),)
     groups: bool = False
+    transactions: bool = False
     weights: Mapping[str, int] = field(default_factory=lambda: WEIGHTS)
 
     @classmethod
@@ -84,7 +97,7 @@ class Options:
         chance = Random(f"options of {seed}")
         brokers = chance.choice((3, 3, 3, 4, 5))
         groups = chance.random() < 0.35
-        return cls(
+        drawn = cls(
             brokers=brokers,
             racks=chance.choice((1, 1, 3)),
             directories=chance.choice((1, 2)),
@@ -94,6 +107,14 @@ class Options:
             groups=groups,
             weights={**WEIGHTS, **(_GROUP_WEIGHTS if groups else _NO_GROUP_WEIGHTS), **_faults(chance)},
         )
+        return drawn._with_transactions(chance) if chance.random() < 0.3 else drawn
+
+    def _with_transactions(self, chance: Random) -> "Options":
+        common = {key: self.topics[0].config[key] for key in ("min.insync.replicas", "segment.bytes")}
+        kept = {**common, "cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01"}
+        plans = (TopicPlan(LEDGER, chance.choice((1, 2, 2, 3)), 3, common), TopicPlan(TRANSACTIONS_TOPIC, 1, 3, kept))
+        weights = {**self.weights, **_TRANSACTION_WEIGHTS}
+        return replace(self, topics=(*self.topics, *plans), transactions=True, weights=weights)
 
     @property
     def broker_ids(self) -> tuple[int, ...]:

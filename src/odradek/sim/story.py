@@ -258,7 +258,34 @@ class Story(HealingCluster):
     def coordinator_loads(self) -> None:
         broker = self._some_broker()
         if broker is not None:
-            broker.load_groups()
+            broker.load_coordinators()
+
+    def transactional_producer_acts(self) -> None:
+        self.chance.choice(self.transactional).act(self.chance)
+
+    def everything_moves(self) -> None:
+        """One hop of most messages, fetches and transactions: a transaction takes dozens, between two faults too."""
+        for broker in self._awake():
+            broker.load_coordinators()
+            for leader_id in broker.leaders_followed():
+                self.fetch(broker, leader_id, 100_000)
+        for producer in self.transactional:
+            producer.act(self.chance)
+        for message in self.network.first_ones():
+            if self.chance.random() < 0.8:
+                self.network.arrive(message)
+        self.wait(10)
+
+    def transactional_producer_dies(self) -> None:
+        producer = self.chance.choice(self.transactional)
+        self.trace.append(f"transactional producer {producer.number} dies and begins anew")
+        producer.die()
+
+    def committed_reader_reads(self) -> None:
+        tp = self.chance.choice(list(self.committed_reader.positions))
+        leaders = [broker for broker in self.brokers.values() if broker.leads(tp)]
+        if leaders:
+            self.read_committed(tp, self.chance.choice(leaders))
 
     # ---- faults of brokers
 

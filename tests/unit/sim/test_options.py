@@ -17,6 +17,8 @@ def test_stories_differ_in_faults_brokers_and_topics() -> None:
         "recent",
         "prices",
         "__consumer_offsets",
+        "ledger",
+        "__transaction_state",
     }
     for fault in FAULTS:
         often = {options.weights[fault] for options in drawn}

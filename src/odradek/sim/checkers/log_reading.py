@@ -14,6 +14,7 @@ class Entry(NamedTuple):
     last_offset: int
     epoch: int
     crc: int
+    is_control: bool = False
 
 
 class LogReading:
@@ -48,5 +49,6 @@ class LogReading:
 
 def entries_in(records: bytes) -> list[Entry]:
     return [
-        Entry(h.base_offset, h.base_offset + h.last_offset_delta, h.leader_epoch, h.crc) for _, h in batches(records)
+        Entry(h.base_offset, h.base_offset + h.last_offset_delta, h.leader_epoch, h.crc, h.is_control)
+        for _, h in batches(records)
     ]

@@ -3,9 +3,15 @@
 from dataclasses import dataclass
 from random import Random
 
+from odradek.base.errors import KafkaError
+from odradek.broker.log.files.partition_log import AppendResult
+from odradek.broker.replication.core.refused_batches import RefusedBatches
+from odradek.broker.replication.leader.delayed_produce import AppendOutcome
 from odradek.model.topology import TopicPartition
+from odradek.protocol.record_batch import read_header
 from odradek.sim.broker import SimulatedBroker
-from odradek.sim.clients.access import values_batch
+from odradek.sim.checkers.partition_history import PartitionHistory
+from odradek.sim.clients.access import PRODUCE_TIMEOUT_MS, ClusterAccess, values_batch
 
 
 @dataclass
@@ -32,6 +38,49 @@ class Producer:
         self.attempt += 1
         self.waits_for = broker
         return self.batch
+
+    def send(self, chance: Random, broker: SimulatedBroker, cluster: ClusterAccess, history: PartitionHistory) -> None:
+        batch = self.next_batch(chance, broker)
+        attempt, tp = self.attempt, self.partition
+
+        def give_up() -> None:
+            if self.attempt == attempt:
+                self.waits_for = None
+
+        def answer(outcomes: list[AppendOutcome]) -> None:
+            (outcome,) = outcomes
+            told = outcome.code.name if isinstance(outcome, KafkaError) else f"at {outcome.first_offset}"
+            partition = broker.replicas.partitions.get(tp)
+            if isinstance(outcome, AppendResult) and partition is not None:
+                crc = read_header(batch).crc
+                history.acknowledge(broker.id, partition.leader_epoch, outcome.first_offset, crc)
+
+            def deliver() -> None:
+                if self.attempt != attempt or not self.is_waiting:
+                    return
+                self.waits_for = None
+                if isinstance(outcome, AppendResult):
+                    self.done()
+
+            cluster.network.post(f"answer to producer {self.number}: {told}", deliver, give_up)
+
+        def deliver() -> None:
+            if not cluster.lives(broker):
+                give_up()
+                return
+            done = broker.replicas.append(
+                [(tp, memoryview(bytearray(batch)))],
+                acks=-1,
+                timeout_ms=PRODUCE_TIMEOUT_MS,
+                api_version=9,
+                refused=RefusedBatches(),
+                done=answer,
+            )
+            if done is not None:
+                answer(done)
+
+        text = f"{tp}: batch {self.sequence} of producer {self.number} at {broker.id}"
+        cluster.network.post(text, deliver, give_up, to=broker.id)
 
     def done(self) -> None:
         self.sequence += self.count

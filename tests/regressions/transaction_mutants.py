@@ -1,0 +1,73 @@
+"""Bugs of transactions on purpose, those of other systems among them: the simulator must find them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from odradek.base.errors import ErrorCode
+from odradek.broker.coordinator.transactions import transaction_log
+from odradek.broker.coordinator.transactions.core import decisions
+from odradek.broker.coordinator.transactions.marker_sender import MarkerSender
+from odradek.broker.coordinator.transactions.transaction_coordinator import TransactionCoordinator
+from odradek.broker.coordinator.transactions.transaction_log import TransactionLog
+from odradek.broker.log.files.partition_log import PartitionLog
+from odradek.broker.replication.leader.transactional_appends import TransactionalAppends
+from odradek.broker.replication.readable_replica import ReadableReplica
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+def without_verification(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(TransactionalAppends, "reconfigure", lambda self, config: setattr(self, "is_enabled", False))
+
+
+def without_replay(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(TransactionLog, "replay", lambda self, partition: {})
+
+
+def ends_are_left_half_done(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(TransactionCoordinator, "loaded", lambda self, entry: None)
+
+
+def answered_before_replication(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(transaction_log, "_ALL_REPLICAS", 1)
+
+
+def without_fencing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(decisions, "_wrong_producer", lambda transaction, producer: ErrorCode.NONE)
+
+
+def stable_means_replicated(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ReadableReplica, "last_stable_offset", lambda self, watermark: watermark)
+
+
+def markers_are_sent_once(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(MarkerSender, "_retry_later", lambda self, part, before=None: None)
+
+
+def aborted_ones_are_not_told(patch: pytest.MonkeyPatch) -> None:
+    read = PartitionLog.read_committed
+
+    def without_list(self: Any, *args: Any, **options: Any) -> Any:
+        found, _ = read(self, *args, **options)
+        return found, ()
+
+    patch.setattr(PartitionLog, "read_committed", without_list)
+
+
+def without_timeout(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(TransactionCoordinator, "abort_timed_out", lambda self: None)
+
+
+TRANSACTION_MUTANTS: dict[str, Plant] = {
+    "KAFKA-14402: a batch of a transaction is appended without asking its coordinator": without_verification,
+    "a transaction coordinator that takes over begins with nothing": without_replay,
+    "a transaction coordinator that takes over leaves decided ends half done": ends_are_left_half_done,
+    "the end of a transaction is answered when the coordinator alone has it": answered_before_replication,
+    "a fenced producer may go on": without_fencing,
+    "the last stable offset is the high watermark": stable_means_replicated,
+    "a marker that is refused or lost is not sent again": markers_are_sent_once,
+    "aborted transactions are not told to readers of committed records": aborted_ones_are_not_told,
+    "a transaction without its producer stays open": without_timeout,
+}

@@ -1,0 +1,110 @@
+"""Rules of transactions, as their producers and readers of committed records saw them."""
+
+import pytest
+
+from odradek.model.topology import TopicPartition
+from odradek.protocol.record_batch import build_batch
+from odradek.protocol.records import Record
+from odradek.protocol.transaction_markers import EndTransactionMarker, build_marker
+from odradek.sim.checkers.transaction_history import Fate, TransactionHistory, visible_values
+from odradek.sim.checkers.violation import Violation
+
+A = TopicPartition("ledger", 0)
+B = TopicPartition("ledger", 1)
+
+
+def written(fate: Fate) -> TransactionHistory:
+    history = TransactionHistory()
+    history.begin("1/1", {A: [b"1/1/0"], B: [b"1/1/1", b"1/1/2"]})
+    history.end("1/1", fate)
+    return history
+
+
+ALL = {A: [b"1/1/0"], B: [b"1/1/1", b"1/1/2"]}
+NONE: dict[TopicPartition, list[bytes]] = {A: [], B: []}
+
+
+@pytest.mark.parametrize(
+    ("fate", "visible"),
+    [(Fate.COMMITTED, ALL), (Fate.ABORTED, NONE), (Fate.UNKNOWN, ALL), (Fate.UNKNOWN, NONE)],
+)
+def test_a_transaction_is_visible_as_its_producer_was_told(
+    fate: Fate, visible: dict[TopicPartition, list[bytes]]
+) -> None:
+    written(fate).check_end(visible, "a broker")
+
+
+@pytest.mark.parametrize("fate", [Fate.COMMITTED, Fate.UNKNOWN])
+@pytest.mark.parametrize("visible", [{A: ALL[A], B: []}, {A: [], B: ALL[B]}, {A: ALL[A], B: ALL[B][:1]}])
+def test_a_part_of_a_transaction_is_a_violation(fate: Fate, visible: dict[TopicPartition, list[bytes]]) -> None:
+    with pytest.raises(Violation, match="visible in part"):
+        written(fate).check_end(visible, "a broker")
+
+
+@pytest.mark.parametrize(("fate", "visible"), [(Fate.COMMITTED, NONE), (Fate.ABORTED, ALL)])
+def test_the_other_end_is_a_violation(fate: Fate, visible: dict[TopicPartition, list[bytes]]) -> None:
+    with pytest.raises(Violation, match="transaction 1/1 is"):
+        written(fate).check_end(visible, "a broker")
+
+
+def test_records_twice_or_out_of_order_are_violations() -> None:
+    history = written(Fate.COMMITTED)
+    with pytest.raises(Violation, match="stored twice"):
+        history.check_end({**ALL, A: [b"1/1/0", b"1/1/0"]}, "a broker")
+    with pytest.raises(Violation, match="out of order"):
+        history.check_end({**ALL, B: [b"1/1/2", b"1/1/1"]}, "a broker")
+
+
+def test_readers_see_committed_records_only_and_all_of_them() -> None:
+    history = written(Fate.COMMITTED)
+    history.begin("1/2", {A: [b"1/2/0"]})
+    history.read(A, [b"1/1/0"])
+    history.check()
+    with pytest.raises(Violation, match="a reader was given"):
+        history.check_read(ALL)
+    history.read(B, ALL[B])
+    history.check_read(ALL)
+    history.end("1/2", Fate.ABORTED)
+    history.read(A, [b"1/2/0"])
+    with pytest.raises(Violation, match="of an aborted transaction"):
+        history.check()
+
+
+def test_the_last_stable_offset_does_not_go_back_in_an_epoch() -> None:
+    history = TransactionHistory()
+    history.stable(A, "a life", 1, 5)
+    history.stable(A, "a life", 1, 5)
+    history.stable(A, "a life", 2, 3)
+    with pytest.raises(Violation, match="went back from 5 to 4"):
+        history.stable(A, "a life", 1, 4)
+
+
+def batch(offset: int, producer_id: int, value: bytes) -> bytes:
+    return build_batch(
+        [Record(offset, 0, None, value)],
+        base_offset=offset,
+        producer_id=producer_id,
+        producer_epoch=0,
+        base_sequence=0,
+        transactional=True,
+    )
+
+
+def marker(offset: int, producer_id: int, *, committed: bool) -> bytes:
+    data = bytearray(build_marker(EndTransactionMarker(producer_id, 0, 0, committed), 0))
+    data[:8] = offset.to_bytes(8, "big")
+    return bytes(data)
+
+
+def test_a_reader_drops_what_the_broker_names_as_aborted_until_its_marker() -> None:
+    data = b"".join(
+        [
+            batch(0, 7, b"aborted"),
+            batch(1, 8, b"committed"),
+            marker(2, 7, committed=False),
+            batch(3, 7, b"the next of it"),
+            marker(4, 8, committed=True),
+        ]
+    )
+    assert visible_values(data, [(0, 7)]) == ([b"committed", b"the next of it"], 5)
+    assert visible_values(data, []) == ([b"aborted", b"committed", b"the next of it"], 5)
