@@ -10,7 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from odradek.client.broker_client import ConnectionFailed
 from odradek.protocol.schema import Request, Response
-from odradek.sim.network import Network
+from odradek.sim.network import Action, Network
 
 Item = TypeVar("Item")
 
@@ -26,6 +26,15 @@ class Peers:
     network: Network = field(default_factory=lambda: Network(lambda text: None))
     find: Callable[[int], PeerBroker | None] = lambda broker_id: None
     new_producer_id: Callable[[], int] = lambda: 0
+    served: list[tuple[PeerBroker, Action]] = field(default_factory=list)
+    """Brokers that have a request, and what happens at its sender when the connection breaks."""
+
+    def disconnect(self, broker: PeerBroker) -> None:
+        """The broker is dead."""
+        broken = [lose for peer, lose in self.served if peer is broker]
+        self.served[:] = [each for each in self.served if each[0] is not broker]
+        for lose in broken:
+            lose()
 
 
 class _Asked(Exception):
@@ -83,6 +92,7 @@ class NetworkChannels(Generic[Item]):
 
     def _ask(self, broker: int, item: Item, request: Request, version: int) -> None:
         is_over = False
+        entry: tuple[PeerBroker, Action] | None = None
 
         def lose() -> None:
             """The connection is closed: what arrives of it later is refused by its receiver."""
@@ -92,15 +102,21 @@ class NetworkChannels(Generic[Item]):
                 self._failed([item], ConnectionFailed("lost"))
 
         def deliver() -> None:
+            nonlocal entry
             if is_over:
                 return
             peer = self._peers.find(broker)
             if peer is None:
                 lose()
             else:
+                entry = (peer, lose)
+                self._peers.served.append(entry)
                 peer.serve(request, version, answer)
 
         def answer(response: Response) -> None:
+            if entry in self._peers.served:
+                self._peers.served.remove(entry)
+
             def take() -> None:
                 nonlocal is_over
                 if not is_over and self._lives():

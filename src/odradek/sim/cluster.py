@@ -78,7 +78,8 @@ class SimulatedCluster:
         self._directory = directory
         self._correlation_ids = count()
         self._producer_ids = count(1)
-        self._coordinators_producer_ids = count(10_000)
+        coordinators_producer_ids = count(10_000)
+        self._peers = Peers(self.network, self.brokers.get, lambda: next(coordinators_producer_ids))
         self._closed_channels: set[object] = set()
         self.broker_ids = self.options.broker_ids
         for broker_id in self.broker_ids:
@@ -274,8 +275,7 @@ class SimulatedCluster:
 
     def start(self, broker_id: int) -> None:
         directories = [self._directory / f"{broker_id}-{number}" for number in range(self.options.directories)]
-        peers = Peers(self.network, self.brokers.get, lambda: next(self._coordinators_producer_ids))
-        self.brokers[broker_id] = SimulatedBroker(broker_id, directories, self.clock, self.options, peers)
+        self.brokers[broker_id] = SimulatedBroker(broker_id, directories, self.clock, self.options, self._peers)
 
     def register(self, broker_id: int) -> None:
         self.world.register(broker_id, f"rack-{broker_id % self.options.racks}")
@@ -290,6 +290,7 @@ class SimulatedCluster:
         del self.brokers[broker.id]
         self.network.frozen.discard(broker.id)
         end()
+        self._peers.disconnect(broker)
         if self.world.context is not None and self.world.context.broker_id == broker.id:
             self.world.controller_gone()
             self.seat_of_dead = broker.id
