@@ -195,7 +195,7 @@ class SimulatedBroker:
             _no_connection,
             self.markers,
         )
-        verifier = PartitionVerifier(self.id, coordinator, self.metadata, clock, _no_connection)
+        verifier = PartitionVerifier(self.id, coordinator, self.metadata, self.reaper, clock, _no_connection)
         for name, sender in (("markers", coordinator.markers), ("verification", verifier)):
             sender._channels = NetworkChannels(  # type: ignore[assignment, misc]
                 name,

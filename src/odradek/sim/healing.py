@@ -170,7 +170,7 @@ class HealingCluster(SimulatedCluster):
     def _check_transactions_end(self) -> None:
         ledger = list(self.committed_reader.positions)
         for broker_id in self.broker_ids:
-            logs = {tp: self.brokers[broker_id].logs.get(tp) for tp in ledger}
+            logs = {tp: self.brokers[broker_id].logs.table.get(tp) for tp in ledger}
             held = {tp: committed_values(log) for tp, log in logs.items() if log is not None}
             if held.keys() == set(ledger):
                 self.transactions.check_end(held, f"broker {broker_id}")

@@ -62,7 +62,7 @@ def produce(
         batch_size=batch_size,
         compression=compression.codec,
         acks=acks.number,
-        # A broker can tell a repeated batch from a new one only for the last five of a producer.
+        # Apache Kafka can tell a repeated batch from a new one only for the last five of a producer.
         idempotent=acks.number == ACKS_ALL and in_flight <= 5,
         records_per_second=None if records_per_second < 0 else records_per_second,
         in_flight=in_flight,

@@ -35,7 +35,7 @@ class ProduceLoad:
     acks: int = ACKS_ALL
     idempotent: bool = True
     records_per_second: int | None = None  # as fast as possible unless given
-    in_flight: int = 5  # requests per connection; a broker keeps the last five sequences of a producer
+    in_flight: int = 5  # requests per connection; Apache Kafka keeps the last five sequences of a producer
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Producer state of a partition: its idempotent and transactional producers.
 
-Per producer id: its epoch, its last five batches (to recognise a retry), and the first offset of its open transaction.
+Per producer id: its epoch, its last ten batches (to recognise a retry), and the first offset of its open transaction.
 An append is staged against this before it is written and committed after, so a refused or failed one leaves no trace.
 Entries are immutable; the partition's writer alone replaces them.
 
@@ -22,7 +22,10 @@ from odradek.broker.log.core.verification import VerificationGuard, Verification
 from odradek.protocol.record_batch import NO_PRODUCER_EPOCH, NO_SEQUENCE, NO_TIMESTAMP, Buffer, read_header
 from odradek.protocol.transaction_markers import EndTransactionMarker, read_marker
 
-BATCHES_KEPT = 5
+BATCHES_KEPT = 10
+"""Number of batches of a producer by which a retry is recognised. Apache Kafka keeps five, as many as a client has in
+flight on a connection; but when a leader moves, five may be under way to the former one, stored and unanswered, while
+the client sends five more to the new one."""
 MAX_PRODUCERS = 100_000
 NO_PRODUCER = -1
 EVERY_PRODUCER = 2**63 - 1

@@ -1,7 +1,7 @@
 """Producer snapshot files of a partition; `odradek.format.producer_snapshot` has their bytes.
 
 Apache Kafka writes one row per producer, with its last batch, so that after a restart it takes the retry of an earlier
-batch for an unexpected sequence. Here each of the last five batches has a row of its own, the newest one last: Kafka
+batch for an unexpected sequence. Here each of the last ten batches has a row of its own, the newest one last: Kafka
 reads the rows in order and keeps the last one of each id.
 """
 
