@@ -72,7 +72,7 @@ def seed(zookeeper: str) -> None:
 
 def client_from(address: str, port: int) -> BrokerClient:
     connect = socket.create_connection
-    with patch("odradek.client.broker_client.socket.create_connection", lambda to, s: connect(to, s, (address, 0))):
+    with patch("odradek.client.connection.socket.create_connection", lambda to, s: connect(to, s, (address, 0))):
         return BrokerClient("127.0.0.1", port)
 
 
