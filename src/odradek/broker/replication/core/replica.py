@@ -57,5 +57,9 @@ class RemoteReplica:
         self.last_fetch_leader_end = max(leader_end, self.last_fetch_leader_end)
         self.last_fetch_ms = now_ms
 
+    def fetched_nothing_new(self, now_ms: int) -> None:
+        """Record a fetch at the end of the leader's log, where the follower was before."""
+        self.last_caught_up_ms = self.last_fetch_ms = now_ms
+
     def is_caught_up(self, leader_end: int, *, now_ms: int, max_lag_ms: int) -> bool:
         return self.log_end_offset == leader_end or now_ms - self.last_caught_up_ms <= max_lag_ms

@@ -112,7 +112,7 @@ class FetchReader:
         min_one = not terms.strict_max_bytes
         now_ms = self._clock.monotonic_ms()
         for target in targets:
-            if target.told_high_watermark >= 0 and self._is_quiet(target, terms, now_ms):
+            if target.told_high_watermark >= 0 and self._skips(target, terms, now_ms):
                 continue
             outcome = self._read_one(target, terms, min(remaining, target.max_bytes), min_one, again)
             if size := outcome.size:
@@ -187,9 +187,9 @@ class FetchReader:
         found = FetchedPartition(records, watermark, partition.last_stable_offset(watermark), log.log_start_offset)
         return FetchOutcome(target, ErrorCode.NONE, found)
 
-    def _is_quiet(self, target: FetchTarget, terms: FetchTerms, now_ms: int) -> bool:
-        """Return whether nothing has changed for the fetcher. A follower that has everything has caught up
-        once more."""
+    def _skips(self, target: FetchTarget, terms: FetchTerms, now_ms: int) -> bool:
+        """Return whether nothing has changed for the fetcher. The fetch of a follower that has everything is
+        recorded: it has caught up once more."""
         partition = self._partitions.get(target.partition)
         if (
             partition is None
@@ -207,7 +207,10 @@ class FetchReader:
             return False
         if follower.log_start_offset != target.log_start_offset:
             return False
-        follower.last_caught_up_ms = follower.last_fetch_ms = now_ms
+        with partition.lock:
+            if partition.leader_epoch != target.current_leader_epoch:
+                return False
+            follower.fetched_nothing_new(now_ms)
         return terms.replica_id in followers.isr
 
     def has_moved(self, targets: Iterable[FetchTarget], terms: FetchTerms) -> bool:
