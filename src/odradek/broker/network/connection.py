@@ -77,8 +77,6 @@ class Connection:
         "security_protocol",
         "setup_deadline_ns",
         "socket",
-        "software_name",
-        "software_version",
         "unanswered",
         "unread",
     )
@@ -89,8 +87,6 @@ class Connection:
         self.security_protocol = accepted.security_protocol
         self.client_host = accepted.client_host
         self.client_port = accepted.client_port
-        self.software_name = ""
-        self.software_version = ""
         self.principal: KafkaPrincipal = ANONYMOUS
         """Set by authentication; requests are authorized by it."""
         self.producer_memory: object = None

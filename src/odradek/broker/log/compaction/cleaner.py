@@ -56,7 +56,6 @@ class CleaningStats:
     """The log is clean up to here."""
     keys: int = 0
     buffer_utilisation: float = 0.0
-    bytes_mapped: int = 0
     bytes_read: int = 0
     bytes_written: int = 0
     records_read: int = 0
@@ -129,7 +128,6 @@ class Cleaner:
                     transactions.may_drop_marker(header, kind, is_empty=not header.record_count)
                 elif not transactions.may_drop_data(header) and not self._map_batch(chunk, at, header, start):
                     return False
-            stats.bytes_mapped += header.size
             self._keys.latest_offset = header.last_offset
         return True
 
