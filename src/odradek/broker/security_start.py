@@ -2,15 +2,108 @@
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from pathlib import Path
 
 from odradek.base.clock import Clock
 from odradek.base.config.broker_config import BrokerConfig
+from odradek.base.logs import get_logger
+from odradek.broker.admin.acl_admin import AclAdmin
+from odradek.broker.admin.token_admin import TokenAdmin
 from odradek.broker.api.security_services import SecurityServices
-from odradek.broker.auditing import start_audit_log
-from odradek.broker.authorization import start_authorizer
+from odradek.broker.security.audit_log import AuditLog
+from odradek.broker.security.authorizer.acl_authorizer import AclAuthorizer, Requester
+from odradek.broker.security.core.delegation_tokens import TokenLifetimes
 from odradek.broker.security.credential_store import KnownCredentials
-from odradek.broker.token_service import start_tokens
+from odradek.broker.security.known_tokens import KnownTokens
+from odradek.broker.security.principal import KafkaPrincipal
+from odradek.broker.zk.change_follower import refresh_on_changes
+from odradek.broker.zk.known_acls import KnownAcls
 from odradek.broker.zk.session import SessionEvent, ZkSession
+from odradek.broker.zk.znodes.acls import AclChanges
+from odradek.broker.zk.znodes.tokens import TokenChanges
+from odradek.model.acls import AclOperation, ResourceType
+
+log = get_logger(__name__)
+
+
+def start_tokens(
+    config: BrokerConfig,
+    session: ZkSession,
+    clock: Clock,
+    on_znode: list[Callable[[str], None]],
+    on_session_event: list[Callable[[SessionEvent], None]],
+    started: ExitStack,
+) -> TokenAdmin | None:
+    """Return None without `delegation.token.secret.key`: there are no tokens then."""
+    secret_key = config.get("delegation.token.secret.key") or config.get("delegation.token.master.key")
+    if not secret_key:
+        return None
+    lifetimes = TokenLifetimes(
+        max_ms=config.integer("delegation.token.max.lifetime.ms"),
+        renewal_ms=config.integer("delegation.token.expiry.time.ms"),
+    )
+    tokens = TokenAdmin(session, clock, KnownTokens(str(secret_key).encode(), clock), lifetimes)
+    refresh_on_changes(tokens.refresh, (TokenChanges.path,), on_znode, on_session_event)
+    tokens.start()
+    started.callback(tokens.stop)
+    return tokens
+
+
+def start_authorizer(
+    config: BrokerConfig,
+    session: ZkSession,
+    clock: Clock,
+    on_znode: list[Callable[[str], None]],
+    on_session_event: list[Callable[[SessionEvent], None]],
+    started: ExitStack,
+) -> tuple[AclAuthorizer, AclAdmin] | tuple[None, None]:
+    """Return None without `authorizer.class.name`: every client may do everything."""
+    if not str(config.get("authorizer.class.name")).strip():
+        return None, None
+    super_users = [
+        KafkaPrincipal.parse(user.strip()) for user in str(config.get("super.users")).split(";") if user.strip()
+    ]
+    authorizer = AclAuthorizer(
+        super_users, allow_everyone_if_no_acl_found=bool(config.get("allow.everyone.if.no.acl.found"))
+    )
+    known = KnownAcls(session, clock, authorizer.set_acls)
+    refresh_on_changes(known.refresh, frozenset(AclChanges.roots.values()), on_znode, on_session_event)
+    known.start()
+    started.callback(known.stop)
+    log.info("authorizer started", acls=authorizer.acl_count, super_users=len(super_users))
+    return authorizer, AclAdmin(known)
+
+
+_NAME_MAX = 249
+
+
+def start_audit_log(
+    config: BrokerConfig, clock: Clock, authorizer: AclAuthorizer | None, started: ExitStack
+) -> AuditLog | None:
+    """Return None without an authorizer and without `odradek.audit.dir`: clients have no names there."""
+    named = config.odradek_audit_dir
+    if named is None and authorizer is None:
+        return None
+    audit = AuditLog(Path(named or config.log_dirs[0]), config.odradek_audit_max_bytes, clock)
+    audit.start()
+    started.callback(audit.stop)
+
+    def denied(requester: Requester, operation: AclOperation, kind: ResourceType, name: str) -> None:
+        audit.record(
+            {
+                "event": "denied",
+                "principal": str(requester.principal),
+                "host": requester.host,
+                "request": requester.request,
+                "operation": operation.shown,
+                "resource_type": kind.shown,
+                "resource": name[:_NAME_MAX],
+            }
+        )
+
+    if authorizer is not None:
+        authorizer.on_denied = denied
+    return audit
 
 
 def start_security(

@@ -5,14 +5,22 @@ nothing else is wanted: docs/decisions/0024-embedded-coordination-server.md.
 """
 
 import os
+import sys
 from enum import StrEnum
 from pathlib import Path
 
 from odradek.base.errors import FatalError
-from odradek.local.coordination_process import CoordinationProcess
 from odradek.local.java import find_java
 from odradek.local.zookeeper_jars import zookeeper_classpath
 from odradek.local.zookeeper_server import EmbeddedZooKeeper
+
+
+class CoordinationProcess(EmbeddedZooKeeper):
+    """The embedded coordination server as a process of its own, in a directory like Apache ZooKeeper's."""
+
+    def _command(self) -> list[str]:
+        return [sys.executable, "-m", "odradek.local.coordination"]
+
 
 VARIABLE = "ODRADEK_COORDINATOR"
 """Kind of a new cluster's coordination server where the command doesn't name one."""

@@ -14,7 +14,7 @@ from chaos.clients import await_condition
 from chaos.story import Story
 from odradek.apps.lab.cluster import ChaosCluster
 from odradek.local.cluster_processes import LocalCluster
-from odradek.local.coordination_process import CoordinationProcess
+from odradek.local.coordinators import CoordinationProcess
 from odradek.local.server_process import serves
 from odradek.local.zookeeper_server import free_port
 

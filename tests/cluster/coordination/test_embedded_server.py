@@ -14,7 +14,7 @@ import pytest
 from cluster.coordination.raw_client import Event, Operation, RawClient, create, nothing, read_names, read_stat
 from odradek.local.coordination.core import jute
 from odradek.local.coordination.core.protocol import Code, OpCode
-from odradek.local.coordination_process import CoordinationProcess
+from odradek.local.coordinators import CoordinationProcess
 from odradek.local.zookeeper_server import EmbeddedZooKeeper
 
 _EPHEMERAL, _SEQUENTIAL = 1, 2

@@ -14,7 +14,7 @@ from cluster.coordination.random_operations import RandomOperations
 from cluster.coordination.raw_client import Event, Operation, RawClient, nothing
 from odradek.local.coordination.core import jute
 from odradek.local.coordination.core.protocol import OpCode
-from odradek.local.coordination_process import CoordinationProcess
+from odradek.local.coordinators import CoordinationProcess
 from odradek.local.zookeeper_server import EmbeddedZooKeeper
 
 _SESSIONS = 4

@@ -6,8 +6,7 @@ import pytest
 
 from odradek.base.errors import FatalError
 from odradek.local import coordinators
-from odradek.local.coordination_process import CoordinationProcess
-from odradek.local.coordinators import CoordinatorKind, LocalCoordinator
+from odradek.local.coordinators import CoordinationProcess, CoordinatorKind, LocalCoordinator
 from odradek.local.zookeeper_server import EmbeddedZooKeeper
 
 

@@ -12,11 +12,79 @@ from typing import Annotated
 from odradek.apps.cli.grammar.declaration import Option
 from odradek.apps.cli.grammar.noun import command
 from odradek.apps.cli.output import note
-from odradek.apps.cli.sim_report import report_page
-from odradek.apps.cli.sim_screen import show_step
 from odradek.apps.cli.usage import Exit, WrongUsage
+from odradek.apps.html_page import heading, html_table, page, paragraph, verdict_line
 from odradek.sim.shrinking import kind_of, numbers_as_text, numbers_of, shrink
 from odradek.sim.simulation import Outcome, simulate
+from odradek.sim.story import Step, Story
+
+_SECONDS_A_STEP = 0.15
+_CLEAR = "\x1b[H\x1b[2J"
+_LINES = 12
+
+
+def show_step(story: Story, number: int, step: Step) -> None:
+    """On a terminal each picture replaces the one before; elsewhere they follow each other."""
+    on_terminal = sys.stdout.isatty()
+    lines = [f"step {number}: {step.name.replace('_', ' ')}", "", *picture(story), "", *story.trace[-_LINES:]]
+    sys.stdout.write((_CLEAR if on_terminal else "") + "\n".join(lines) + "\n")
+    sys.stdout.flush()
+    if on_terminal:
+        time.sleep(_SECONDS_A_STEP)
+
+
+def picture(story: Story) -> list[str]:
+    """A line per broker: what it is, and for each of its replicas role, epoch, high watermark and end."""
+    context = story.world.context
+    lines = []
+    for broker_id in story.broker_ids:
+        broker = story.brokers.get(broker_id)
+        session = "session" if broker_id in story.world.registered else "no session"
+        controls = "controller" if context is not None and context.broker_id == broker_id else ""
+        lines.append(f"broker {broker_id}  {'up' if broker else 'down':5}{session:12}{controls}")
+        for tp, partition in sorted(broker.replicas.partitions.items()) if broker else ():
+            role = "leader" if partition.is_leader else "follower"
+            offsets = f"hw {partition.high_watermark:4}  end {partition.log.log_end_offset:4}"
+            lines.append(f"    {tp!s:24}{role:9}epoch {partition.leader_epoch:3}  {offsets}")
+    lines += [
+        f"{tp!s:28}leader {s.leader:2}  epoch {s.leader_epoch}  isr {s.isr}"
+        for tp, s in sorted(story.world.states.items())
+    ]
+    lines.append(f"messages under way: {len(story.network.messages)}")
+    return lines
+
+
+_TOLD_AT_THE_END = 30
+
+
+def report_page(outcomes: Sequence[Outcome], seconds: float) -> str:
+    failed = [outcome for outcome in outcomes if outcome.fault is not None]
+    hours = sum(outcome.broker_hours for outcome in outcomes)
+    verdict = f"{len(failed)} of {len(outcomes)} stories failed" if failed else f"{len(outcomes)} stories held"
+    figures = [
+        ("seeds", f"{len(outcomes):,}"),
+        ("simulated broker-hours", f"{hours:,.1f}"),
+        ("records acknowledged", f"{sum(outcome.acknowledged for outcome in outcomes):,}"),
+        ("seconds", f"{seconds:,.0f}"),
+        ("seeds an hour", f"{len(outcomes) / seconds * 3600:,.0f}"),
+    ]
+    sections = [heading("Simulated clusters", 1), verdict_line(verdict, is_good=not failed)]
+    sections.append(html_table(("figure", "value"), figures, words=1))
+    for outcome in failed:
+        sections.append(heading(f"Seed {outcome.seed}"))
+        sections.append(paragraph(f"{outcome.fault}"))
+        sections.append(paragraph(f"odradek sim --seed {outcome.seed}"))
+        sections.append(html_table(("settings", ""), [(k, str(v)) for k, v in outcome.options.items()], words=2))
+        last = [(line,) for line in outcome.trace[-_TOLD_AT_THE_END:]]
+        sections.append(html_table(("the end of its story",), last, words=1))
+    counts: dict[str, int] = {}
+    for outcome in outcomes:
+        for step, number in outcome.step_counts.items():
+            counts[step] = counts.get(step, 0) + number
+    sections.append(heading("Steps"))
+    sections.append(html_table(("step", "times"), [(s.replace("_", " "), f"{n:,}") for s, n in counts.items()], 1))
+    return page("Odradek: simulated clusters", sections)
+
 
 _SEEDS_UNLESS_TOLD = 100
 _TOLD_AT_THE_END = 40

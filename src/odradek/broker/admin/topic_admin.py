@@ -9,14 +9,13 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 from uuid import UUID
 
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.topic_config import validate_topic_overrides
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
-from odradek.broker.admin.image_wait import ImageWait
 from odradek.broker.admin.new_topics import (
     CreatedTopic,
     MorePartitions,
@@ -29,7 +28,7 @@ from odradek.broker.admin.new_topics import (
 )
 from odradek.broker.controller.controller import Controller
 from odradek.broker.controller.topic_ids import draw_topic_id
-from odradek.broker.purgatory.purgatory import Purgatory
+from odradek.broker.purgatory.purgatory import DelayedOperation, Purgatory
 from odradek.broker.purgatory.reaper import ExpirationReaper
 from odradek.broker.zk.session import ZkUnavailable
 from odradek.broker.zk.store import ControllerMoved, ZkStore
@@ -42,6 +41,34 @@ from odradek.protocol.schema import Request
 log = get_logger(__name__)
 
 T = TypeVar("T")
+
+
+class ImageWait(DelayedOperation, Generic[T]):
+    """Wait for a metadata image. `missing` returns the parts that an image lacks; `answer` gets the parts still missing
+    at the end."""
+
+    KEY = "image"  # every image may bring what somebody waits for
+
+    __slots__ = ("_answer", "_metadata", "_missing")
+
+    def __init__(
+        self,
+        metadata: MetadataCache,
+        missing: Callable[[MetadataImage], set[T]],
+        timeout_ms: int,
+        answer: Callable[[set[T]], None],
+    ) -> None:
+        super().__init__(timeout_ms)
+        self._metadata = metadata
+        self._missing = missing
+        self._answer = answer
+
+    def try_complete(self) -> bool:
+        return not self._missing(self._metadata.image) and self.force_complete()
+
+    def on_complete(self) -> None:
+        self._answer(self._missing(self._metadata.image))
+
 
 AUTO_CREATIONS_MAX = 1000
 """How many topics may wait to be created by asking for them; beyond that the client is told to ask again."""

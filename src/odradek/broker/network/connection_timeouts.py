@@ -5,13 +5,45 @@ need.
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from odradek.broker.network.connection_setups import ConnectionSetups
 from odradek.broker.network.frame_memory import FrameMemory
 from odradek.broker.network.muted_connections import NEVER_NS
 from odradek.broker.network.settings import ServerSettings
 
 if TYPE_CHECKING:
     from odradek.broker.network.connection import Connection
+
+UNAUTHENTICATED_MAX = 500
+
+
+class ConnectionSetups:
+    """Connections of secured listeners that are not authenticated yet: bounded in time and in number.
+
+    Where there are too many, the oldest is closed: a client that opens a thousand connections and says nothing on them
+    displaces its own, and costs others nothing but the descriptors.
+    """
+
+    __slots__ = ("_connections", "_max")
+
+    def __init__(self, maximum: int = UNAUTHENTICATED_MAX) -> None:
+        self._max = maximum
+        self._connections: dict[Connection, None] = {}  # in the order of their arrival
+
+    def add(self, connection: "Connection", deadline_ns: int) -> "Connection | None":
+        """Gives the connection that has to be closed for it, if any. Those that are done are forgotten."""
+        connection.setup_deadline_ns = deadline_ns
+        self._connections[connection] = None
+        if len(self._connections) <= self._max:
+            return None
+        self._connections = {waiting: None for waiting in self._connections if waiting.setup_deadline_ns}
+        if len(self._connections) <= self._max:
+            return None
+        oldest = next(iter(self._connections))
+        del self._connections[oldest]
+        return oldest
+
+    def remove(self, connection: "Connection") -> None:
+        self._connections.pop(connection, None)
+
 
 _MS = 1_000_000
 _LOOK_AGAIN_NS = 10 * _MS

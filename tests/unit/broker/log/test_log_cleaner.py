@@ -15,8 +15,7 @@ from log_site import Site
 from odradek.base.clock import SYSTEM_CLOCK, ManualClock
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.broker.log.compaction.cleaned_offsets import CleanedOffsets
-from odradek.broker.log.compaction.io_throttle import IoThrottle
-from odradek.broker.log.compaction.log_cleaner import LogCleaner
+from odradek.broker.log.compaction.log_cleaner import IoThrottle, LogCleaner
 from odradek.broker.log.core.config import LogConfig
 from odradek.broker.log.files.checkpoint import read_offsets, write_offsets
 from odradek.broker.log.files.partition_log import PartitionLog

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from odradek.base.file_slice import FileSlice
-from odradek.broker.network.connection_setups import ConnectionSetups
+from odradek.broker.network.connection_timeouts import ConnectionSetups
 from odradek.broker.network.request import InboundRequest
 from odradek.broker.network.server import SocketServer
 from odradek.broker.network.settings import ListenerSettings, ServerSettings

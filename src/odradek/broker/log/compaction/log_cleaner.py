@@ -6,7 +6,7 @@ directory offline; one that is cut, moved, deleted or no longer to be compacted 
 """
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeVar
 
 from odradek.base.clock import Clock
@@ -16,11 +16,39 @@ from odradek.base.logs import get_logger
 from odradek.base.threads import SupervisedThread
 from odradek.broker.log.compaction.cleaned_offsets import CleanedOffsets
 from odradek.broker.log.compaction.cleaner import CleanableLog, Cleaner, CleaningAborted, CleaningStats
-from odradek.broker.log.compaction.io_throttle import IoThrottle
 from odradek.broker.log.core.dirtiness import Dirtiness, assess, filthiest, first_dirty_offset
 from odradek.broker.log.core.key_map import KeyMap
 from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.model.topology import TopicPartition
+
+_LOOK_EVERY_MS = 300
+
+
+class IoThrottle:
+    """Keeps several threads together below so many bytes a second, looking every 300 ms as Kafka does."""
+
+    def __init__(self, bytes_per_second: float, clock: Clock, wait: Callable[[float], object]) -> None:
+        """`wait` takes seconds, and may return early when the cleaner stops."""
+        self._bytes_per_ms = bytes_per_second / 1000
+        self._clock = clock
+        self._wait = wait
+        self._lock = threading.Lock()
+        self._since_ms = clock.monotonic_ms()
+        self._bytes = 0
+
+    def used(self, size: int) -> None:
+        """So many bytes were read or written. Waits when that was too fast; the other threads wait with this one."""
+        with self._lock:
+            self._bytes += size
+            elapsed_ms = self._clock.monotonic_ms() - self._since_ms
+            if elapsed_ms <= _LOOK_EVERY_MS:
+                return
+            too_early_ms = self._bytes / self._bytes_per_ms - elapsed_ms
+            if too_early_ms > 0:
+                self._wait(too_early_ms / 1000)
+            self._since_ms = self._clock.monotonic_ms()
+            self._bytes = 0
+
 
 Host = TypeVar("Host", bound=CleanableLog)
 

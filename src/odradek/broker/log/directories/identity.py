@@ -3,7 +3,10 @@
 `odradek.format.directory_identity` has their names and their text.
 """
 
+import fcntl
 import os
+from collections.abc import Iterable
+from io import FileIO
 from pathlib import Path
 from uuid import UUID
 
@@ -21,6 +24,39 @@ from odradek.format.directory_identity import (
     parse_topic_id,
     partition_metadata_text,
 )
+
+LOCK_FILE = ".lock"
+
+
+def claim(directory: Path) -> FileIO:
+    """Holds the directory until the file is closed. OSError: its disk doesn't work; FatalError: another holds it."""
+    if not directory.is_dir():
+        directory.mkdir(parents=True)
+        sync_directory(directory.parent)
+    file = FileIO(directory / LOCK_FILE, "a+")
+    try:
+        fcntl.lockf(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        raise FatalError(
+            f"Log directory {directory} is in use by another broker (its .lock is held): stop that one, or "
+            "give this one other log.dirs"
+        ) from None
+    return file
+
+
+def agreed_id(directories: Iterable[Path], cluster_id: str) -> int | None:
+    """The broker id that the directories were last used with, if any."""
+    ids = {
+        directory: broker_id
+        for directory in directories
+        if (broker_id := read_broker_id(directory, cluster_id)) is not None
+    }
+    if len(set(ids.values())) > 1:
+        told = ", ".join(f"{directory} of broker {broker_id}" for directory, broker_id in ids.items())
+        raise FatalError(f"log.dirs has directories of several brokers: {told}")
+    return next(iter(ids.values()), None)
+
 
 log = get_logger(__name__)
 

@@ -29,9 +29,10 @@ from odradek.broker.log.compaction.cleaned_offsets import CleanedOffsets
 from odradek.broker.log.core.config import LogConfig
 from odradek.broker.log.core.deleted_producers import DeletedProducers
 from odradek.broker.log.directories import log_moves
-from odradek.broker.log.directories.directory_claims import agreed_id, claim
 from odradek.broker.log.directories.directory_table import DirectoryTable
 from odradek.broker.log.directories.identity import (
+    agreed_id,
+    claim,
     make_topic_id_durable,
     read_topic_id,
     write_broker_id,
