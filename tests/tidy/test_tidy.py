@@ -16,12 +16,12 @@ SOURCE = ROOT / "src" / "odradek"
 FILE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 60
 
-# Larger than the rule wants, and allowed to shrink only.
+# The reactor of a processor: reading, answering and stopping share the state of its turn. It may shrink only.
 LARGER_FILES = {
     "broker/network/processor.py": 453,
 }
+# The inner loop over the fields of a record: a call per field would cost more than the field.
 LARGER_FUNCTIONS = {
-    "apps/cli/consume.py:consume": 72,
     "protocol/record_walk.py:_walk_fields": 70,
 }
 HEADLESS_MAX = 0.01

@@ -41,8 +41,12 @@ class Sources:
 
 @dataclass(frozen=True, slots=True)
 class Entrance:
-    """Who may come in, and how the console is reached."""
+    """Address of the console, and the users that may log in."""
 
+    port: Annotated[int, Option("--port", min=1, max=65535, help="Where it listens.")] = DEFAULT_PORT
+    host: Annotated[str, Option("--host", help="The address it listens at; any but loopback needs a password.")] = (
+        "127.0.0.1"
+    )
     password_file: Annotated[
         Path | None,
         Option(
@@ -76,10 +80,6 @@ def console(
     sources: Sources,
     entrance: Entrance,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
-    port: Annotated[int, Option("--port", min=1, max=65535, help="Where it listens.")] = DEFAULT_PORT,
-    host: Annotated[
-        str, Option("--host", help="The address it listens at; any but loopback needs a password.")
-    ] = "127.0.0.1",
     read_only: Annotated[bool, Option("--read-only", help="Show, and change nothing.")] = False,
     lab: Annotated[
         bool, Option("--lab", help="With the laboratory: crash and freeze the brokers of --data by a button.")
@@ -111,8 +111,8 @@ def console(
     configure()
     options = ConsoleOptions(
         bootstrap=bootstrap_server,
-        host=host,
-        port=port,
+        host=entrance.host,
+        port=entrance.port,
         read_only=read_only,
         password=_password(entrance.password_file) or os.environ.get(PASSWORD_VARIABLE) or None,
         login=None if entrance.login is None else _login_settings(entrance.login),

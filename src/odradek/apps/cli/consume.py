@@ -71,6 +71,59 @@ class _At:
     ms: int
 
 
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """Partitions and records to read."""
+
+    group: Annotated[
+        str | None,
+        Option("--group, -g", help="Share the partitions with this group's members, and commit.", show_default=False),
+    ] = None
+    from_beginning: Annotated[bool, Option("--from-beginning", help="The same as --offset earliest.")] = False
+    offset: Annotated[
+        str | None,
+        Option(
+            "--offset",
+            metavar="N|-N|@TIME|earliest|latest",
+            help="Where to begin; -N is the last N records of each partition, @TIME a time like '@15m ago'.",
+            show_default="latest",
+        ),
+    ] = None
+    partition: Annotated[
+        str, Option("--partition, -p", metavar="N,…", help="Only these partitions.", show_default="all")
+    ] = ""
+    max_messages: Annotated[int | None, Option("--max-messages, -c", min=1, help="Stop after so many.")] = None
+    timeout_ms: Annotated[int | None, Option("--timeout-ms", min=1, help="Stop when nothing has come for so long.")] = (
+        None
+    )
+    exit_at_end: Annotated[
+        bool, Option("--exit-at-end, -e", help="Stop at what is the end now, instead of waiting for more.")
+    ] = False
+    isolation: Annotated[
+        Isolation,
+        Option("--isolation, --isolation-level", help="read_committed: without open and aborted transactions."),
+    ] = Isolation.READ_UNCOMMITTED
+
+
+@dataclass(frozen=True, slots=True)
+class PrintOptions:
+    """Parts of a record to print."""
+
+    keys: Annotated[bool, Option("--keys", help="Print the key before the value.")] = False
+    headers: Annotated[bool, Option("--headers", help="Print headers.")] = False
+    timestamps: Annotated[bool, Option("--timestamps", help="Print the timestamp in ms.")] = False
+    offsets: Annotated[bool, Option("--offsets", help="Print the offset.")] = False
+    partitions: Annotated[bool, Option("--partitions", help="Print the partition.")] = False
+    separator: Annotated[str | None, Option("--separator", help="Between what is printed.", show_default="a tab")] = (
+        None
+    )
+    properties: Annotated[
+        list[str] | None,
+        Option("--property", metavar="KEY=VALUE", help=f"As Kafka's tool: {', '.join(_PROPERTIES)}."),
+    ] = None
+    format_string: Annotated[str | None, Option("--format-string, -f", help=f"{_TOKENS_HELP}; escapes as \\n.")] = None
+
+
 @command(
     examples=[
         "odradek consume orders --from-beginning",
@@ -86,70 +139,29 @@ def consume(
         str,
         Option("--topic, -t, --include", placed=True, help="A topic, several with commas, or a regular expression."),
     ],
-    group: Annotated[
-        str | None,
-        Option("--group, -g", help="Share the partitions with this group's members, and commit.", show_default=False),
-    ] = None,
-    from_beginning: Annotated[bool, Option("--from-beginning", help="The same as --offset earliest.")] = False,
-    offset: Annotated[
-        str | None,
-        Option(
-            "--offset",
-            metavar="N|-N|@TIME|earliest|latest",
-            help="Where to begin; -N is the last N records of each partition, @TIME a time like '@15m ago'.",
-            show_default="latest",
-        ),
-    ] = None,
-    partition: Annotated[
-        str, Option("--partition, -p", metavar="N,…", help="Only these partitions.", show_default="all")
-    ] = "",
-    max_messages: Annotated[int | None, Option("--max-messages, -c", min=1, help="Stop after so many.")] = None,
-    timeout_ms: Annotated[
-        int | None, Option("--timeout-ms", min=1, help="Stop when nothing has come for so long.")
-    ] = None,
-    exit_at_end: Annotated[
-        bool, Option("--exit-at-end, -e", help="Stop at what is the end now, instead of waiting for more.")
-    ] = False,
-    isolation: Annotated[
-        Isolation,
-        Option("--isolation, --isolation-level", help="read_committed: without open and aborted transactions."),
-    ] = Isolation.READ_UNCOMMITTED,
-    keys: Annotated[bool, Option("--keys", help="Print the key before the value.")] = False,
-    headers: Annotated[bool, Option("--headers", help="Print headers.")] = False,
-    timestamps: Annotated[bool, Option("--timestamps", help="Print the timestamp in ms.")] = False,
-    offsets: Annotated[bool, Option("--offsets", help="Print the offset.")] = False,
-    partitions: Annotated[bool, Option("--partitions", help="Print the partition.")] = False,
-    separator: Annotated[
-        str | None, Option("--separator", help="Between what is printed.", show_default="a tab")
-    ] = None,
-    properties: Annotated[
-        list[str] | None,
-        Option("--property", metavar="KEY=VALUE", help=f"As Kafka's tool: {', '.join(_PROPERTIES)}."),
-    ] = None,
-    format_string: Annotated[str | None, Option("--format-string, -f", help=f"{_TOKENS_HELP}; escapes as \\n.")] = None,
+    reading: ReadOptions,
+    printing: PrintOptions,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: Annotated[
         RecordFormat, Option("--format, -o", help="Values line by line, a table, one JSON object per line, or CSV.")
     ] = RecordFormat.TEXT,
 ) -> None:
     """Print records, and go on as they are written; Ctrl-C ends."""
-    shown = {"key": keys, "headers": headers, "timestamp": timestamps, "offset": offsets, "partition": partitions}
-    printer = _printer(output, format_string, _text_format(shown, separator, properties or []))
-    start = _parse_start(offset, from_beginning)
-    wanted = parse_numbers(partition, "--partition")
-    limits = Limits(max_messages, timeout_ms)
-    wait_ms = min(DEFAULT_MAX_WAIT_MS, timeout_ms or DEFAULT_MAX_WAIT_MS)
-    if group is not None:
-        _check_group_options(offset, wanted, exit_at_end)
+    printer = _printer(output, printing.format_string, _text_format(printing))
+    start = _parse_start(reading.offset, reading.from_beginning)
+    wanted = parse_numbers(reading.partition, "--partition")
+    wait_ms = min(DEFAULT_MAX_WAIT_MS, reading.timeout_ms or DEFAULT_MAX_WAIT_MS)
+    how = Consuming(printer, Limits(reading.max_messages, reading.timeout_ms), wait_ms, reading.isolation.level)
+    if reading.group is not None:
+        _check_group_options(reading.offset, wanted, reading.exit_at_end)
     with ClusterClient(bootstrap_server) as client:
         topics = select_topics(client.topics(), topic)
         _print_header(output)
-        if group is not None:
-            _consume_as_member(client, group, topics, start, Consuming(printer, limits, wait_ms, isolation.level))
+        if reading.group is not None:
+            _consume_as_member(client, reading.group, topics, start, how)
         else:
             asked = [tp for state in topics for tp in _partitions(state, wanted)]
-            how = Consuming(printer, limits, wait_ms, isolation.level)
-            _consume_partitions(client, asked, start, exit_at_end, how)
+            _consume_partitions(client, asked, start, reading.exit_at_end, how)
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,24 +268,23 @@ def _offsets_at(
     return {tp: answer.offset or 0 for tp, answer in found.items()}
 
 
-def _text_format(shown: dict[str, bool], separator: str | None, properties: list[str]) -> str:
+def _text_format(options: PrintOptions) -> str:
     """From our flags, and from the properties that Kafka's console consumer knows."""
     try:
-        given = parse_name_value_pairs(properties)
+        given = parse_name_value_pairs(options.properties or [])
     except ValueError as error:
         raise WrongUsage(str(error), "--property") from None
     for name in given:
         if name not in _PROPERTIES:
             raise WrongUsage(f"'{name}' is not known; use {', '.join(_PROPERTIES)}", "--property")
-    on = {part for part, flag in shown.items() if flag}
-    on |= {part for name, part in _PRINT_PROPERTIES.items() if given.get(name) == "true"}
+    on = {part for name, part in _PRINT_PROPERTIES.items() if given.get(name) == "true"}
     return format_from_flags(
-        timestamp="timestamp" in on,
-        partition="partition" in on,
-        offset="offset" in on,
-        headers="headers" in on,
-        key="key" in on,
-        separator=separator if separator is not None else given.get("key.separator", r"\t"),
+        timestamp=options.timestamps or "timestamp" in on,
+        partition=options.partitions or "partition" in on,
+        offset=options.offsets or "offset" in on,
+        headers=options.headers or "headers" in on,
+        key=options.keys or "key" in on,
+        separator=options.separator if options.separator is not None else given.get("key.separator", r"\t"),
     )
 
 
