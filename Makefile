@@ -54,6 +54,12 @@ lint: $(ENV)
 	$(BIN)/mypy --strict src
 	$(BIN)/lint-imports
 
+# `make lint` before each commit, without the tool pre-commit.
+.PHONY: hooks
+hooks:
+	printf '#!/bin/sh\nexec make lint\n' > "$$(git rev-parse --git-path hooks)/pre-commit"
+	chmod +x "$$(git rev-parse --git-path hooks)/pre-commit"
+
 # docs/settings.md is made from the definitions of the keys; a test compares them.
 settings-page: $(ENV)
 	$(BIN)/python -m odradek.base.config.settings_page > docs/settings.md

@@ -154,6 +154,37 @@ def test_threads_of_the_broker_are_supervised() -> None:
     assert users - {"base/threads.py"} == set()
 
 
+def test_brokers_are_reached_by_one_client() -> None:
+    """`client/connection.py` opens connections to brokers. The others speak to ZooKeeper or to Spark, pass bytes on, or
+    look at a certificate."""
+    allowed = {
+        "apps/console/readings/security.py",
+        "apps/lab/line.py",
+        "apps/pipeline/session.py",
+        "broker/zk/handler.py",
+        "client/connection.py",
+        "local/zookeeper_server.py",
+    }
+    users = {name_of(path) for path in sources() if "create_connection(" in path.read_text()}
+    assert users - allowed == set()
+
+
+def test_command_lines_have_one_grammar() -> None:
+    parsers = {"argparse", "optparse", "getopt", "click", "typer"}
+    assert [name_of(path) for path in sources() if parsers & {name.split(".")[0] for name in imported(path)}] == []
+
+
+def test_server_processes_are_started_by_one_class() -> None:
+    """`local/owned_process.py` starts brokers and ZooKeeper. The others start Spark, a pipeline or an experiment."""
+    allowed = {
+        "apps/console/experiment.py",
+        "apps/demo/stage.py",
+        "apps/lab/spark_read/sessions.py",
+        "local/owned_process.py",
+    }
+    assert {name_of(path) for path in sources() if "Popen(" in path.read_text()} - allowed == set()
+
+
 def test_dependencies_are_declared() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     lists = [project["dependencies"], *project["optional-dependencies"].values()]
@@ -175,3 +206,6 @@ def test_the_index_of_the_architecture_names_files_that_exist() -> None:
     named = set(re.findall(r"`((?:base|model|protocol|format|broker|client|local|apps)/[\w/]+\.py)`", page))
     assert named
     assert {name for name in named if not (SOURCE / name).is_file()} == set()
+    rows = re.findall(r"^\| ([^|]*\?) \| (.*) \|$", page, re.MULTILINE)
+    assert len(rows) >= 10
+    assert [question for question, answer in rows if not 1 <= answer.count(".py`") <= 2] == [], "two files at most"
