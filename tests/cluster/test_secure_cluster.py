@@ -1,7 +1,9 @@
 """Clusters of `odradek up --secure`: TLS everywhere, users, ACLs that deny by default."""
 
 import itertools
+import shutil
 import stat
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -63,6 +65,15 @@ def test_the_application_may_do_what_begins_with_its_name(odradek_secure_cluster
         producer.produce(name, b"x", on_delivery=lambda error, message: failures.append(error))
         producer.flush(20)
     assert [failure.code() if failure else 0 for failure in failures] == [KafkaError.TOPIC_AUTHORIZATION_FAILED, 0]
+
+
+@pytest.mark.skipif(shutil.which("kcat") is None, reason="kcat is absent (apt-get install kcat)")
+def test_kcat_takes_its_file(odradek_secure_cluster: OdradekCluster) -> None:
+    """Debian's librdkafka is older than 2.6.1 and sends the client's nonce twice: brokers of Kafka 3.9 allow it."""
+    command = ["kcat", "-F", str(odradek_secure_cluster.data_dir / "kcat.conf"), "-L", "-m", "20"]
+    listed = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert listed.returncode == 0, listed.stderr
+    assert odradek_secure_cluster.bootstrap_servers.split(",")[0] in listed.stdout
 
 
 def test_secrets_are_readable_by_their_owner_alone(odradek_secure_cluster: OdradekCluster) -> None:
