@@ -64,7 +64,7 @@ def test_a_pipeline_is_seen_while_it_runs_and_when_it_has_stopped(
         visitor = chromium.new_page(base_url=console.url)
         visitor.goto("/pipelines")
         expect(visitor.get_by_text("running", exact=True)).to_be_visible(timeout=PATIENCE_MS)
-        row = visitor.locator("tr", has_text="orders_table")
+        row = visitor.locator("tr", has_text="data/orders")
         cells = row.locator("td")
         expect(cells.nth(2)).not_to_have_text("0", timeout=PATIENCE_MS)  # rows
         expect(cells.nth(4)).to_contain_text("/s", timeout=PATIENCE_MS)  # that come in

@@ -28,11 +28,12 @@ def declare(directory: Path, text: str, files: Mapping[str, str] | None = None) 
     return read_pipeline(directory)
 
 
-def run_once(spark: SparkSession, pipeline: Pipeline, wrap: Wrap | None = None, only: str = "") -> None:
-    """Until every query has read what is there; `only` those whose name begins so."""
+def run_once(spark: SparkSession, pipeline: Pipeline, wrap: Wrap | None = None) -> None:
+    """Until every query has read what is there."""
     checkpoint, identity = claim(pipeline, lambda note: None)
     queries = build(pipeline, Views(spark, pipeline, identity.starting), checkpoint, identity.generation)
-    chosen = [wrap(query) if wrap else query for query in queries if query.name.startswith(only)]
+    checkpoint.keep_queries(identity.generation, [query.shared for query in queries])
+    chosen = [wrap(query) if wrap else query for query in queries]
     supervisor = Supervisor(
         chosen, checkpoint, identity.generation, None, QueryProgressBoard([query.name for query in chosen])
     )

@@ -112,7 +112,7 @@ def test_a_broker_dies_and_partitions_are_added_while_queries_run(cluster: Odrad
         status = read_status(tmp_path / "shop")
         assert status is not None
         with urllib.request.urlopen(f"http://127.0.0.1:{status['metrics_port']}/metrics", timeout=30) as answer:
-            assert 'odradek_pipeline_lag_records{pipeline="shop",query="orders_table"} 0.0' in answer.read().decode()
+            assert 'odradek_pipeline_lag_records{pipeline="shop",query="orders"} 0.0' in answer.read().decode()
     check_books(cluster, tmp_path / "shop", first, second, third)
 
 

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,13 @@ from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
 from odradek.apps.demo.proof import last_windows, topic_records
-from odradek.apps.pipeline.listener import GroupListener
+from odradek.apps.pipeline.batch_output import BatchOutput
 from odradek.apps.pipeline.queries import Query
 from odradek.apps.pipeline.replay import replay
 from odradek.apps.pipeline.spec import Pipeline
 from odradek.apps.pipeline.tables.reading import read_table
 from odradek.apps.pipeline.topic_output import BATCH_HEADER
+from odradek.apps.pipeline.transaction_output import TransactionOutput
 from odradek.apps.pipeline.views import Views
 from odradek.base.errors import FatalError
 from odradek.client.cluster_client import ClusterClient
@@ -28,7 +30,7 @@ from odradek.client.record_sender import NewRecord, RecordSender
 from odradek.client.topic_admin import add_partitions
 
 from .conftest import TopicFiller, TopicMaker
-from .pipeline_stage import PATIENCE_S, dead_letters, declare, header, run_once
+from .pipeline_stage import PATIENCE_S, Wrap, dead_letters, declare, header, run_once
 
 # On a busy machine each query takes a minute: a busy one is slow, not wrong.
 pytestmark = pytest.mark.timeout(900)
@@ -123,42 +125,36 @@ def play(
 
 def test_from_topics_to_a_table_and_a_topic(play: Play, bootstrap: str) -> None:
     """Joined, deduplicated, summed; what is bad put aside; then on from there; a dimension that changed; lag."""
-    groups = GroupListener(bootstrap, lambda query: f"{play.orders}-{query}")
-    play.spark.streams.addListener(groups)
-    try:
-        play.order(1, 2, 2, 3)
-        play.order(2, 4, partition=1)
-        play.order(90, amount=-1)
-        play.order(91, partition=1, amount="much")
-        play.fill(play.orders, [(None, None), (None, b""), (b"k" * (HUGE // 10), b"{" * HUGE)], 1)
-        play.order(8, partition=1, remarks="x" * HUGE)
-        run_once(play.spark, play.pipeline)
-        assert play.table() == ids(1, 2, 3, 4, 8)
-        assert play.sums() == {"book": 5}
-        letters = dead_letters(bootstrap, play.pipeline.dead_letters)
-        assert letters == {
-            (0, 4): "rule broken: dear",
-            (1, 2): "not json of the declared schema",
-            (1, 3): "no value",
-            (1, 4): "empty value",
-            (1, 5): "not json of the declared schema",  # of which the letter has the beginning
-            (0, 2): "not json of the declared schema",  # of the dimension
-        }
+    play.order(1, 2, 2, 3)
+    play.order(2, 4, partition=1)
+    play.order(90, amount=-1)
+    play.order(91, partition=1, amount="much")
+    play.fill(play.orders, [(None, None), (None, b""), (b"k" * (HUGE // 10), b"{" * HUGE)], 1)
+    play.order(8, partition=1, remarks="x" * HUGE)
+    run_once(play.spark, play.pipeline)
+    assert play.table() == ids(1, 2, 3, 4, 8)
+    assert play.sums() == {"book": 5}
+    letters = dead_letters(bootstrap, play.pipeline.dead_letters)
+    assert letters == {
+        (0, 4): "rule broken: dear",
+        (1, 2): "not json of the declared schema",
+        (1, 3): "no value",
+        (1, 4): "empty value",
+        (1, 5): "not json of the declared schema",  # of which the letter has the beginning
+        (0, 2): "not json of the declared schema",  # of the dimension
+    }
 
-        play.fill(play.kinds, [(b"1", None), (b"3", b'{"kind": 3, "name": "toy"}')])
-        play.order(5)
-        play.order(6, kind=3)
-        with ClusterClient(bootstrap) as client:
-            add_partitions(client, play.orders, 3)
-            RecordSender(client, play.orders).send({2: [NewRecord(None, order(7))]})
-        run_once(play.spark, play.pipeline)
-        assert play.table() == ids(1, 2, 3, 4, 5, 6, 7, 8), "a partition that came later is read from its beginning"
-        assert play.sums() == {"book": 5, "?": 2, "toy": 1}, "a tombstone took the name of kind 1 away"
-        assert dead_letters(bootstrap, play.pipeline.dead_letters) == letters
-        await_committed(bootstrap, f"{play.orders}-table", play.orders, [7, 7, 1])
-    finally:
-        play.spark.streams.removeListener(groups)
-        groups.close()
+    play.fill(play.kinds, [(b"1", None), (b"3", b'{"kind": 3, "name": "toy"}')])
+    play.order(5)
+    play.order(6, kind=3)
+    with ClusterClient(bootstrap) as client:
+        add_partitions(client, play.orders, 3)
+        RecordSender(client, play.orders).send({2: [NewRecord(None, order(7))]})
+    run_once(play.spark, play.pipeline)
+    assert play.table() == ids(1, 2, 3, 4, 5, 6, 7, 8), "a partition that came later is read from its beginning"
+    assert play.sums() == {"book": 5, "?": 2, "toy": 1}, "a tombstone took the name of kind 1 away"
+    assert dead_letters(bootstrap, play.pipeline.dead_letters) == letters
+    await_committed(bootstrap, f"pipeline-p-{play.orders}-orders", play.orders, [7, 7, 1])
 
 
 def await_committed(bootstrap: str, group: str, topic: str, offsets: list[int]) -> None:
@@ -176,34 +172,72 @@ class DriverDied(Exception):
     """Stands for kill -9: whatever was to come after it didn't."""
 
 
-def test_a_batch_that_comes_again_is_written_once(play: Play, bootstrap: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The driver dies after its batch was written and before Spark noted so; of the topic's batch it wrote a part."""
+def test_a_driver_that_dies_in_a_transaction(play: Play, bootstrap: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the table was written: while its records are open, then after their commit and before Spark's own."""
     monkeypatch.setattr("odradek.apps.pipeline.supervisor._FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr("odradek.apps.pipeline.supervisor.ATTEMPTS_MAX", 1)
     play.order(*range(10))
-
-    def dies_after(query: Query) -> Query:
-        written = query.output
-
-        def output(batch: DataFrame, number: int) -> None:
-            if query.name == "dead_letters_orders":
-                batch = batch.limit(3)  # the rest was still in the producer
-            written(batch, number)
-            raise DriverDied
-
-        return replace(query, output=output)
-
     play.order(*range(100, 108), amount=-1)
-    for name in ("table", "dead_letters_orders"):
-        with pytest.raises(FatalError, match="failed 5 times at the same place"):
-            run_once(play.spark, play.pipeline, dies_after, only=name)
-    records = topic_records(bootstrap, play.pipeline.dead_letters)
-    assert len(records) == 3, "five attempts, and each found what the first had written"
-    for name in ("table", "dead_letters"):
-        run_once(play.spark, play.pipeline, only=name)
+
+    def dying(step: str) -> Wrap:
+        def wrapped(query: Query) -> Query:
+            output = query.output
+            assert isinstance(output, BatchOutput)
+            assert isinstance(output.records, TransactionOutput)
+            transaction = replace(output.records.transaction, reached=partial(dies_at, step))
+            return replace(query, output=replace(output, records=replace(output.records, transaction=transaction)))
+
+        return wrapped
+
+    for step in ("write", "end"):
+        with pytest.raises(FatalError, match="DriverDied"):
+            run_once(play.spark, play.pipeline, dying(step))
+        assert play.table() == ids(*range(10))
+        assert play.sums() == ({} if step == "write" else {"book": 10})
+    run_once(play.spark, play.pipeline)
     assert play.table() == ids(*range(10))
+    assert play.sums() == {"book": 10}
     assert sorted(offset for _, offset in dead_letters(bootstrap, play.pipeline.dead_letters)) == [2, *range(10, 18)]
     tags = {header(record, BATCH_HEADER) for record in topic_records(bootstrap, play.pipeline.dead_letters)}
-    assert f"{play.pipeline.name}/dead_letters_orders/g1/0" in tags
+    assert tags == {f"{play.pipeline.name}/orders/g1/0"}
+
+
+def dies_at(step: str, done: str) -> None:
+    if done == step:
+        raise DriverDied
+
+
+@pytest.mark.soak
+def test_without_transactions_a_batch_that_comes_again_is_written_once(
+    play: Play, bootstrap: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The driver dies when of the batch's records a part is written."""
+    monkeypatch.setattr("odradek.apps.pipeline.supervisor._FIRST_PAUSE_S", 0.01)
+    text = (play.pipeline.directory / "pipeline.toml").read_text()
+    lenient = text.replace("[pipeline]", '[pipeline]\ndelivery = "at-least-once"')
+    pipeline = declare(play.pipeline.directory, lenient, FILES)
+    play.order(*range(10))
+    play.order(*range(100, 108), amount=-1)
+
+    def dies_after(query: Query) -> Query:
+        assert isinstance(query.output, BatchOutput)
+        records = query.output.records
+
+        def written_in_part(batch: DataFrame, number: int, count: int) -> None:
+            records(batch.orderBy("topic", "value").limit(3), number, count)  # the rest was still in the producer
+            raise DriverDied
+
+        return replace(query, output=replace(query.output, records=written_in_part))
+
+    with pytest.raises(FatalError, match="failed 5 times at the same place"):
+        run_once(play.spark, pipeline, dies_after)
+    assert play.table() == ids(*range(10)), "the table was written before the driver died, once"
+    records = topic_records(bootstrap, pipeline.dead_letters) + topic_records(bootstrap, f"{play.orders}.sums")
+    assert len(records) == 3, "five attempts, and each found what the first had written"
+    run_once(play.spark, pipeline)
+    assert play.table() == ids(*range(10))
+    assert play.sums() == {"book": 10}
+    assert sorted(offset for _, offset in dead_letters(bootstrap, pipeline.dead_letters)) == [2, *range(10, 18)]
 
 
 @pytest.mark.soak
@@ -230,7 +264,7 @@ def test_a_replay_computes_again_and_has_nothing_twice(play: Play) -> None:
 def test_a_schema_may_grow(play: Play) -> None:
     """A column more in the records harms nobody; declared, it is there from then on, and null before."""
     play.order(1, colour="red")
-    run_once(play.spark, play.pipeline, only="table")
+    run_once(play.spark, play.pipeline)
     text = (play.pipeline.directory / "pipeline.toml").read_text()
     files = {"named.sql": "SELECT id, colour, amount, at, '?' AS name FROM orders"}
     grown = declare(
@@ -238,7 +272,7 @@ def test_a_schema_may_grow(play: Play) -> None:
     )
     play.order(2, colour="blue")
     play.order(3)
-    run_once(play.spark, grown, only="table")
+    run_once(play.spark, grown)
     rows = read_table(play.spark, grown.directory / "table")
     assert {row["id"]: row["colour"] for row in rows.collect()} == dict(
         zip(ids(1, 2, 3), (None, "blue", None), strict=True)
@@ -249,7 +283,7 @@ def test_a_schema_may_grow(play: Play) -> None:
 def test_a_schema_may_not_turn_a_table_into_two(play: Play, bootstrap: str) -> None:
     """A column of another type: records that fit the old one only are dead letters, and the table stays as it is."""
     play.order(1)
-    run_once(play.spark, play.pipeline, only="table")
+    run_once(play.spark, play.pipeline)
     text = (play.pipeline.directory / "pipeline.toml").read_text()
     text = text.replace("amount DOUBLE", "amount STRUCT<value: DOUBLE, currency: STRING>", 1).replace(
         "amount > 0", "amount.value > 0"
@@ -258,16 +292,15 @@ def test_a_schema_may_not_turn_a_table_into_two(play: Play, bootstrap: str) -> N
     changed = declare(play.pipeline.directory, text, {**FILES, "sums.py": sums})
     told = r"\[sinks.table\]: amount is double in the table .*, and would be struct<value:double,currency:string> now"
     with pytest.raises(FatalError, match=told):
-        run_once(play.spark, changed, only="table")
+        run_once(play.spark, changed)
     files = {**FILES, "named.sql": "SELECT id, amount.value AS amount, at, '?' AS name FROM orders"}
     mended = declare(play.pipeline.directory, text, files)
-    play.order(2, amount={"value": 2.0, "currency": "EUR"})
+    play.order(2, 4, amount={"value": 2.0, "currency": "EUR"})
     play.order(3)
-    for name in ("table", "dead_letters_orders"):
-        run_once(play.spark, mended, only=name)
-    assert play.table() == ids(1, 2)
-    letters = dead_letters(bootstrap, mended.dead_letters)
-    assert letters == dict.fromkeys([(0, 0), (0, 2)], "not json of the declared schema"), "judged as it is declared now"
+    run_once(play.spark, mended)
+    assert play.table() == ids(1, 2, 4)
+    letters = dead_letters(bootstrap, mended.dead_letters)  # (0, 2) is of the dimension
+    assert letters == dict.fromkeys([(0, 2), (0, 3)], "not json of the declared schema"), "judged as it is declared now"
 
 
 @pytest.mark.soak
@@ -281,7 +314,7 @@ def test_what_is_not_shown_is_counted_too(play: Play, capsys: pytest.CaptureFixt
             play.order(100 * turn + kind, kind=kind)
         capsys.readouterr()
         screen = f'{text}[sinks.screen]\nfrom = "sums"\nconsole = {rows}\nmode = "update"\n'
-        run_once(play.spark, declare(play.pipeline.directory, screen, FILES), only="screen")
+        run_once(play.spark, declare(play.pipeline.directory, screen, FILES))
     shown = capsys.readouterr().out.splitlines()
     assert len(shown) == len(kinds)
     assert all("orders=2" in line for line in shown), shown
@@ -291,19 +324,19 @@ def test_what_is_not_shown_is_counted_too(play: Play, capsys: pytest.CaptureFixt
 def test_records_that_retention_took_stop_it_unless_told_otherwise(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("odradek.apps.pipeline.supervisor._FIRST_PAUSE_S", 0.01)
     play.order(1, 2)
-    run_once(play.spark, play.pipeline, only="table")
+    run_once(play.spark, play.pipeline)
     play.order(3, 4, 5)
     admin = AdminClient({"bootstrap.servers": play.pipeline.bootstrap})
     for future in admin.delete_records([TopicPartition(play.orders, 0, 4)]).values():
         future.result(30)
     with pytest.raises(FatalError, match=f"{play.orders}-0 no longer has offset 2.*fail_on_data_loss = false"):
-        run_once(play.spark, play.pipeline, only="table")
+        run_once(play.spark, play.pipeline)
     assert play.table() == ids(1, 2)
     text = (play.pipeline.directory / "pipeline.toml").read_text()
     lenient = declare(
         play.pipeline.directory, text.replace("dedupe =", "fail_on_data_loss = false\ndedupe =", 1), FILES
     )
-    run_once(play.spark, lenient, only="table")
+    run_once(play.spark, lenient)
     assert play.table() == ids(1, 2, 5)
 
 

@@ -183,6 +183,7 @@ def test_server_processes_are_started_by_one_class() -> None:
         "apps/console/pipeline_control.py",
         "apps/demo/stage.py",
         "apps/lab/bench/floor.py",
+        "apps/lab/pipeline_speed/comparison.py",
         "apps/lab/spark_read/sessions.py",
         "local/owned_process.py",
     }

@@ -120,6 +120,27 @@ def committed_offsets(
     return client.retrying(partial(_committed, client, group, wanted, stable=stable))
 
 
+def committed_metadata(
+    client: ClusterClient, group: str, partitions: Iterable[TopicPartition]
+) -> dict[TopicPartition, str]:
+    """Return the words of the committer with each offset. Waits while a transaction may still change them."""
+    topics = [OffsetFetchRequestTopics(name=t, partition_indexes=n) for t, n in _by_topic(partitions).items()]
+    asked = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=group, topics=topics)], require_stable=True)
+
+    def attempt() -> dict[TopicPartition, str]:
+        (told,) = ask_coordinator(client, group, asked, OffsetFetchResponse).groups
+        raise_for(group, told.error_code)
+        found: dict[TopicPartition, str] = {}
+        for topic in told.topics:
+            for partition in topic.partitions:
+                raise_for(group, partition.error_code)
+                if partition.committed_offset != _NO_OFFSET:
+                    found[TopicPartition(topic.name, partition.partition_index)] = partition.metadata or ""
+        return found
+
+    return client.retrying(attempt)
+
+
 def commit_offsets(
     client: ClusterClient,
     group: str,

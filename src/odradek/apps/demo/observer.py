@@ -12,8 +12,9 @@ from odradek.client.broker_client import ConnectionFailed
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.record_reader import RecordReader, records_in
 from odradek.model.topology import TopicPartition
+from odradek.protocol.isolation import IsolationLevel
 
-TABLE_QUERY = "orders_table"
+TABLE_QUERY = "orders"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,8 @@ class Observer:
                 self._client = ClusterClient(self.stage.bootstrap, timeout_ms=3_000)
                 partitions = self._client.topic(REVENUE).partitions
                 positions = {TopicPartition(REVENUE, p.partition): 0 for p in partitions}
-                self._reader = RecordReader(self._client, positions, max_wait_ms=1)
+                committed = IsolationLevel.READ_COMMITTED
+                self._reader = RecordReader(self._client, positions, max_wait_ms=1, isolation=committed)
             for fetched in self._reader.poll():
                 for record in records_in(fetched):
                     row = json.loads(record.value or b"{}")

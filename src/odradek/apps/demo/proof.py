@@ -17,6 +17,7 @@ from odradek.client.cluster_client import ClusterClient
 from odradek.client.partition_offsets import list_offsets
 from odradek.client.record_reader import RecordReader, records_in
 from odradek.model.topology import TopicPartition
+from odradek.protocol.isolation import IsolationLevel
 from odradek.protocol.messages.list_offsets import EARLIEST, LATEST
 from odradek.protocol.records import Record
 
@@ -104,13 +105,15 @@ def last_windows(records: list[Record]) -> Windows:
 
 
 def topic_records(bootstrap: str, topic: str) -> list[Record]:
-    """All of them, partition by partition."""
+    """All committed ones, partition by partition."""
+    committed = IsolationLevel.READ_COMMITTED
     found: dict[TopicPartition, list[Record]] = {}
     with ClusterClient(bootstrap) as client:
         partitions = [TopicPartition(topic, p.partition) for p in client.topic(topic).partitions]
         first = list_offsets(client, dict.fromkeys(partitions, EARLIEST))
-        ends = {tp: at.offset or 0 for tp, at in list_offsets(client, dict.fromkeys(partitions, LATEST)).items()}
-        reader = RecordReader(client, {tp: first[tp].offset or 0 for tp in partitions})
+        latest = list_offsets(client, dict.fromkeys(partitions, LATEST), committed)
+        ends = {tp: at.offset or 0 for tp, at in latest.items()}
+        reader = RecordReader(client, {tp: first[tp].offset or 0 for tp in partitions}, isolation=committed)
         for tp in partitions:
             if reader.positions[tp] >= ends[tp]:
                 reader.stop(tp)

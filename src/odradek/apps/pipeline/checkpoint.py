@@ -1,6 +1,7 @@
 """Checkpoint directory of a pipeline: the progress of its queries, and the pipeline that owns it.
 
     DIR/identity.json           whose this is: pipeline, cluster, topics that are read, targets; the generation
+    DIR/g1/queries.json         the queries of generation 1: their sinks, views and inputs
     DIR/g1/QUERY/               Spark's checkpoint of one query, in generation 1
     DIR/g1/QUERY.intent.json    what a topic's writer was about to do (`topic_output`)
 
@@ -10,14 +11,19 @@ another pipeline, cluster or input is refused: Spark would go on with its number
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
+from odradek.apps.pipeline.sharing import SharedQuery
+from odradek.apps.pipeline.spec import Mode
 from odradek.base.errors import FatalError
 
 _IDENTITY = "identity.json"
+_QUERIES = "queries.json"
+_LETTERS_QUERY = "dead_letters_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +34,7 @@ class Identity:
     writes: Mapping[str, str]  # the target of each query
     generation: int = 1
     starting: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    checkpoint_id: str = ""  # of this checkpoint alone: batches in transactions are known by it
 
 
 class Checkpoint:
@@ -39,10 +46,16 @@ class Checkpoint:
         kept = self.identity()
         if kept is None:
             self._refuse_strangers()
-            self._write(wanted)
-            return wanted
+            made = replace(wanted, checkpoint_id=wanted.checkpoint_id or uuid4().hex)
+            self._write(made)
+            return made
         self._compare(kept, wanted)
-        merged = replace(kept, reads={**kept.reads, **wanted.reads}, writes={**kept.writes, **wanted.writes})
+        merged = replace(
+            kept,
+            reads={**kept.reads, **wanted.reads},
+            writes={**kept.writes, **wanted.writes},
+            checkpoint_id=kept.checkpoint_id or uuid4().hex,
+        )
         self._write(merged)
         return merged
 
@@ -70,6 +83,42 @@ class Checkpoint:
 
     def query(self, generation: int, name: str) -> Path:
         return self.directory / f"g{generation}" / name
+
+    def queries(self, generation: int) -> list[SharedQuery]:
+        """The queries that the generation has begun. FatalError if a release with one query per sink has begun it."""
+        directory = self.directory / f"g{generation}"
+        try:
+            kept = json.loads((directory / _QUERIES).read_text())
+        except FileNotFoundError:
+            if any(directory.glob("*/commits")):
+                raise FatalError(
+                    f"the checkpoint in {directory} has a query for each sink, and sinks share queries now: begin a "
+                    "new generation where it stands or before, with: odradek pipeline replay"
+                ) from None
+            return []
+        return [
+            SharedQuery(
+                each["name"], tuple(each["sinks"]), tuple(each["views"]), tuple(each["letters"]), Mode(each["mode"])
+            )
+            for each in kept
+        ]
+
+    def keep_queries(self, generation: int, queries: Sequence[SharedQuery]) -> None:
+        make_directory(self.directory / f"g{generation}")
+        write_durably(self.directory / f"g{generation}" / _QUERIES, [asdict(query) for query in queries])
+
+    def begun(self, generation: int) -> list[str]:
+        """Names of the queries that have finished a batch of the generation."""
+        return sorted(path.parent.name for path in (self.directory / f"g{generation}").glob("*/commits"))
+
+    def parts(self, generation: int, begun: Container[str]) -> set[str]:
+        """Sinks and inputs of the queries that have begun. A release with a query per sink named it after its part."""
+        directory = self.directory / f"g{generation}"
+        if not (directory / _QUERIES).exists():
+            names = [name for name in self.begun(generation) if name in begun]
+            return {name.removeprefix(_LETTERS_QUERY) for name in names}
+        kept = [query for query in self.queries(generation) if query.name in begun]
+        return {part for query in kept for part in (*query.sinks, *query.letters)}
 
     def _refuse_strangers(self) -> None:
         if any((self.directory / name).exists() for name in ("offsets", "commits", "metadata")):

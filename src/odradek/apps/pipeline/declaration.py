@@ -13,6 +13,7 @@ from odradek.apps.pipeline.kafka_settings import KafkaSettings, read_kafka_setti
 from odradek.apps.pipeline.spec import (
     ConsoleSink,
     Decoding,
+    Delivery,
     Dimension,
     Encoding,
     Mode,
@@ -72,6 +73,7 @@ def _pipeline(directory: Path, document: Section) -> Pipeline:
         trigger=_duration(head, "trigger", head.text("trigger", _DEFAULT_TRIGGER)),
         records_per_batch_max=head.whole("records_per_batch_max", _DEFAULT_RECORDS_PER_BATCH_MAX),
         dead_letters=_topic(head, head.text("dead_letters", f"{name}.dead-letters")),
+        delivery=head.choice("delivery", Delivery, Delivery.EXACTLY_ONCE),
         checkpoint=_local_path(head, directory, head.text("checkpoint", ".odradek/checkpoint")),
         metrics_port=head.whole("metrics_port", 0) if head.has("metrics_port") else None,
         spark=document.mapping("spark"),

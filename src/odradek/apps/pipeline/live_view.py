@@ -70,7 +70,7 @@ class QueriesTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         cells = [_cells(query) for query in self._queries]
-        widths = {name: max(len(name), *(len(row[name]) for row in cells)) for name in _COLUMNS}
+        widths = {name: max([len(name), *(len(row[name]) for row in cells)]) for name in _COLUMNS}
         shown: list[str] = []
         for name in _MOST_TELLING:
             if sum(widths[other] + _GAP for other in (*shown, name)) <= options.max_width:
@@ -91,7 +91,7 @@ class QueriesTable:
 def _cells(query: Mapping[str, Any]) -> dict[str, str]:
     return {
         "query": query["name"],
-        "to": short_target(query["target"]),
+        "to": ", ".join(short_target(sink["target"]) for sink in query.get("sinks") or [query]),
         "promise": query["delivery"],
         "batch": str(query["batch"]) if query["batch"] >= 0 else "…",
         "rows in": f"{query['input_rows_total']:,}",

@@ -34,9 +34,13 @@ class QueryProgress:
     restarts: int = 0
     error: str | None = None
 
-    def after(self, told: Mapping[str, Any]) -> "QueryProgress":
-        """With one more of Spark's reports, as its JSON has it."""
+    def after(self, told: Mapping[str, Any], branches: int = 1) -> "QueryProgress":
+        """With one more of Spark's reports, as its JSON has it. Each of `branches` deduplicates the same rows."""
         operators = told.get("stateOperators", [])
+        dedupes = [o for o in operators if str(o.get("operatorName")).startswith("dedupe")]
+        late_in_dedupes = sum(o["numRowsDroppedByWatermark"] for o in dedupes)
+        late = sum(o["numRowsDroppedByWatermark"] for o in operators) - late_in_dedupes + late_in_dedupes // branches
+        twice = sum(o.get("customMetrics", {}).get("numDroppedDuplicateRows", 0) for o in operators) // branches
         return replace(
             self,
             batch=told["batchId"],
@@ -46,9 +50,8 @@ class QueryProgress:
             batch_ms=told.get("durationMs", {}).get("triggerExecution", 0),
             state_rows=sum(operator["numRowsTotal"] for operator in operators),
             state_bytes=sum(operator["memoryUsedBytes"] for operator in operators),
-            late_rows_total=self.late_rows_total + sum(o["numRowsDroppedByWatermark"] for o in operators),
-            duplicates_total=self.duplicates_total
-            + sum(o.get("customMetrics", {}).get("numDroppedDuplicateRows", 0) for o in operators),
+            late_rows_total=self.late_rows_total + late,
+            duplicates_total=self.duplicates_total + twice,
             watermark=told.get("eventTime", {}).get("watermark", self.watermark),
             at=told["timestamp"],
             offsets=source_offsets(told) or self.offsets,
@@ -62,16 +65,18 @@ class QueryProgressBoard:
     def __init__(self, names: list[str]) -> None:
         self._lock = threading.Lock()
         self._queries = {name: QueryProgress(name) for name in names}
+        self._branches: dict[str, int] = {}
 
     def report(self, name: str, told: Mapping[str, Any]) -> None:
         with self._lock:
             if name in self._queries:
-                self._queries[name] = self._queries[name].after(told)
+                self._queries[name] = self._queries[name].after(told, self._branches.get(name, 1))
 
-    def resume(self, name: str, offsets: Offsets) -> None:
+    def resume(self, name: str, offsets: Offsets, branches: int = 1) -> None:
         """Set the offsets of the query before its first report, which comes only with something to read."""
         with self._lock:
-            self._queries[name] = replace(self._queries[name], offsets=offsets)
+            self._branches[name] = max(1, branches)
+            self._queries[name] = replace(self._queries.get(name, QueryProgress(name)), offsets=offsets)
 
     def note(self, name: str, *, restarts: int, error: str | None) -> None:
         with self._lock:

@@ -33,6 +33,41 @@ def judged(raw: "DataFrame", decoding: Decoding, source: Source | None = None) -
     return opened.withColumn(REASON, reason).drop(UNDECODABLE)
 
 
+def exchanged(judgement: "DataFrame", source: Source) -> "DataFrame":
+    """Rows of a stream for several branches of one query: Spark reads, decodes and judges them once.
+
+    Spark computes an exchange once where several branches have the same one. So nothing of a branch may be moved below
+    it, neither a filter nor a choice of columns: each branch begins with `branch_of`. The watermark stands below it as
+    well, and counts good rows only.
+    """
+    from pyspark.sql import functions as F
+
+    is_bad = F.col(REASON).isNotNull()
+    rows = judgement.withColumn(_VALUE, F.when(is_bad, F.col(_VALUE)))
+    if source.watermark:
+        column = source.watermark.column
+        rows = rows.withColumn(column, F.when(~is_bad, F.col(f"`{column}`"))).withWatermark(
+            column, source.watermark.delay
+        )
+    by = [F.col(f"`{name}`") for name in source.dedupe] or [F.col(RECORD)["offset"]]
+    return rows.repartition(*by)
+
+
+def branch_of(exchange: "DataFrame", source: Source) -> "DataFrame":
+    """The same rows. The optimizer moves nothing through an expression that it can't foresee.
+
+    Keys of the deduplication stay columns of the exchange, so that it needs no other, and so does the watermark's.
+    """
+    from pyspark.sql import functions as F
+
+    kept = {*source.dedupe, *([source.watermark.column] if source.watermark else [])}
+    packed = F.struct(*(F.col(f"`{name}`") for name in exchange.columns))  # all of them, also those that stay beside it
+    row = F.when(F.spark_partition_id() >= 0, packed).alias("_row")
+    beside = [F.col(f"`{name}`") for name in exchange.columns if name in kept]
+    columns = [F.col(f"`{name}`") if name in kept else F.col("_row")[name].alias(name) for name in exchange.columns]
+    return exchange.select(*beside, row).select(*columns)
+
+
 def good(judgement: "DataFrame") -> "DataFrame":
     from pyspark.sql import functions as F
 

@@ -1,19 +1,24 @@
-"""From the declaration to Spark's queries: one for each sink, one for the dead letters of each input."""
+"""From the declaration to Spark's queries: one for the sinks that read the same sources, with their dead letters."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from odradek.apps.pipeline.batch_output import BatchOutput, RecordsOutput, RowsOutput, in_branches
+from odradek.apps.pipeline.batch_transaction import BatchTransaction
 from odradek.apps.pipeline.checkpoint import Checkpoint
 from odradek.apps.pipeline.console_output import ConsoleOutput
 from odradek.apps.pipeline.lake_output import DeltaOutput, IcebergOutput
+from odradek.apps.pipeline.plan_modes import mode_bound
 from odradek.apps.pipeline.quality import dead_letters
-from odradek.apps.pipeline.spec import ConsoleSink, Pipeline, Sink, TableFormat, TableSink, TopicSink
+from odradek.apps.pipeline.sharing import SharedQuery, share, sources_of_views
+from odradek.apps.pipeline.spec import ConsoleSink, Delivery, Pipeline, Sink, TableFormat, TableSink, TopicSink
 from odradek.apps.pipeline.table_output import TableOutput, check_columns, columns_of
 from odradek.apps.pipeline.tables.delta_output import DeltaTableOutput
 from odradek.apps.pipeline.tables.ownership import check_table_columns
-from odradek.apps.pipeline.topic_output import TopicOutput, as_records
+from odradek.apps.pipeline.topic_output import TopicOutput
+from odradek.apps.pipeline.transaction_output import TransactionOutput
 from odradek.apps.pipeline.views import Views
 from odradek.base.errors import FatalError
 
@@ -23,8 +28,18 @@ if TYPE_CHECKING:
 
 EXACTLY_ONCE = "exactly once"
 AT_LEAST_ONCE = "at least once"
-DEAD_LETTERS = "dead_letters_"
+_PROMISES = {Delivery.EXACTLY_ONCE: EXACTLY_ONCE, Delivery.AT_LEAST_ONCE: AT_LEAST_ONCE}
+DEAD_LETTERS = "dead_letters"
 Output = Callable[["DataFrame", int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class SinkPlan:
+    """A target of the pipeline and its promise, known without Spark."""
+
+    name: str
+    target: str
+    delivery: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +48,8 @@ class Query:
     mode: str
     frame: "DataFrame"
     output: Output
+    sinks: tuple[SinkPlan, ...]
+    shared: SharedQuery
 
     def start(self, checkpoint: Checkpoint, generation: int, trigger: str | None) -> "StreamingQuery":
         """Without a trigger: all that is there now, and the end."""
@@ -46,67 +63,64 @@ class Query:
         return timed.start()
 
 
-@dataclass(frozen=True, slots=True)
-class QueryPlan:
-    """Plan of a query, made without Spark: enough to claim a checkpoint and to describe it."""
-
-    name: str
-    target: str
-    delivery: str
-
-
 def group_of(pipeline: str, query: str) -> str:
     """The consumer group under which a query shows its lag."""
     return f"pipeline-{pipeline}-{query}"
 
 
-def plan(pipeline: Pipeline) -> list[QueryPlan]:
-    letters = f"topic {pipeline.dead_letters}"
-    return [
-        *(QueryPlan(name, target(sink), delivery(sink)) for name, sink in pipeline.sinks.items()),
-        *(
-            QueryPlan(f"{DEAD_LETTERS}{name}", letters, AT_LEAST_ONCE)
-            for name in (*pipeline.sources, *pipeline.dimensions)
-        ),
-    ]
+def plan(pipeline: Pipeline) -> list[SinkPlan]:
+    letters = SinkPlan(DEAD_LETTERS, f"topic {pipeline.dead_letters}", _PROMISES[pipeline.delivery])
+    sinks = pipeline.sinks.items()
+    return [*(SinkPlan(name, target(sink), promise(sink, pipeline.delivery)) for name, sink in sinks), letters]
 
 
 def build(pipeline: Pipeline, views: Views, checkpoint: Checkpoint, generation: int) -> list[Query]:
     """Plan every query, so that Spark's objections are reported before any query runs."""
-    from pyspark.sql import functions as F
-
     frames = views.build()
-    queries: list[Query] = []
+    for sink in pipeline.sinks.values():
+        _check(sink, frames[sink.view])
+        if sink.name in pipeline.own_delta_tables and isinstance(sink, TableSink):
+            check_table_columns(sink.path, sink.name, frames[sink.view], sink.partition_by)
+    texts = {name: transform.file.read_text() for name, transform in pipeline.transforms.items()}
+    sinks = {sink.view: frames[sink.view] for sink in pipeline.sinks.values()}
+    shared = share(pipeline, sources_of_views(pipeline, texts), mode_bound(sinks), kept=checkpoint.queries(generation))
+    return [_query(pipeline, views, query, checkpoint, generation) for query in shared]
 
-    def add(name: str, mode: str, frame: "DataFrame", output: Output) -> None:
-        queries.append(Query(name, mode, frame, output))
 
-    def topic_output(name: str, *topics: str) -> TopicOutput:
-        intent = checkpoint.query(generation, f"{name}.intent.json")
-        return TopicOutput(pipeline.bootstrap, topics, f"{pipeline.name}/{name}/g{generation}", intent)
-
-    for name, sink in pipeline.sinks.items():
-        frame = _checked(sink, frames[sink.view])
-        if name in pipeline.own_delta_tables and isinstance(sink, TableSink):
-            check_table_columns(sink.path, name, frame, sink.partition_by)
+def _query(pipeline: Pipeline, views: Views, shared: SharedQuery, checkpoint: Checkpoint, generation: int) -> Query:
+    letters = [dead_letters(views.judgement(name), name) for name in shared.letters]
+    frame = in_branches([views.frames[name] for name in shared.views], letters)
+    rows: list[tuple[int, RowsOutput]] = []
+    topics: list[tuple[int, TopicSink]] = []
+    plans = {each.name: each for each in plan(pipeline)}
+    directory = checkpoint.query(generation, shared.name)
+    written = [pipeline.sinks[name] for name in shared.sinks if name in pipeline.sinks]
+    for sink in written:
+        branch = shared.views.index(sink.view)
         match sink:
             case TopicSink():
-                records = as_records(frame, sink, pipeline.dead_letters)
-                add(name, sink.mode.value, records, topic_output(name, sink.topic, pipeline.dead_letters))
+                topics.append((branch, sink))
             case TableSink():
-                add(
-                    name,
-                    sink.mode.value,
-                    frame,
-                    _table_output(pipeline, sink, generation, checkpoint.query(generation, name)),
-                )
+                rows.append((branch, _table_output(pipeline, sink, generation, directory)))
             case ConsoleSink():
-                add(name, sink.mode.value, frame, ConsoleOutput(name, sink.rows))
-    for view, judgement in views.judgements().items():
-        name = f"{DEAD_LETTERS}{view}"
-        letters = dead_letters(judgement, view).withColumn("topic", F.lit(pipeline.dead_letters))
-        add(name, "append", letters, topic_output(name, pipeline.dead_letters))
-    return queries
+                rows.append((branch, ConsoleOutput(sink.name, sink.rows)))
+    written_topics = tuple(dict.fromkeys([*(sink.topic for _, sink in topics), pipeline.dead_letters]))
+    records = _records_output(pipeline, shared.name, written_topics, checkpoint, generation)
+    output = BatchOutput(len(shared.views), rows, topics, records, pipeline.dead_letters)
+    told = (*(plans[sink.name] for sink in written), *([plans[DEAD_LETTERS]] if letters or topics else []))
+    return Query(shared.name, shared.mode.value, frame, output, told, shared)
+
+
+def _records_output(
+    pipeline: Pipeline, query: str, topics: tuple[str, ...], checkpoint: Checkpoint, generation: int
+) -> RecordsOutput:
+    name = f"{pipeline.name}/{query}/g{generation}"
+    if pipeline.delivery is Delivery.AT_LEAST_ONCE:
+        return TopicOutput(pipeline.bootstrap, topics, name, checkpoint.query(generation, f"{query}.intent.json"))
+    group, kept = group_of(pipeline.name, query), checkpoint.identity()
+    checkpoint_id = kept.checkpoint_id if kept else ""  # without one, nothing runs
+    transaction = BatchTransaction(pipeline.bootstrap, group, group)
+    return TransactionOutput(transaction, name, checkpoint_id, generation, checkpoint.query(generation, query))
 
 
 def target(sink: Sink) -> str:
@@ -119,11 +133,17 @@ def target(sink: Sink) -> str:
             return "console"
 
 
-def delivery(sink: Sink) -> str:
-    return EXACTLY_ONCE if isinstance(sink, TableSink) else AT_LEAST_ONCE
+def promise(sink: Sink, topics: Delivery) -> str:
+    match sink:
+        case TableSink():
+            return EXACTLY_ONCE
+        case TopicSink():
+            return _PROMISES[topics]
+        case ConsoleSink():
+            return AT_LEAST_ONCE
 
 
-def _checked(sink: Sink, frame: "DataFrame") -> "DataFrame":
+def _check(sink: Sink, frame: "DataFrame") -> None:
     if not frame.isStreaming:
         raise FatalError(
             f"[sinks.{sink.name}] reads from {sink.view!r}, which is no stream: nothing new would ever come"
@@ -135,7 +155,6 @@ def _checked(sink: Sink, frame: "DataFrame") -> "DataFrame":
             raise FatalError(f"[sinks.{sink.name}]: {sink.view} has no {column!r}; it has {', '.join(frame.columns)}")
     if isinstance(sink, TableSink) and sink.format is TableFormat.PARQUET:
         check_columns(sink.path, sink.name, columns_of(frame))
-    return frame
 
 
 def table_writer(pipeline: Pipeline, sink: str, generation: int) -> str:
@@ -143,7 +162,7 @@ def table_writer(pipeline: Pipeline, sink: str, generation: int) -> str:
     return f"{pipeline.name}/{sink}/g{generation}"
 
 
-def _table_output(pipeline: Pipeline, sink: TableSink, generation: int, checkpoint: Path) -> Output:
+def _table_output(pipeline: Pipeline, sink: TableSink, generation: int, checkpoint: Path) -> RowsOutput:
     writer = table_writer(pipeline, sink.name, generation)
     if sink.name in pipeline.own_delta_tables:
         return DeltaTableOutput(sink.name, sink.path, sink.partition_by, writer, generation, checkpoint)

@@ -7,14 +7,13 @@ is written again: a topic can't be taken back.
 """
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from odradek.apps.pipeline.checkpoint import Checkpoint, Identity, committed_offsets
 from odradek.apps.pipeline.cluster_side import cluster_of
 from odradek.apps.pipeline.kafka_settings import use_kafka_settings
-from odradek.apps.pipeline.queries import DEAD_LETTERS, plan
 from odradek.apps.pipeline.spec import Pipeline, TableFormat, TableSink
 from odradek.apps.pipeline.table_output import WrittenBatch, written_batches
 from odradek.apps.pipeline.tables.core.batch_ranges import parse_directory
@@ -144,20 +143,15 @@ def _wanted(
 
 def read_so_far(pipeline: Pipeline, checkpoint: Checkpoint, identity: Identity) -> Positions:
     """Return the offsets that every query has read: the lowest per partition. What nobody began is absent."""
-    inputs = {name: source.topics for name, source in pipeline.sources.items()}
-    inputs |= {name: (dimension.topic,) for name, dimension in pipeline.dimensions.items()}
-    of_letters = {f"{DEAD_LETTERS}{name}": topics for name, topics in inputs.items()}
-    from_the_end = {
-        topic for source in pipeline.sources.values() if source.start == "latest" for topic in source.topics
-    }
-    anything = tuple(topic for source in pipeline.sources.values() for topic in source.topics)
     least: Positions = {}
-    for query in plan(pipeline):
-        known = committed_offsets(checkpoint.query(identity.generation, query.name))
-        if not known:  # it has finished no batch of this generation
-            topics = of_letters.get(query.name, anything)
-            known = {topic: dict(identity.starting.get(topic, {})) for topic in topics if topic in identity.starting}
-            known |= {topic: {} for topic in topics if topic not in known and topic not in from_the_end}
+    queries = {name: checkpoint.query(identity.generation, name) for name in checkpoint.begun(identity.generation)}
+    begun = {name: read for name, path in queries.items() if (read := committed_offsets(path))}
+    unread = _unread_topics(pipeline, checkpoint.parts(identity.generation, begun))
+    # a source that is to be read from its end has nothing yet that must not be passed over
+    ended = {topic for source in pipeline.sources.values() if source.start == "latest" for topic in source.topics}
+    begins = identity.starting
+    not_begun = {topic: dict(begins.get(topic, {})) for topic in unread if topic in begins or topic not in ended}
+    for known in (*begun.values(), not_begun):
         for topic, partitions in known.items():
             if topic in least:
                 both = least[topic].keys() & partitions.keys()
@@ -165,6 +159,14 @@ def read_so_far(pipeline: Pipeline, checkpoint: Checkpoint, identity: Identity) 
             else:
                 least[topic] = dict(partitions)
     return least
+
+
+def _unread_topics(pipeline: Pipeline, parts: Container[str]) -> list[str]:
+    """Topics that a sink or the judging of an input has not begun to read. `parts` have: sinks and inputs."""
+    inputs = {source.name: source.topics for source in pipeline.sources.values()}
+    waiting = {name for name in inputs if name not in parts or any(sink not in parts for sink in pipeline.sinks)}
+    found = [topic for name in inputs if name in waiting for topic in inputs[name]]
+    return found + [each.topic for each in pipeline.dimensions.values() if each.name not in parts]
 
 
 def _partitions(client: ClusterClient, topics: list[str]) -> list[TopicPartition]:

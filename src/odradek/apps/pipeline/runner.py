@@ -24,7 +24,7 @@ from odradek.apps.pipeline.queries import Query, build, group_of, plan, table_wr
 from odradek.apps.pipeline.replay import retire_replayed
 from odradek.apps.pipeline.session import SparkTarget, start_session
 from odradek.apps.pipeline.spark_errors import in_one_sentence
-from odradek.apps.pipeline.spec import Pipeline, TableFormat, TableSink
+from odradek.apps.pipeline.spec import Delivery, Pipeline, TableFormat, TableSink
 from odradek.apps.pipeline.status import (
     FAILED,
     RUNNING,
@@ -117,14 +117,14 @@ class Run:
         self._identity = identity
         self._show = show
         self._ends = EndsWatch(pipeline)
-        self._board = QueryProgressBoard([query.name for query in plan(pipeline)])
+        self._board = QueryProgressBoard([])  # queries are known when Spark has planned them
         self._metrics = self._metrics_endpoint()
         self._facts = RunFacts(
             spark=str(options.target),
             started_at=now(),
             generation=identity.generation,
             metrics_port=self._metrics.port if self._metrics else None,
-            plans=plan(pipeline),
+            sinks={},
         )
 
     def go(self, stop: "StopRequest") -> None:
@@ -154,8 +154,11 @@ class Run:
             generation = self._identity.generation
             views = Views(spark, pipeline, self._identity.starting)
             queries = _planned(pipeline, spark, views, self._checkpoint, generation)
+            self._checkpoint.keep_queries(generation, [query.shared for query in queries])
+            self._facts = replace(self._facts, sinks={query.name: query.sinks for query in queries})
             for query in queries:
-                self._board.resume(query.name, committed_offsets(self._checkpoint.query(generation, query.name)))
+                read = committed_offsets(self._checkpoint.query(generation, query.name))
+                self._board.resume(query.name, read, branches=len(query.shared.views))
             trigger = None if self._options.once else pipeline.trigger
             supervisor = Supervisor(queries, self._checkpoint, generation, trigger, self._board)
             upkeep = TableUpkeep({name: (sink.path, sink.history) for name, sink in pipeline.own_delta_tables.items()})
@@ -183,7 +186,12 @@ class Run:
     def _listener(self) -> "GroupListener":
         from odradek.apps.pipeline.listener import GroupListener
 
-        return GroupListener(self._pipeline.bootstrap, lambda query: group_of(self._pipeline.name, query), self._board)
+        is_in_transactions = self._pipeline.delivery is Delivery.EXACTLY_ONCE  # which commit the offsets themselves
+        return GroupListener(
+            self._pipeline.bootstrap,
+            lambda query: None if is_in_transactions else group_of(self._pipeline.name, query),
+            self._board,
+        )
 
     def _metrics_endpoint(self) -> MetricsEndpoint | None:
         port = self._options.metrics_port if self._options.metrics_port is not None else self._pipeline.metrics_port

@@ -21,6 +21,7 @@ _PRICES = {1: 14.0, 2: 11.0, 3: 32.0, 4: 48.0, 5: 19.0}
 _POPULARITY = (35, 20, 10, 15, 20)
 _LATE_SHARE, _TWICE_SHARE, _BROKEN_SHARE = 0.05, 0.03, 0.02
 _TICK_S = 0.1
+_AT_ONCE = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +151,12 @@ class Shop:
                 break
             time.sleep(_TICK_S)
         return sent
+
+    def sell_at_once(self, records: Sequence[SentRecord]) -> None:
+        """For experiments that need orders that wait."""
+        sender, partitions = RecordSender(self._client, self._orders), self._partitions(self._orders)
+        for start in range(0, len(records), _AT_ONCE):
+            self._send(sender, partitions, records[start : start + _AT_ONCE])
 
     def _send(self, sender: RecordSender, partitions: int, records: Sequence[SentRecord]) -> None:
         batches: dict[int, list[NewRecord]] = {}

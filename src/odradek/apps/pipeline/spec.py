@@ -33,6 +33,13 @@ class Mode(StrEnum):
     UPDATE = "update"
 
 
+class Delivery(StrEnum):
+    """Promise of the topics that are written: in transactions, or for brokers that have none."""
+
+    EXACTLY_ONCE = "exactly-once"
+    AT_LEAST_ONCE = "at-least-once"
+
+
 @dataclass(frozen=True, slots=True)
 class Decoding:
     """Decoding of a topic's values into columns: `schema` is Spark's DDL, `file` an Avro schema or a set of
@@ -134,6 +141,7 @@ class Pipeline:
     trigger: str
     records_per_batch_max: int
     dead_letters: str
+    delivery: Delivery
     checkpoint: Path
     metrics_port: int | None
     spark: Mapping[str, str]

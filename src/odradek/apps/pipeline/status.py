@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from odradek.apps.pipeline.progress import Offsets, QueryProgress
-from odradek.apps.pipeline.queries import QueryPlan, group_of
+from odradek.apps.pipeline.queries import SinkPlan, group_of
 from odradek.apps.pipeline.spec import Pipeline
 from odradek.local.process_start import process_start
 
@@ -31,7 +31,7 @@ class RunFacts:
     started_at: str
     generation: int
     metrics_port: int | None
-    plans: Sequence[QueryPlan]
+    sinks: Mapping[str, Sequence[SinkPlan]]  # by query
 
 
 def now() -> str:
@@ -46,7 +46,6 @@ def status_document(
     queries: Sequence[QueryProgress],
     ends: Offsets,
 ) -> dict[str, Any]:
-    plans = {query.name: query for query in facts.plans}
     return {
         "format": FORMAT,
         "pipeline": pipeline.name,
@@ -65,8 +64,9 @@ def status_document(
         "queries": [
             {
                 **asdict(query),
-                "target": plans[query.name].target,
-                "delivery": plans[query.name].delivery,
+                "target": ", ".join(sink.target for sink in facts.sinks[query.name]),
+                "delivery": ", ".join(dict.fromkeys(sink.delivery for sink in facts.sinks[query.name])),
+                "sinks": [asdict(sink) for sink in facts.sinks[query.name]],
                 "group": group_of(pipeline.name, query.name),
                 "lag": lag(query.offsets, ends),
             }

@@ -8,12 +8,15 @@ forms. That is why the promise is at least once.
 """
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from odradek.apps.pipeline.checkpoint import write_durably
 from odradek.apps.pipeline.quality import KEY_BYTES_MAX, VALUE_BYTES_MAX, fitting, header
+from odradek.apps.pipeline.source.options import WriteOptions, write_options
+from odradek.apps.pipeline.source.writer import RowProducer
 from odradek.apps.pipeline.spec import TopicSink
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.partition_offsets import list_offsets
@@ -21,9 +24,11 @@ from odradek.model.topology import TopicPartition
 from odradek.protocol.messages.list_offsets import LATEST
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import Column, DataFrame
 
 BATCH_HEADER = "odradek.batch"
+RECORDS_PER_TASK = 20_000
 _COLUMNS = ("topic", "key", "value", "headers")
 
 
@@ -36,9 +41,12 @@ class TopicOutput:
     name: str  # PIPELINE/QUERY/gN: with the batch's number it names the batch everywhere
     intent: Path
 
-    def __call__(self, batch: "DataFrame", number: int) -> None:
+    def __call__(self, batch: "DataFrame", number: int, count: int) -> None:
+        """`count` is the number of rows."""
         from pyspark.sql import functions as F
 
+        if not count:
+            return
         tag = f"{self.name}/{number}"
         named = F.struct(F.lit(BATCH_HEADER).alias("key"), F.lit(tag.encode()).alias("value"))
         tagged = F.concat(F.col("headers"), F.array(named)).alias("headers")
@@ -48,8 +56,7 @@ class TopicOutput:
             write_durably(self.intent, {"batch": number, "ends": self._ends()})
         else:
             records = records.exceptAll(self._written(batch, begun, tag))
-        options = {**self._connection, "includeHeaders": "true"}
-        records.write.format("odradek").options(**options).mode("append").save()
+        write_records(records, write_options(self._connection), count)
 
     def _begun(self, number: int) -> dict[str, dict[str, int]] | None:
         """Return the topics' ends before the batch was first written; None if its writing never began."""
@@ -88,6 +95,21 @@ class TopicOutput:
     @property
     def _connection(self) -> dict[str, str]:
         return {"kafka.bootstrap.servers": self.bootstrap}
+
+
+def write_records(records: "DataFrame", options: WriteOptions, count: int) -> None:
+    """Write rows with topic, key, value and headers; returns when all are acknowledged.
+
+    By a function over Arrow batches, not by `format("odradek")`: Spark plans and commits a Python data source in Python
+    processes that it starts for that alone, three for each batch.
+    """
+
+    def write(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+        import pyarrow
+
+        yield pyarrow.record_batch({"rows": [RowProducer(options).write(batches).rows]})
+
+    records.coalesce(1 + count // RECORDS_PER_TASK).mapInArrow(write, "rows LONG").collect()
 
 
 def as_records(frame: "DataFrame", sink: TopicSink, dead_letters: str) -> "DataFrame":

@@ -10,7 +10,8 @@ from pathlib import Path
 from traceback import extract_tb
 from typing import TYPE_CHECKING, Any
 
-from odradek.apps.pipeline.quality import REASON, RECORD, good, judged
+from odradek.apps.pipeline.dimension_read import topic_rows
+from odradek.apps.pipeline.quality import REASON, RECORD, branch_of, exchanged, good, judged
 from odradek.apps.pipeline.spark_errors import in_one_sentence, is_sparks
 from odradek.apps.pipeline.spec import Dimension, Pipeline, PythonTransform, Source, Transform
 from odradek.base.errors import FatalError
@@ -29,6 +30,7 @@ class Views:
         self._pipeline = pipeline
         self._starting = starting or {}
         self._frames: dict[str, DataFrame] = {}
+        self._exchanges: dict[str, DataFrame] = {}
 
     @property
     def frames(self) -> "Mapping[str, DataFrame]":
@@ -45,23 +47,22 @@ class Views:
             self._keep(transform.name, self._transformed(transform))
         return self._frames
 
-    def judgements(self) -> "Mapping[str, DataFrame]":
-        """Input of dead letters: every topic that is read, each as a stream."""
-        spec = self._pipeline
-        streams = {s.name: judged(self._stream(s), s.decoding, s) for s in spec.sources.values()}
-        for dimension in spec.dimensions.values():
-            raw = self._stream_of((dimension.topic,), "earliest")
-            streams[dimension.name] = judged(raw.where("value IS NOT NULL"), dimension.decoding)
-        return streams
+    def judgement(self, name: str) -> "DataFrame":
+        """Input of dead letters: the topics of a source or a dimension, as a stream."""
+        if name in self._exchanges:
+            return branch_of(self._exchanges[name], self._pipeline.sources[name])
+        dimension = self._pipeline.dimensions[name]
+        raw = self._stream_of((dimension.topic,), "earliest")
+        return judged(raw.where("value IS NOT NULL"), dimension.decoding)
 
     def _keep(self, name: str, frame: "DataFrame") -> None:
         frame.createOrReplaceTempView(name)
         self._frames[name] = frame
 
     def _source(self, source: Source) -> "DataFrame":
-        frame = good(judged(self._stream(source), source.decoding, source))
-        if source.watermark:
-            frame = frame.withWatermark(source.watermark.column, source.watermark.delay)
+        exchange = exchanged(judged(self._stream(source), source.decoding, source), source)
+        self._exchanges[source.name] = exchange
+        frame = good(branch_of(exchange, source))
         return frame.dropDuplicatesWithinWatermark(list(source.dedupe)) if source.dedupe else frame
 
     def _stream(self, source: Source) -> "DataFrame":
@@ -87,12 +88,15 @@ class Views:
         """The newest good record of each key; a tombstone takes its key away."""
         from pyspark.sql import functions as F
 
-        reader = self._spark.read.format("odradek").options(**self._connection).option("subscribe", dimension.topic)
-        judgement = judged(reader.load(), dimension.decoding)
+        rows = topic_rows(self._spark, self._connection, dimension.topic)
+        judgement = judged(rows, dimension.decoding)
         kept = judgement.where(F.col(REASON).isNull() | F.col("_value").isNull())
         newest = F.max_by(F.struct(*kept.columns), F.col(f"{RECORD}.offset")).alias("newest")
         latest = kept.groupBy(f"{RECORD}.partition", f"{RECORD}.key").agg(newest).select("newest.*")
-        return latest.where(F.col(REASON).isNull()).drop(REASON, "_value", RECORD)
+        rows = latest.where(F.col(REASON).isNull()).drop(REASON, "_value", RECORD)
+        # Spark takes the rows for few, because few tasks read them, and would send them to every task of a join. That
+        # is done where a transform says BROADCAST, which goes before this hint.
+        return rows.hint("merge")
 
     def _transformed(self, transform: Transform) -> "DataFrame":
         from pyspark.errors import AnalysisException

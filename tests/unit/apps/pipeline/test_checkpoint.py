@@ -8,12 +8,18 @@ import pytest
 from odradek.apps.pipeline.checkpoint import Checkpoint, Identity, batch_offsets, committed_offsets
 from odradek.base.errors import FatalError
 
-MINE = Identity(pipeline="p", cluster="c", reads={"s": ["a", "b"]}, writes={"q": "topic t"})
+MINE = Identity(pipeline="p", cluster="c", reads={"s": ["a", "b"]}, writes={"q": "topic t"}, checkpoint_id="id")
 
 
 def test_a_checkpoint_is_found_again(tmp_path: Path) -> None:
     assert Checkpoint(tmp_path / "c").claim(MINE) == MINE
     assert Checkpoint(tmp_path / "c").claim(MINE) == MINE
+
+
+def test_a_checkpoint_that_was_removed_comes_back_under_another_id(tmp_path: Path) -> None:
+    nameless = replace(MINE, checkpoint_id="")
+    ids = {Checkpoint(tmp_path / name).claim(nameless).checkpoint_id for name in ("a", "a", "b")}
+    assert len(ids - {""}) == 2
 
 
 @pytest.mark.parametrize(

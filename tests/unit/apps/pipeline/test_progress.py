@@ -63,14 +63,15 @@ def test_lag_counts_what_waits() -> None:
 def test_the_status_file_says_whether_its_process_lives(tmp_path: Path) -> None:
     init_project(tmp_path / "shop", "shop", "127.0.0.1:1")
     pipeline = read_pipeline(tmp_path / "shop")
-    facts = RunFacts("local[2]", "then", 1, None, plan(pipeline))
-    queries = QueryProgressBoard([query.name for query in plan(pipeline)]).queries()
+    facts = RunFacts("local[2]", "then", 1, None, {"orders": plan(pipeline)})
+    queries = QueryProgressBoard(["orders"]).queries()
     document = status_document(pipeline, facts, "running", None, queries, {})
     write_status(pipeline, document)
     (found,) = find_statuses(tmp_path)
     assert (found["state"], found["pid"]) == ("running", os.getpid())
-    assert found["queries"][0]["group"] == "pipeline-shop-orders_table"
+    assert found["queries"][0]["group"] == "pipeline-shop-orders"
     assert found["queries"][0]["delivery"] == "exactly once"
+    assert [sink["name"] for sink in found["queries"][0]["sinks"]] == ["orders_table", "revenue_topic", "dead_letters"]
     path = pipeline.state_directory / "status.json"
     path.write_text(json.dumps({**document, "process_start": "long ago"}))
     died = read_status(tmp_path / "shop")

@@ -35,9 +35,12 @@ from odradek.apps.lab.bench.process_stats import metered
 from odradek.apps.lab.bench.report import Result, as_json, machine_facts, markdown, rows_of, rows_to_keep, summary
 from odradek.apps.lab.bench.scale_figures import scale_figures
 from odradek.apps.lab.bench.systems import Kafka, Odradek, System
+from odradek.apps.lab.pipeline_speed.comparison import compare as compare_pipeline
 from odradek.base.errors import FatalError
 
 DEFAULT_KAFKA_LIB = ".tools/kafka-lib"
+PIPELINE = "pipeline"
+PIPELINE_ORDERS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,10 @@ class BenchOptions:
     against_itself: Annotated[
         bool, Option("--against-itself", help="Kafka in both places: what the ratios are worth on this machine.")
     ] = False
+    connector: Annotated[
+        Path | None,
+        Option("--connector", help="Environment with pyspark 4.0.0, for `pipeline`.", show_default="our own source"),
+    ] = None
 
 
 @command(examples=["odradek lab bench --quick --only produce,latency"])
@@ -77,8 +84,14 @@ def bench(options: BenchOptions) -> None:
     kafka_lib = Path(os.environ.get("ODRADEK_KAFKA_LIB", DEFAULT_KAFKA_LIB)).absolute()
     if not list(kafka_lib.glob("kafka-clients-*.jar")):
         raise WrongUsage(f"no Kafka jars in {kafka_lib}: run `make kafka-jars` or set ODRADEK_KAFKA_LIB")
-    chosen = chosen_figures(options.only)
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # not without stopping the brokers
+    if options.only == PIPELINE:  # compares two ways into Spark, not two brokers
+        orders = PIPELINE_ORDERS // 10 if options.quick else PIPELINE_ORDERS
+        compare_pipeline(
+            orders, options.rounds or (1 if options.quick else 3), options.connector, kafka_lib, options.out
+        )
+        return
+    chosen = chosen_figures(options.only)
     with tempfile.TemporaryDirectory(prefix="odradek-bench-", dir=options.directory) as directory:
         if code := run(options, chosen, Path(directory), kafka_lib):
             raise Exit(code)
@@ -89,7 +102,9 @@ def chosen_figures(only: str | None) -> list[Figure]:
     groups = sorted({figure.group for figure in figures})
     wanted = groups if only is None else only.split(",")
     if unknown := set(wanted) - set(groups):
-        raise WrongUsage(f"no figures {', '.join(sorted(unknown))}; there are {', '.join(groups)}", "--only")
+        raise WrongUsage(
+            f"no figures {', '.join(sorted(unknown))}; there are {', '.join(groups)}, and {PIPELINE} alone", "--only"
+        )
     return [figure for figure in figures if figure.group in wanted]
 
 

@@ -1,0 +1,111 @@
+"""Measures the sample pipeline beside the plain script, in turn, on one broker with orders that wait.
+
+    make bench BENCH='--only pipeline --rounds 5 --connector .tools/spark-connector'
+
+Both run as processes from their start to their end: seconds, CPU seconds of the process and all below it, the most
+memory that they had together, and the broker's CPU. What is said of ratios is the median of the rounds' own. Without
+--connector the plain script reads through `format("odradek")`.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+from odradek.apps.lab.bench.process_stats import cpu_seconds
+from odradek.apps.lab.bench.systems import BenchError, Odradek, System
+from odradek.apps.lab.pipeline_speed.family_cost import FamilyCost, metered_family
+from odradek.apps.pipeline.sample_orders import CATEGORIES, OrderMaker, Shop
+from odradek.apps.pipeline.scaffold import init_project
+from odradek.client.cluster_client import ClusterClient
+from odradek.client.topic_admin import create_topic
+
+NAME: Final = "shop"
+PARTITIONS: Final = 6
+PLAIN_JOB: Final = Path(__file__).with_name("plain_job.py")
+PIPELINE: Final = "pipeline"
+PLAIN: Final = "plain script"
+
+Run = dict[str, float]
+
+
+def compare(orders: int, rounds: int, connector: Path | None, kafka_lib: Path, out: Path | None) -> None:
+    with ExitStack() as stack:
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="odradek-pipeline-")))
+        broker: System = Odradek("Odradek", directory / "odradek", kafka_lib)
+        stack.callback(broker.stop)
+        broker.start()
+        fill(broker.bootstrap, orders)
+        ways = {PIPELINE: lambda: pipeline(broker, directory), PLAIN: lambda: plain(broker, directory, connector)}
+        measured = [measure(broker, ways, orders, number) for number in range(rounds)]
+    if out:
+        out.write_text(json.dumps(measured))
+    print(table(measured))
+
+
+def fill(bootstrap: str, orders: int) -> None:
+    with ClusterClient(bootstrap) as client:
+        create_topic(client, f"{NAME}.orders", partitions=PARTITIONS)
+        create_topic(client, f"{NAME}.categories", partitions=1, configs={"cleanup.policy": "compact"})
+        for name in ("plain-revenue", "plain-dead-letters"):
+            create_topic(client, f"{NAME}.{name}", partitions=1)
+    maker = OrderMaker(1)
+    with Shop(bootstrap, orders=f"{NAME}.orders", categories=f"{NAME}.categories") as shop:
+        shop.describe(CATEGORIES)
+        shop.sell_at_once(maker.make(orders, datetime.now(UTC)))
+
+
+def pipeline(broker: System, directory: Path) -> list[str]:
+    project = directory / NAME
+    shutil.rmtree(project, ignore_errors=True)
+    init_project(project, NAME, broker.bootstrap)
+    return [sys.executable, "-m", "odradek", "pipeline", "run", str(project), "--once"]
+
+
+def plain(broker: System, directory: Path, connector: Path | None) -> list[str]:
+    shutil.rmtree(directory / "plain", ignore_errors=True)
+    python = connector.absolute() / "bin" / "python" if connector else Path(sys.executable)
+    source, ivy = ("kafka", python.parent.parent / "ivy") if connector else ("odradek", directory)
+    return [str(python), str(PLAIN_JOB), broker.bootstrap, NAME, str(directory / "plain"), source, str(ivy)]
+
+
+def measure(broker: System, ways: dict[str, Callable[[], list[str]]], orders: int, number: int) -> dict[str, Run]:
+    found: dict[str, Run] = {}
+    for name in list(ways) if number % 2 == 0 else list(ways)[::-1]:
+        command = ways[name]()
+        environment = os.environ | {"PYSPARK_PYTHON": command[0]}
+        began, broker_cpu = time.monotonic(), cpu_seconds(broker.broker_pids)
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
+        cost: FamilyCost = metered_family(process)
+        if process.returncode:
+            raise BenchError(f"{name} ended with status {process.returncode}")
+        seconds = time.monotonic() - began
+        used = cpu_seconds(broker.broker_pids) - broker_cpu
+        found[name] = {
+            "seconds": seconds,
+            "rows_per_second": orders / seconds,
+            "cpu_s": cost.cpu_s,
+            "memory_mb": cost.memory_mb,
+            "processes": cost.processes,
+            "broker_cpu_s": used,
+        }
+        print(f"round {number + 1}: {name} {seconds:.1f} s, {cost.cpu_s:.1f} s of CPU", file=sys.stderr, flush=True)
+    return found
+
+
+def table(rounds: list[dict[str, Run]]) -> str:
+    lines = [f"| | {PIPELINE} | {PLAIN} | ratio |", "|---|---|---|---|"]
+    for metric in rounds[0][PIPELINE]:
+        ours, theirs = ([each[name][metric] for each in rounds] for name in (PIPELINE, PLAIN))
+        ratio = median(a / b for a, b in zip(ours, theirs, strict=True) if b)
+        lines.append(f"| {metric} | {median(ours):,.1f} | {median(theirs):,.1f} | {ratio:.2f} |")
+    return "\n".join(lines)

@@ -1,0 +1,119 @@
+"""One transaction per batch: records of the batch and the offsets of its sources are there together, or not at all.
+
+    begin      the next epoch of the query's transactional id: older drivers are fenced, their open transaction aborted
+    look       the group's last commit names a batch; from this one on, the batch is there already and is left alone
+    write      the tasks of the batch write, each output partition by one of them
+    offsets    the sources' end offsets for the query's consumer group, with the name of the batch
+    end        the commit, which ends the batch
+
+A driver that dies after any of these steps leaves a transaction that is whole or aborted. Spark gives the batch again,
+and `look`, which comes after the fence, tells which of the two it was. The name of a batch has the checkpoint's own id
+in it: a checkpoint that was removed, or a replay, begins with names that no group has.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from odradek.base.errors import ErrorCode, FatalError, KafkaError
+from odradek.base.logs import get_logger
+from odradek.client.broker_client import ConnectionFailed, UnsupportedByBroker
+from odradek.client.cluster_client import ClusterClient
+from odradek.client.group_admin import committed_metadata
+from odradek.client.producer_transaction import FENCED, OpenTransaction, ProducerTransaction
+from odradek.model.topology import TopicPartition
+
+log = get_logger(__name__)
+
+TIMEOUT_MS = 120_000
+_ATTEMPTS_MAX = 3
+_CLIENT_TIMEOUT_MS = 60_000
+
+Write = Callable[[OpenTransaction], None]
+
+
+class TaskRetried(Exception):
+    """A task of the batch ran twice: both may have written, so the transaction is to be aborted and begun anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchName:
+    """Name of a batch in the metadata of a group's offsets."""
+
+    checkpoint: str
+    generation: int
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.checkpoint}/g{self.generation}/{self.number}"
+
+    def is_in(self, metadata: str) -> bool:
+        """Return whether the group's last commit is this batch or a later one of the same generation."""
+        checkpoint, _, rest = metadata.partition("/")
+        generation, _, number = rest.partition("/")
+        is_same = checkpoint == self.checkpoint and generation == f"g{self.generation}"
+        return is_same and number.isdecimal() and int(number) >= self.number
+
+
+@dataclass(frozen=True, slots=True)
+class BatchTransaction:
+    bootstrap: str
+    transactional_id: str
+    group: str
+    timeout_ms: int = TIMEOUT_MS
+    reached: Callable[[str], None] = lambda step: None  # told of each step that is done; for tests
+
+    def run(self, name: BatchName, offsets: Mapping[TopicPartition, int], write: Write) -> bool:
+        """Write the batch unless it is there; return whether it had to be written."""
+        client = ClusterClient(self.bootstrap, client_id=self.transactional_id, timeout_ms=_CLIENT_TIMEOUT_MS)
+        with client:
+            for attempt in range(1, _ATTEMPTS_MAX + 1):
+                try:
+                    return self._attempt(client, name, offsets, write, is_first=attempt == 1)
+                except UnsupportedByBroker as error:
+                    raise FatalError(
+                        f"topics are written in transactions, which the brokers don't have ({error}): "
+                        'set delivery = "at-least-once" in [pipeline]'
+                    ) from None
+                except (KafkaError, TaskRetried) as error:
+                    is_fenced = isinstance(error, TaskRetried) or error.code in FENCED
+                    if not is_fenced or attempt == _ATTEMPTS_MAX:
+                        raise
+                    log.warning("transaction of a batch aborted, writing again", batch=str(name), error=str(error))
+        raise AssertionError("unreachable")
+
+    def _attempt(
+        self,
+        client: ClusterClient,
+        name: BatchName,
+        offsets: Mapping[TopicPartition, int],
+        write: Write,
+        *,
+        is_first: bool,
+    ) -> bool:
+        transaction = ProducerTransaction(client, self.transactional_id, self.timeout_ms)
+        self.reached("begin")
+        if any(name.is_in(found) for found in committed_metadata(client, self.group, offsets).values()):
+            if is_first:
+                return False
+            raise FatalError(f"another driver has written batch {name} of group {self.group}: only one may run")
+        self.reached("look")
+        try:
+            write(transaction.share())
+            self.reached("write")
+            transaction.commit_offsets(self.group, offsets, str(name))
+            self.reached("offsets")
+            transaction.end(commit=True)
+        except Exception:
+            with suppress(KafkaError, ConnectionFailed, UnsupportedByBroker):
+                transaction.end(commit=False)  # so that readers need not wait for the timeout
+            raise
+        self.reached("end")
+        return True
+
+
+def fenced_error(name: str, where: str) -> Exception:
+    """Error of a task as the driver raises it; tasks return the name of the error, which Spark would wrap."""
+    if name == TaskRetried.__name__:
+        return TaskRetried(where)
+    return KafkaError(ErrorCode[name], f"{where}: {name}")

@@ -1,0 +1,169 @@
+"""Batches into topics, exactly once: the tasks write in the transaction of the driver (`batch_transaction`).
+
+A sequence of records under one producer id and epoch has one writer per partition. So rows are brought together by
+their output partition, and a task that Spark runs a second time writes nothing: it says so, and the driver begins a new
+transaction under the next epoch, which fences whatever is left of the first run.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from odradek.apps.pipeline.batch_transaction import BatchName, BatchTransaction, TaskRetried, fenced_error
+from odradek.apps.pipeline.checkpoint import batch_offsets
+from odradek.apps.pipeline.topic_output import BATCH_HEADER, RECORDS_PER_TASK
+from odradek.base.errors import KafkaError
+from odradek.client.cluster_client import ClusterClient
+from odradek.client.partitioner import partition_for_key
+from odradek.client.producer_transaction import FENCED, OpenTransaction, ProducerTransaction
+from odradek.client.record_sender import NewRecord, RecordSender
+from odradek.model.topology import TopicPartition
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+_BATCH_BYTES_MAX = 500_000  # a batch of the log; a record above that has one of its own
+_TASKS_MAX = 8
+_TIMEOUT_MS = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionOutput:
+    """Called with each batch: rows with topic, key, value and headers."""
+
+    transaction: BatchTransaction
+    name: str  # PIPELINE/QUERY/gN: with the batch's number it names the batch in the records' headers
+    checkpoint_id: str
+    generation: int
+    checkpoint: Path
+
+    def __call__(self, batch: "DataFrame", number: int, count: int) -> None:
+        ends = _merged(batch_offsets(self.checkpoint, number))
+        if not count and ends == _merged(batch_offsets(self.checkpoint, number - 1)):
+            return  # Spark moved its watermark: nothing was read, nothing is to be written
+        bootstrap, tag = self.transaction.bootstrap, f"{self.name}/{number}"
+
+        def write(transaction: OpenTransaction) -> None:
+            if count:
+                write_in_transaction(batch, bootstrap, transaction, tag, count)
+
+        self.transaction.run(BatchName(self.checkpoint_id, self.generation, number), ends, write)
+
+
+def write_in_transaction(
+    records: "DataFrame", bootstrap: str, transaction: OpenTransaction, tag: str, count: int
+) -> None:
+    """Returns when all rows are acknowledged; raises the error of a task that was fenced, or ran twice."""
+
+    def assign(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+        with ClusterClient(bootstrap, client_id=transaction.transactional_id, timeout_ms=_TIMEOUT_MS) as client:
+            partitions = Partitions(client)
+            for batch in batches:
+                yield partitions.assigned(batch)
+
+    def write(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+        import pyarrow
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        if context is not None and context.attemptNumber():
+            yield pyarrow.record_batch({"rows": [0], "error": [TaskRetried.__name__]})
+            return
+        with ClusterClient(bootstrap, client_id=transaction.transactional_id, timeout_ms=_TIMEOUT_MS) as client:
+            writer = TransactionWriter(client, transaction, tag.encode())
+            try:
+                rows = writer.write(batches)
+                error = ""
+            except KafkaError as failure:
+                if failure.code not in FENCED:
+                    raise
+                rows, error = 0, failure.code.name
+        yield pyarrow.record_batch({"rows": [rows], "error": [error]})
+
+    with_partition = (
+        "topic STRING, partition INT, key BINARY, value BINARY, headers ARRAY<STRUCT<key: STRING, value: BINARY>>"
+    )
+    tasks = min(_TASKS_MAX, 1 + count // RECORDS_PER_TASK)
+    few = records.select("topic", "key", "value", "headers")
+    placed = (few.coalesce(1) if tasks == 1 else few).mapInArrow(assign, with_partition)
+    if tasks > 1:
+        placed = placed.repartition(tasks, "topic", "partition")
+    for row in placed.mapInArrow(write, "rows LONG, error STRING").collect():
+        if row["error"]:
+            raise fenced_error(row["error"], f"a task of batch {tag}")
+
+
+class Partitions:
+    """The partition of each row: by its key, as Java's producer chooses; without a key, another for each batch."""
+
+    def __init__(self, client: ClusterClient) -> None:
+        self._client = client
+        self._counts: dict[str, int] = {}
+        self._turn = 0
+
+    def assigned(self, batch: "pa.RecordBatch") -> "pa.RecordBatch":
+        import pyarrow
+
+        self._turn += 1
+        topics, keys = batch.column("topic").to_pylist(), batch.column("key").to_pylist()
+        numbers = [self._of(topic, key) for topic, key in zip(topics, keys, strict=True)]
+        columns = [batch.column("topic"), pyarrow.array(numbers, pyarrow.int32())]
+        names = ["topic", "partition", "key", "value", "headers"]
+        return pyarrow.record_batch([*columns, *(batch.column(name) for name in names[2:])], names=names)
+
+    def _of(self, topic: str, key: bytes | None) -> int:
+        if topic not in self._counts:
+            self._counts[topic] = len(self._client.topic(topic).partitions)
+        return self._turn % self._counts[topic] if key is None else partition_for_key(key, self._counts[topic])
+
+
+class TransactionWriter:
+    """Writes the rows of one task. Partitions join the transaction when their first row comes."""
+
+    def __init__(self, client: ClusterClient, transaction: OpenTransaction, tag: bytes) -> None:
+        self._client = client
+        self._transaction = ProducerTransaction(client, transaction.transactional_id, 0, transaction.producer)
+        self._tag = (BATCH_HEADER, tag)
+        self._senders: dict[str, RecordSender] = {}
+        self._waiting: dict[TopicPartition, list[NewRecord]] = {}
+        self._bytes: dict[TopicPartition, int] = {}
+
+    def write(self, batches: "Iterator[pa.RecordBatch]") -> int:
+        rows = 0
+        for batch in batches:
+            for row in batch.to_pylist():
+                self._add(row)
+            rows += batch.num_rows
+            self._transaction.add(self._waiting.keys())  # all at once, not one by one as they are sent
+        for tp in list(self._waiting):
+            self._send(tp)
+        return rows
+
+    def _add(self, row: dict[str, Any]) -> None:
+        tp = TopicPartition(row["topic"], row["partition"])
+        headers = tuple((each["key"], each["value"]) for each in row["headers"] or ())
+        size = len(row["key"] or b"") + len(row["value"] or b"") + 200 + 100 * len(headers)
+        if self._bytes.get(tp, 0) + size > _BATCH_BYTES_MAX:
+            self._send(tp)
+        self._waiting.setdefault(tp, []).append(NewRecord(row["key"], row["value"], (*headers, self._tag)))
+        self._bytes[tp] = self._bytes.get(tp, 0) + size
+
+    def _send(self, tp: TopicPartition) -> None:
+        self._bytes[tp] = 0
+        records = self._waiting.pop(tp, [])
+        if not records:
+            return
+        if tp.topic not in self._senders:
+            self._senders[tp.topic] = RecordSender(self._client, tp.topic, transaction=self._transaction)
+        self._senders[tp.topic].send({tp.partition: records})
+
+
+def _merged(offsets: list[Any]) -> dict[TopicPartition, int]:
+    return {
+        TopicPartition(topic, int(partition)): int(offset)
+        for source in offsets
+        for topic, partitions in source.items()
+        for partition, offset in partitions.items()
+    }

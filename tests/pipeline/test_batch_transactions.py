@@ -1,0 +1,172 @@
+"""Batches in transactions: a driver dies after any step, its time is up, an older one wakes up. librdkafka judges."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from odradek.apps.pipeline.batch_transaction import BatchName, BatchTransaction, TaskRetried
+from odradek.apps.pipeline.transaction_output import Partitions, TransactionWriter
+from odradek.base.errors import FatalError
+from odradek.client.cluster_client import ClusterClient
+from odradek.client.producer_transaction import OpenTransaction, ProducerTransaction
+from odradek.model.topology import TopicPartition as Partition
+
+from .conftest import TopicMaker
+
+STEPS = ("begin", "look", "write", "offsets", "end")
+PARTITIONS = 3
+
+
+class DriverKilled(BaseException):
+    """Stands for kill -9: nothing that would run after it does."""
+
+
+def dies_after(step: str) -> Callable[[str], None]:
+    def reached(done: str) -> None:
+        if done == step:
+            raise DriverKilled
+
+    return reached
+
+
+@dataclass
+class Stage:
+    """A query with one source and one output topic, without Spark: the tasks of a batch are this process."""
+
+    bootstrap: str
+    source: str
+    output: str
+    batches: dict[int, list[str]] = field(default_factory=dict)
+    written: int = 0
+
+    def driver(self, reached: Callable[[str], None] = lambda step: None, timeout_ms: int = 60_000) -> BatchTransaction:
+        return BatchTransaction(self.bootstrap, f"{self.output}-id", f"{self.output}-group", timeout_ms, reached)
+
+    def run(
+        self, driver: BatchTransaction, number: int, write: Callable[[OpenTransaction], None] | None = None
+    ) -> bool:
+        self.batches[number] = [f"{number}-{at}" for at in range(20)]
+        ends = {Partition(self.source, 0): 20 * (number + 1)}
+        return driver.run(BatchName("c", 1, number), ends, write or (lambda open_: self.write(open_, number)))
+
+    def write(self, transaction: OpenTransaction, number: int) -> None:
+        self.written += 1
+        values = self.batches[number]
+        rows = pa.table(
+            {
+                "topic": [self.output] * len(values),
+                "key": [value.encode() for value in values],
+                "value": [value.encode() for value in values],
+                "headers": pa.array(
+                    [None] * len(values), pa.list_(pa.struct({"key": pa.string(), "value": pa.binary()}))
+                ),
+            }
+        )
+        with ClusterClient(self.bootstrap) as client:
+            placed = [Partitions(client).assigned(batch) for batch in rows.to_batches(max_chunksize=7)]
+            assert TransactionWriter(client, transaction, b"tag").write(iter(placed)) == len(values)
+
+    def committed(self) -> tuple[list[str], int]:
+        """Values that a read_committed consumer of librdkafka sees, and the offset of the group."""
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self.bootstrap,
+                "group.id": f"{self.output}-group",
+                "isolation.level": "read_committed",
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+            }
+        )
+        try:
+            position = consumer.committed([TopicPartition(self.source, 0)], timeout=30)[0].offset
+            consumer.assign([TopicPartition(self.output, number, 0) for number in range(PARTITIONS)])
+            found: list[str] = []
+            ends = 0
+            while ends < PARTITIONS:
+                message = consumer.poll(30)
+                assert message is not None
+                if message.error():
+                    ends += 1
+                else:
+                    value = message.value()
+                    assert value is not None
+                    found.append(value.decode())
+            return sorted(found), position
+        finally:
+            consumer.close()
+
+    def check(self, *numbers: int) -> None:
+        wanted = sorted(value for number in numbers for value in self.batches[number])
+        assert self.committed() == (wanted, 20 * (max(numbers) + 1))
+
+
+@pytest.fixture
+def stage(bootstrap: str, new_topic: TopicMaker) -> Stage:
+    return Stage(bootstrap, new_topic(1), new_topic(PARTITIONS))
+
+
+def test_a_driver_that_dies_after_any_step_leaves_whole_batches(stage: Stage) -> None:
+    for number, step in enumerate(STEPS):
+        with pytest.raises(DriverKilled):
+            stage.run(stage.driver(dies_after(step)), number)
+        before = stage.written
+        was_written = stage.run(stage.driver(), number)
+        assert was_written == (step != "end"), "the group's offset tells whether the batch is there"
+        assert stage.written - before == was_written
+        stage.check(*range(number + 1))
+    assert not stage.run(stage.driver(), 2), "nor does an older batch come in again"
+
+
+def test_a_transaction_whose_time_was_up_is_written_again(stage: Stage) -> None:
+    """The coordinator fences the slow driver and aborts; the attempt after it is quicker."""
+    stage.batches[0] = []
+    attempts = 0
+
+    def write(transaction: OpenTransaction) -> None:
+        nonlocal attempts
+        attempts += 1
+        stage.write(transaction, 0)
+        if attempts == 1:  # as the coordinator does when the time is up
+            with ClusterClient(stage.bootstrap) as client:
+                ProducerTransaction(client, transaction.transactional_id, 60_000)
+
+    assert stage.run(stage.driver(), 0, write)
+    assert attempts == 2
+    stage.check(0)
+
+
+def test_a_task_that_ran_twice_costs_a_transaction(stage: Stage) -> None:
+    def write(transaction: OpenTransaction) -> None:
+        stage.write(transaction, 0)
+        if stage.written == 1:
+            raise TaskRetried
+
+    assert stage.run(stage.driver(), 0, write)
+    stage.check(0)
+
+
+def test_an_older_driver_that_wakes_up_is_fenced(stage: Stage) -> None:
+    """It sleeps in the middle of a batch, while another one takes over and goes on to the next."""
+
+    def write(transaction: OpenTransaction) -> None:
+        stage.write(transaction, 0)
+        newer = stage.driver()
+        assert stage.run(newer, 0)
+        assert stage.run(newer, 1)
+        stage.write(transaction, 0)  # wakes up
+
+    with pytest.raises(FatalError, match="another driver has written batch c/g1/0"):
+        stage.run(stage.driver(), 0, write)
+    stage.check(0, 1)
+
+
+def test_names_of_batches() -> None:
+    name = BatchName("c", 2, 10)
+    assert name.is_in("c/g2/10")
+    assert name.is_in("c/g2/11")
+    for other in ("c/g2/9", "c/g1/10", "c/g3/10", "d/g2/10", "", "c/g2/", "c", "by hand"):
+        assert not name.is_in(other)
