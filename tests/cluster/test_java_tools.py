@@ -123,7 +123,7 @@ def test_get_offset_shell_and_delete_records(
 def test_broker_api_versions_are_those_of_kafka(bootstrap: str, java_tool: JavaTool) -> None:
     output = java_tool("kafka.admin.BrokerApiVersionsCommand", "--bootstrap-server", bootstrap)
     versions = {name: (int(least), int(most or least)) for name, _, least, most in API_VERSIONS_LINE.findall(output)}
-    assert versions["Produce"] == (0, 11)
+    assert versions["Produce"] == (0, 12)  # 12 is Kafka 4's, for version 2 of transactions
     assert versions["Fetch"] == (0, 17)
     assert versions["ListOffsets"] == (0, 9)
     assert versions["Metadata"] == (0, 12)
