@@ -33,6 +33,8 @@ class OwnCluster:
             "offsets_topic_num_partitions": "5",
             "replica_lag_time_max_ms": "5000",
             "auto_leader_rebalance_enable": "false",  # leaders move when a test says so
+            # a client of an earlier test may still ask for its topic, at a port that is used again
+            "auto_create_topics_enable": "false",
         }
         self.brokers = [
             OwnBroker(
