@@ -116,6 +116,7 @@ def rows(table: Path, *columns: str) -> list[tuple[object, ...]]:
     return sorted(tuple(row.values()) for row in found.to_pylist())
 
 
+@pytest.mark.soak
 def test_every_format_a_join_of_streams_and_windows_that_are_final(
     spark: SparkSession, bootstrap: str, new_topic: TopicMaker, fill: TopicFiller, tmp_path: Path
 ) -> None:
