@@ -39,7 +39,6 @@ def test_what_is_shown(sides: tuple[Side, Side], open_at: tuple[str, str, Produc
         ("describe-producers", "--topic", topic, "--partition", 0, "--broker-id", 0),
         ("find-hanging", "--topic", topic),
         ("find-hanging", "--broker-id", 0, "--max-transaction-timeout", 60),
-        ("list", "--duration-filter", 3_600_000),
         ("describe", "--transactional-id", "nobody"),
         ("find-hanging",),
         ("find-hanging", "--partition", 0, "--broker-id", 0),

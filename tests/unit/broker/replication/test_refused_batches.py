@@ -177,7 +177,7 @@ def test_a_producer_that_may_have_been_known_is_believed_at_once_by_the_first_le
 
 def test_a_sequence_that_was_there_before_gets_no_benefit(stage: ReplicaStage, wire: Wire) -> None:
     stage.become(0, epoch=3)
-    for sequence in range(9):
+    for sequence in range(14):
         wire.send(sequence)
     assert wire.send(1) is OUT_OF_ORDER
 
