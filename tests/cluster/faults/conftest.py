@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -19,8 +19,10 @@ def start_cluster(tmp_path: Path, zookeeper: str) -> Iterator[StartCluster]:
     """Three brokers, or as many as asked for, on loopback; gone when the test ends."""
     with ExitStack() as stack:
 
-        def start(connect: str = zookeeper, **options: object) -> ChaosCluster:
-            return stack.enter_context(ChaosCluster(tmp_path / "cluster", connect, **options))  # type: ignore[arg-type]
+        def start(connect: str = zookeeper, **options: Any) -> ChaosCluster:
+            # a client of an earlier test may still ask for its topic, at a port that is used again
+            options["settings"] = {"auto.create.topics.enable": "false", **options.get("settings", {})}
+            return stack.enter_context(ChaosCluster(tmp_path / "cluster", connect, **options))
 
         yield start
 
