@@ -7,12 +7,13 @@ The pages are not kept in the repository, so that they can't be out of step; `ma
 
 import ast
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from odradek.apps.cli.catalogue import CommandEntry, command_pages
 from odradek.apps.cli.grammar.help_page import option_text, spelling, usage_line
 from odradek.apps.cli.kafka.tool import TOOLS
+from odradek.base.config.settings_page import markdown_table
 from odradek.base.metric_descriptions import descriptions
 from odradek.broker.api.handlers import load_all
 from odradek.broker.api.registry import HANDLERS, Handler
@@ -57,7 +58,7 @@ def _command(entry: CommandEntry, *, has_verbs: bool) -> Iterator[str]:
     yield f"`{usage_line(' '.join(['odradek', *entry.words]), entry.parameters)}`\n"
     rows = [(f"`{spelling(parameter)}`", option_text(parameter)) for parameter in entry.parameters]
     if rows:
-        yield from _table(("option", "meaning"), rows)
+        yield from markdown_table(("option", "meaning"), rows)
 
 
 def apis() -> Iterator[str]:
@@ -66,7 +67,7 @@ def apis() -> Iterator[str]:
     absent = [key for key in ApiKey if key not in HANDLERS]
     yield "# APIs and versions\n"
     yield f"The {len(handlers)} requests that a broker answers, from the table that ApiVersions answers from.\n"
-    yield from _table(
+    yield from markdown_table(
         ("key", "request", "versions", ""),
         [
             (
@@ -89,7 +90,7 @@ def metrics() -> Iterator[str]:
         " gives them. [Monitoring](../monitoring.md) says which ones to watch.\n"
     )
     rows = [(f"`{name}`", labels.replace(",", ", "), meaning) for name, (labels, meaning) in descriptions().items()]
-    yield from _table(("metric", "labels", "meaning"), rows)
+    yield from markdown_table(("metric", "labels", "meaning"), rows)
 
 
 def python_api() -> Iterator[str]:
@@ -122,7 +123,7 @@ def _class(node: ast.ClassDef) -> Iterator[str]:
         for item in node.body
         if isinstance(item, ast.FunctionDef) and not item.name.startswith("_")
     ]
-    yield from _table(("", ""), rows)
+    yield from markdown_table(("", ""), rows)
 
 
 def _function(node: ast.FunctionDef, heading: str) -> Iterator[str]:
@@ -145,14 +146,6 @@ def _without_self(arguments: ast.arguments) -> ast.arguments:
 
 def _paragraphs(node: ast.ClassDef | ast.FunctionDef) -> str:
     return ast.get_docstring(node) or ""
-
-
-def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(headings)} |"
-    yield f"|{'---|' * len(headings)}"
-    for row in rows:
-        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
-    yield ""
 
 
 def _first_sentence(text: str) -> str:

@@ -168,7 +168,7 @@ class ClusterClient:
         return self.ask_broker(self._controller_id, request, answer)
 
     def ask_broker(self, broker_id: int, request: Request, answer: type[R], version: int | None = None) -> R:
-        """In this version; the highest that both sides have, unless one is given."""
+        """Ask in this version, or in the highest that both sides have."""
         return self._ask(self.address(broker_id), request, answer, version)
 
     def tell_broker(self, broker_id: int, request: Request) -> None:

@@ -39,6 +39,7 @@ from odradek.protocol.messages.offset_fetch import (
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
     OffsetFetchResponse,
+    OffsetFetchResponsePartitions,
 )
 from odradek.protocol.schema import Request
 
@@ -117,28 +118,16 @@ def committed_offsets(
     """Return the committed offsets, of these partitions or of all; partitions without a commit are left out. `stable`:
     wait while an open transaction may change them."""
     wanted = None if partitions is None else _by_topic(partitions)
-    return client.retrying(partial(_committed, client, group, wanted, stable=stable))
+    found = client.retrying(partial(_committed, client, group, wanted, stable=stable))
+    return {tp: each.committed_offset for tp, each in found.items()}
 
 
 def committed_metadata(
     client: ClusterClient, group: str, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, str]:
     """Return the words of the committer with each offset. Waits while a transaction may still change them."""
-    topics = [OffsetFetchRequestTopics(name=t, partition_indexes=n) for t, n in _by_topic(partitions).items()]
-    asked = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=group, topics=topics)], require_stable=True)
-
-    def attempt() -> dict[TopicPartition, str]:
-        (told,) = ask_coordinator(client, group, asked, OffsetFetchResponse).groups
-        raise_for(group, told.error_code)
-        found: dict[TopicPartition, str] = {}
-        for topic in told.topics:
-            for partition in topic.partitions:
-                raise_for(group, partition.error_code)
-                if partition.committed_offset != _NO_OFFSET:
-                    found[TopicPartition(topic.name, partition.partition_index)] = partition.metadata or ""
-        return found
-
-    return client.retrying(attempt)
+    found = client.retrying(partial(_committed, client, group, _by_topic(partitions), stable=True))
+    return {tp: each.metadata or "" for tp, each in found.items()}
 
 
 def commit_offsets(
@@ -267,20 +256,20 @@ def _member(member: DescribedGroupMember, group: DescribedGroup) -> Member:
 
 def _committed(
     client: ClusterClient, group: str, wanted: dict[str, list[int]] | None, *, stable: bool
-) -> dict[TopicPartition, int]:
+) -> dict[TopicPartition, OffsetFetchResponsePartitions]:
     named = None
     if wanted is not None:
         named = [OffsetFetchRequestTopics(name=topic, partition_indexes=numbers) for topic, numbers in wanted.items()]
     request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=group, topics=named)], require_stable=stable)
     (told,) = ask_coordinator(client, group, request, OffsetFetchResponse).groups
     raise_for(group, told.error_code)
-    offsets: dict[TopicPartition, int] = {}
+    found: dict[TopicPartition, OffsetFetchResponsePartitions] = {}
     for topic in told.topics:
         for partition in topic.partitions:
             raise_for(group, partition.error_code)
             if partition.committed_offset != _NO_OFFSET:
-                offsets[TopicPartition(topic.name, partition.partition_index)] = partition.committed_offset
-    return offsets
+                found[TopicPartition(topic.name, partition.partition_index)] = partition
+    return found
 
 
 def _commit(client: ClusterClient, group: str, request: OffsetCommitRequest) -> None:

@@ -99,7 +99,7 @@ class GroupMember:
         return HeartbeatRequest(group_id=self._group, generation_id=self.generation, member_id=self.id)
 
     def take_heartbeat(self, answer: HeartbeatResponse) -> None:
-        """After it, `is_joined` says whether the member is still in the generation."""
+        """Take the answer; `is_joined` then says whether the member is still in the generation."""
         code = ErrorCode(answer.error_code)
         if not self.is_out(code):
             raise_for(self._group, code)

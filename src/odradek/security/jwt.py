@@ -36,7 +36,7 @@ class TokenRules:
     scope_claim: str = "scope"
     principal_claim: str = "sub"
     required_scopes: frozenset[str] = frozenset()
-    """Of unsecured tokens only; Kafka's validator of signed tokens asks for none."""
+    """Scopes that an unsecured token must have; Kafka's validator of signed tokens asks for none."""
     requires_issue_time: bool = True
     takes_any_audience: bool = False
 

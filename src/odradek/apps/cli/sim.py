@@ -24,7 +24,7 @@ _LINES = 12
 
 
 def show_step(story: Story, number: int, step: Step) -> None:
-    """On a terminal each picture replaces the one before; elsewhere they follow each other."""
+    """Print a picture. On a terminal it replaces the one before; elsewhere they follow each other."""
     on_terminal = sys.stdout.isatty()
     lines = [f"step {number}: {step.name.replace('_', ' ')}", "", *picture(story), "", *story.trace[-_LINES:]]
     sys.stdout.write((_CLEAR if on_terminal else "") + "\n".join(lines) + "\n")

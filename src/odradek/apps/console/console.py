@@ -4,10 +4,10 @@ With logins each session has a console of its own, whose feeds connect with the 
 machine (journals, audit logs, status of pipelines) are shown to users who may describe the cluster.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from odradek.apps.console.access import Access
 from odradek.apps.console.changes import Change, Changes
@@ -42,6 +42,8 @@ from odradek.client.cluster_client import ClusterClient
 from odradek.client.quota_admin import Quotas, describe_quotas
 from odradek.local.links.cuts import CutFrom
 from odradek.model.acls import AclBinding, AclOperation
+
+StateT = TypeVar("StateT")
 
 
 class Machine(Protocol):
@@ -82,7 +84,7 @@ class Console:
     user: str | None = None
     """The cluster user who is logged in."""
     cluster_name: str = ""
-    """Of several clusters; empty: the first one."""
+    """Name of this one of several clusters; empty: the first one."""
     first_cluster: str = ""
     topic_rates: RateHistory = field(default_factory=RateHistory)
     group_lags: RateHistory = field(default_factory=RateHistory)
@@ -193,23 +195,22 @@ class Console:
 
     @property
     def history(self) -> Feed[HistoryState]:
-        reader = HistoryReader(self.options.journal_places)
-
-        def read(client: ClusterClient, before: HistoryState | None) -> HistoryState:
-            self.require(AclOperation.DESCRIBE, "History")
-            return reader.read(client, before)
-
-        return self.feeds.feed("history", read, 500)
+        return self._feed_of_files("history", "History", HistoryReader(self.options.journal_places).read, 500)
 
     @property
     def audit(self) -> Feed[AuditState]:
-        reader = AuditReader(self.options.journal_places)
+        return self._feed_of_files("audit", "The audit log", AuditReader(self.options.journal_places).read, 1_000)
 
-        def read(client: ClusterClient, before: AuditState | None) -> AuditState:
-            self.require(AclOperation.DESCRIBE, "The audit log")
-            return reader.read(client, before)
+    def _feed_of_files(
+        self, name: str, title: str, read: Callable[[ClusterClient, StateT | None], StateT], every_ms: int
+    ) -> Feed[StateT]:
+        """Feed of files of the machine, for users who may describe the cluster."""
 
-        return self.feeds.feed("audit", read, 1_000)
+        def permitted(client: ClusterClient, before: StateT | None) -> StateT:
+            self.require(AclOperation.DESCRIBE, title)
+            return read(client, before)
+
+        return self.feeds.feed(name, permitted, every_ms)
 
     @property
     def users(self) -> Feed[UsersState]:
@@ -232,10 +233,6 @@ class Console:
 
     @property
     def pipelines(self) -> Feed[PipelinesState]:
-        reader = PipelinesReader(self.options.projects)
-
-        def read(client: ClusterClient, before: PipelinesState | None) -> PipelinesState:
-            self.require(AclOperation.DESCRIBE, "The status of pipelines")
-            return reader.read(client, before)
-
-        return self.feeds.feed("pipelines", read, 700)
+        return self._feed_of_files(
+            "pipelines", "The status of pipelines", PipelinesReader(self.options.projects).read, 700
+        )

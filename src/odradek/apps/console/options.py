@@ -31,9 +31,9 @@ class ConsoleOptions:
     clusters: Mapping[str, str] = field(default_factory=dict)
     """More clusters: their bootstrap servers by name."""
     schemas: Mapping[str, AvroSchema] = field(default_factory=dict)
-    """Of values, by name; one that has a topic's name is used for that topic."""
+    """Schemas of values, by name; one that has a topic's name is used for that topic."""
     projects: tuple[Path, ...] = ()
-    """Of pipelines, whose status is shown."""
+    """Projects of pipelines, whose status is shown."""
 
     @property
     def is_local(self) -> bool:

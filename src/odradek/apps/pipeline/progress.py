@@ -35,7 +35,7 @@ class QueryProgress:
     error: str | None = None
 
     def after(self, told: Mapping[str, Any], branches: int = 1) -> "QueryProgress":
-        """With one more of Spark's reports, as its JSON has it. Each of `branches` deduplicates the same rows."""
+        """Add one more of Spark's reports, as its JSON has it. Each of `branches` deduplicates the same rows."""
         operators = told.get("stateOperators", [])
         dedupes = [o for o in operators if str(o.get("operatorName")).startswith("dedupe")]
         late_in_dedupes = sum(o["numRowsDroppedByWatermark"] for o in dedupes)

@@ -153,7 +153,7 @@ class Shop:
         return sent
 
     def sell_at_once(self, records: Sequence[SentRecord]) -> None:
-        """For experiments that need orders that wait."""
+        """Write them all, for experiments that need orders that wait."""
         sender, partitions = RecordSender(self._client, self._orders), self._partitions(self._orders)
         for start in range(0, len(records), _AT_ONCE):
             self._send(sender, partitions, records[start : start + _AT_ONCE])

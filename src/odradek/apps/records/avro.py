@@ -22,7 +22,7 @@ class AvroError(ValueError):
 
 class AvroSchema:
     def __init__(self, text: str) -> None:
-        """From the text of an .avsc file. AvroError says what is wrong."""
+        """Read the text of an .avsc file. AvroError says what is wrong."""
         try:
             self._schema = json.loads(text)
         except (ValueError, RecursionError):

@@ -31,7 +31,7 @@ class Decoded:
     kind: str
     document: Any = NOTHING
     problem: str = ""
-    """Why it could not be decoded as it was asked for."""
+    """Reason that it could not be decoded as it was asked for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ def _lines() -> Iterator[str]:
     yield "## Obeyed\n"
     yield "A change takes a restart, or holds at once when it is set by kafka-configs.\n"
     descriptions = broker_descriptions()
-    yield from _table(
+    yield from markdown_table(
         ("key", "default", "a change", ""),
         [
             (f"`{key.name}`", _default(key), _CHANGES[key.update_mode], descriptions[key.name])
@@ -71,7 +71,7 @@ def _lines() -> Iterator[str]:
         yield f"**{_capital(why)}.**\n"
         yield from _listed(STATIC_KEYS, Support.NO_EFFECT, reason, "default")
     yield "## Topics\n"
-    yield from _table(
+    yield from markdown_table(
         ("key", "default", "", ""),
         [
             (f"`{key.name}`", _default(key), _support(key), topic_descriptions()[key.name])
@@ -88,10 +88,10 @@ def _with(keys: Mapping[str, ConfigKey], support: Support, reason: str = "") -> 
 def _listed(keys: Mapping[str, ConfigKey], support: Support, reason: str, heading: str) -> Iterator[str]:
     found = _with(keys, support, reason)
     if found:
-        yield from _table(("key", heading), [(f"`{key.name}`", _default(key)) for key in found])
+        yield from markdown_table(("key", heading), [(f"`{key.name}`", _default(key)) for key in found])
 
 
-def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+def markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     yield f"| {' | '.join(headings)} |"
     yield f"|{'---|' * len(headings)}"
     for row in rows:

@@ -20,7 +20,7 @@ def parse(parameters: Sequence[Parameter], words: Iterable[str]) -> dict[str, ob
 
 
 class _Dialect:
-    """Of our own commands: names with their dashes, `-xo value`, and no known option as a value."""
+    """Dialect of our own commands: names with their dashes, `-xo value`, and no known option as a value."""
 
     def __init__(self, parameters: Sequence[Parameter]) -> None:
         self._options = {name: p for p in parameters if p.option for name in _spellings(p.option)}

@@ -13,12 +13,12 @@ from odradek.protocol.messages.list_offsets import CONSUMER_REPLICA_ID, DEBUGGIN
 
 
 def high_watermarks(client: ClusterClient, topics: Iterable[TopicState]) -> dict[TopicPartition, int]:
-    """Up to where consumers can read."""
+    """Return the offsets up to which consumers can read."""
     return _by_leader(client, topics, LATEST)
 
 
 def last_stable_offsets(client: ClusterClient, topics: Iterable[TopicState]) -> dict[TopicPartition, int]:
-    """Up to where consumers of committed records can read."""
+    """Return the offsets up to which consumers of committed records can read."""
     return _by_leader(client, topics, LATEST, IsolationLevel.READ_COMMITTED)
 
 

@@ -17,7 +17,7 @@ _TIMEOUT_S = 2.0
 @dataclass(frozen=True, slots=True)
 class UsersState:
     users: Mapping[str, Mapping[str, int]]
-    """Of each user the mechanisms, with their iterations."""
+    """Mechanisms of each user, with their iterations."""
 
 
 def read_users(client: ClusterClient, before: UsersState | None) -> UsersState:
@@ -34,7 +34,7 @@ def _order(acl: AclBinding) -> tuple[object, ...]:
 
 
 def read_certificates(client: ClusterClient, before: Mapping[int, datetime] | None) -> Mapping[int, datetime]:
-    """When the certificate of each broker ends, as it shows it to its clients; nothing without TLS."""
+    """Return the end of each broker's certificate, as it shows it to its clients; nothing without TLS."""
     security = client.security
     if security is None or not security.is_tls:
         return {}

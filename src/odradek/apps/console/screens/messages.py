@@ -139,7 +139,7 @@ class _Browser:
         )
 
     def _address(self) -> str:
-        """This search, for the address bar: whoever opens it sees the same."""
+        """Return the address of this search: another one who opens it sees the same."""
         start, decoder = self._start.value, self._decoder.value
         return link(
             "messages",

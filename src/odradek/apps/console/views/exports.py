@@ -18,7 +18,7 @@ def json_lines(topic: str, records: Iterable[SeenRecord]) -> str:
 
 
 def csv_text(topic: str, records: Iterable[SeenRecord]) -> str:
-    """With a head line. A cell that a spreadsheet would take for a formula gets an apostrophe before it."""
+    """Table with a head line. A cell that a spreadsheet would take for a formula gets an apostrophe before it."""
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow(COLUMNS)

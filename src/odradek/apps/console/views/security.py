@@ -39,7 +39,7 @@ def _user_cells(
 
 
 def matching_acls(acls: Iterable[AclBinding], text: str) -> list[AclBinding]:
-    """Those of which every word of the text is a part of some column."""
+    """Return the ACLs in whose columns every word of the text is found."""
     words = text.lower().split()
     return [acl for acl in acls if all(word in " ".join(acl_words(acl)).lower() for word in words)]
 

@@ -43,7 +43,7 @@ class Search:
     sort: str = "name"
     page: int = 1
     problem: str = ""
-    """Only topics with offline, or with under-replicated partitions."""
+    """Filter: topics with offline partitions, or with under-replicated ones, alone."""
 
 
 _SORTS: dict[str, Callable[[TopicRow], float | str]] = {

@@ -33,7 +33,7 @@ class Floor:
 
 
 def floors() -> dict[str, Floor]:
-    """By the name that a figure gives."""
+    """Return the floors by the names that figures give."""
 
     def produce(batch_bytes: int) -> Floor:
         size = BATCHES_PER_REQUEST * batch_bytes

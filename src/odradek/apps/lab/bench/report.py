@@ -63,7 +63,7 @@ class Result:
     skipped: str = ""
     """Why there are no rounds."""
     floors: dict[str, Metrics] = field(default_factory=dict)
-    """By language."""
+    """Values by language."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ class IoThrottle:
         self._bytes = 0
 
     def used(self, size: int) -> None:
-        """So many bytes were read or written. Waits when that was too fast; the other threads wait with this one."""
+        """Count bytes that were read or written. Waits when that was too fast; the other threads wait with this one."""
         with self._lock:
             self._bytes += size
             elapsed_ms = self._clock.monotonic_ms() - self._since_ms
