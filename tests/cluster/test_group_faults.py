@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from odradek.apps.lab.bench.crowd import Crowd
+from odradek.apps.lab.bench.many_members import Crowd
 from odradek.base.errors import ErrorCode
 from odradek.client.broker_client import BrokerClient, ConnectionFailed
 from odradek.model.topic_names import OFFSETS_TOPIC

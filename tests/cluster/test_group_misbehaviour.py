@@ -198,12 +198,12 @@ def test_an_assignment_that_makes_no_sense_is_nobodys_business_but_the_members(g
 
 
 def test_a_static_member_that_was_replaced_is_fenced(group: Group) -> None:
-    former = group.member(instance_id="seat 1")
+    former = group.member(instance_id="node 1")
     former.join()
     assert former.sync(**{former.id: b"all"}) == b"all"
     assert former.commit() is ErrorCode.NONE
 
-    successor = group.member(instance_id="seat 1")
+    successor = group.member(instance_id="node 1")
     successor.join()
     assert successor.id != former.id
     assert successor.sync() == b"all"

@@ -149,18 +149,18 @@ def test_members_that_a_coordinator_decides_for(cluster: OwnCluster, connect: st
         member.start()
         return member
 
-    def in_office() -> list[GroupCoordinator]:
-        return [coordinator for coordinator in coordinators if coordinator.in_office]
+    def is_coordinator() -> list[GroupCoordinator]:
+        return [coordinator for coordinator in coordinators if coordinator.is_coordinator]
 
     try:
         for coordinator in coordinators:
             coordinator.start()
-        eventually(lambda: len(in_office()) == 1, PATIENCE_S)
+        eventually(lambda: len(is_coordinator()) == 1, PATIENCE_S)
         hand_over(cluster, topic, start)
-        (retired,) = in_office()
+        (retired,) = is_coordinator()
         retired.close()
         coordinators.remove(retired)
-        eventually(lambda: len(in_office()) == 1, PATIENCE_S)
+        eventually(lambda: len(is_coordinator()) == 1, PATIENCE_S)
         third = start("third")
         eventually(lambda: share_evenly([third]), PATIENCE_S)
         assert {tree.get(f"/consumers/two/owners/{topic}/{n}")[0] for n in range(PARTITIONS)} == {b"third-0"}

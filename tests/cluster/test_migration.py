@@ -26,7 +26,7 @@ def migrate(desk: Desk, cluster: ChaosCluster, leaving: list[int], coming: list[
     route = ("--from", ",".join(map(str, leaving)), "--to", ",".join(map(str, coming)))
     planned = json.loads(desk.run("migrate", "plan", *route, "--format", "json"))
     assert planned["successors"] == {str(old): new for old, new in zip(leaving, coming, strict=True)}
-    assert not [check for check in planned["checks"] if check["gravity"] == "problem"]
+    assert not [check for check in planned["checks"] if check["severity"] == "problem"]
     assert planned["steps"]
     told = desk.run("migrate", "run", *route, "--throttle", "none")
     assert "all replicas are moved, and the successors lead them" in told

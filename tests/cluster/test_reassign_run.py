@@ -141,7 +141,7 @@ def test_replicas_that_a_plan_removes_are_told_with_bytes_and_risks(
         at_minimum = (
             "orders-0, orders-1: no more replicas than min.insync.replicas=2; while one of their brokers is down"
         )
-        assert [risk["gravity"] for risk in told["risks"]] == ["warning", "warning"]
+        assert [risk["severity"] for risk in told["risks"]] == ["warning", "warning"]
         assert told["risks"][0]["text"].startswith(at_minimum)
         assert f"warning: {at_minimum}" in desk.run("reassign", "run", plan_file)
         bootstrap = ("--bootstrap-server", cluster.bootstrap)

@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 
 from odradek.apps.console.readings import records
 from odradek.apps.console.readings.records import From, Query, browse
-from odradek.apps.lab.bench.crowd import Crowd
+from odradek.apps.lab.bench.many_members import Crowd
 from odradek.apps.lab.bench.systems import BenchError
 from odradek.apps.records.filters import parse_filter
 from odradek.client.broker_client import ConnectionFailed

@@ -17,7 +17,7 @@ class RecordedWorld:
         self.picture = Picture()
         self._world = world
         self._seq = 0
-        self._tenure = ControllerTermRecord(self, 0)
+        self._record = ControllerTermRecord(self, 0)
         world.on_event = self._event
         world.on_effect = self._effect
         world.on_decided = self._decided
@@ -37,13 +37,13 @@ class RecordedWorld:
 
     def _event(self, event: Event) -> None:
         if isinstance(event, ControllerElected):
-            self._tenure = ControllerTermRecord(self, self._world.controller_epoch)
-            self._tenure.tenure("Elected", "")
-        self._tenure.event(event)
+            self._record = ControllerTermRecord(self, self._world.controller_epoch)
+            self._record.term_changed("Elected", "")
+        self._record.event(event)
 
     def _effect(self, effect: Effect, brought: Any) -> None:
-        self._tenure.effect(effect, brought)
+        self._record.effect(effect, brought)
 
     def _decided(self, event: Event) -> None:
         if isinstance(event, ControllerElected):
-            self._tenure.tenure("TookOver", "")
+            self._record.term_changed("TookOver", "")

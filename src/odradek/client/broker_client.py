@@ -142,11 +142,11 @@ class BrokerClient:
             lifetime_ms = answer.session_lifetime_ms
             return bytes(answer.auth_bytes)
 
-        shaken = self._ask(SaslHandshakeRequest(mechanism=security.mechanism), 1)
+        handshake = self._ask(SaslHandshakeRequest(mechanism=security.mechanism), 1)
         try:
-            if shaken.error_code:
+            if handshake.error_code:
                 raise AuthenticationRefused(
-                    f"mechanism {security.mechanism} is not one of the broker's, {', '.join(shaken.mechanisms)}"
+                    f"mechanism {security.mechanism} is not one of the broker's, {', '.join(handshake.mechanisms)}"
                 )
             security.authenticate(exchange)
         except AuthenticationRefused as refusal:

@@ -65,14 +65,14 @@ def assign_ranges(
     return shares
 
 
-def ranges(takers: Iterable[str], partitions: Sequence[int]) -> dict[str, Sequence[int]]:
-    """Cut the partitions of one topic into neighbours for each taker, in order of the takers' names; the first get one
-    more where it doesn't divide."""
-    ordered = sorted(takers)
+def ranges(consumers: Iterable[str], partitions: Sequence[int]) -> dict[str, Sequence[int]]:
+    """Cut the partitions of one topic into neighbours for each consumer, in order of the consumers' names; the first
+    consumers get one more where it doesn't divide."""
+    ordered = sorted(consumers)
     found: dict[str, Sequence[int]] = {}
     first = 0
-    for position, taker in enumerate(ordered):
+    for position, consumer in enumerate(ordered):
         last = first + len(partitions) // len(ordered) + (position < len(partitions) % len(ordered))
-        found[taker] = partitions[first:last]
+        found[consumer] = partitions[first:last]
         first = last
     return found

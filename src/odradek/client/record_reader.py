@@ -1,6 +1,6 @@
 """Reading partitions from given positions: long polls to their leaders, without a fetch session.
 
-`poll` answers raw batches, so that a tool that only counts doesn't pay for decoding; `records_in` decodes.
+`poll` answers raw batches, so that a tool that only counts doesn't charge for decoding; `records_in` decodes.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -39,10 +39,10 @@ class InnerLoop(Protocol):
         """`record_batch.assign` and `validation.batch_info`: patches the batch that begins `data`."""
 
     def count_records(self, data: Buffer, expected: int, /) -> int:
-        """`record_walk.count_records`: the steps to pay, or -1."""
+        """`record_walk.count_records`: the steps to charge, or -1."""
 
     def walk_records(self, data: Buffer, expected: int, /) -> Sequence[int] | None:
-        """`record_walk.walk_records`: least and largest timestamp delta, records without key, steps to pay."""
+        """`record_walk.walk_records`: least and largest timestamp delta, records without key, steps to charge."""
 
     def record_spans(
         self, data: Buffer, count: int, /

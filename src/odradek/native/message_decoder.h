@@ -127,7 +127,7 @@ static PyObject *read_plain(Reader *reader, int kind, int is_nullable, int is_co
     return PySequence_GetSlice(reader->buffer, (Py_ssize_t)at, (Py_ssize_t)(at + length));
 }
 
-static int pay(Reader *reader, const FieldLayout *field, int64_t count) {
+static int charge(Reader *reader, const FieldLayout *field, int64_t count) {
     if (field->element > FLOAT64) reader->steps -= count * field->element_steps;
     else if (count > SHORT_ARRAY_MAX) reader->steps -= count * LONG_ARRAY_VALUE_STEPS + LONG_ARRAY_STEPS;
     else if (count > 0) reader->steps -= count * SHORT_ARRAY_VALUE_STEPS + SHORT_ARRAY_STEPS;
@@ -142,7 +142,7 @@ static PyObject *read_array(Reader *reader, const FieldLayout *field) {
         Py_INCREF(Py_None);
         return Py_None;
     }
-    if (count > room(reader) / field->element_size || !pay(reader, field, count)) return NULL;
+    if (count > room(reader) / field->element_size || !charge(reader, field, count)) return NULL;
     PyObject *list = PyList_New((Py_ssize_t)count);
     for (int64_t index = 0; list != NULL && index < count; index++) {
         PyObject *element = field->element == STRUCT ? read_struct(reader, field->layout)

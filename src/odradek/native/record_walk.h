@@ -1,4 +1,4 @@
-/* Walks over plain records: the same loops as odradek/protocol/record_walk.py, and the same steps to pay.
+/* Walks over plain records: the same loops as odradek/protocol/record_walk.py, and the same steps to charge.
 
    A walk that meets anything wrong answers so and says no more: the Python twin then finds out what it is. Every byte is
    compared with the end before it is read; positions have 64 bits, and no length has more than 35. */

@@ -4,7 +4,7 @@
 the data claims, so a small batch that unfolds into gigabytes is refused after `limit` bytes of work. It is refused as
 too large, which makes Kafka's Java producer split an honest batch and send the halves. Where pieces of the input cost
 something each, however little comes out of them (members of gzip, blocks of snappy), their number has a bound too, and
-is paid for by whoever has to bound the work of many batches (`Pay`).
+is paid for by whoever has to bound the work of many batches (`Charge`).
 
 - gzip: one or more members.
 - snappy: Kafka's Java clients wrap raw blocks of 32 KiB in the "xerial" stream (16 bytes of header, then length and
@@ -25,11 +25,11 @@ import cramjam
 from odradek.base.errors import ErrorCode, KafkaError
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
-Pay: TypeAlias = Callable[[int], None]
+Charge: TypeAlias = Callable[[int], None]
 """Takes so many steps (of `decoding_steps`) from whoever bounds the work, and raises what ends it."""
 
 
-def nothing_to_pay(steps: int) -> None:
+def no_charge(steps: int) -> None:
     """Charge nothing: for work that needs no bound."""
 
 
@@ -83,7 +83,7 @@ def compress(codec: Codec, data: Buffer) -> bytes:
     return bytes(cramjam.zstd.compress(data, level=_ZSTD_LEVEL))
 
 
-def decompress(codec: Codec, data: Buffer, limit: int, pay: Pay = nothing_to_pay) -> bytes:
+def decompress(codec: Codec, data: Buffer, limit: int, charge: Charge = no_charge) -> bytes:
     """At most `limit` bytes. Raises INVALID_RECORD for data that isn't the codec's, MESSAGE_TOO_LARGE past `limit`."""
     if codec is Codec.NONE:
         if len(data) > limit:
@@ -91,9 +91,9 @@ def decompress(codec: Codec, data: Buffer, limit: int, pay: Pay = nothing_to_pay
         return bytes(data)
     try:
         if codec is Codec.GZIP:
-            return _gunzip(memoryview(data), limit, pay)
+            return _gunzip(memoryview(data), limit, charge)
         if codec is Codec.SNAPPY:
-            return _snappy_decompress(memoryview(data), limit, pay)
+            return _snappy_decompress(memoryview(data), limit, charge)
         if codec is Codec.LZ4:
             _check_lz4_flags(data)
             return _decompress_within(cramjam.lz4, codec, data, limit)
@@ -112,7 +112,7 @@ def _too_large(codec: Codec, limit: int) -> KafkaError:
     )
 
 
-def _gunzip(data: memoryview, limit: int, pay: Pay) -> bytes:
+def _gunzip(data: memoryview, limit: int, charge: Charge) -> bytes:
     """Member by member, the input in small pieces: zlib hands back what it didn't use as a copy."""
     parts: list[bytes] = []
     left, pos, members = limit, 0, 1
@@ -129,7 +129,7 @@ def _gunzip(data: memoryview, limit: int, pay: Pay) -> bytes:
             if members == _GZIP_MAX_MEMBERS:
                 raise zlib.error(f"more than {_GZIP_MAX_MEMBERS} members")
             members += 1
-            pay(_PIECE_STEPS)
+            charge(_PIECE_STEPS)
             member = zlib.decompressobj(wbits=_GZIP_WBITS)
     if not member.eof:
         raise zlib.error("incomplete stream")
@@ -153,7 +153,7 @@ def _decompress_within(module: Any, codec: Codec, data: Buffer, limit: int) -> b
         return bytes(memoryview(out)[:written])
 
 
-def _snappy_decompress(data: memoryview, limit: int, pay: Pay) -> bytes:
+def _snappy_decompress(data: memoryview, limit: int, charge: Charge) -> bytes:
     if bytes(data[: len(_XERIAL_MAGIC)]) != _XERIAL_MAGIC:
         return _snappy_block(data, limit, limit)
     parts: list[bytes] = []
@@ -167,7 +167,7 @@ def _snappy_decompress(data: memoryview, limit: int, pay: Pay) -> bytes:
         pos += _INT32_BE.size
         if not 0 < size <= end - pos:
             raise cramjam.DecompressionError(f"block of {size} bytes, {end - pos} left")
-        pay(_PIECE_STEPS)
+        charge(_PIECE_STEPS)
         parts.append(_snappy_block(data[pos : pos + size], left, limit))
         left -= max(len(parts[-1]), _XERIAL_LEAST_BLOCK)
         pos += size

@@ -89,7 +89,7 @@ class DecoderWriter(SourceWriter):
         with self.block("else:"):
             self.add("n, pos = read_uvarint(buf, pos)")
             self.add("check_tag_count(n, end - pos)")
-            self.pay(f"n * {tag_steps(self, struct)} + {TAGGED_SECTION_STEPS}", f"{path} tagged fields")
+            self.charge(f"n * {tag_steps(self, struct)} + {TAGGED_SECTION_STEPS}", f"{path} tagged fields")
             with self.block("for _ in range(n):"):
                 self.add(f"tag, pos, stop{depth} = read_tag(buf, pos)")
                 for index, (name, field) in enumerate(tagged):
@@ -178,7 +178,7 @@ class DecoderWriter(SourceWriter):
             return
         self.read_length("array", self.flexible)
         with self.checked_count(target, nullable, self.least_size(field.element, field.struct), path):
-            self.pay(f"n * {element_steps(self, field)}", path)
+            self.charge(f"n * {element_steps(self, field)}", path)
             items, item = f"l{depth + 1}", f"o{depth + 1}"
             self.add(f"{items} = {target} = []")
             with self.block("for _ in range(n):"):
@@ -204,7 +204,7 @@ class DecoderWriter(SourceWriter):
                 with self.block("if n == 0:"):
                     self.add(f"{target} = []")
                 with self.block(f"elif n <= {SHORT_ARRAY_MAX}:"):
-                    self.pay(f"n * {SHORT_ARRAY_VALUE_STEPS} + {SHORT_ARRAY_STEPS}", path)
+                    self.charge(f"n * {SHORT_ARRAY_VALUE_STEPS} + {SHORT_ARRAY_STEPS}", path)
                     self.add(f"{target} = list({short}[n](buf, pos))")
                 with self.block("else:"):
                     self.read_long_array(target, fmt, path)
@@ -216,7 +216,7 @@ class DecoderWriter(SourceWriter):
             self.add("pos += 1")
             self.add(f"{target} = []")
         with self.block(f"elif 0 < n <= {SHORT_ARRAY_MAX}:"):
-            self.pay(f"n * {SHORT_ARRAY_VALUE_STEPS} + {SHORT_ARRAY_STEPS}", path)
+            self.charge(f"n * {SHORT_ARRAY_VALUE_STEPS} + {SHORT_ARRAY_STEPS}", path)
             self.add(f"{target} = list({short}[n](buf, pos + 1))")
             self.add(f"pos += n * {size} + 1")
         with self.block("else:"):
@@ -226,7 +226,7 @@ class DecoderWriter(SourceWriter):
                 self.add(f"pos += n * {size}")
 
     def read_long_array(self, target: str, fmt: str, path: str) -> None:
-        self.pay(f"n * {LONG_ARRAY_VALUE_STEPS} + {LONG_ARRAY_STEPS}", path)
+        self.charge(f"n * {LONG_ARRAY_VALUE_STEPS} + {LONG_ARRAY_STEPS}", path)
         self.add(f'{target} = list(unpack_from(f">{{n}}{fmt}", buf, pos))')
 
     def short_unpackers(self, fmt: str) -> str:
@@ -235,8 +235,8 @@ class DecoderWriter(SourceWriter):
             self.names[name] = [Format(f">{count}{fmt}").unpack_from for count in range(SHORT_ARRAY_MAX + 1)]
         return name
 
-    def pay(self, steps: str, path: str) -> None:
-        """Pay for `n` elements, before the first of them is read."""
+    def charge(self, steps: str, path: str) -> None:
+        """Charge for `n` elements, before the first of them is read."""
         self.add(f"steps -= {steps}")
         with self.block("if steps < 0:"):
             self.add(f"raise over_budget({path!r}, n)")

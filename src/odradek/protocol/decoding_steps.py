@@ -30,7 +30,7 @@ SHORT_ARRAY_VALUE_STEPS: Final = 3
 LONG_ARRAY_STEPS: Final = 75
 LONG_ARRAY_VALUE_STEPS: Final = 8
 """Cost of an array of values of fixed size, and of each value. A long array may need a Struct of its own; its values,
-which are quickly read, pay for their memory."""
+which are quickly read, charge for their memory."""
 
 ELEMENT_STEPS: Final = 20
 """Cost of an element of an array beside its content: somebody has to deal with it."""

@@ -24,13 +24,13 @@ from typing import Final, NamedTuple, TypeAlias
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.protocol.compression import (
+    Charge,
     Codec,
-    Pay,
     compress,
     compress_lz4_old,
     decompress,
     decompress_lz4_old,
-    nothing_to_pay,
+    no_charge,
 )
 from odradek.protocol.record_batch import (
     CODEC_MASK,
@@ -119,12 +119,12 @@ def read_message(buf: Buffer, pos: int) -> Message:
 
 
 def read_message_set(
-    buf: Buffer, *, max_message_bytes: int, max_decompressed: int, pay: Pay = nothing_to_pay
+    buf: Buffer, *, max_message_bytes: int, max_decompressed: int, charge: Charge = no_charge
 ) -> MessageSet:
     """A produced set: one magic throughout, and a wrapper comes alone. Offsets are those that the producer wrote."""
     outer: list[Message] = []
     for message in _messages(buf):
-        pay(_MESSAGE_STEPS)
+        charge(_MESSAGE_STEPS)
         if message.size > max_message_bytes:
             raise KafkaError(
                 ErrorCode.MESSAGE_TOO_LARGE,
@@ -141,20 +141,22 @@ def read_message_set(
     stamped = any(message.attributes & LOG_APPEND_TIME_BIT for message in outer) and first.magic == 1
     if not first.attributes & CODEC_MASK:
         return MessageSet(first.magic, Codec.NONE, stamped, [_record(message, message.offset) for message in outer])
-    return MessageSet(first.magic, first.codec, stamped, unwrap(first, max_decompressed=max_decompressed, pay=pay))
+    return MessageSet(
+        first.magic, first.codec, stamped, unwrap(first, max_decompressed=max_decompressed, charge=charge)
+    )
 
 
-def unwrap(wrapper: Message, *, max_decompressed: int, pay: Pay = nothing_to_pay) -> list[Record]:
+def unwrap(wrapper: Message, *, max_decompressed: int, charge: Charge = no_charge) -> list[Record]:
     """The records inside a compressed message, with absolute offsets."""
     try:
-        plain = _plain_value(wrapper, max_decompressed, pay)
+        plain = _plain_value(wrapper, max_decompressed, charge)
     except KafkaError:
-        pay(max_decompressed // _UNWRAPPED_BYTES_PER_STEP)  # what went wrong may have been the last byte
+        charge(max_decompressed // _UNWRAPPED_BYTES_PER_STEP)  # what went wrong may have been the last byte
         raise
-    pay(len(plain) // _UNWRAPPED_BYTES_PER_STEP)
+    charge(len(plain) // _UNWRAPPED_BYTES_PER_STEP)
     inner: list[Message] = []
     for message in _messages(plain):
-        pay(_MESSAGE_STEPS)
+        charge(_MESSAGE_STEPS)
         inner.append(message)
     if not inner:
         raise _invalid("Compressed message set has no messages inside")
@@ -254,7 +256,7 @@ def _messages(buf: Buffer) -> Iterator[Message]:
         pos += message.size
 
 
-def _plain_value(wrapper: Message, max_decompressed: int, pay: Pay) -> bytes:
+def _plain_value(wrapper: Message, max_decompressed: int, charge: Charge) -> bytes:
     codec = wrapper.codec
     if wrapper.value is None:
         raise _invalid("Compressed message has no value")
@@ -262,7 +264,7 @@ def _plain_value(wrapper: Message, max_decompressed: int, pay: Pay) -> bytes:
         raise _invalid(f"Message of magic {wrapper.magic} compressed with zstd")
     if codec is Codec.LZ4 and wrapper.magic == 0:
         return decompress_lz4_old(wrapper.value, max_decompressed)
-    return decompress(codec, wrapper.value, max_decompressed, pay)
+    return decompress(codec, wrapper.value, max_decompressed, charge)
 
 
 def _record(message: Message, offset: int) -> Record:

@@ -7,14 +7,14 @@ Records of one length often come in rows. In such a row the bytes at one place o
 slice, which is compared at once; the answer is the same as one record at a time would give.
 
 A caller who has to bound the work pays for the records before; what a record may cost beyond that, by numbers written
-longer than they need be and by its headers, is paid on the way (`Pay`).
+longer than they need be and by its headers, is paid on the way (`Charge`).
 """
 
 from typing import Final, NamedTuple, TypeAlias
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.native.load import compiled
-from odradek.protocol.compression import Pay, nothing_to_pay
+from odradek.protocol.compression import Charge, no_charge
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 
@@ -30,7 +30,7 @@ _LONGEST_PAUSE: Final = 64
 _MAX_VARINT_BYTES: Final = 10
 _LONG_VARINT_STEPS: Final = 50
 _HEADER_STEPS: Final = 14
-_UNPAID_MAX: Final = 10_000
+_UNCHARGED_MAX: Final = 10_000
 _NEGATIVE: Final = -(1 << 20)
 # By the first byte of a length, zigzag: the size of the whole record, as far as that byte tells.
 _SIZES: Final = tuple(
@@ -50,10 +50,10 @@ class RecordSpan(NamedTuple):
     keyless: int
 
 
-def count_records(data: Buffer, expected: int, pay: Pay = nothing_to_pay) -> None:
+def count_records(data: Buffer, expected: int, charge: Charge = no_charge) -> None:
     """Follows the record lengths only; raises INVALID_RECORD unless `expected` records end where `data` ends."""
     if compiled is not None and (steps := compiled.count_records(data, expected)) >= 0:
-        pay(steps)
+        charge(steps)
         return
     if expected * _WORTH_A_COPY > len(data):
         data = bytes(data)
@@ -71,7 +71,7 @@ def count_records(data: Buffer, expected: int, pay: Pay = nothing_to_pay) -> Non
                     size += second << 6
                 else:
                     extra = _LONG_VARINT_STEPS
-                    pay(extra)
+                    charge(extra)
                     length, body = _read_int(data, at)
                     size = body - at + length
             if size < MIN_RECORD_SIZE:
@@ -83,7 +83,7 @@ def count_records(data: Buffer, expected: int, pay: Pay = nothing_to_pay) -> Non
                 at += alike * size
                 count += alike
                 if extra:
-                    pay(alike * extra)
+                    charge(alike * extra)
                 row = row * 4 if alike == row else _FIRST_ROW
                 pause = 1 if alike >= _WORTH_A_COLUMN else min(2 * pause, _LONGEST_PAUSE)
                 next_row = count + pause
@@ -111,18 +111,18 @@ def _row_length(data: Buffer, at: int, size: int, most: int) -> int:
         place += 1
 
 
-def walk_records(data: bytes, expected: int, pay: Pay = nothing_to_pay) -> RecordSpan:
+def walk_records(data: bytes, expected: int, charge: Charge = no_charge) -> RecordSpan:
     """Follows every field of every record; raises INVALID_RECORD where they don't fit or offsets aren't 0, 1, 2 …"""
     if compiled is not None and (found := compiled.walk_records(data, expected)) is not None:
-        pay(found[3])
+        charge(found[3])
         return RecordSpan(*found[:3])
-    return _walk_fields(data, expected, pay)
+    return _walk_fields(data, expected, charge)
 
 
-def _walk_fields(data: bytes, expected: int, pay: Pay) -> RecordSpan:
+def _walk_fields(data: bytes, expected: int, charge: Charge) -> RecordSpan:
     at, end = 0, len(data)
     low, high, keyless = _MAX_INT64, -_MAX_INT64, 0
-    integer, unpaid = _read_int, 0
+    integer, uncharged = _read_int, 0
     try:
         for index in range(expected):
             # The loop is the cost: one-byte varints, nearly all of them, are read without a call.
@@ -136,7 +136,7 @@ def _walk_fields(data: bytes, expected: int, pay: Pay) -> RecordSpan:
                 length, at = integer(data, at)
                 stop = at + length
                 at += 1
-                unpaid += _LONG_VARINT_STEPS
+                uncharged += _LONG_VARINT_STEPS
             if not at < stop <= end:
                 raise invalid(f"a record {index} that ends outside of it")
             if (byte := data[at]) < 0x80:
@@ -144,7 +144,7 @@ def _walk_fields(data: bytes, expected: int, pay: Pay) -> RecordSpan:
                 at += 1
             else:
                 delta, at = read_varint(data, at)
-                unpaid += _LONG_VARINT_STEPS
+                uncharged += _LONG_VARINT_STEPS
             if delta > high:
                 high = delta
             if delta < low:
@@ -157,7 +157,7 @@ def _walk_fields(data: bytes, expected: int, pay: Pay) -> RecordSpan:
                 at += 2
             else:
                 delta, at = integer(data, at)
-                unpaid += _LONG_VARINT_STEPS
+                uncharged += _LONG_VARINT_STEPS
             if delta != index:
                 raise invalid(f"offset delta {delta} in its record {index}")
             if (byte := data[at]) < 0x80:
@@ -170,39 +170,39 @@ def _walk_fields(data: bytes, expected: int, pay: Pay) -> RecordSpan:
                 size, at = integer(data, at)
                 at = at + size if size >= 0 else at
                 keyless += size < 0
-                unpaid += _LONG_VARINT_STEPS
+                uncharged += _LONG_VARINT_STEPS
             if (byte := data[at]) < 0x80:
                 at += 1 if byte & 1 else 1 + (byte >> 1)
             else:
                 size, at = integer(data, at)
                 at = at + size if size >= 0 else at
-                unpaid += _LONG_VARINT_STEPS
-            at = at + 1 if not data[at] else _skip_headers(data, at, stop, pay)
+                uncharged += _LONG_VARINT_STEPS
+            at = at + 1 if not data[at] else _skip_headers(data, at, stop, charge)
             if at != stop:
                 raise invalid(f"fields that don't fill its record {index}")
-            if unpaid > _UNPAID_MAX:
-                pay(unpaid)
-                unpaid = 0
+            if uncharged > _UNCHARGED_MAX:
+                charge(uncharged)
+                uncharged = 0
     except IndexError:
         raise invalid("a record cut short") from None
     if at != end:
         raise invalid(f"{expected} records and {end - at} bytes more")
-    pay(unpaid)
+    charge(uncharged)
     return RecordSpan(low, high, keyless)
 
 
-def _skip_headers(data: bytes, at: int, stop: int, pay: Pay) -> int:
+def _skip_headers(data: bytes, at: int, stop: int, charge: Charge) -> int:
     byte = data[at]
     count, at = (byte >> 1 ^ -(byte & 1), at + 1) if byte < 0x80 else _read_int(data, at)
     if not 0 <= count <= stop - at:
         raise invalid(f"{count} record headers in {stop - at} bytes")
-    pay(count * _HEADER_STEPS)
+    charge(count * _HEADER_STEPS)
     for _ in range(count):
         if (size := data[at]) < 0x80:
             size = size >> 1 ^ -(size & 1)
             at += 1
         else:
-            pay(_LONG_VARINT_STEPS)
+            charge(_LONG_VARINT_STEPS)
             size, at = _read_int(data, at)
         if size < 0:
             raise invalid("a record header without a name")
@@ -211,7 +211,7 @@ def _skip_headers(data: bytes, at: int, stop: int, pay: Pay) -> int:
             size = size >> 1 ^ -(size & 1)
             at += 1
         else:
-            pay(_LONG_VARINT_STEPS)
+            charge(_LONG_VARINT_STEPS)
             size, at = _read_int(data, at)
         if size > 0:
             at += size

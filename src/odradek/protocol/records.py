@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.native.load import compiled
-from odradek.protocol.compression import Pay, decompress, nothing_to_pay
+from odradek.protocol.compression import Charge, decompress, no_charge
 from odradek.protocol.record_walk import invalid, read_varint
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _read_plain_records(data: bytes, header: BatchHeader) -> Iterator[Record]:
 
 
 def plain_payload(
-    buf: Buffer, pos: int, header: BatchHeader, *, max_decompressed: int, pay: Pay = nothing_to_pay
+    buf: Buffer, pos: int, header: BatchHeader, *, max_decompressed: int, charge: Charge = no_charge
 ) -> bytes:
     """The batch's records, decompressed."""
     stop = pos + header.size
@@ -116,7 +116,7 @@ def plain_payload(
     data = memoryview(buf)[pos + _BATCH_HEADER_SIZE : stop]
     if not header.is_compressed:
         return bytes(data)
-    return decompress(header.compression, data, max_decompressed, pay)
+    return decompress(header.compression, data, max_decompressed, charge)
 
 
 def encode_record(record: Record, base_offset: int, base_timestamp: int) -> bytes:

@@ -151,10 +151,10 @@ class SimulatedCluster:
     def _transmit(self, effect: effects.Send) -> None:
         context = self.world.context
         assert context is not None
-        tenure, broker_id, request = context.term.epoch, effect.broker_id, effect.request
+        epoch, broker_id, request = context.term.epoch, effect.broker_id, effect.request
         registered = context.brokers.get(broker_id)
-        channel = tenure, broker_id, registered.epoch if registered else -1
-        text = f"{type(request).__name__} of controller epoch {tenure} at {broker_id}"
+        channel = epoch, broker_id, registered.epoch if registered else -1
+        text = f"{type(request).__name__} of controller epoch {epoch} at {broker_id}"
         first, second = next(self._correlation_ids), next(self._correlation_ids)
 
         def deliver() -> None:

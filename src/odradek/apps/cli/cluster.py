@@ -61,14 +61,14 @@ def _print_page(health: ClusterHealth) -> None:
         _line("brokers", f"{len(health.brokers)} live" + _missing(health.missing_brokers), not health.missing_brokers)
     )
     console.print(_line("partitions", f"{health.partitions} in {plural(health.topics, 'topic')}", True))
-    for name, partitions, is_trouble in (
+    for name, partitions, is_problem in (
         ("offline", health.offline, True),
         ("under min ISR", health.under_min_isr, True),
         ("at min ISR", health.at_min_isr, True),
         ("under-replicated", health.under_replicated, True),
         ("not preferred", health.not_preferred, False),
     ):
-        console.print(_line(name, _counted(partitions), not (partitions and is_trouble)))
+        console.print(_line(name, _counted(partitions), not (partitions and is_problem)))
     print_rows([_broker_row(health, broker) for broker in health.brokers], _BROKER_COLUMNS, Format.TABLE)
     if health.missing_brokers:
         console.print(f"start the missing broker again: odradek start {health.missing_brokers[0]}")

@@ -173,13 +173,13 @@ def _one_line(error: Exception) -> str:
     """Messages of our own are meant for people as they are; anything else is a fault that should be reported."""
     if isinstance(error, KafkaError):
         return f"{error} ({error.code.name})" if error.message else error.code.name
-    if isinstance(error, FatalError | ConfigError) or _is_connection_trouble(error):
+    if isinstance(error, FatalError | ConfigError) or _is_connection_error(error):
         return str(error)
     told = " ".join(str(error).split())
     return f"unexpected {type(error).__name__}: {told} (set ODRADEK_DEBUG=1 to see where it came from)"
 
 
-def _is_connection_trouble(error: Exception) -> bool:
+def _is_connection_error(error: Exception) -> bool:
     from odradek.client.broker_client import ConnectionFailed, UnsupportedByBroker
 
     return isinstance(error, ConnectionFailed | UnsupportedByBroker)

@@ -83,7 +83,7 @@ def plan(
                 "at_least": least,
             }
         )
-    checks = [{"gravity": finding.kind, "text": finding.text} for finding in found]
+    checks = [{"severity": finding.kind, "text": finding.text} for finding in found]
     if output is Format.JSON:
         print_json({"successors": {str(old): new for old, new in pairs.items()}, "checks": checks, "steps": rows})
     else:

@@ -8,11 +8,11 @@ from odradek.apps.cli.terminal import data_console
 from odradek.apps.figures import size_text, time_left_text
 from odradek.apps.reassign.core.forecast import Forecast
 from odradek.apps.reassign.moves import BrokerForecast, Move
-from odradek.apps.reassign.risks import Gravity
+from odradek.apps.reassign.risks import Severity
 
 _ROWS_MAX = 40
 _BAR_WIDTH = 20  # so that everything fits into eighty columns
-_STYLES = {Gravity.NOTE: "", Gravity.WARNING: "yellow", Gravity.DANGER: "bold red"}
+_STYLES = {Severity.NOTE: "", Severity.WARNING: "yellow", Severity.DANGER: "bold red"}
 
 
 def print_forecast(forecast: Forecast, throttle_bytes: int | None) -> None:
@@ -30,7 +30,7 @@ def print_forecast(forecast: Forecast, throttle_bytes: int | None) -> None:
     console.print(_bars(forecast.brokers))
     console.print(_figures(forecast.brokers))
     for risk in forecast.risks:
-        console.print(Text(f"{risk.gravity}: {risk.text}", style=_STYLES[risk.gravity]))
+        console.print(Text(f"{risk.severity}: {risk.text}", style=_STYLES[risk.severity]))
 
 
 def summary(forecast: Forecast, throttle_bytes: int | None) -> str:

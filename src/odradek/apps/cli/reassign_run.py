@@ -35,7 +35,7 @@ from odradek.apps.reassign.core.throttles import Settings
 from odradek.apps.reassign.journal import RunIsGoingOn, RunJournals, RunRecord, state_directory
 from odradek.apps.reassign.leftovers import Leftover, clear_leftovers, foreign_throttles
 from odradek.apps.reassign.reading import read_view
-from odradek.apps.reassign.risks import Gravity
+from odradek.apps.reassign.risks import Severity
 from odradek.apps.reassign.run import Outcome, Progress, Run, RunOptions, ThrottleRefused, cancel_moves
 from odradek.base.errors import FatalError
 from odradek.client.cluster_admin import cluster_id
@@ -184,7 +184,7 @@ def execute_plan(
     if removed := removals(forecast):
         note(removed)
     for risk in forecast.risks:
-        if risk.gravity is not Gravity.NOTE:
+        if risk.severity is not Severity.NOTE:
             warn(risk.text)
     with _progress() as show:
         return Run(moves, admin, journals, options).execute(show)

@@ -24,12 +24,12 @@ class ChangeDialog:
     it, Escape leaves; where there is no field, Enter does what is harmless.
     """
 
-    def __init__(self, title: str, act: str, *, danger: bool = False, roomy: bool = False) -> None:
+    def __init__(self, title: str, act: str, *, danger: bool = False, wide: bool = False) -> None:
         self._checks: list[Callable[[], bool]] = []
         self._says: Callable[[], str] | None = None
         self._work: Callable[[], Awaitable[str]] | None = None
         self._first: ui.element | None = None
-        with ui.dialog().props("no-backdrop-dismiss") as self._dialog, ui.card().classes("roomy" if roomy else ""):
+        with ui.dialog().props("no-backdrop-dismiss") as self._dialog, ui.card().classes("wide" if wide else ""):
             ui.label(title).classes("dialog-title").props("role=heading")
             self.form = ui.element("div").classes("form")
             self.below = ui.element("div").classes("below")

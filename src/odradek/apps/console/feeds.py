@@ -69,7 +69,7 @@ class Feed(Generic[T]):
         self._wanted_until_ms = 0
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
-        self._hurry = threading.Event()
+        self._refresh_now = threading.Event()
         self._fresh = threading.Event()
         self.reading: Reading[T] = Reading()
 
@@ -97,9 +97,9 @@ class Feed(Generic[T]):
             raise FatalError(reading.problem or "the brokers have not answered yet")
         return reading.value
 
-    def hurry(self) -> None:
+    def refresh_now(self) -> None:
         """Read again now: the data was changed."""
-        self._hurry.set()
+        self._refresh_now.set()
 
     @property
     def is_fresh(self) -> bool:
@@ -130,8 +130,8 @@ class Feed(Generic[T]):
                 self._take(client)
                 self._fresh.set()
                 took = self._clock.monotonic_ms() - began
-                self._hurry.wait(max(self._interval_ms, took * _SHARE_OF_TIME) / 1000)
-                self._hurry.clear()
+                self._refresh_now.wait(max(self._interval_ms, took * _SHARE_OF_TIME) / 1000)
+                self._refresh_now.clear()
 
     def _take(self, client: ClusterClient) -> None:
         before = self.reading
@@ -175,9 +175,9 @@ class Feeds:
                 del self._feeds[old]
             return feed
 
-    def hurry(self) -> None:
+    def refresh_now(self) -> None:
         for feed in list(self._feeds.values()):
-            feed.hurry()
+            feed.refresh_now()
 
 
 def plainly(error: Exception) -> str:

@@ -17,7 +17,7 @@ from odradek.apps.figures import zone
 T = TypeVar("T")
 
 _TICK_S = 0.25
-_FIRST_SIGHT_S = 0.4
+_FIRST_PAINT_S = 0.4
 _LOOK_S = 0.01
 _SPOOL = Html(
     '<svg viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="1.8" stroke-linecap="round" '
@@ -140,7 +140,7 @@ async def follow(feeds: Sequence[Feed[Any]], render: Callable[..., Awaitable[Non
     """
     for feed in feeds:
         feed.want()
-    await first_sight(feeds[0])
+    await wait_for_first_paint(feeds[0])
     seen: list[int] = []
 
     async def tick() -> None:
@@ -156,17 +156,17 @@ async def follow(feeds: Sequence[Feed[Any]], render: Callable[..., Awaitable[Non
     ui.timer(_TICK_S, tick)
 
 
-async def first_sight(feed: Feed[Any]) -> None:
-    for _ in range(int(_FIRST_SIGHT_S / _LOOK_S)):
+async def wait_for_first_paint(feed: Feed[Any]) -> None:
+    for _ in range(int(_FIRST_PAINT_S / _LOOK_S)):
         feed.want()
         if feed.is_fresh:
             return
         await asyncio.sleep(_LOOK_S)
 
 
-async def at_first_sight(work: Coroutine[Any, Any, None]) -> None:
+async def before_first_paint(work: Coroutine[Any, Any, None]) -> None:
     """Waits as long as a page may wait for what it shows first; the work goes on after that."""
-    await asyncio.wait({background_tasks.create(work)}, timeout=_FIRST_SIGHT_S)
+    await asyncio.wait({background_tasks.create(work)}, timeout=_FIRST_PAINT_S)
 
 
 async def off_loop(work: Callable[[], T]) -> T:
@@ -186,7 +186,7 @@ async def perform(console: Console, what: str, change: Callable[[Any], T]) -> T:
         said = f"{console.cluster_name}: {what}" if console.cluster_name else what
         return await off_loop(lambda: console.changes.perform(console.access, name, said, change))
     finally:
-        console.feeds.hurry()
+        console.feeds.refresh_now()
 
 
 def told(text: str, *, bad: bool = False) -> None:

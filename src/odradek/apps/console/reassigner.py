@@ -86,7 +86,7 @@ class Reassigner:
                 raise ValueError("a reassignment of this console is going on; wait for it, or cancel it")
             self._fault = None
             self._thread = threading.Thread(
-                target=self._conduct, args=(access, draft), name="reassignment", daemon=True
+                target=self._carry_out, args=(access, draft), name="reassignment", daemon=True
             )
             self._thread.start()
 
@@ -98,7 +98,7 @@ class Reassigner:
         runs = tuple((record, record.ended is None and record.is_running()) for record in records)
         return RunsState(ongoing_reassignments(client), runs, self._progress, self._fault)
 
-    def _conduct(self, access: Access, draft: Draft) -> None:
+    def _carry_out(self, access: Access, draft: Draft) -> None:
         try:
             with access.client(_TIMEOUT_MS) as client:
                 log.info("reassignment begins", partitions=len(draft.forecast.moves))

@@ -11,7 +11,7 @@ from collections.abc import Collection
 
 from odradek.apps.legacy.core.range_assignment import assign, member_of
 from odradek.apps.legacy.core.znodes import ConsumerId, ConsumerIds
-from odradek.apps.legacy.member import ZOOKEEPER_TROUBLE, Member
+from odradek.apps.legacy.member import ZOOKEEPER_ERRORS, Member
 from odradek.apps.legacy.observer import What
 from odradek.base.logs import get_logger
 from odradek.broker.zk.znodes import BrokerIds, Topic
@@ -69,7 +69,7 @@ class ZooKeeperConsumer(Member):
     def _attempt_succeeds(self) -> bool:
         try:
             return self._attempt()
-        except ZOOKEEPER_TROUBLE as error:
+        except ZOOKEEPER_ERRORS as error:
             # most often a node that went while it was looked at: the next attempt sees the group without it
             log.info("member could not rebalance", member=self.id, error=str(error))
             return False

@@ -1,7 +1,7 @@
 """Design two, the coordinator: the one that watches a group, decides for it and writes who owns what.
 
-Several may stand for the office; whoever creates the group's seat holds it until its session ends. Its writes are
-checked against the number of its term, so that one that was replaced without noticing changes nothing.
+Several processes may run for election; the one that creates the group's node coordinates until its session ends. Its
+writes are checked against the number of its term, so that one that was replaced without noticing changes nothing.
 """
 
 import threading
@@ -14,7 +14,7 @@ from odradek.apps.legacy.core.coordination import Group, Order, Steps, next_step
 from odradek.apps.legacy.core.znodes import (
     Assignments,
     ConsumerIds,
-    CoordinatorSeat,
+    CoordinatorNode,
     CoordinatorTerms,
     MemberAssignment,
     Owner,
@@ -23,7 +23,7 @@ from odradek.apps.legacy.core.znodes import (
     checked_name,
 )
 from odradek.apps.legacy.group_tree import GroupTree
-from odradek.apps.legacy.member import ZOOKEEPER_TROUBLE
+from odradek.apps.legacy.member import ZOOKEEPER_ERRORS
 from odradek.apps.legacy.observer import Observer, Tally, What
 from odradek.base.logs import get_logger
 from odradek.broker.zk.session import Request, SessionEvent, ZkSession
@@ -39,8 +39,8 @@ _STOP_S_MAX = 30.0
 _CONNECTION_MS_MAX = 30_000
 
 
-class Deposed(Exception):
-    """Another holds the office."""
+class NoLongerCoordinator(Exception):
+    """Another process is coordinator by now."""
 
 
 class GroupCoordinator:
@@ -78,7 +78,7 @@ class GroupCoordinator:
         self._thread.start()
 
     def close(self) -> None:
-        """Leaves the office, to be taken by another who stands."""
+        """Resign; another candidate is elected."""
         self._stopping.set()
         self._wake.set()
         if self._thread.ident is not None:
@@ -86,7 +86,7 @@ class GroupCoordinator:
         self._session.close()
 
     @property
-    def in_office(self) -> bool:
+    def is_coordinator(self) -> bool:
         return self._term is not None
 
     # ---- its thread
@@ -98,23 +98,23 @@ class GroupCoordinator:
             if self._stopping.is_set():
                 return
             try:
-                term = self._term if self._term is not None else self._stand()
+                term = self._term if self._term is not None else self._run_for_election()
                 if term is not None:
                     self._coordinate(term)
-            except Deposed:
+            except NoLongerCoordinator:
                 self._term = None
                 self._wake.set()
-            except ZOOKEEPER_TROUBLE as error:
+            except ZOOKEEPER_ERRORS as error:
                 log.info("coordinator could not go on", group=self.group, error=str(error))
                 self._stopping.wait(_TRY_AGAIN_S)
                 self._wake.set()
 
-    def _stand(self) -> int | None:
-        """The term that it is in office for now; else None, and it is told when the office is free."""
-        seat = CoordinatorSeat.path(self.group)
-        if self._tree.watch_nodes([seat])[seat] and not self._tree.is_own(seat):
+    def _run_for_election(self) -> int | None:
+        """Return the term of a won election, else None: a watch tells when the node is gone."""
+        node = CoordinatorNode.path(self.group)
+        if self._tree.watch_nodes([node])[node] and not self._tree.is_own(node):
             return None
-        if not self._tree.create_ephemeral(seat, self.name.encode()) and not self._tree.is_own(seat):
+        if not self._tree.create_ephemeral(node, self.name.encode()) and not self._tree.is_own(node):
             self._wake.set()
             return None
         terms = CoordinatorTerms.path(self.group)
@@ -153,14 +153,14 @@ class GroupCoordinator:
 
     def _take(self, steps: Steps, group: Group, term: int) -> None:
         changes = [self._ordering(member, order, group) for member, order in steps.orders.items()]
-        changes += [[_deletion(Owner.path(self.group, tp))] for tp in steps.vacate]
+        changes += [[_deletion(Owner.path(self.group, tp))] for tp in steps.release]
         changes += [[_deletion(MemberAssignment.path(self.group, member))] for member in steps.forget]
         requests = [self._fenced(fills, term) for fills in changes]
         for outcome in self._tree.write(requests, sum(len(fills) for fills in changes)):
             if isinstance(outcome, KazooException):
                 raise outcome
             if isinstance(outcome[0], BadVersionError):
-                raise Deposed
+                raise NoLongerCoordinator
             error = failure(outcome)
             if isinstance(error, NodeExistsError | NoNodeError):
                 self._wake.set()  # somebody was quicker to make or remove a node: look again

@@ -21,9 +21,9 @@ from kazoo.exceptions import KazooException
 
 from odradek.apps.legacy.core.znodes import STREAMS_MAX, Registration, checked_name
 from odradek.apps.legacy.group_tree import GroupTree
-from odradek.apps.legacy.holdings import Holdings
 from odradek.apps.legacy.leader_reader import LARGEST, Fetched, LeaderReader
 from odradek.apps.legacy.observer import Observer, Tally, What
+from odradek.apps.legacy.owned_partitions import OwnedPartitions
 from odradek.base.clock import SYSTEM_CLOCK, Clock
 from odradek.base.errors import ConfigError, FatalError
 from odradek.base.logs import get_logger
@@ -34,7 +34,7 @@ from odradek.model.topology import Endpoint, TopicPartition
 
 log = get_logger(__name__)
 
-ZOOKEEPER_TROUBLE = (ZkUnavailable, KazooException, CorruptZnode)
+ZOOKEEPER_ERRORS = (ZkUnavailable, KazooException, CorruptZnode)
 _REGISTER_AGAIN_S = 0.1
 _REACT_AGAIN_S = 0.5
 _STOP_S_MAX = 30.0
@@ -91,7 +91,7 @@ class Member(ABC):
             check_topic_name(topic)
             if not 1 <= count <= STREAMS_MAX:
                 raise ConfigError(f"{count} streams of {topic} can't be had: 1 to {STREAMS_MAX} can")
-        self.holdings = Holdings()
+        self.owned_partitions = OwnedPartitions()
         self._clock = clock
         self._session = ZkSession(
             zookeeper,
@@ -122,7 +122,7 @@ class Member(ABC):
         """Return the records that have arrived in the member's partitions; they count as read when this returns."""
         wait_ms = self.settings.fetch_wait_max_ms if timeout_ms is None else timeout_ms
         deadline_ms = self._clock.monotonic_ms() + wait_ms
-        with self.holdings.reading(wait_ms / 1000) as positions:
+        with self.owned_partitions.reading(wait_ms / 1000) as positions:
             fetched = self._fetch(positions, wait_ms) if positions else []
         if not fetched:
             self._stopping.wait(max(0, deadline_ms - self._clock.monotonic_ms()) / 1000)
@@ -132,11 +132,11 @@ class Member(ABC):
 
     def commit(self) -> None:
         self._committed_at_ms = self._clock.monotonic_ms()
-        self.tree.commit(self.holdings.positions())
+        self.tree.commit(self.owned_partitions.positions())
 
     @property
     def owned(self) -> frozenset[TopicPartition]:
-        return self.holdings.partitions
+        return self.owned_partitions.partitions
 
     def close(self) -> None:
         """Leaves the group: what it owned is free at once."""
@@ -144,7 +144,7 @@ class Member(ABC):
         try:
             if not self._abandoned:
                 self._leave()
-        except ZOOKEEPER_TROUBLE as error:
+        except ZOOKEEPER_ERRORS as error:
             log.warning("member leaves without saying so", member=self.id, error=str(error))
         self._session.close()
         self._reader.close()
@@ -183,13 +183,13 @@ class Member(ABC):
     # ---- for the designs
 
     def _begin_reading(self, partitions: Collection[TopicPartition], offsets: Mapping[TopicPartition, int]) -> None:
-        self.holdings.add({tp: offsets.get(tp) for tp in partitions})
+        self.owned_partitions.add({tp: offsets.get(tp) for tp in partitions})
         if partitions:
             self.observer.happened(self.id, What.OWNS, partitions)
 
     def _stop_reading(self, partitions: Collection[TopicPartition] | None = None) -> dict[TopicPartition, int]:
         held = self.owned if partitions is None else self.owned & frozenset(partitions)
-        stopped = self.holdings.take_away(held)
+        stopped = self.owned_partitions.take_away(held)
         if held:
             self.observer.happened(self.id, What.RELEASED, held)
         return stopped
@@ -212,7 +212,7 @@ class Member(ABC):
             except FatalError as error:
                 log.error("member is out of its group", member=self.id, error=str(error))
                 return
-            except ZOOKEEPER_TROUBLE as error:
+            except ZOOKEEPER_ERRORS as error:
                 log.info("member could not follow its group", member=self.id, error=str(error))
                 self._restore(news)
                 self._stopping.wait(_REACT_AGAIN_S)
@@ -285,14 +285,14 @@ class Member(ABC):
         """Return the live brokers; without ZooKeeper, the last known ones."""
         try:
             self._brokers = self.tree.brokers()
-        except ZOOKEEPER_TROUBLE as error:
+        except ZOOKEEPER_ERRORS as error:
             log.info("member can't look for brokers", member=self.id, error=str(error))
         return self._brokers
 
     def _commit_if_possible(self) -> None:
         try:
             self.commit()
-        except ZOOKEEPER_TROUBLE as error:
+        except ZOOKEEPER_ERRORS as error:
             log.warning("member could not commit", member=self.id, error=str(error))
 
     def _commit_is_due(self) -> bool:

@@ -45,7 +45,7 @@ class Checkpoint:
         """The identity as it is kept from now on, generation included. FatalError if it's another's."""
         kept = self.identity()
         if kept is None:
-            self._refuse_strangers()
+            self._refuse_foreign_checkpoint()
             made = replace(wanted, checkpoint_id=wanted.checkpoint_id or uuid4().hex)
             self._write(made)
             return made
@@ -120,7 +120,7 @@ class Checkpoint:
         kept = [query for query in self.queries(generation) if query.name in begun]
         return {part for query in kept for part in (*query.sinks, *query.letters)}
 
-    def _refuse_strangers(self) -> None:
+    def _refuse_foreign_checkpoint(self) -> None:
         if any((self.directory / name).exists() for name in ("offsets", "commits", "metadata")):
             raise FatalError(
                 f"{self.directory} is the checkpoint of a Spark query that is none of this pipeline: choose another "

@@ -29,7 +29,7 @@ def judged(raw: "DataFrame", decoding: Decoding, source: Source | None = None) -
     columns = [fields[field.name].alias(field.name) for field in columns_of(decoding).fields]
     staged = raw.select(record, F.col("value").alias(_VALUE), decoded(F.col("value"), decoding).alias("_fields"))
     opened = staged.select(RECORD, _VALUE, fields[UNDECODABLE].alias(UNDECODABLE), *columns)
-    reason = F.coalesce(_misfit(decoding), _broken_rules(decoding, source))
+    reason = F.coalesce(_decoding_error(decoding), _broken_rules(decoding, source))
     return opened.withColumn(REASON, reason).drop(UNDECODABLE)
 
 
@@ -103,7 +103,7 @@ def dead_letters(judgement: "DataFrame", name: str) -> "DataFrame":
     return bad.select(key, value, headers.alias("headers"))
 
 
-def _misfit(decoding: Decoding) -> "Column":
+def _decoding_error(decoding: Decoding) -> "Column":
     """Column with the reason why the bytes are no record of the schema; null if they are."""
     from pyspark.sql import functions as F
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 EXACTLY_ONCE = "exactly once"
 AT_LEAST_ONCE = "at least once"
-_PROMISES = {Delivery.EXACTLY_ONCE: EXACTLY_ONCE, Delivery.AT_LEAST_ONCE: AT_LEAST_ONCE}
+_GUARANTEES = {Delivery.EXACTLY_ONCE: EXACTLY_ONCE, Delivery.AT_LEAST_ONCE: AT_LEAST_ONCE}
 DEAD_LETTERS = "dead_letters"
 Output = Callable[["DataFrame", int], None]
 
@@ -69,7 +69,7 @@ def group_of(pipeline: str, query: str) -> str:
 
 
 def plan(pipeline: Pipeline) -> list[SinkPlan]:
-    letters = SinkPlan(DEAD_LETTERS, f"topic {pipeline.dead_letters}", _PROMISES[pipeline.delivery])
+    letters = SinkPlan(DEAD_LETTERS, f"topic {pipeline.dead_letters}", _GUARANTEES[pipeline.delivery])
     sinks = pipeline.sinks.items()
     return [*(SinkPlan(name, target(sink), promise(sink, pipeline.delivery)) for name, sink in sinks), letters]
 
@@ -138,7 +138,7 @@ def promise(sink: Sink, topics: Delivery) -> str:
         case TableSink():
             return EXACTLY_ONCE
         case TopicSink():
-            return _PROMISES[topics]
+            return _GUARANTEES[topics]
         case ConsoleSink():
             return AT_LEAST_ONCE
 

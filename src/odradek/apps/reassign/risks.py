@@ -13,7 +13,7 @@ DISK_FULL = 0.85
 """The part of a disk above which people should be warned."""
 
 
-class Gravity(StrEnum):
+class Severity(StrEnum):
     NOTE = "note"
     WARNING = "warning"
     DANGER = "danger"
@@ -21,7 +21,7 @@ class Gravity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Risk:
-    gravity: Gravity
+    severity: Severity
     text: str
 
 
@@ -32,7 +32,7 @@ def risks_of(moves: tuple[Move, ...], brokers: tuple[BrokerForecast, ...], view:
     racks = view.racks
     crowded = [move.partition for move in moves if racks and _shares_rack(move.after, racks)]
     if crowded:
-        yield Risk(Gravity.NOTE, f"{_some(crowded)}: two replicas in one rack although another has none")
+        yield Risk(Severity.NOTE, f"{_some(crowded)}: two replicas in one rack although another has none")
 
 
 def _disk_risks(brokers: tuple[BrokerForecast, ...], view: ClusterView) -> Iterator[Risk]:
@@ -42,26 +42,26 @@ def _disk_risks(brokers: tuple[BrokerForecast, ...], view: ClusterView) -> Itera
         if known is None or known.usable_bytes is None or not broker.bytes_in:
             continue
         if broker.bytes_in > known.usable_bytes:
-            yield Risk(Gravity.DANGER, f"broker {broker.broker} has no room: its disk will be full before the end")
+            yield Risk(Severity.DANGER, f"broker {broker.broker} has no room: its disk will be full before the end")
         elif known.total_bytes and known.usable_bytes - broker.bytes_in < (1 - DISK_FULL) * known.total_bytes:
             used = 1 - (known.usable_bytes - broker.bytes_in) / known.total_bytes
-            yield Risk(Gravity.WARNING, f"the disk of broker {broker.broker} will be {used:.0%} full during the move")
+            yield Risk(Severity.WARNING, f"the disk of broker {broker.broker} will be {used:.0%} full during the move")
 
 
 def _isr_risks(moves: tuple[Move, ...], view: ClusterView) -> Iterator[Risk]:
     leaderless = [move.partition for move in moves if move.leader < 0]
     if leaderless:
-        yield Risk(Gravity.DANGER, f"{_some(leaderless)}: no leader, there is nothing to copy from")
+        yield Risk(Severity.DANGER, f"{_some(leaderless)}: no leader, there is nothing to copy from")
     lagging = [
         move.partition
         for move in moves
         if move.adding and 0 < len(view.partitions[move.partition].isr) < len(move.before)
     ]
     if lagging:
-        yield Risk(Gravity.WARNING, f"{_some(lagging)}: not fully in sync now, the move adds to the leader's load")
+        yield Risk(Severity.WARNING, f"{_some(lagging)}: not fully in sync now, the move adds to the leader's load")
     leaders = [move.partition for move in moves if move.leader not in move.after]
     if leaders:
-        yield Risk(Gravity.NOTE, f"{_some(leaders)}: the leader changes, clients find the new one by themselves")
+        yield Risk(Severity.NOTE, f"{_some(leaders)}: the leader changes, clients find the new one by themselves")
 
 
 def _removal_risks(moves: tuple[Move, ...], view: ClusterView) -> Iterator[Risk]:
@@ -79,26 +79,26 @@ def _removal_risks(moves: tuple[Move, ...], view: ClusterView) -> Iterator[Risk]
             at_min[min_isr].append(move.partition)
     for min_isr, partitions in below_min.items():
         yield Risk(
-            Gravity.DANGER,
+            Severity.DANGER,
             f"{_some(partitions)}: fewer replicas than min.insync.replicas={min_isr}, writes with acks=all are refused "
             "from then on",
         )
     for min_isr, partitions in at_min.items():
         yield Risk(
-            Gravity.WARNING,
+            Severity.WARNING,
             f"{_some(partitions)}: no more replicas than min.insync.replicas={min_isr}; while one of their brokers is "
             "down, in a rolling restart too, writes with acks=all are refused",
         )
     for (before, after), partitions in fewer.items():
         yield Risk(
-            Gravity.WARNING,
+            Severity.WARNING,
             f"{_some(partitions)}: {after} {'replica' if after == 1 else 'replicas'} instead of {before}, fewer copies "
             "of each record",
         )
     alone = [move.partition for move in moves if len(move.after) == 1]
     if alone:
         yield Risk(
-            Gravity.WARNING,
+            Severity.WARNING,
             f"{_some(alone)}: one replica; while its broker is down the partition is offline, and if its disk is lost "
             "the records are",
         )

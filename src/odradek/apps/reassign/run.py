@@ -122,7 +122,7 @@ class Run:
             self._options.at_once,
             self._settings_before(throttles),
         )
-        return self._conduct(journal, throttles, on_progress)
+        return self._carry_out(journal, throttles, on_progress)
 
     def go_on(self, journal: RunJournal, on_progress: Callable[[Progress], None] = lambda progress: None) -> Outcome:
         """Finish a run that was killed: with its remaining moves, and perhaps another throttle."""
@@ -131,7 +131,7 @@ class Run:
             self._clear(journal)
         else:
             throttles = throttles_for(self._waiting, self._options.throttle_bytes)
-        return self._conduct(
+        return self._carry_out(
             journal, {e: v for e, v in throttles.items() if e in journal.record.uncleared}, on_progress
         )
 
@@ -139,7 +139,7 @@ class Run:
         before = self._admin.settings(throttles)
         return {entity: before.get(entity, dict.fromkeys(entity.throttle_keys)) for entity in throttles}
 
-    def _conduct(self, journal: RunJournal, throttles: Settings, on_progress: Callable[[Progress], None]) -> Outcome:
+    def _carry_out(self, journal: RunJournal, throttles: Settings, on_progress: Callable[[Progress], None]) -> Outcome:
         how = "failed"
         try:
             refused = self._admin.set(throttles)
@@ -224,14 +224,14 @@ class Run:
         now_ms = self._clock.monotonic_ms()
         stuck: dict[TopicPartition, str] = {}
         for tp, moving in self._moving.items():
-            hindrance = _hindrance(moving.move, live)
-            if tp not in ongoing or hindrance is None:
+            obstacle = _obstacle(moving.move, live)
+            if tp not in ongoing or obstacle is None:
                 moving.stuck_since_ms = None
                 continue
             if moving.stuck_since_ms is None:
                 moving.stuck_since_ms = now_ms
             if now_ms - moving.stuck_since_ms >= self._options.dead_broker_ms:
-                stuck[tp] = hindrance
+                stuck[tp] = obstacle
         for why in sorted(set(stuck.values())):
             self._cancel(journal, {tp for tp, reason in stuck.items() if reason == why}, why)
         if stuck:
@@ -239,10 +239,10 @@ class Run:
 
     def _drop_waiting_for_dead(self, journal: RunJournal, live: frozenset[int]) -> None:
         """Leave out moves that would only wait for a dead broker."""
-        hopeless = {move.partition for move in self._waiting if any(broker not in live for broker in move.adding)}
-        if hopeless:
-            self._waiting = [move for move in self._waiting if move.partition not in hopeless]
-            journal.given_up(hopeless, "its new broker is dead")
+        unreachable = {move.partition for move in self._waiting if any(broker not in live for broker in move.adding)}
+        if unreachable:
+            self._waiting = [move for move in self._waiting if move.partition not in unreachable]
+            journal.given_up(unreachable, "its new broker is dead")
 
     def _retry_the_lost(self, journal: RunJournal, now: dict[TopicPartition, tuple[int, ...]]) -> None:
         lost = {tp for tp, moving in self._moving.items() if moving.lost_polls >= _LOST_POLLS}
@@ -323,7 +323,7 @@ class Run:
         return None if throttle is None else remaining / throttle
 
 
-def _hindrance(move: Move, live: frozenset[int]) -> str | None:
+def _obstacle(move: Move, live: frozenset[int]) -> str | None:
     dead = [broker for broker in move.after if broker not in live]
     if dead:
         return f"broker {', '.join(map(str, dead))} is dead"

@@ -27,7 +27,7 @@ class TokenAdmin:
         self._clock = clock
         self._lifetimes = lifetimes
         self._store = ZkStore(session)
-        self._patient_store = ZkStore(session, patient=True)
+        self._waiting_store = ZkStore(session, until_available=True)
         self._lock = threading.Lock()  # changes made here and changes that are heard of, one at a time
         self._generation = 0
         self._seen = ""
@@ -105,17 +105,17 @@ class TokenAdmin:
 
     def _catch_up(self, *, everything: bool) -> None:
         self._session.watch_children([TokenChanges.path])
-        changed, newest = self._patient_store.tokens.load_token_changes(self._seen)
+        changed, newest = self._waiting_store.tokens.load_token_changes(self._seen)
         while not self._keep(None if everything else changed):
             continue
         self._seen = newest
         if everything:
-            self._patient_store.tokens.purge_token_changes(self._clock.now_ms())
+            self._waiting_store.tokens.purge_token_changes(self._clock.now_ms())
 
     def _keep(self, token_ids: list[str] | None) -> bool:
         """False: a token was changed here while they were read, and an older answer must not replace a newer one."""
         generation = self._generation
-        found = self._patient_store.tokens.load_tokens(token_ids)
+        found = self._waiting_store.tokens.load_tokens(token_ids)
         with self._lock:
             if generation != self._generation:
                 return False

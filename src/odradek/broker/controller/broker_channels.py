@@ -3,7 +3,7 @@
 Requests leave in the order in which they were queued, one at a time, and are sent again until the broker answers or the
 channel is closed. The event thread never waits for a broker: it only queues. A broker that doesn't answer for long gets
 what it missed in fewer requests: the news of a partition replace those that still wait. What LeaderAndIsr and
-StopReplica bring comes back as events. Correlation ids rise through all connections of a tenure, by which a broker
+StopReplica bring comes back as events. Correlation ids rise through all connections of a term, by which a broker
 knows what comes late (`api.control_gate`).
 """
 
@@ -32,7 +32,7 @@ MERGE_ABOVE = 32
 
 
 class BrokerChannels:
-    """Owned by one tenure of the controller; only its event thread opens, closes and sends."""
+    """Owned by one term of the controller; only its event thread opens, closes and sends."""
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class _Channel:
         self._requests: deque[Request] = deque()
         self._closed = False
         self._client: BrokerClient | None = None
-        self._troubled = False
+        self._failing = False
         self._thread = SupervisedThread(target=self._run, name=f"controller-{controller_id}-to-broker-{broker_id}")
 
     def start(self) -> None:
@@ -167,9 +167,9 @@ class _Channel:
             except (ConnectionFailed, UnsupportedByBroker) as error:
                 self._failed(error)
                 continue
-            if self._troubled:
+            if self._failing:
                 log.info("controller reconnected to broker", broker=self._broker_id)
-                self._troubled = False
+                self._failing = False
             event = event_of(self._broker_id, request, answer)
             if event is not None and not self._closed:
                 self._answered(event)
@@ -200,11 +200,11 @@ class _Channel:
         with self._changed:
             if self._closed:
                 return
-            if not self._troubled:
+            if not self._failing:
                 log.warning(
                     "controller failed to connect to broker, retrying", broker=self._broker_id, error=str(error)
                 )
-                self._troubled = True
+                self._failing = True
             self._changed.wait_for(lambda: self._closed, RETRY_BACKOFF_MS / 1000)
 
     def _disconnect(self) -> None:

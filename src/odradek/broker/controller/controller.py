@@ -1,8 +1,8 @@
 """The controller of the cluster, as every broker carries one: it stands for election, and acts while it is elected.
 
 One event thread owns everything here. Watches, timers, brokers' answers and requests only enqueue; the thread takes one
-after the other, asks `decisions` what is to be done and lets the performer do it. What was meant for an earlier tenure
-is dropped, and whoever waits for an answer of it is told NOT_CONTROLLER.
+after the other, asks `decisions` for effects and lets the effect runner do it. An event of an earlier term is
+dropped, and its request is answered with NOT_CONTROLLER.
 """
 
 from dataclasses import dataclass
@@ -16,17 +16,17 @@ from odradek.base.threads import SupervisedThread
 from odradek.broker.controller.controller_lifecycle import ControllerLifecycle
 from odradek.broker.controller.core.events import ControllerElected, Event, UncleanElectionDefaultChanged
 from odradek.broker.controller.core.znode_events import event_of_znode
-from odradek.broker.controller.effect_runner import TenureOver
+from odradek.broker.controller.effect_runner import ControllerTermOver
 from odradek.broker.controller.event_queue import EventQueue
 from odradek.broker.recorder.recorder import NOTHING_RECORDED, Records
 from odradek.broker.zk.session import SessionEvent, ZkSession, ZkUnavailable
 from odradek.broker.zk.store import ControllerMoved, ZkStore
-from odradek.broker.zk.znodes import Controller as Seat
+from odradek.broker.zk.znodes import Controller as ControllerNode
 from odradek.model.topology import Broker, ControllerTerm
 
 log = get_logger(__name__)
 
-STAND_AGAIN_MS = 1_000
+ELECTION_RETRY_MS = 1_000
 """After an election that failed by itself, or a take-over that had to be given up."""
 STOP_WAIT_SECONDS = 10
 
@@ -60,7 +60,7 @@ class _ZnodeChanged:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Happened:
-    tenure: ControllerLifecycle
+    lifecycle: ControllerLifecycle
     event: Event
 
 
@@ -84,10 +84,10 @@ class Controller:
         self._clock = clock
         self._records = records
         self._queue: EventQueue[_Item] = EventQueue(clock)
-        self._tenure: ControllerLifecycle | None = None
-        self._sessions_lost = 0  # raised on kazoo's thread: a tenure of an earlier session is over from then on
+        self._lifecycle: ControllerLifecycle | None = None
+        self._sessions_lost = 0  # raised on kazoo's thread: the term of an earlier session is over from then on
         self._registered = True
-        self._stands_from_ms = 0
+        self._candidate_from_ms = 0
         self._stopping = False
         self._thread = SupervisedThread(target=self._run, name="controller")
 
@@ -99,39 +99,39 @@ class Controller:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop acting; the seat is given up with the session."""
+        """Stop acting; /controller goes away with the session."""
         self._stopping = True
         self._queue.put_first(_Stop())
         if self._thread.ident is not None:
             self._thread.join(STOP_WAIT_SECONDS)
 
     def reconfigure(self, config: BrokerConfig) -> None:
-        """For this tenure and the next: whether elections may be unclean where a topic doesn't say."""
+        """For this term and the next: whether elections may be unclean where a topic doesn't say."""
         before, self._config = self._config, config
         if config.unclean_leader_election_enable != before.unclean_leader_election_enable:
             self.submit(UncleanElectionDefaultChanged(config.unclean_leader_election_enable))
 
     @property
     def is_active(self) -> bool:
-        return self._tenure is not None
+        return self._lifecycle is not None
 
     @property
     def term(self) -> ControllerTerm | None:
-        """Of the present tenure, by which its writes are fenced."""
-        tenure = self._tenure
-        return None if tenure is None else tenure.term
+        """The present term, by which its writes are fenced."""
+        lifecycle = self._lifecycle
+        return None if lifecycle is None else lifecycle.term
 
     def submit(self, event: Event) -> None:
         """Queue a request. Its answer comes on the event thread, where the receiver may only hand it on."""
-        tenure = self._tenure
-        if tenure is None:
+        lifecycle = self._lifecycle
+        if lifecycle is None:
             _answer(event, _not_controller())
         else:
-            self._queue.put(_Happened(tenure, tenure.admit(event)))
+            self._queue.put(_Happened(lifecycle, lifecycle.admit(event)))
 
     def znode_changed(self, path: str) -> None:
         """Take a fired watch; znodes of other parts are passed over."""
-        if path == Seat.path or event_of_znode(path) is not None:
+        if path == ControllerNode.path or event_of_znode(path) is not None:
             self._queue.put_once(_ZnodeChanged(path))
 
     def session_changed(self, change: SessionEvent) -> None:
@@ -155,111 +155,110 @@ class Controller:
 
     def _handle(self, item: _Item) -> None:
         match item:
-            case _Happened(tenure, event):
-                if tenure is self._tenure:
-                    self._decide(tenure, event)
+            case _Happened(lifecycle, event):
+                if lifecycle is self._lifecycle:
+                    self._decide(lifecycle, event)
                 else:
                     _answer(event, _not_controller())
-            case _ZnodeChanged(path) if path != Seat.path:
+            case _ZnodeChanged(path) if path != ControllerNode.path:
                 event_of_change = event_of_znode(path)
-                if self._tenure is not None and event_of_change is not None:
-                    self._decide(self._tenure, event_of_change)
+                if self._lifecycle is not None and event_of_change is not None:
+                    self._decide(self._lifecycle, event_of_change)
             case _SessionLost():
                 self._registered = False
                 self._resign("its session with ZooKeeper expired")
             case _Registered(broker):
                 log.debug("broker re-registered", broker=broker.id, epoch=broker.epoch)
                 self._registered = True
-                self._look_at_seat()
+                self._read_controller_node()
             case _:
-                self._look_at_seat()
+                self._read_controller_node()
 
-    def _decide(self, tenure: ControllerLifecycle, event: Event) -> None:
+    def _decide(self, lifecycle: ControllerLifecycle, event: Event) -> None:
         try:
-            tenure.decide(event)
+            lifecycle.decide(event)
         except ControllerMoved as moved:
             self._resign(str(moved))
-            self._look_at_seat()
-        except TenureOver:
+            self._read_controller_node()
+        except ControllerTermOver:
             self._resign("its session with ZooKeeper expired")
         except Exception:
             log.exception("controller decision failed", what=type(event).__name__)
             _answer(event, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "The controller failed; its log says why."))
             if isinstance(event, ControllerElected):
-                self._give_up(tenure)
+                self._give_up(lifecycle)
 
-    # --- the seat ------------------------------------------------------------------------------------------------
+    # --- the /controller node -------------------------------------------------------------------------------------
 
-    def _look_at_seat(self) -> None:
+    def _read_controller_node(self) -> None:
         """Read /controller. Resign if it is somebody else, stand if nobody is; and be told of the next change.
 
-        A seat that is this broker's own without a tenure is a relic of an earlier one, and the election knows how to
-        take it anew.
+        A node of this broker without a term is left from an earlier session: the election replaces it.
         """
         try:
-            self._session.watch_nodes([Seat.path])
+            self._session.watch_nodes([ControllerNode.path])
             holder = self._store.election.current_controller()
         except ZkUnavailable:
-            self._stand_later()
+            self._retry_election_later()
             return
-        if self._tenure is not None and holder != self._broker_id:
+        if self._lifecycle is not None and holder != self._broker_id:
             self._resign("/controller is gone" if holder is None else f"broker {holder} is controller")
-        if self._tenure is None and holder in (None, self._broker_id) and self._may_stand():
-            self._stand()
+        if self._lifecycle is None and holder in (None, self._broker_id) and self._may_be_candidate():
+            self._run_for_election()
 
-    def _may_stand(self) -> bool:
-        return self._registered and self._clock.monotonic_ms() >= self._stands_from_ms
+    def _may_be_candidate(self) -> bool:
+        return self._registered and self._clock.monotonic_ms() >= self._candidate_from_ms
 
-    def _stand_later(self) -> None:
-        self._stands_from_ms = self._clock.monotonic_ms() + STAND_AGAIN_MS
-        self._queue.put_later(ElectionDue(), STAND_AGAIN_MS)
+    def _retry_election_later(self) -> None:
+        self._candidate_from_ms = self._clock.monotonic_ms() + ELECTION_RETRY_MS
+        self._queue.put_later(ElectionDue(), ELECTION_RETRY_MS)
 
-    def _stand(self) -> None:
+    def _run_for_election(self) -> None:
         sessions_lost = self._sessions_lost
         try:
             term = self._store.election.elect_controller(self._broker_id, self._clock.now_ms())
         except Exception as error:
             log.warning("election failed", error=str(error) or type(error).__name__)
-            self._stand_later()
+            self._retry_election_later()
             return
         if term is None:
             log.debug("another broker was elected controller")
             return
         log.info("controller elected", broker=self._broker_id, epoch=term.epoch)
-        tenure = ControllerLifecycle(
+        lifecycle = ControllerLifecycle(
             self._broker_id,
             self._config,
             term,
             self._store,
             self._session,
             self._records,
-            enqueue=lambda event: self._queue.put(_Happened(tenure, event)),
-            enqueue_later=lambda event, delay_ms: self._queue.put_later(_Happened(tenure, event), delay_ms),
+            enqueue=lambda event: self._queue.put(_Happened(lifecycle, event)),
+            enqueue_later=lambda event, delay_ms: self._queue.put_later(_Happened(lifecycle, event), delay_ms),
             is_over=lambda: self._stopping or self._sessions_lost != sessions_lost,
         )
-        self._tenure = tenure
-        tenure.record.tenure("Elected", f"broker {self._broker_id} is controller of epoch {term.epoch}")
-        self._decide(tenure, ControllerElected())
-        if self._tenure is tenure:
-            tenure.record.tenure("TookOver", "the cluster has been read, and all brokers updated")
+        self._lifecycle = lifecycle
+        lifecycle.record.term_changed("Elected", f"broker {self._broker_id} is controller of epoch {term.epoch}")
+        self._decide(lifecycle, ControllerElected())
+        if self._lifecycle is lifecycle:
+            lifecycle.record.term_changed("TookOver", "the cluster has been read, and all brokers updated")
 
     def _resign(self, why: str) -> None:
-        tenure, self._tenure = self._tenure, None
-        if tenure is None:
+        lifecycle, self._lifecycle = self._lifecycle, None
+        if lifecycle is None:
             return
-        log.info("controller resigned", broker=self._broker_id, epoch=tenure.term.epoch, because=why)
-        tenure.record.tenure("Resigned", why)
-        tenure.end(_not_controller())
-        self._queue.drop(lambda item: isinstance(item, _Happened) and item.tenure is tenure)
+        log.info("controller resigned", broker=self._broker_id, epoch=lifecycle.term.epoch, because=why)
+        lifecycle.record.term_changed("Resigned", why)
+        lifecycle.end(_not_controller())
+        self._queue.drop(lambda item: isinstance(item, _Happened) and item.lifecycle is lifecycle)
 
-    def _give_up(self, tenure: ControllerLifecycle) -> None:
+    def _give_up(self, lifecycle: ControllerLifecycle) -> None:
         """A take-over that fails is left to another broker, or to another try."""
         self._resign("it could not take over")
         try:
-            self._store.election.resign_controller(tenure.term)
+            self._store.election.resign_controller(lifecycle.term)
         except Exception as error:
             log.warning("controller failed to delete /controller", error=str(error) or type(error).__name__)
-        self._stand_later()
+        self._retry_election_later()
 
 
 def _not_controller() -> KafkaError:

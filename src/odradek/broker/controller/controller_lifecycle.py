@@ -1,4 +1,4 @@
-"""One tenure of the controller: what it knows, its channels to the brokers, and who waits for its answers.
+"""One term of the controller: what it knows, its channels to the brokers, and who waits for its answers.
 
 Made when the election is won, thrown away when it ends. Used by the event thread; only `admit` is called by others.
 """
@@ -50,13 +50,13 @@ class ControllerLifecycle:
             setup_timeout=lambda: SetupTimeout.of(config, listener_name),
             answered=enqueue,
         )
-        self._performer = EffectRunner(store, session, self._channels, term, schedule=enqueue_later, is_over=is_over)
+        self._effects = EffectRunner(store, session, self._channels, term, schedule=enqueue_later, is_over=is_over)
         self._unanswered: dict[_Once, None] = {}
         self._trace = Trace()
         self.record = ControllerTermRecord(records, term.epoch)
 
     def admit(self, event: Event) -> Event:
-        """The event with an answer that is given once, by the decision or else by the end of the tenure."""
+        """The event with an answer that is given once, by the decision or else by the end of the term."""
         answer: Callback | None = getattr(event, "answer", None)
         if answer is None:
             return event
@@ -67,7 +67,7 @@ class ControllerLifecycle:
         return answered
 
     def decide(self, event: Event) -> None:
-        """Carries out what the event calls for; raises what ends the tenure, or what went wrong."""
+        """Carries out what the event calls for; raises what ends the term, or what went wrong."""
         self._trace.event(event)
         self.record.event(event)
         decision = decide(event, self._context)
@@ -80,7 +80,7 @@ class ControllerLifecycle:
 
     def _perform(self, effect: Effect) -> Any:
         try:
-            brought = self._performer.perform(effect)
+            brought = self._effects.perform(effect)
         except Exception as error:
             self.record.failed(effect, error)
             raise

@@ -1,7 +1,7 @@
 """Execution of effects: on ZooKeeper, on the channels to the brokers, for clients that wait for an answer.
 
-One per tenure, used by the event thread alone. While ZooKeeper can't be reached an effect waits and is tried again, as
-long as the tenure lasts: a decision is carried out to its end or given up with the whole tenure, never left half done.
+One per term, used by the event thread alone. While ZooKeeper can't be reached an effect waits and is tried again, as
+long as the term lasts: a decision is carried out to its end or given up with the whole term, never left half done.
 """
 
 import time
@@ -25,8 +25,8 @@ log = get_logger(__name__)
 _PAUSE_SECONDS = 0.1
 
 
-class TenureOver(Exception):
-    """The session is gone or the broker stops: nothing more is to be done in this tenure."""
+class ControllerTermOver(Exception):
+    """The session is gone or the broker stops: nothing more is to be done in this term."""
 
 
 class EffectRunner:
@@ -59,8 +59,8 @@ class EffectRunner:
         }
 
     def perform(self, effect: Effect) -> Any:
-        """Carry the effect out and return its result. Raises ControllerMoved or TenureOver when this broker may not act
-        any more."""
+        """Carry the effect out and return its result. Raises ControllerMoved or ControllerTermOver when this broker
+        may not act any more."""
         self._trace.effect(effect)
         action = self._actions[type(effect)]
         while not self._is_over():
@@ -69,7 +69,7 @@ class EffectRunner:
             except ZkUnavailable as error:
                 log.warning("controller is waiting for ZooKeeper", effect=type(effect).__name__, error=str(error))
                 time.sleep(_PAUSE_SECONDS)
-        raise TenureOver
+        raise ControllerTermOver
 
     def _watch(self, effect: effects.Watch) -> None:
         if effect.children:

@@ -39,12 +39,12 @@ class ControllerTermRecord:
     def failed(self, effect: Effect, error: Exception) -> None:
         self._records.record(describe_failure, effect, error, controller_epoch=self._epoch, cause=self._cause)
 
-    def tenure(self, what: str, text: str) -> None:
-        self._records.record(describe_tenure, what, text, controller_epoch=self._epoch, cause=self._cause)
+    def term_changed(self, what: str, text: str) -> None:
+        self._records.record(describe_term, what, text, controller_epoch=self._epoch, cause=self._cause)
 
 
-def describe_tenure(what: str, text: str) -> Iterator[Facts]:
-    yield {"kind": Kind.TENURE, "what": what, "text": text}
+def describe_term(what: str, text: str) -> Iterator[Facts]:
+    yield {"kind": Kind.TERM, "what": what, "text": text}
 
 
 def describe_failure(effect: Effect, error: Exception) -> Iterator[Facts]:

@@ -14,7 +14,7 @@ from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
 from odradek.base.metrics import Sample
 from odradek.broker.quotas.core.address_limits import AddressLimits
-from odradek.broker.quotas.core.quota_table import Limit, Payer, QuotaTable, read_table
+from odradek.broker.quotas.core.quota_table import Limit, QuotaEntity, QuotaTable, read_table
 from odradek.broker.quotas.core.sampled_rate import SampledRate
 from odradek.broker.quotas.core.token_bucket import TokenBucket
 
@@ -35,23 +35,23 @@ AccountT = TypeVar("AccountT", bound=Account)
 
 
 class Accounts(Generic[AccountT]):
-    """One per payer, made when it first pays. Used under its quota's lock."""
+    """One per entity, made when it first pays. Used under its quota's lock."""
 
     def __init__(self) -> None:
-        self._accounts: dict[Payer, AccountT] = {}
+        self._accounts: dict[QuotaEntity, AccountT] = {}
 
-    def of(self, payer: Payer) -> AccountT | None:
-        return self._accounts.get(payer)
+    def of(self, entity: QuotaEntity) -> AccountT | None:
+        return self._accounts.get(entity)
 
-    def add(self, payer: Payer, account: AccountT, now_ms: int) -> AccountT:
+    def add(self, entity: QuotaEntity, account: AccountT, now_ms: int) -> AccountT:
         if len(self._accounts) >= ACCOUNTS_MAX:
             self._accounts = {p: a for p, a in self._accounts.items() if not a.is_idle(now_ms)}
         while len(self._accounts) >= ACCOUNTS_MAX:
             del self._accounts[next(iter(self._accounts))]
-        self._accounts[payer] = account
+        self._accounts[entity] = account
         return account
 
-    def items(self) -> list[tuple[Payer, AccountT]]:
+    def items(self) -> list[tuple[QuotaEntity, AccountT]]:
         return list(self._accounts.items())
 
     def clear(self) -> None:
@@ -109,14 +109,14 @@ class RateQuota(Quota[SampledRate]):
             return float("inf")
         return limit.rate * max(1, self._windows - 1) * self._window_ms / 1000
 
-    def rates(self) -> list[tuple[Payer, float]]:
+    def rates(self) -> list[tuple[QuotaEntity, float]]:
         now_ms = self._clock.monotonic_ms()
         with self._lock:
-            return [(payer, rate.per_second(now_ms)) for payer, rate in self._accounts.items()]
+            return [(entity, rate.per_second(now_ms)) for entity, rate in self._accounts.items()]
 
     def _rate(self, limit: Limit, now_ms: int) -> SampledRate:
-        found = self._accounts.of(limit.payer)
-        return found or self._accounts.add(limit.payer, SampledRate(self._window_ms, self._windows), now_ms)
+        found = self._accounts.of(limit.entity)
+        return found or self._accounts.add(limit.entity, SampledRate(self._window_ms, self._windows), now_ms)
 
     def _wait_ms(self, rate: SampledRate, limit: Limit, now_ms: int) -> int:
         return min(rate.wait_ms(limit.rate, now_ms), self._throttle_ms_max)
@@ -139,18 +139,18 @@ class MutationQuota(Quota[TokenBucket]):
             bucket.take(count, now_ms)
             return 0 if strict else min(bucket.wait_ms(now_ms), THROTTLE_MS_MAX)
 
-    def tokens(self) -> list[tuple[Payer, float]]:
+    def tokens(self) -> list[tuple[QuotaEntity, float]]:
         now_ms = self._clock.monotonic_ms()
         with self._lock:
-            return [(payer, bucket.tokens(now_ms)) for payer, bucket in self._accounts.items()]
+            return [(entity, bucket.tokens(now_ms)) for entity, bucket in self._accounts.items()]
 
     def _bucket(self, limit: Limit, now_ms: int) -> TokenBucket:
         """Another limit begins with another bucket: it is as large as its limit allows."""
-        found = self._accounts.of(limit.payer)
+        found = self._accounts.of(limit.entity)
         if found is not None and found.rate == limit.rate:
             return found
         holds_s = self._windows * self._window_ms / 1000
-        return self._accounts.add(limit.payer, TokenBucket(limit.rate, holds_s, now_ms), now_ms)
+        return self._accounts.add(limit.entity, TokenBucket(limit.rate, holds_s, now_ms), now_ms)
 
 
 class QuotaExceeded(KafkaError):
@@ -196,6 +196,6 @@ class ClientQuotas:
         yield Sample("odradek_quotas_throttled_ms_total", "counter", self.throttled_ms, {})
 
 
-def _samples(name: str, values: Iterable[tuple[Payer, float]]) -> Iterable[Sample]:
-    for payer, value in values:
-        yield Sample(f"kafka_server_{name}", "gauge", value, {"user": payer.user, "client_id": payer.client_id})
+def _samples(name: str, values: Iterable[tuple[QuotaEntity, float]]) -> Iterable[Sample]:
+    for entity, value in values:
+        yield Sample(f"kafka_server_{name}", "gauge", value, {"user": entity.user, "client_id": entity.client_id})

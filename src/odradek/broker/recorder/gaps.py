@@ -120,6 +120,6 @@ def uncertain_at(entries: Sequence[Entry], time_ms: int | None) -> list[Entry]:
                 found.append(entry)
         elif time_ms is not None and entry.time_ms > time_ms:
             continue
-        elif (entry.kind, entry.what) in ((Kind.TENURE, "TookOver"), (Kind.PICTURE, "Controller")):
+        elif (entry.kind, entry.what) in ((Kind.TERM, "TookOver"), (Kind.PICTURE, "Controller")):
             found = [gap for gap in found if time_ms is not None and gap.time_ms > time_ms]
     return found

@@ -118,7 +118,7 @@ class Recorder:
         self._written_ms = 0
         self._picture = Picture()
         self._was_opened = False
-        self._in_trouble = False
+        self._failing = False
         self._thread = SupervisedThread(target=self._run, name="recorder", is_essential=False)
 
     def start(self) -> None:
@@ -138,15 +138,15 @@ class Recorder:
         controller_epoch: int | None = None,
         cause: RecordedEvent | None = None,
     ) -> RecordedEvent | None:
-        happening = RecordedEvent(self._clock.now_ms(), describe, subject, controller_epoch, cause)
+        event = RecordedEvent(self._clock.now_ms(), describe, subject, controller_epoch, cause)
         with self._lock:
             if len(self._queue) >= QUEUE_MAX:
-                self._drop(happening.time_ms)
+                self._drop(event.time_ms)
                 return None
-            self._queue.append(happening)
+            self._queue.append(event)
         if not self._wake.is_set():
             self._wake.set()
-        return happening
+        return event
 
     def directory_failed(self, directory: Path) -> None:
         self._files.abandon(directory)
@@ -201,20 +201,20 @@ class Recorder:
         facts: Facts = {"kind": Kind.GAP, "what": what, "count": missing.count or None, "after": missing.after}
         return self._line(self._clock.now_ms(), facts | {"since_ms": missing.since_ms or None, "text": text})
 
-    def _lines(self, happening: RecordedEvent) -> Iterator[str]:
-        cause = None if happening.cause is None else happening.cause.seq
+    def _lines(self, event: RecordedEvent) -> Iterator[str]:
+        cause = None if event.cause is None else event.cause.seq
         try:
-            for facts in happening.describe(*happening.subject):
-                shared = {"controller_epoch": happening.controller_epoch, "cause": cause}
-                line = self._line(happening.time_ms, shared | facts)
-                if happening.seq is None:
-                    happening.seq = self._seq
+            for facts in event.describe(*event.subject):
+                shared = {"controller_epoch": event.controller_epoch, "cause": cause}
+                line = self._line(event.time_ms, shared | facts)
+                if event.seq is None:
+                    event.seq = self._seq
                 yield line
         except Exception:
             # an entry that can't be described is a fault of ours, and no reason to lose the others
-            log.exception("flight recorder entry lost", what=happening.describe.__name__)
+            log.exception("flight recorder entry lost", what=event.describe.__name__)
             with self._lock:
-                self._drop(happening.time_ms)
+                self._drop(event.time_ms)
 
     def _line(self, time_ms: int, facts: Facts) -> str:
         self._seq += 1
@@ -282,7 +282,7 @@ class Recorder:
             self._files.begin(last + 1 - len(unwritten), content, elsewhere=failure is not None)
         except OSError as error:
             self._seq = last  # the picture is no entry that anybody misses
-            self._trouble(failure or error)
+            self._report_failure(failure or error)
             return False
         self._wrote()
         return True
@@ -295,11 +295,11 @@ class Recorder:
 
     def _wrote(self) -> None:
         self._written_seq, self._written_ms = self._seq, self._clock.now_ms()
-        self._in_trouble = False
+        self._failing = False
 
-    def _trouble(self, error: OSError) -> None:
+    def _report_failure(self, error: OSError) -> None:
         """Tried again with the next entries."""
         self._files.close()
-        if not self._in_trouble:
+        if not self._failing:
             log.warning("flight recorder can't write, entries are dropped", error=str(error))
-            self._in_trouble = True
+            self._failing = True

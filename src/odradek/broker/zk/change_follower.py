@@ -51,7 +51,7 @@ class ChangeFollower:
             try:
                 self._catch_up(everything=everything)
             except ZkUnavailable:
-                return  # a patient reader hears this only when the session was closed
+                return  # raised only when the session was closed
             except Exception as error:
                 log.error("changes can't be read, trying again", thread=self._thread.name, error=repr(error))
                 with self._wake:

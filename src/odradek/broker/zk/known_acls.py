@@ -38,7 +38,7 @@ class KnownAcls:
         self._clock = clock
         self._on_acls = on_acls
         self._store = ZkStore(session)
-        self._patient_store = ZkStore(session, patient=True)
+        self._waiting_store = ZkStore(session, until_available=True)
         self._lock = threading.Lock()  # one at a time changes what is known, and tells it
         self._writing = threading.Lock()  # changes made here wait for each other, and not for ZooKeeper's answers
         self._generation = 0
@@ -91,13 +91,13 @@ class KnownAcls:
     def _catch_up(self, *, everything: bool) -> None:
         # watched first, then read: what comes in between is read twice, and nothing is missed
         self._session.watch_children(list(AclChanges.roots.values()))
-        changed, newest = self._patient_store.acls.load_acl_changes(self._seen)
+        changed, newest = self._waiting_store.acls.load_acl_changes(self._seen)
         if everything or changed:
-            self._read(None if everything else changed, self._patient_store)
+            self._read(None if everything else changed, self._waiting_store)
         self._seen = newest
         if self._purged_ms is None or self._clock.monotonic_ms() - self._purged_ms >= _PURGE_INTERVAL_MS:
             self._purged_ms = self._clock.monotonic_ms()
-            self._patient_store.acls.purge_acl_changes(self._clock.now_ms())
+            self._waiting_store.acls.purge_acl_changes(self._clock.now_ms())
 
     def _read(self, patterns: list[ResourcePattern] | None, store: ZkStore) -> None:
         """Reads these patterns, or all, and tells what changed.

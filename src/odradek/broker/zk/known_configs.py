@@ -29,7 +29,7 @@ class KnownConfigs:
         self._session = session
         self._clock = clock
         self._store = ZkStore(session)
-        self._patient_store = ZkStore(session, patient=True)
+        self._waiting_store = ZkStore(session, until_available=True)
         self._lock = threading.Lock()
         self._generation = 0
         self._configs: dict[str, dict[str, dict[str, str]]] = {entity_type: {} for entity_type in _KEPT_TYPES}
@@ -79,14 +79,14 @@ class KnownConfigs:
         changed: list[tuple[str, str]] = []
         if everything:
             for entity_type in _KEPT_TYPES:
-                changed += [(entity_type, name) for name in self._read(entity_type, None, self._patient_store)]
+                changed += [(entity_type, name) for name in self._read(entity_type, None, self._waiting_store)]
         else:
-            news = self._patient_store.configs.load_config_changes(self._seen)
+            news = self._waiting_store.configs.load_config_changes(self._seen)
             notices += [notice for notice, _, _ in news]
             changed = list(dict.fromkeys((entity_type, name) for _, entity_type, name in news))
             for entity_type in _KEPT_TYPES:
                 if names := [name for named, name in changed if named == entity_type]:
-                    self._read(entity_type, names, self._patient_store)
+                    self._read(entity_type, names, self._waiting_store)
         self._seen = max(notices, default=self._seen)
         if tell:
             for entity_type, name in changed:
@@ -97,7 +97,7 @@ class KnownConfigs:
         """Not at each change: it looks at every notice that there is."""
         if self._purged_ms is None or self._clock.monotonic_ms() - self._purged_ms >= _PURGE_INTERVAL_MS:
             self._purged_ms = self._clock.monotonic_ms()
-            self._patient_store.configs.purge_config_changes(self._clock.now_ms())
+            self._waiting_store.configs.purge_config_changes(self._clock.now_ms())
 
     def _tell(self, entity_type: str, name: str) -> None:
         log.info("config changed", entity_type=entity_type, name=name)

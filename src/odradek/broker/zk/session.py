@@ -166,22 +166,22 @@ class ZkSession:
         """Return whether that is this session, or an earlier one that this session followed."""
         return session_id in self._own_sessions
 
-    def call(self, request: Request, *, patient: bool = False) -> Any:
+    def call(self, request: Request, *, until_available: bool = False) -> Any:
         """One request; its error is raised."""
-        (outcome,) = self.pipeline([request], patient=patient)
+        (outcome,) = self.pipeline([request], until_available=until_available)
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
 
-    def pipeline(self, requests: Sequence[Request], *, patient: bool = False) -> list[Any]:
+    def pipeline(self, requests: Sequence[Request], *, until_available: bool = False) -> list[Any]:
         """Sends as many as may be in flight, then collects: per request its result, or ZooKeeper's error.
 
-        Without an answer for as long as a connection may take it raises `ZkUnavailable`; a patient caller waits until
-        ZooKeeper is back, or the session is closed.
+        Without an answer for as long as a connection may take it raises `ZkUnavailable`; with
+        `until_available` it waits until ZooKeeper is back, or the session is closed.
         """
         outcomes: list[Any] = []
         for start in range(0, len(requests), self._in_flight_max):
-            outcomes.extend(self._exchange(requests[start : start + self._in_flight_max], patient))
+            outcomes.extend(self._exchange(requests[start : start + self._in_flight_max], until_available))
         return outcomes
 
     def watch_children(self, paths: Sequence[str]) -> dict[str, list[str]]:
@@ -190,7 +190,7 @@ class ZkSession:
         A node that doesn't exist has none, and is told of when it is created.
         """
         watches = self._watches
-        outcomes = self.pipeline([_children(path, watches) for path in paths], patient=True)
+        outcomes = self.pipeline([_children(path, watches) for path in paths], until_available=True)
         found = dict(zip(paths, outcomes, strict=True))
         missing = [path for path, outcome in found.items() if isinstance(outcome, NoNodeError)]
         if missing:
@@ -206,7 +206,7 @@ class ZkSession:
     def watch_nodes(self, paths: Sequence[str]) -> dict[str, bool]:
         """Tells `on_znode` once when one of these is created, written or deleted. Returns which exist now."""
         watches = self._watches
-        outcomes = self.pipeline([_existence(path, watches) for path in paths], patient=True)
+        outcomes = self.pipeline([_existence(path, watches) for path in paths], until_available=True)
         for outcome in outcomes:
             if isinstance(outcome, Exception):
                 raise outcome
@@ -226,8 +226,8 @@ class ZkSession:
             self.ensure_paths([chroot])
         self._client.chroot = chroot
 
-    def _exchange(self, requests: Sequence[Request], patient: bool) -> list[Any]:
-        deadline_ms = None if patient else self._clock.monotonic_ms() + self._connection_timeout_ms
+    def _exchange(self, requests: Sequence[Request], until_available: bool) -> list[Any]:
+        deadline_ms = None if until_available else self._clock.monotonic_ms() + self._connection_timeout_ms
         outcomes: list[Any] = [ConnectionLoss()] * len(requests)
         while lost := [i for i, outcome in enumerate(outcomes) if isinstance(outcome, _LOST)]:
             self._await_connection(deadline_ms)

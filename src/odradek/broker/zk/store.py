@@ -19,10 +19,10 @@ __all__ = ["PRODUCER_ID_BLOCK_SIZE", "ControllerMoved", "ZkStore"]
 
 
 class ZkStore:
-    """A patient one waits as long as ZooKeeper is away; else `ZkUnavailable` is raised after the connection timeout."""
+    """With `until_available` calls wait for ZooKeeper; else they raise `ZkUnavailable` after the connection timeout."""
 
-    def __init__(self, session: ZkSession, *, patient: bool = False) -> None:
-        access = ZnodeAccess(session, patient=patient)
+    def __init__(self, session: ZkSession, *, until_available: bool = False) -> None:
+        access = ZnodeAccess(session, until_available=until_available)
         self.brokers = BrokerNodes(access)
         self.topics = TopicNodes(access)
         self.partition_states = PartitionStateNodes(access)

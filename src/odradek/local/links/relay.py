@@ -29,7 +29,7 @@ class _Line:
         self.node = node
         self.open = asyncio.Event()
 
-    def obey(self, cuts: Cuts) -> None:
+    def apply(self, cuts: Cuts) -> None:
         if is_cut(cuts, self.source, self.node):
             self.open.clear()
         else:
@@ -68,7 +68,7 @@ class Relay:
             if cuts != self._cuts:
                 self._cuts = cuts
                 for line in self._lines.values():
-                    line.obey(cuts)
+                    line.apply(cuts)
 
     async def _serve(self, node: Node, target: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._connections += 1
@@ -80,7 +80,7 @@ class Relay:
             if await line.lets_through(writer):
                 host, _, port = target.rpartition(":")
                 far_reader, far = await asyncio.open_connection(host, int(port), limit=_CHUNK_BYTES)
-                await _both(_pump(line, reader, writer, far), _pump(line, far_reader, writer, writer))
+                await _both(_copy(line, reader, writer, far), _copy(line, far_reader, writer, writer))
         except OSError:
             pass  # one side is gone; so is the connection
         finally:
@@ -95,11 +95,11 @@ class Relay:
         line = self._lines.get((source, node))
         if line is None:
             line = self._lines[source, node] = _Line(source, node)
-            line.obey(self._cuts)
+            line.apply(self._cuts)
         return line
 
 
-async def _pump(
+async def _copy(
     line: _Line, reader: asyncio.StreamReader, source_end: asyncio.StreamWriter, to: asyncio.StreamWriter
 ) -> None:
     while await line.lets_through(source_end):

@@ -17,7 +17,7 @@ def data(tmp_path: Path) -> str:
     """Broker 1 rules and sees broker 0 die; broker 2 has only started."""
     state = {"topic": "orders", "partition": 2}
     ruled = [
-        Entry(START_MS, 1, 1, Kind.TENURE, "Elected", controller_epoch=1),
+        Entry(START_MS, 1, 1, Kind.TERM, "Elected", controller_epoch=1),
         Entry(START_MS, 1, 2, Kind.EVENT, "ControllerElected", controller_epoch=1),
         Entry(START_MS, 1, 3, Kind.READ, "PartitionState", 2, 1, **state, leader=0, leader_epoch=0, isr=(0, 2)),
         Entry(START_MS + 5_000, 1, 4, Kind.EVENT, "BrokersChanged", controller_epoch=1),
@@ -66,18 +66,18 @@ def torn(tmp_path: Path) -> str:
     state = {"topic": "orders", "partition": 2}
     both, left = ({"id": 0}, {"id": 2}), ({"id": 2},)
     first = [
-        Entry(START_MS, 1, 1, Kind.TENURE, "Elected", controller_epoch=1),
+        Entry(START_MS, 1, 1, Kind.TERM, "Elected", controller_epoch=1),
         Entry(START_MS, 1, 2, Kind.EVENT, "ControllerElected", controller_epoch=1),
         Entry(START_MS, 1, 3, Kind.READ, "Brokers", 2, 1, members=both),
         Entry(START_MS, 1, 4, Kind.READ, "PartitionState", 2, 1, **state, leader=0, leader_epoch=0, isr=(0, 2)),
         Entry(START_MS + 9_000, 1, 50, Kind.LIFE, "Stopped"),
     ]
     second = [
-        Entry(START_MS + 9_001, 2, 1, Kind.TENURE, "Elected", controller_epoch=2),
+        Entry(START_MS + 9_001, 2, 1, Kind.TERM, "Elected", controller_epoch=2),
         Entry(START_MS + 9_001, 2, 2, Kind.EVENT, "ControllerElected", controller_epoch=2),
         Entry(START_MS + 9_002, 2, 3, Kind.READ, "Brokers", 2, 2, members=left),
         Entry(START_MS + 9_002, 2, 4, Kind.READ, "PartitionState", 2, 2, **state, leader=2, leader_epoch=1, isr=(2,)),
-        Entry(START_MS + 9_003, 2, 5, Kind.TENURE, "TookOver", 2, 2),
+        Entry(START_MS + 9_003, 2, 5, Kind.TERM, "TookOver", 2, 2),
     ]
     for entries in (first, second):
         (tmp_path / file_name(entries[0].broker, 1)).write_text("".join(entry.as_line() for entry in entries))

@@ -56,11 +56,11 @@ class World:
             if order.told is not None:
                 self.told[member] = order.told
         if orders_max is None:
-            for tp in steps.vacate:
+            for tp in steps.release:
                 del self.owners[tp]
             for member in steps.forget:
                 del self.told[member]
-        return bool(steps.orders or steps.vacate or steps.forget)
+        return bool(steps.orders or steps.release or steps.forget)
 
     def check(self) -> None:
         everything = [tp for read in self.reads.values() for tp in read]

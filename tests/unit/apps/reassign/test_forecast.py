@@ -9,7 +9,7 @@ from odradek.apps.reassign.core.checks import problems_of
 from odradek.apps.reassign.core.forecast import foresee
 from odradek.apps.reassign.core.plan import Plan, PlanError
 from odradek.apps.reassign.core.view import BrokerView, ClusterView, PartitionView
-from odradek.apps.reassign.risks import Gravity
+from odradek.apps.reassign.risks import Severity
 from odradek.model.topology import TopicPartition
 
 ORDERS = [TopicPartition("orders", number) for number in range(4)]
@@ -36,16 +36,16 @@ def test_what_is_so_already_is_no_move() -> None:
     assert foresee(Plan({ORDERS[0]: (0, 1)}), a_view((0, 1)), None).moves == ()
 
 
-def risks(view: ClusterView, **targets: tuple[int, ...]) -> dict[Gravity, str]:
+def risks(view: ClusterView, **targets: tuple[int, ...]) -> dict[Severity, str]:
     plan = Plan({TopicPartition("orders", int(name[1:])): replicas for name, replicas in targets.items()})
-    return {risk.gravity: risk.text for risk in foresee(plan, view, None).risks}
+    return {risk.severity: risk.text for risk in foresee(plan, view, None).risks}
 
 
 def test_a_disk_without_room_is_a_danger_and_a_full_one_a_warning() -> None:
     partitions = {ORDERS[0]: PartitionView((0,), 0, (0,), 50 * MB)}
-    for usable, gravity in ((40, Gravity.DANGER), (60, Gravity.WARNING)):
+    for usable, severity in ((40, Severity.DANGER), (60, Severity.WARNING)):
         brokers = {0: BrokerView(0), 1: BrokerView(1, None, 100 * MB, usable * MB)}
-        assert "disk" in risks(ClusterView(brokers, partitions), p0=(0, 1))[gravity]
+        assert "disk" in risks(ClusterView(brokers, partitions), p0=(0, 1))[severity]
     brokers = {0: BrokerView(0), 1: BrokerView(1, None, 1000 * MB, 900 * MB)}
     assert risks(ClusterView(brokers, partitions), p0=(0, 1)) == {}
 
@@ -53,7 +53,7 @@ def test_a_disk_without_room_is_a_danger_and_a_full_one_a_warning() -> None:
 def all_risks(before: tuple[int, ...], after: tuple[int, ...], min_isr: int) -> list[str]:
     view = a_view(before)
     view = ClusterView(view.brokers, view.partitions, {"orders": min_isr})
-    return [f"{risk.gravity}: {risk.text}" for risk in foresee(Plan({ORDERS[0]: after}), view, None).risks]
+    return [f"{risk.severity}: {risk.text}" for risk in foresee(Plan({ORDERS[0]: after}), view, None).risks]
 
 
 FEWER_COPIES = "warning: orders-0: {} instead of {}, fewer copies of each record"
@@ -103,13 +103,13 @@ def test_removed_replicas_are_counted_with_the_bytes_that_they_free() -> None:
 def test_who_is_out_of_sync_or_without_a_leader_is_told() -> None:
     brokers = {b: BrokerView(b) for b in range(3)}
     lagging = ClusterView(brokers, {ORDERS[0]: PartitionView((0, 1), 0, (0,))})
-    assert "not fully in sync" in risks(lagging, p0=(0, 2))[Gravity.WARNING]
+    assert "not fully in sync" in risks(lagging, p0=(0, 2))[Severity.WARNING]
     leaderless = ClusterView(brokers, {ORDERS[0]: PartitionView((0, 1), -1, (0,))})
-    assert "no leader" in risks(leaderless, p0=(0, 2))[Gravity.DANGER]
+    assert "no leader" in risks(leaderless, p0=(0, 2))[Severity.DANGER]
 
 
 def test_a_shared_rack_is_noted() -> None:
-    assert "one rack" in risks(a_view((0, 2), brokers=4, racks="xxyy"), p0=(0, 1))[Gravity.NOTE]
+    assert "one rack" in risks(a_view((0, 2), brokers=4, racks="xxyy"), p0=(0, 1))[Severity.NOTE]
 
 
 # --- plans in files ----------------------------------------------------------------------------------------------

@@ -174,7 +174,7 @@ def test_a_deletion_that_is_not_replicated_leaves_everything(stage: Stage) -> No
     assert (deleted, stage.committed("g")) == ([ErrorCode.COORDINATOR_NOT_AVAILABLE], 1)
 
 
-# ---- tenures
+# ---- leaderships
 
 
 def test_the_coordinator_goes_in_the_middle_of_everything(stage: Stage) -> None:

@@ -86,4 +86,4 @@ def test_accounts_are_bounded(quotas: ClientQuotas, clock: HandClock, monkeypatc
         assert len(quotas.produce.rates()) <= 10
     clock.ms += 60_000
     quotas.produce.charge("u", "newest", 1)
-    assert [payer.client_id for payer, _ in quotas.produce.rates()] == ["newest"]
+    assert [entity.client_id for entity, _ in quotas.produce.rates()] == ["newest"]

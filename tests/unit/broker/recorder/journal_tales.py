@@ -22,5 +22,5 @@ def state(leader: int, leader_epoch: int, *isr: int, topic: str = "orders", part
     }
 
 
-ELECTED: Facts = {"kind": Kind.TENURE, "what": "Elected"}
+ELECTED: Facts = {"kind": Kind.TERM, "what": "Elected"}
 EVENT: Facts = {"kind": Kind.EVENT, "what": "BrokersChanged"}

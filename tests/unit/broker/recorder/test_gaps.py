@@ -73,7 +73,7 @@ def test_a_picture_is_uncertain_until_everything_is_read_anew() -> None:
     gap = Entry(6_000, 0, 6, Kind.GAP, "NotWritten", count=3, since_ms=2_000)
     idle = Entry(6_500, 9, 6, Kind.GAP, "NotWritten", count=3, since_ms=2_000)  # of a broker that rules nothing
     later = lines(0, 7, epoch=1)
-    read = Entry(8_000, 1, 1, Kind.TENURE, "TookOver", controller_epoch=2)
+    read = Entry(8_000, 1, 1, Kind.TERM, "TookOver", controller_epoch=2)
     story = merged([*ruled, gap, idle, *later, read])
     assert uncertain_at(story, 1_500) == []
     assert uncertain_at(story, 3_000) == uncertain_at(story, 6_000) == uncertain_at(story, 7_500) == [gap]

@@ -40,7 +40,7 @@ class Story:
 
     def elected(self, broker: int) -> Entry:
         self.broker, self.epoch = broker, self.epoch + 1
-        self.tell(Kind.TENURE, "Elected")
+        self.tell(Kind.TERM, "Elected")
         return self.tell(Kind.EVENT, "ControllerElected")
 
     def state(self, kind: Kind, leader: int, epoch: int, *isr: int, cause: Entry, topic: str = "orders") -> Entry:
@@ -53,7 +53,7 @@ def two_tenures() -> tuple[Story, dict[str, Entry]]:
     first = story.elected(0)
     read = story.state(Kind.READ, 0, 0, 0, 1, 2, cause=first)
     story.state(Kind.READ, 0, 0, 0, 1, 2, cause=first, topic="gone")
-    story.tell(Kind.TENURE, "TookOver", cause=first.seq)
+    story.tell(Kind.TERM, "TookOver", cause=first.seq)
     second = story.elected(1)
     story.tell(Kind.READ, "Brokers", cause=second.seq, members=({"id": 1}, {"id": 2}))
     story.state(Kind.READ, 0, 0, 0, 1, 2, cause=second)
@@ -62,7 +62,7 @@ def two_tenures() -> tuple[Story, dict[str, Entry]]:
     won = story.state(Kind.WRITE, 1, 1, 1, 2, cause=second)
     story.tell(Kind.SEND, "LeaderAndIsr", cause=second.seq, peer=2, partitions=("orders-0",), count=1)
     story.tell(Kind.SEND, "LeaderAndIsr", cause=second.seq, peer=2, partitions=("other-0",), count=1)
-    story.tell(Kind.TENURE, "TookOver", cause=second.seq)
+    story.tell(Kind.TERM, "TookOver", cause=second.seq)
     return story, {"first": first, "read": read, "second": second, "won": won}
 
 
@@ -73,7 +73,7 @@ def test_each_change_comes_with_its_cause_and_what_came_of_it() -> None:
     assert taken_over.before is not None
     assert (taken_over.before.leader, taken_over.after.leader) == (0, 1)
     assert taken_over.cause == told["second"]
-    assert [entry.kind for entry in taken_over.chain] == [Kind.MOVE, Kind.SEND, Kind.TENURE]
+    assert [entry.kind for entry in taken_over.chain] == [Kind.MOVE, Kind.SEND, Kind.TERM]
     assert taken_over.is_of_leader
 
 
@@ -111,7 +111,7 @@ def ruled_by_0(story: Story) -> Entry:
     elected = story.elected(0)
     story.brokers(0, 1, 2, cause=elected)
     story.state(Kind.READ, 0, 0, 0, 1, 2, cause=elected)
-    story.tell(Kind.TENURE, "TookOver", cause=elected.seq)
+    story.tell(Kind.TERM, "TookOver", cause=elected.seq)
     return elected
 
 
@@ -169,7 +169,7 @@ def test_how_it_ended_is_its_own_account(what: str, text: str | None, reason: st
 def test_a_controller_that_resigned_long_ago_did_not_die_of_it() -> None:
     story = Story()
     ruled_by_0(story)
-    story.tell(Kind.TENURE, "Resigned", text="broker 1 is controller")
+    story.tell(Kind.TERM, "Resigned", text="broker 1 is controller")
     elected = story.elected(1)
     story.brokers(0, 1, 2, cause=elected)
     event = story.tell(Kind.EVENT, "BrokersChanged")

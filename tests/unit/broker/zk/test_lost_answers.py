@@ -66,10 +66,11 @@ def test_an_election_that_was_won_unheard(fragile: Fragile) -> None:
     store, witness = fragile.store, fragile.witness
     assert store.election.elect_controller(0, now_ms=1) == ControllerTerm(1, 1)
     store.election.resign_controller(ControllerTerm(1, 1))
-    # two requests: the epoch is read, then the seat taken. Only the second one's answer may be lost.
+    # two requests: the epoch is read, then /controller created. Only the second one's answer may be lost.
     epoch, version = store.election._next_epoch()
     won = fragile.without_answer(
-        lambda: store.election._take_seat(0, 1, epoch, version), lambda: witness.election.current_controller() == 0
+        lambda: store.election._create_controller_node(0, 1, epoch, version),
+        lambda: witness.election.current_controller() == 0,
     )
     assert won
 

@@ -165,7 +165,9 @@ def test_a_thousand_topics_are_read_in_a_pipeline(
     turns: list[int] = []
     exchange = session._exchange
     monkeypatch.setattr(
-        session, "_exchange", lambda requests, patient: turns.append(len(requests)) or exchange(requests, patient)
+        session,
+        "_exchange",
+        lambda requests, until_available: turns.append(len(requests)) or exchange(requests, until_available),
     )
     assert len(store.topics.load_topics()) == 1000
     assert sum(turns) == 1001, "the list of names, and each of them once"

@@ -125,12 +125,12 @@ def test_the_patient_wait_until_zookeeper_is_back(open_session: OpenSession, pro
     proxy.cut()
     assert events.get(timeout=WAIT) is SessionEvent.CONNECTION_LOST
     with ThreadPoolExecutor(1) as pool:
-        patient = pool.submit(lambda: session.call(lambda zk: zk.exists_async("/node"), patient=True))
+        until_available = pool.submit(lambda: session.call(lambda zk: zk.exists_async("/node"), until_available=True))
         with pytest.raises(ZkUnavailable):
             session.call(lambda zk: zk.exists_async("/node"))
-        assert not patient.done()
+        assert not until_available.done()
         proxy.mend()
-        assert patient.result(timeout=WAIT) is not None
+        assert until_available.result(timeout=WAIT) is not None
 
 
 def test_the_patient_are_released_when_the_session_is_closed(open_session: OpenSession, proxy: CutProxy) -> None:
@@ -139,7 +139,7 @@ def test_the_patient_are_released_when_the_session_is_closed(open_session: OpenS
     proxy.cut()
     assert events.get(timeout=WAIT) is SessionEvent.CONNECTION_LOST
     with ThreadPoolExecutor(1) as pool:
-        patient = pool.submit(lambda: session.watch_nodes(["/node"]))
+        until_available = pool.submit(lambda: session.watch_nodes(["/node"]))
         session.close()
         with pytest.raises(ZkUnavailable):
-            patient.result(timeout=WAIT)
+            until_available.result(timeout=WAIT)

@@ -21,8 +21,8 @@ def changed(before: Group | None, now: Group, at_ms: int) -> list[Seen]:
     told: list[str] = []
     old = {member.id: member for member in before.members}
     new = {member.id: member for member in now.members}
-    told += _crowd([m for id_, m in old.items() if id_ not in new], "left")
-    told += _crowd([m for id_, m in new.items() if id_ not in old], "joined")
+    told += _joined_or_left([m for id_, m in old.items() if id_ not in new], "left")
+    told += _joined_or_left([m for id_, m in new.items() if id_ not in old], "joined")
     if before.coordinator != now.coordinator:
         told.append(f"its coordinator moved from broker {before.coordinator} to {now.coordinator}")
     if before.assignor != now.assignor and before.assignor and now.assignor:
@@ -38,8 +38,8 @@ def changed(before: Group | None, now: Group, at_ms: int) -> list[Seen]:
     return [Seen(at_ms, what) for what in told]
 
 
-def _crowd(members: Sequence[Member], did: str) -> list[str]:
-    """A few by name, a crowd in one line."""
+def _joined_or_left(members: Sequence[Member], did: str) -> list[str]:
+    """A few members by name, many in one line."""
     if len(members) > _NAMED_MAX:
         return [f"{len(members):,} members {did}"]
     return [f"{_name(member.client_id, member.host)} {did}" for member in members]

@@ -11,7 +11,7 @@ from odradek.apps.console.consoles import Consoles
 from odradek.apps.console.feeds import Feed, Reading
 from odradek.apps.console.live import Act, Live
 from odradek.apps.console.markup import link, tag, together
-from odradek.apps.console.page import first_sight, follow, page
+from odradek.apps.console.page import follow, page, wait_for_first_paint
 from odradek.apps.console.readings.cluster import ClusterState
 from odradek.apps.console.readings.coordination import CoordinationState
 from odradek.apps.console.readings.storage import StorageState
@@ -29,7 +29,7 @@ def register(consoles: Consoles) -> None:
     async def broker_page(number: str, role: str = "") -> None:
         console = consoles.here()
         with page(console, "Cluster", f"Broker {number}"):
-            await first_sight(console.cluster)
+            await wait_for_first_paint(console.cluster)
             state = console.cluster.want().value
             if not number.isdecimal() or (state is not None and int(number) not in state.known_brokers):
                 Live(not_found("broker", number, "/", "Cluster"))

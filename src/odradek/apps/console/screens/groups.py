@@ -136,7 +136,7 @@ async def _reset(console: Console, name: str) -> None:
     detail = console.group(name).want().value
     partitions = sorted({lag.tp for lag in detail.lags if lag.tp is not None}) if detail else []
     moves: list[Move] = []
-    dialog = ChangeDialog("Reset offsets", "Reset", danger=True, roomy=True)
+    dialog = ChangeDialog("Reset offsets", "Reset", danger=True, wide=True)
     topics = sorted({tp.topic for tp in partitions})
     topic = dialog.choice("Of", {"": "all its topics", **{t: t for t in topics}}, "")
     goal = dialog.choice("To", _GOALS, "earliest")

@@ -12,7 +12,7 @@ from odradek.apps.console.experiment import Experiment, parse_sizes
 from odradek.apps.console.feeds import Reading
 from odradek.apps.console.live import Act, Live
 from odradek.apps.console.markup import link
-from odradek.apps.console.page import first_sight, follow, page, perform, told
+from odradek.apps.console.page import follow, page, perform, told, wait_for_first_paint
 from odradek.apps.console.readings.cluster import ClusterState
 from odradek.apps.console.readings.coordination import CoordinationState
 from odradek.apps.console.readings.topic import TopicDetail
@@ -63,7 +63,7 @@ async def _show(console: Console, machine: Machine, experiment: Experiment, topi
     )
     brokers = Live(on_act=act)
     ui.html("<h2>Watched topic</h2>", sanitize=False)
-    await first_sight(console.cluster)
+    await wait_for_first_paint(console.cluster)
     reading = console.cluster.want()
     names = [name for name, state in reading.value.topics.items() if not state.is_internal] if reading.value else []
     chosen = topic or next(iter(sorted(names)), "")

@@ -12,7 +12,7 @@ from odradek.apps.console.feeds import UNREADABLE, plainly
 from odradek.apps.console.fields import WrongInput, meaning, whole_number
 from odradek.apps.console.live import Act, Live
 from odradek.apps.console.markup import Html, link, tag
-from odradek.apps.console.page import at_first_sight, first_sight, off_loop, page, told
+from odradek.apps.console.page import before_first_paint, off_loop, page, told, wait_for_first_paint
 from odradek.apps.console.readings.records import EXPORTED_MAX, From, Query, browse
 from odradek.apps.console.screens.producing import produce
 from odradek.apps.console.views.exports import csv_text, json_lines
@@ -54,7 +54,7 @@ def register(consoles: Consoles) -> None:
         if offset:
             start, at = "offset", offset
         with page(console, "Messages"):
-            await first_sight(console.cluster)
+            await wait_for_first_paint(console.cluster)
             browser = _Browser(console, topic, partition, start if start in _STARTS else "newest")
             await browser.show(at, filter, decoder, live=bool(live))
 
@@ -113,7 +113,7 @@ class _Browser:
         ui.timer(_TICK_S, self._tick)
         if self._topic.value:
             self._shown.show(tag("div", "Reading…", cls="card empty"))
-            await at_first_sight(self.read())
+            await before_first_paint(self.read())
         else:
             self._shown.show(tag("div", "Choose a topic.", cls="card empty"))
 

@@ -202,13 +202,13 @@ def overview(
             figure("Topics", tag("a", count(summary.topics), href="/topics"), plural(summary.partitions, "partition")),
             figure(
                 "Offline",
-                _trouble_link(summary.offline, OFFLINE),
+                _problem_link(summary.offline, OFFLINE),
                 "partitions without a leader",
                 "bad" if summary.offline else "",
             ),
             figure(
                 "Under-replicated",
-                _trouble_link(summary.under_replicated, UNDER_REPLICATED),
+                _problem_link(summary.under_replicated, UNDER_REPLICATED),
                 f"{summary.at_min_isr} at min ISR, {summary.under_min_isr} below",
                 "warn" if summary.under_replicated else "",
             ),
@@ -224,7 +224,7 @@ def overview(
     )
 
 
-def _trouble_link(number: int, problem: str) -> Html:
+def _problem_link(number: int, problem: str) -> Html:
     return tag("a", count(number), href=link("topics", problem=problem))
 
 

@@ -8,7 +8,7 @@ from odradek.apps.console.views.parts import Column, button, chip, figure, meter
 from odradek.apps.figures import count, duration_text, moment, plural, size_text
 from odradek.apps.reassign.journal import RunRecord
 from odradek.apps.reassign.moves import BrokerForecast, Move
-from odradek.apps.reassign.risks import Gravity
+from odradek.apps.reassign.risks import Severity
 from odradek.apps.reassign.run import Progress
 
 
@@ -23,7 +23,7 @@ def draft_html(draft: Draft, page_number: int, *, read_only: bool) -> Html:
         else "unknown without a throttle"
     )
     risks = [
-        tag("div", tag("b", risk.gravity), tag("span", risk.text), cls=f"banner {_tone(risk.gravity)}")
+        tag("div", tag("b", risk.severity), tag("span", risk.text), cls=f"banner {_tone(risk.severity)}")
         for risk in forecast.risks
     ]
     problems = [tag("div", tag("b", "impossible"), tag("span", text), cls="banner bad") for text in draft.problems]
@@ -53,8 +53,8 @@ def draft_html(draft: Draft, page_number: int, *, read_only: bool) -> Html:
     )
 
 
-def _tone(gravity: Gravity) -> str:
-    return "bad" if gravity == list(Gravity)[-1] else "warn"
+def _tone(severity: Severity) -> str:
+    return "bad" if severity == list(Severity)[-1] else "warn"
 
 
 def _broker_html(broker: BrokerForecast, all_: Sequence[BrokerForecast]) -> Html:

@@ -11,10 +11,11 @@ from contextlib import contextmanager
 from functools import partial
 
 from odradek.apps.lab.bench.clients import Metrics, topic
-from odradek.apps.lab.bench.crowd import (
+from odradek.apps.lab.bench.figures import Figure, Work, at_least, at_most, new_topic_name
+from odradek.apps.lab.bench.many_members import (
     ASK_AGAIN,
     WAIT_S_MAX,
-    Crowd,
+    ManyMembers,
     commit,
     commit_error,
     commit_for_each,
@@ -22,7 +23,6 @@ from odradek.apps.lab.bench.crowd import (
     coordinator_of,
     listed,
 )
-from odradek.apps.lab.bench.figures import Figure, Work, at_least, at_most, new_topic_name
 from odradek.apps.lab.bench.process_stats import rss_mb
 from odradek.apps.lab.bench.systems import BenchError, System
 from odradek.client.broker_client import BrokerClient, ConnectionFailed
@@ -76,7 +76,7 @@ def crowd(members: int, work: Work, system: System) -> Iterator[Callable[[], Met
     def measure() -> Metrics:
         group = new_group_name()
         _, address = coordinator_of(system, group)
-        with Crowd(address, group, count) as everybody:
+        with ManyMembers(address, group, count) as everybody:
             stable_s = everybody.join()
             heartbeats_per_s = count / everybody.beat()
             return {"stable_s": stable_s, "heartbeats_per_s": heartbeats_per_s, "left_s": everybody.leave()}

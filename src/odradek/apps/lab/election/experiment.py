@@ -26,7 +26,7 @@ SESSION_MS = 6000
 _PATIENCE_S = 120.0
 _LOOK_S = 0.02
 # What follows the last election, the ISRs' changes above all, belongs to its cost.
-_AFTERMATH_S = 2.0
+_SETTLE_S = 2.0
 _CONTROL_REQUESTS = ("LeaderAndIsr", "UpdateMetadata", "StopReplica")
 
 
@@ -68,13 +68,13 @@ def naive_election(ensemble: LaggingEnsemble, partitions: int) -> Election:
         for broker in brokers:
             broker.follow()
         led = sum(leader == victim.id for leader in leaders.values())
-        with _Obituary(ensemble.fast, f"{root}/broker-{victim.id}") as obituary:
+        with _SessionEnd(ensemble.fast, f"{root}/broker-{victim.id}") as session_end:
             before = ensemble.counters()
             line.cut()
             victim.stop()
-            obituary.wait()
+            session_end.wait()
             led_again_s = _seconds_until(lambda: victim.id not in dict(leaders).values())
-            time.sleep(_AFTERMATH_S)
+            time.sleep(_SETTLE_S)
             cost = _difference(ensemble.counters(), before)
     finally:
         for broker in brokers:
@@ -98,18 +98,18 @@ def controller_election(ensemble: LaggingEnsemble, directory: Path, partitions: 
         victim = next(broker for broker in cluster.brokers if broker.id != controller)
         led = sum(leader == victim.id for leader in _leaders(victim, topic).values())
         survivors = [port for broker_id, port in metrics.items() if broker_id != victim.id]
-        with _Obituary(cluster.zookeeper, f"/brokers/ids/{victim.id}") as obituary:
+        with _SessionEnd(cluster.zookeeper, f"/brokers/ids/{victim.id}") as session_end:
             before, sent_before = ensemble.counters(), sum(map(_control_requests, survivors))
             victim.kill()
-            obituary.wait()
+            session_end.wait()
             led_again_s = _seconds_until(lambda: _is_led(cluster, topic, partitions, victim.id))
-            time.sleep(_AFTERMATH_S)
+            time.sleep(_SETTLE_S)
             cost = _difference(ensemble.counters(), before)
             requests = sum(map(_control_requests, survivors)) - sent_before
     return Election("controller", partitions, led, led_again_s, requests=requests, **cost)
 
 
-class _Obituary:
+class _SessionEnd:
     """Tells when a broker's node is gone."""
 
     def __init__(self, zookeeper: str, path: str) -> None:
@@ -122,7 +122,7 @@ class _Obituary:
             on_znode=lambda path: self._changed.set(),
         )
 
-    def __enter__(self) -> "_Obituary":
+    def __enter__(self) -> "_SessionEnd":
         """A broker on a busy machine may just have lost its session: it is waited for."""
         self._session.start()
         if _seconds_until(self._is_there) is None:

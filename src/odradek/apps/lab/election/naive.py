@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from kazoo.exceptions import NodeExistsError
 
-from odradek.apps.legacy.member import ZOOKEEPER_TROUBLE
+from odradek.apps.legacy.member import ZOOKEEPER_ERRORS
 from odradek.base.logs import get_logger
 from odradek.broker.zk.session import Request, ZkSession
 
@@ -53,12 +53,12 @@ class NaiveBroker:
         self._session.start()
         self._session.ensure_paths([self._root])
         self._session.call(_creation(f"{self._root}/broker-{self.id}", self.id))
-        self._stand([self._path(partition) for partition in first])
+        self._run_for_election([self._path(partition) for partition in first])
 
     def follow(self) -> None:
         """Watch every leader but itself from now on, and replace one that goes."""
         led = set(self._led)
-        self._contest(self._vacant([self._path(p) for p in range(self._partitions) if p not in led]))
+        self._compete(self._without_leader([self._path(p) for p in range(self._partitions) if p not in led]))
         self._thread.start()
 
     def stop(self) -> None:
@@ -79,21 +79,21 @@ class NaiveBroker:
                 changed, self._changed = list(self._changed), {}
             try:
                 if not self._stopping.is_set():
-                    self._contest(changed)
-            except ZOOKEEPER_TROUBLE as error:
+                    self._compete(changed)
+            except ZOOKEEPER_ERRORS as error:
                 log.info("naive broker lost ZooKeeper", broker=self.id, error=str(error))
                 self._stopping.wait(_TRY_AGAIN_S)
 
-    def _contest(self, paths: Sequence[str]) -> None:
+    def _compete(self, paths: Sequence[str]) -> None:
         """Try to lead these partitions, and watch the leaders of the others."""
         while paths:
-            paths = self._vacant(self._stand(paths))
+            paths = self._without_leader(self._run_for_election(paths))
 
-    def _vacant(self, paths: Sequence[str]) -> list[str]:
+    def _without_leader(self, paths: Sequence[str]) -> list[str]:
         """Return the partitions without a leader; the leaders of the others are watched."""
         return [path for path, is_led in self._session.watch_nodes(paths).items() if not is_led]
 
-    def _stand(self, paths: Sequence[str]) -> list[str]:
+    def _run_for_election(self, paths: Sequence[str]) -> list[str]:
         """Stand for election; return the partitions that another broker took first."""
         outcomes = self._session.pipeline([_creation(path, self.id) for path in paths])
         lost: list[str] = []

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from odradek.apps.lab.rebalance.crew import Crew, Hand, Setting
+from odradek.apps.lab.rebalance.group_members import GroupMembers, MemberHandle, Setting
 from odradek.apps.lab.rebalance.recorded_events import Phase, Recorder, Stretch, is_settled, stretches, summarise
 from odradek.model.topology import TopicPartition
 
@@ -43,43 +43,46 @@ class Experiment:
         self._tell = tell
         self._partitions = [TopicPartition(setting.topic, number) for number in range(setting.partitions)]
         self._recorder = Recorder()
-        self._crew = Crew(design, setting, self._recorder)
-        self._live: list[Hand] = []
+        self._group_members = GroupMembers(design, setting, self._recorder)
+        self._live: list[MemberHandle] = []
         self._phases: list[Phase] = []
         self._marks: list[tuple[float, str]] = []
 
     def run(self) -> Outcome:
         try:
-            self._crew.start()
+            self._group_members.start()
             self._lead()
             end_s = self._recorder.now_s()
-            found = stretches(self._recorder.happenings(), self._partitions, 0.0, end_s)
+            found = stretches(self._recorder.events(), self._partitions, 0.0, end_s)
         finally:
-            self._crew.end()
+            self._group_members.end()
         return Outcome(self._phases, found, self._marks)
 
     def _lead(self) -> None:
-        to_cut, to_crash = self._crew.hire(on_a_line=True), self._crew.hire(on_a_line=True)
-        others = [self._crew.hire() for _ in range(self._members - 2)]
+        to_cut, to_crash = (
+            self._group_members.new_member(on_a_line=True),
+            self._group_members.new_member(on_a_line=True),
+        )
+        others = [self._group_members.new_member() for _ in range(self._members - 2)]
         self._phase("start", lambda: self._start([to_cut, to_crash, *others]))
-        self._phase("join", lambda: self._start([self._crew.hire()]))
+        self._phase("join", lambda: self._start([self._group_members.new_member()]))
         self._phase("leave", lambda: self._lose(others[0]).close())
         self._phase("crash", lambda: self._lose(to_crash).crash())
         self._phase("cut off", lambda: self._lose(to_cut).cut())
         self._phase("return", lambda: self._bring_back(to_cut))
 
-    def _start(self, hands: list[Hand]) -> None:
+    def _start(self, hands: list[MemberHandle]) -> None:
         self._live += hands
         with ThreadPoolExecutor(_STARTERS) as starters:
-            list(starters.map(lambda hand: hand.start(), hands))
+            list(starters.map(lambda member: member.start(), hands))
 
-    def _lose(self, hand: Hand) -> Hand:
-        self._live.remove(hand)
-        return hand
+    def _lose(self, member: MemberHandle) -> MemberHandle:
+        self._live.remove(member)
+        return member
 
-    def _bring_back(self, hand: Hand) -> None:
-        self._live.append(hand)
-        hand.mend()
+    def _bring_back(self, member: MemberHandle) -> None:
+        self._live.append(member)
+        member.mend()
 
     def _phase(self, name: str, change: Callable[[], None]) -> None:
         self._tell(f"{name} …")
@@ -91,7 +94,7 @@ class Experiment:
             self._design,
             self._members,
             name,
-            happenings=self._recorder.happenings(),
+            events=self._recorder.events(),
             partitions=self._partitions,
             from_s=from_s,
             to_s=self._recorder.now_s(),
@@ -104,7 +107,7 @@ class Experiment:
 
     def _await_settled(self, from_s: float) -> float | None:
         """Return the time at which the last partition changed hands, once nothing has moved for a while."""
-        live = [hand.id for hand in self._live]
+        live = [member.id for member in self._live]
         while (now_s := self._recorder.now_s()) < from_s + self._patience_s:
             owned, moved_at_s = self._recorder.owned()
             if is_settled(owned, live, self._partitions) and now_s - moved_at_s >= QUIET_S:

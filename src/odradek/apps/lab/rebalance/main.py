@@ -13,8 +13,8 @@ from odradek.apps.cli.grammar.noun import command
 from odradek.apps.lab.cluster import ChaosCluster
 from odradek.apps.lab.lagging_ensemble import LaggingEnsemble
 from odradek.apps.lab.options import LAG_MS_MAX, Progress, check_page, choices, end_cleanly_when_killed, numbers
-from odradek.apps.lab.rebalance.crew import DESIGNS, Setting
 from odradek.apps.lab.rebalance.experiment import MEMBERS_MIN, Experiment, Outcome
+from odradek.apps.lab.rebalance.group_members import DESIGNS, Setting
 from odradek.apps.lab.rebalance.report import html_report, text_report
 from odradek.apps.lab.topics import create_topic
 from odradek.base import logs

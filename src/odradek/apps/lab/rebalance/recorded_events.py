@@ -13,7 +13,7 @@ from odradek.model.topology import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
-class Happening:
+class MemberEvent:
     at_s: float
     member: str
     what: What
@@ -39,7 +39,7 @@ class Recorder:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._began = time.monotonic()
-        self._happenings: list[Happening] = []
+        self._events: list[MemberEvent] = []
         self._costs = Counter[str]()
         self._owned: dict[str, set[TopicPartition]] = {}
         self._moved_at_s = 0.0
@@ -49,15 +49,15 @@ class Recorder:
 
     def happened(self, member: str, what: What, partitions: Collection[TopicPartition] = (), view: int = 0) -> None:
         with self._lock:
-            happening = Happening(self.now_s(), member, what, frozenset(partitions), view)
-            self._happenings.append(happening)
+            event = MemberEvent(self.now_s(), member, what, frozenset(partitions), view)
+            self._events.append(event)
             if what in (What.OWNS, What.RELEASED):
-                self._moved_at_s = happening.at_s
+                self._moved_at_s = event.at_s
                 owned = self._owned.setdefault(member, set())
                 if what is What.OWNS:
-                    owned |= happening.partitions
+                    owned |= event.partitions
                 else:
-                    owned -= happening.partitions
+                    owned -= event.partitions
 
     def asked_zookeeper(self, *, reads: int = 0, writes: int = 0) -> None:
         with self._lock:
@@ -71,9 +71,9 @@ class Recorder:
         with self._lock:
             return Costs(self._costs["reads"], self._costs["writes"], self._costs["requests"])
 
-    def happenings(self) -> list[Happening]:
+    def events(self) -> list[MemberEvent]:
         with self._lock:
-            return list(self._happenings)
+            return list(self._events)
 
     def owned(self) -> tuple[dict[str, frozenset[TopicPartition]], float]:
         """Return the partitions of each member now, and the time of the last change."""
@@ -96,7 +96,7 @@ class Stretch:
 
 
 def stretches(
-    happenings: Iterable[Happening], partitions: Iterable[TopicPartition], from_s: float, to_s: float
+    events: Iterable[MemberEvent], partitions: Iterable[TopicPartition], from_s: float, to_s: float
 ) -> list[Stretch]:
     """Count the owners of each partition, from the one time to the other; earlier events count."""
     owners: dict[TopicPartition, set[str]] = {tp: set() for tp in partitions}
@@ -108,17 +108,17 @@ def stretches(
             found.append(Stretch(tp, len(owners[tp]), since[tp], at_s))
         since[tp] = max(since[tp], at_s)
 
-    for happening in happenings:
-        if happening.at_s > to_s:
+    for event in events:
+        if event.at_s > to_s:
             break
-        if happening.what not in (What.OWNS, What.RELEASED):
+        if event.what not in (What.OWNS, What.RELEASED):
             continue
-        for tp in happening.partitions & owners.keys():
-            end(tp, happening.at_s)
-            if happening.what is What.OWNS:
-                owners[tp].add(happening.member)
+        for tp in event.partitions & owners.keys():
+            end(tp, event.at_s)
+            if event.what is What.OWNS:
+                owners[tp].add(event.member)
             else:
-                owners[tp].discard(happening.member)
+                owners[tp].discard(event.member)
     for tp in owners:
         end(tp, to_s)
     return found
@@ -142,13 +142,13 @@ class Windows:
         )
 
 
-def decisions_on_old_views(happenings: Iterable[Happening]) -> int:
+def decisions_on_old_views(events: Iterable[MemberEvent]) -> int:
     """Decisions from a list of members older than one that somebody had decided from already: the disagreement."""
     newest = count = 0
-    for happening in happenings:
-        if happening.what is What.DECIDED:
-            count += happening.view < newest
-            newest = max(newest, happening.view)
+    for event in events:
+        if event.what is What.DECIDED:
+            count += event.view < newest
+            newest = max(newest, event.view)
     return count
 
 
@@ -186,17 +186,17 @@ def summarise(
     members: int,
     name: str,
     *,
-    happenings: Sequence[Happening],
+    events: Sequence[MemberEvent],
     partitions: Collection[TopicPartition],
     from_s: float,
     to_s: float,
     settled_s: float | None,
     costs: Costs,
 ) -> Phase:
-    """The row of what happened between the two times; `happenings` begin with the group."""
-    within = [happening for happening in happenings if from_s <= happening.at_s <= to_s]
-    counts = Counter(happening.what for happening in within)
-    found = stretches(happenings, partitions, from_s, to_s)
+    """The row of what happened between the two times; `events` begin with the group."""
+    within = [event for event in events if from_s <= event.at_s <= to_s]
+    counts = Counter(event.what for event in within)
+    found = stretches(events, partitions, from_s, to_s)
     return Phase(
         design=design,
         members=members,
@@ -207,7 +207,7 @@ def summarise(
         nobody=Windows.of([stretch for stretch in found if stretch.owners == 0]),
         several=Windows.of([stretch for stretch in found if stretch.owners > 1]),
         old_views=decisions_on_old_views(within),
-        refused=sum(len(happening.partitions) for happening in within if happening.what is What.REFUSED),
+        refused=sum(len(event.partitions) for event in within if event.what is What.REFUSED),
         retries=counts[What.RETRIED],
         gave_up=counts[What.GAVE_UP],
     )

@@ -14,8 +14,8 @@ from odradek.apps.html_page import (
     strips,
     told,
 )
-from odradek.apps.lab.rebalance.crew import DESIGNS
 from odradek.apps.lab.rebalance.experiment import Outcome
+from odradek.apps.lab.rebalance.group_members import DESIGNS
 from odradek.apps.lab.rebalance.recorded_events import Phase, Windows
 from odradek.apps.text_table import text_table
 

@@ -40,7 +40,7 @@ class Order:
 @dataclass(frozen=True, slots=True)
 class Steps:
     orders: Mapping[str, Order]
-    vacate: frozenset[TopicPartition]
+    release: frozenset[TopicPartition]
     """Owners' nodes of the dead, of partitions that nobody wants any more."""
     forget: frozenset[str]
     """Who is gone, and was told something."""
@@ -61,7 +61,7 @@ def next_steps(group: Group) -> Steps:
             orders[member] = Order(own, told if is_news else None)
     return Steps(
         orders=orders,
-        vacate=frozenset(group.owners.keys() - owners.keys() - wanted.keys()),
+        release=frozenset(group.owners.keys() - owners.keys() - wanted.keys()),
         forget=frozenset(group.told.keys() - group.registered.keys()),
     )
 

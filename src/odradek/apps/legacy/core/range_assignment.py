@@ -26,7 +26,7 @@ def assign(members: Mapping[str, Registration], partitions: Mapping[str, Collect
         for topic, count in registration.subscription.items():
             wanted.setdefault(topic, []).extend(streams(member, count))
     assigned: dict[TopicPartition, str] = {}
-    for topic, takers in wanted.items():
-        for stream, numbers in ranges(takers, sorted(partitions.get(topic, ()))).items():
+    for topic, consumers in wanted.items():
+        for stream, numbers in ranges(consumers, sorted(partitions.get(topic, ()))).items():
             assigned |= {TopicPartition(topic, number): stream for number in numbers}
     return assigned

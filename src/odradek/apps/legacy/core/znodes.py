@@ -1,7 +1,7 @@
 """The znodes under /consumers: their paths, and how their contents are written and read.
 
 Paths and contents are those of Kafka 0.8 to 1.1's consumer, so that members of both kinds share a group. What design
-two adds, the coordinator's seat and the members' assignments, lies beside them, where that consumer doesn't look.
+two adds, the coordinator's node and the members' assignments, lies beside them, where that consumer doesn't look.
 """
 
 import re
@@ -137,7 +137,7 @@ class CommittedOffset:
             raise CorruptZnode(cls.path(group, tp), content, "it is not a number") from error
 
 
-class CoordinatorSeat:
+class CoordinatorNode:
     """Design two. Ephemeral: whoever created it coordinates the group."""
 
     @staticmethod

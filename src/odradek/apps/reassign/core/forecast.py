@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from odradek.apps.reassign.core.plan import Plan
 from odradek.apps.reassign.core.view import ClusterView
 from odradek.apps.reassign.moves import BrokerForecast, Move
-from odradek.apps.reassign.risks import Gravity, Risk, risks_of
+from odradek.apps.reassign.risks import Risk, Severity, risks_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def foresee(plan: Plan, view: ClusterView, throttle_bytes: int | None) -> Foreca
     return Forecast(
         moves,
         brokers,
-        tuple(sorted(risks_of(moves, brokers, view), key=lambda risk: -list(Gravity).index(risk.gravity))),
+        tuple(sorted(risks_of(moves, brokers, view), key=lambda risk: -list(Severity).index(risk.severity))),
         sum(move.copied_bytes for move in moves),
         None if throttle_bytes is None else busiest / throttle_bytes,
     )

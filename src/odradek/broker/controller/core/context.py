@@ -1,6 +1,6 @@
 """Knowledge of the controller: the cluster as it was read from ZooKeeper and as its own decisions changed it.
 
-Owned by the event thread. Decisions read and change it; nobody else may. Read once when the tenure begins, current
+Owned by the event thread. Decisions read and change it; nobody else may. Read once when the term begins, current
 from then on.
 """
 

@@ -2,7 +2,7 @@
 
 A decision is a generator that yields effects; what the effect brings is what the `yield` returns. The performer carries
 them out on ZooKeeper and on the channels to the brokers, a simulator on values in memory. Every write is fenced by the
-controller's term: the performer raises `ControllerMoved` into nobody's decision, it ends the tenure.
+controller's term: the performer raises `ControllerMoved` into nobody's decision, it ends the term.
 """
 
 from collections.abc import Callable, Generator, Mapping

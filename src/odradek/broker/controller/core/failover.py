@@ -112,18 +112,18 @@ def _fence_restarted_brokers(context: ControllerContext) -> Decision[None]:
 
     It may have come back with less than it had. If it led on in the same epoch, the others would cut their logs to its
     own. So others lead and it follows, as if its death had been seen; unless nobody else in the ISR has lived on. Where
-    one alone has, the reborn stay in the ISR and don't lead: that one may be dead by now, its session not yet over, and
-    most who are reborn have lost a session and nothing else.
+    one alone has, the restarted brokers stay in the ISR and don't lead: that one may be dead by now, its session not
+    yet over, and most of the restarted ones have lost a session and nothing else.
     """
     changed: dict[TopicPartition, LeaderAndIsr] = {}
     for tp, state in context.states.items():
         alive = [broker for broker in context.online_replicas(tp) if broker in state.isr]
         stayed = [broker for broker in alive if context.brokers[broker].epoch <= state.written_zxid]
-        reborn = set(alive) - set(stayed)
-        if not stayed or not reborn or context.is_being_deleted(tp.topic):
+        restarted = set(alive) - set(stayed)
+        if not stayed or not restarted or context.is_being_deleted(tp.topic):
             continue
-        leaving = reborn if len(stayed) > 1 else set[int]()
-        leader = stayed[0] if state.leader in reborn else state.leader
+        leaving = restarted if len(stayed) > 1 else set[int]()
+        leader = stayed[0] if state.leader in restarted else state.leader
         if leaving or leader != state.leader:
             changed[tp] = _without(state, leaving, leader, context.term.epoch)
     if not changed:
@@ -154,7 +154,7 @@ def _tell_everything(context: ControllerContext) -> Decision[None]:
 
 
 def _start_machines(context: ControllerContext) -> Decision[None]:
-    """The first LeaderAndIsr of a tenure names every replica that a broker has."""
+    """The first LeaderAndIsr of a term names every replica that a broker has."""
     online, offline = set_out_replicas(context)
     set_out_partitions(context)
     yield from move_replicas(context, online, ReplicaState.ONLINE)

@@ -21,7 +21,7 @@ from odradek.broker.controller.core.partition_state_machine import move_partitio
 from odradek.broker.zk.znodes import PreferredElection
 from odradek.model.topology import NO_LEADER, TopicPartition
 
-_WHEN_NOBODY_CAN = {
+_ERROR_WITHOUT_CANDIDATE = {
     ElectionType.PREFERRED: ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
     ElectionType.UNCLEAN: ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
 }
@@ -42,7 +42,7 @@ def asked(context: ControllerContext, event: ElectionAsked) -> Decision[None]:
     if electable:
         errors = yield from move_partitions(context, electable, PartitionState.ONLINE, _STRATEGIES[event.election_type])
         for tp, error in errors.items():
-            results[tp] = KafkaError(_WHEN_NOBODY_CAN[event.election_type], error.message)
+            results[tp] = KafkaError(_ERROR_WITHOUT_CANDIDATE[event.election_type], error.message)
     if event.partitions is None:
         results = {tp: error for tp, error in results.items() if not _is_needless(error)}
     yield Answer(event.answer, results)

@@ -17,7 +17,7 @@ from odradek.broker.controller.core.reassignment_checks import (
     refusal,
     unknown_partition,
 )
-from odradek.broker.controller.core.reassignment_node import read_node, strike
+from odradek.broker.controller.core.reassignment_node import read_node, remove_from_node
 from odradek.broker.controller.core.reassignment_steps import advance, begin, complete_ready
 from odradek.broker.zk.znodes import Reassignments
 from odradek.model.topology import ReplicaAssignment, TopicPartition
@@ -35,7 +35,7 @@ def asked(context: ControllerContext, event: ReassignmentsAsked) -> Decision[Non
         if error is None:
             current = context.assignment(tp)
             wanted[tp] = reassigned_to(current, current.original if target is None else target)
-    yield from strike(context, dict.fromkeys(wanted))
+    yield from remove_from_node(context, dict.fromkeys(wanted))
     results.update((yield from begin(context, wanted)))
     yield Answer(event.answer, results)
 
@@ -47,12 +47,12 @@ def listed(context: ControllerContext, event: ReassignmentsListed) -> Decision[N
 
 
 def node_written(context: ControllerContext, event: ReassignmentNodeWritten) -> Decision[None]:
-    yield from _obey_node(context)
+    yield from _apply_node(context)
 
 
 def resume(context: ControllerContext) -> Decision[None]:
     """Resume after a failover: take the moves written to the node meanwhile, and go on with the others."""
-    begun = yield from _obey_node(context)
+    begun = yield from _apply_node(context)
     yield from advance(context, sorted(context.reassigning - begun))
 
 
@@ -68,7 +68,7 @@ def maybe_complete(context: ControllerContext, tps: Iterable[TopicPartition]) ->
     yield from complete_ready(context, sorted(context.reassigning.intersection(tps)))
 
 
-def _obey_node(context: ControllerContext) -> Decision[set[TopicPartition]]:
+def _apply_node(context: ControllerContext) -> Decision[set[TopicPartition]]:
     """→ the partitions whose reassignment began just now. The node wakes us also when we have shortened it."""
     targets = yield from read_node(context)
     wanted: dict[TopicPartition, ReplicaAssignment] = {}
@@ -81,7 +81,7 @@ def _obey_node(context: ControllerContext) -> Decision[set[TopicPartition]]:
             refused[tp] = None
         elif tp not in context.reassigning or assignment != context.assignment(tp):
             wanted[tp] = assignment
-    yield from strike(context, refused)
+    yield from remove_from_node(context, refused)
     errors = yield from begin(context, wanted)
-    yield from strike(context, dict.fromkeys(errors))
+    yield from remove_from_node(context, dict.fromkeys(errors))
     return wanted.keys() - errors.keys()

@@ -21,12 +21,14 @@ def read_node(context: ControllerContext) -> Decision[Targets]:
     return targets
 
 
-def strike(context: ControllerContext, struck: Mapping[TopicPartition, tuple[int, ...] | None]) -> Decision[None]:
-    """Takes these partitions out. One that the node by now wants elsewhere than `struck` says stays; None: wherever."""
-    if context.reassignments_from_node.isdisjoint(struck):
+def remove_from_node(
+    context: ControllerContext, removed: Mapping[TopicPartition, tuple[int, ...] | None]
+) -> Decision[None]:
+    """Remove these partitions, unless the node names another target by now than the one given; None: any target."""
+    if context.reassignments_from_node.isdisjoint(removed):
         return
     targets: Targets = yield ReadReassignmentNode()
-    remaining = {tp: target for tp, target in targets.items() if tp not in struck or struck[tp] not in (None, target)}
+    remaining = {tp: target for tp, target in targets.items() if tp not in removed or removed[tp] not in (None, target)}
     if len(remaining) < len(targets):
         yield WriteReassignmentNode(remaining)
     context.reassignments_from_node = set(remaining)

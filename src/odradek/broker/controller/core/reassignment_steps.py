@@ -34,7 +34,7 @@ from odradek.broker.controller.core.effects import (
 from odradek.broker.controller.core.election import ElectionStrategy
 from odradek.broker.controller.core.partition_state_machine import ROUNDS_MAX, move_partitions
 from odradek.broker.controller.core.reassignment_checks import dropped_by
-from odradek.broker.controller.core.reassignment_node import strike
+from odradek.broker.controller.core.reassignment_node import remove_from_node
 from odradek.broker.controller.core.replica_state_machine import move_replicas
 from odradek.broker.controller.core.request_batch import RequestBatch
 from odradek.model.topology import LeaderAndIsr, PartitionReplica, ReplicaAssignment, TopicAssignment, TopicPartition
@@ -108,18 +108,18 @@ def _split_by_readiness(
 def _wait(context: ControllerContext, tps: Sequence[TopicPartition]) -> Decision[None]:
     yield from _raise_leader_epochs(context, tps)
     batch = RequestBatch(context)
-    unborn = []
+    not_created = []
     for tp in tps:
         assignment = context.assignment(tp)
         batch.add_leader_and_isr(assignment.original, tp)
         for replica in (PartitionReplica(tp, broker) for broker in assignment.adding):
             if context.replica_state(replica) is ReplicaState.NON_EXISTENT:
-                unborn.append(replica)
+                not_created.append(replica)
             else:
                 batch.add_leader_and_isr((replica.broker,), tp, is_new=True)
     yield from batch.flush()
-    if unborn:
-        yield from move_replicas(context, unborn, ReplicaState.NEW)
+    if not_created:
+        yield from move_replicas(context, not_created, ReplicaState.NEW)
 
 
 # --- 3. complete -------------------------------------------------------------------------------------------------
@@ -143,7 +143,7 @@ def _complete(context: ControllerContext, tps: Sequence[TopicPartition]) -> Deci
     yield from _write_assignments(context, {tp: final[tp] for tp in final if moving[tp].is_reassigning})
     for tp, assignment in final.items():
         context.set_assignment(tp, assignment)
-    yield from strike(context, {tp: assignment.replicas for tp, assignment in final.items()})
+    yield from remove_from_node(context, {tp: assignment.replicas for tp, assignment in final.items()})
     context.reassigning.difference_update(final)
 
 

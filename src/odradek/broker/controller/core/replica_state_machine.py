@@ -39,7 +39,7 @@ def move_replicas(
 
 
 def set_out_replicas(context: ControllerContext) -> tuple[list[PartitionReplica], list[PartitionReplica]]:
-    """The state of each replica at the beginning of a tenure. Answers those that are online and those that aren't.
+    """The state of each replica at the beginning of a term. Answers those that are online and those that aren't.
 
     One that isn't can't be deleted now: its broker may have died in the middle of that, under the last controller.
     """

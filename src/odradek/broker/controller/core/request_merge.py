@@ -25,7 +25,7 @@ def merged(older: Request, newer: Request) -> Request | None:
                 controller_epoch=newer.controller_epoch,
                 broker_epoch=newer.broker_epoch,
                 type=max(older.type, newer.type),
-                topic_states=_states_to_obey(older.topic_states, newer.topic_states),
+                topic_states=_newest_states(older.topic_states, newer.topic_states),
                 live_leaders=list(leaders.values()),
             )
         case (UpdateMetadataRequest(), UpdateMetadataRequest()) if _same_parties(older, newer):
@@ -44,7 +44,7 @@ def _same_parties(older: Any, newer: Any) -> bool:
     return (older.controller_epoch, older.broker_epoch) == (newer.controller_epoch, newer.broker_epoch)
 
 
-def _states_to_obey(*requests: Iterable[LeaderAndIsrTopicState]) -> list[LeaderAndIsrTopicState]:
+def _newest_states(*requests: Iterable[LeaderAndIsrTopicState]) -> list[LeaderAndIsrTopicState]:
     found: dict[tuple[str, Any], dict[int, LeaderAndIsrPartitionState]] = {}
     for topics in requests:
         for topic in topics:

@@ -22,7 +22,7 @@ from odradek.broker.controller.core.effects import (
 )
 from odradek.broker.controller.core.events import StopReplicaAnswered, TopicDeletionAsked
 from odradek.broker.controller.core.partition_state_machine import move_partitions
-from odradek.broker.controller.core.reassignment_node import strike
+from odradek.broker.controller.core.reassignment_node import remove_from_node
 from odradek.broker.controller.core.replica_state_machine import move_replicas
 from odradek.broker.controller.core.request_batch import RequestBatch
 from odradek.broker.zk.znodes import DeletedTopic
@@ -62,7 +62,7 @@ def enqueue_deletions(context: ControllerContext, topics: Iterable[str]) -> Deci
     context.to_delete.update(topics)
     moving = [tp for tp in sorted(context.reassigning) if context.is_being_deleted(tp.topic)]
     context.reassigning.difference_update(moving)
-    yield from strike(context, dict.fromkeys(moving))
+    yield from remove_from_node(context, dict.fromkeys(moving))
     yield from resume_deletions(context)
 
 

@@ -1,8 +1,8 @@
 """The entries of a coordinator: those kept in the partitions of its topic that this broker leads.
 
-To lead a partition is a tenure, which begins with a leader epoch. News of an epoch that is over changes nothing, and
-a replay that is finished only after its tenure is thrown away. Entries of a tenure that ended are given up on a thread
-of their own, and no later tenure reads the log before that is done: after it nothing is written in their name.
+A leadership of a partition begins with a leader epoch. An older epoch changes nothing, and a replay that ends after its
+leadership is thrown away. Entries of a leadership that ended are unloaded on a thread of their own, and no later
+leadership reads the log before that is done: after it nothing is written in their name.
 """
 
 import threading
@@ -38,8 +38,8 @@ class EntrySource(Protocol[EntryT]):
         ...
 
 
-class _Tenure:
-    """One time of leading a partition. Its entries are ours to answer for once its records are replayed."""
+class _Leadership:
+    """One leadership of a partition. Its entries are ours to answer for once its records are replayed."""
 
     __slots__ = ("loaded",)
 
@@ -54,9 +54,9 @@ class StateTable(Generic[_Entry]):
         self._log = state_log
         self._clock = clock
         self._source = source
-        self._lock = threading.Lock()  # for tenures, and entries that come and go with them; never with an entry's own
+        self._lock = threading.Lock()  # of leaderships and their entries; never held with an entry's own lock
         self._entries: dict[str, _Entry] = {}
-        self._tenures: dict[int, _Tenure] = {}
+        self._leaderships: dict[int, _Leadership] = {}
         self._epochs: dict[int, int] = {}  # the latest heard of for each partition, of any leader
         self._stopped = False
         self.load_times_ms: list[int] = []  # of the last loads, for metrics
@@ -69,7 +69,7 @@ class StateTable(Generic[_Entry]):
         self._loader.shutdown(wait=True, cancel_futures=True)
         self._unloader.shutdown(wait=True)
 
-    # ---- tenures
+    # ---- leaderships
 
     def lead(self, partition: int, epoch: int) -> None:
         """Lead the partition in this epoch. One that it led before goes on: its entries are in memory."""
@@ -78,11 +78,11 @@ class StateTable(Generic[_Entry]):
             if self._stopped or epoch < self._epochs.get(partition, epoch):
                 return
             self._epochs[partition] = epoch
-            if partition in self._tenures:
+            if partition in self._leaderships:
                 return
-            tenure = self._tenures[partition] = _Tenure(loaded=first_time and self._log.is_new(partition))
-            if not tenure.loaded:
-                self._loader.submit(self._load, partition, epoch, tenure)
+            leadership = self._leaderships[partition] = _Leadership(loaded=first_time and self._log.is_new(partition))
+            if not leadership.loaded:
+                self._loader.submit(self._load, partition, epoch, leadership)
 
     def resign(self, partition: int, epoch: int) -> None:
         """Resign from the partition at this epoch, or in it if the partition is not here any more."""
@@ -97,7 +97,7 @@ class StateTable(Generic[_Entry]):
         return self._epochs.get(partition, -1)
 
     def _end_tenure(self, partition: int) -> None:
-        if self._tenures.pop(partition, None) is None:
+        if self._leaderships.pop(partition, None) is None:
             return
         given_up = [entry for entry in list(self._entries.values()) if entry.partition == partition]
         for entry in given_up:
@@ -112,22 +112,22 @@ class StateTable(Generic[_Entry]):
                 log.exception(f"{self._kind} can't be given up", key=entry.key)
         log.info(f"{self._kind} given up", partition=partition, count=len(given_up))
 
-    def _load(self, partition: int, epoch: int, tenure: _Tenure) -> None:
+    def _load(self, partition: int, epoch: int, leadership: _Leadership) -> None:
         started_ms = self._clock.monotonic_ms()
         try:
             self._unloader.submit(int).result()  # whatever was to be given up before now is
             loaded = list(self._source.load(partition))
         except Exception:
             with self._lock:
-                if self._tenures.get(partition) is tenure:
+                if self._leaderships.get(partition) is leadership:
                     log.exception(f"{self._kind} can't be loaded", partition=partition, epoch=epoch)
                     self._end_tenure(partition)
             return
         with self._lock:
-            if self._tenures.get(partition) is not tenure:
+            if self._leaderships.get(partition) is not leadership:
                 return
             self._entries.update((entry.key, entry) for entry in loaded)
-            tenure.loaded = True
+            leadership.loaded = True
         for entry in loaded:
             self._source.loaded(entry)
         took_ms = self._clock.monotonic_ms() - started_ms
@@ -143,10 +143,10 @@ class StateTable(Generic[_Entry]):
             return entry
         # Both at one moment: a load that ends between two looks would make its entries seem never to have been.
         with self._lock:
-            tenure = self._tenures.get(self._log.partition_for(key))
-            if tenure is None:
+            leadership = self._leaderships.get(self._log.partition_for(key))
+            if leadership is None:
                 raise KafkaError(ErrorCode.NOT_COORDINATOR)
-            if not tenure.loaded:
+            if not leadership.loaded:
                 raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
             return self._entries.get(key)
 
@@ -154,8 +154,8 @@ class StateTable(Generic[_Entry]):
         """The entry of the key; a new one, made for its partition, if there is none."""
         new = make(self._log.partition_for(key))
         with self._lock:
-            tenure = self._tenures.get(new.partition)
-            if tenure is None or not tenure.loaded:
+            leadership = self._leaderships.get(new.partition)
+            if leadership is None or not leadership.loaded:
                 raise KafkaError(ErrorCode.NOT_COORDINATOR)
             return self._entries.setdefault(key, new)
 
@@ -170,4 +170,4 @@ class StateTable(Generic[_Entry]):
 
     @property
     def is_loading(self) -> bool:
-        return not all(tenure.loaded for tenure in self._tenures.copy().values())
+        return not all(leadership.loaded for leadership in self._leaderships.copy().values())

@@ -68,7 +68,7 @@ class CheckBudget:
         if self.left < 0:
             raise self._spent()
 
-    def pay(self, steps: int) -> None:
+    def charge(self, steps: int) -> None:
         """Raises TakesLong, or KafkaError, when so many aren't left."""
         self.left -= steps
         if self.left < 0:
@@ -77,22 +77,22 @@ class CheckBudget:
     def plain_payload(self, batch: memoryview, header: BatchHeader, *, max_decompressed: int) -> bytes:
         """The batch's records, decompressed and paid for."""
         of_compressed, of_plain = _DECOMPRESSION_STEPS.get(header.attributes & CODEC_MASK, _UNKNOWN_CODEC)
-        self.pay(len(batch) * of_compressed // 16)
+        self.charge(len(batch) * of_compressed // 16)
         affordable = self.left * 16 // of_plain
         limit = min(affordable, max_decompressed)
         try:
-            data = plain_payload(batch, 0, header, max_decompressed=limit, pay=self.pay)
+            data = plain_payload(batch, 0, header, max_decompressed=limit, charge=self.charge)
         except KafkaError as error:
             if error.code is ErrorCode.MESSAGE_TOO_LARGE and affordable < max_decompressed:
                 self.left = 0
                 raise self._spent() from None
-            self.pay(limit * of_plain // 16)  # what went wrong may have been the last byte
+            self.charge(limit * of_plain // 16)  # what went wrong may have been the last byte
             raise
-        self.pay(len(data) * of_plain // 16)
+        self.charge(len(data) * of_plain // 16)
         return data
 
-    def pay_compression(self, codec: Codec, size: int) -> None:
-        self.pay(size * _COMPRESSION_STEPS[codec] // 16)
+    def charge_compression(self, codec: Codec, size: int) -> None:
+        self.charge(size * _COMPRESSION_STEPS[codec] // 16)
 
     def _spent(self) -> Exception:
         if self._is_quick:
@@ -108,7 +108,7 @@ class _Unbounded(CheckBudget):
     def begin_batch(self) -> None:
         pass
 
-    def pay(self, steps: int) -> None:
+    def charge(self, steps: int) -> None:
         pass
 
 

@@ -191,7 +191,7 @@ def _usual_batch(records: memoryview, rules: BatchRules, now_ms: int, budget: Ch
     header, steps = found
     if header.attributes & CODEC_MASK:
         _count_compressed(records, header, rules, budget)
-    budget.pay(steps)
+    budget.charge(steps)
     return CheckedBatch(records, header, now_ms if stamps else header.max_timestamp)
 
 
@@ -219,8 +219,8 @@ def _check_batch(
     elif header.attributes & CODEC_MASK:
         _count_compressed(batch, header, rules, budget)
     else:
-        budget.pay(header.record_count * LENGTH_STEPS)
-        count_records(batch[HEADER_SIZE:], header.record_count, budget.pay)
+        budget.charge(header.record_count * LENGTH_STEPS)
+        count_records(batch[HEADER_SIZE:], header.record_count, budget.charge)
     _check_time_range(oldest, newest, stamped, rules, now_ms, lambda: _decoded(batch, header, rules, budget))
     if rules.timestamp_type is TimestampType.LOG_APPEND_TIME:
         newest = now_ms
@@ -299,8 +299,8 @@ def _check_header(batch: memoryview, header: BatchHeader, rules: BatchRules) -> 
 def _walk(batch: memoryview, header: BatchHeader, rules: BatchRules, budget: CheckBudget) -> RecordSpan:
     """Every field of every record."""
     data = budget.plain_payload(batch, header, max_decompressed=rules.max_decompressed_bytes)
-    budget.pay(_records_at_most(header, data) * FIELDS_STEPS)
-    span = walk_records(data, header.record_count, budget.pay)
+    budget.charge(_records_at_most(header, data) * FIELDS_STEPS)
+    span = walk_records(data, header.record_count, budget.charge)
     if rules.compacted and span.keyless and not header.attributes & CONTROL_BIT:
         raise keyless(_decoded(batch, header, rules, budget))
     return span
@@ -312,7 +312,7 @@ def _records_at_most(header: BatchHeader, data: bytes) -> int:
 
 def _decoded(batch: memoryview, header: BatchHeader, rules: BatchRules, budget: CheckBudget) -> Iterable[Record]:
     """Decode the records, to find those at fault."""
-    budget.pay(min(header.record_count, SEARCHED_MAX) * DECODING_STEPS)
+    budget.charge(min(header.record_count, SEARCHED_MAX) * DECODING_STEPS)
     data = budget.plain_payload(batch, header, max_decompressed=rules.max_decompressed_bytes)
     return read_plain_records(data, header)
 
@@ -320,8 +320,8 @@ def _decoded(batch: memoryview, header: BatchHeader, rules: BatchRules, budget: 
 def _count_compressed(batch: memoryview, header: BatchHeader, rules: BatchRules, budget: CheckBudget) -> None:
     if rules.verify_records is not RecordCheck.HEADER:
         data = budget.plain_payload(batch, header, max_decompressed=rules.max_decompressed_bytes)
-        budget.pay(_records_at_most(header, data) * LENGTH_STEPS)
-        count_records(data, header.record_count, budget.pay)
+        budget.charge(_records_at_most(header, data) * LENGTH_STEPS)
+        count_records(data, header.record_count, budget.charge)
     elif header.attributes & CODEC_MASK > Codec.ZSTD:
         raise KafkaError(
             ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"Unknown compression codec {header.attributes & CODEC_MASK}"
@@ -357,7 +357,7 @@ def _recompress(batch: memoryview, header: BatchHeader, rules: BatchRules, budge
     """The same records, byte for byte, under the topic's own codec."""
     codec = Codec.NONE if rules.compression_type is None else rules.compression_type
     plain = budget.plain_payload(batch, header, max_decompressed=rules.max_decompressed_bytes)
-    budget.pay_compression(codec, len(plain))
+    budget.charge_compression(codec, len(plain))
     attributes = header.attributes & ~CODEC_MASK | codec
     rebuilt = pack_batch(header._replace(attributes=attributes), compress(codec, plain))
     if len(rebuilt) > rules.max_message_bytes:
@@ -371,7 +371,7 @@ def _convert(records: memoryview, rules: BatchRules, now_ms: int, budget: CheckB
         records,
         max_message_bytes=rules.max_message_bytes,
         max_decompressed=rules.max_decompressed_bytes,
-        pay=budget.pay,
+        charge=budget.charge,
     )
     if rules.compacted and any(record.key is None for record in messages.records):
         raise keyless(messages.records)

@@ -23,7 +23,7 @@ DEFAULT = "<default>"
 _CLIENTS = "/clients/"
 
 
-class Payer(NamedTuple):
+class QuotaEntity(NamedTuple):
     """User and client id that are charged. An empty name: the limit doesn't look at it."""
 
     user: str
@@ -31,7 +31,7 @@ class Payer(NamedTuple):
 
 
 class Limit(NamedTuple):
-    payer: Payer
+    entity: QuotaEntity
     rate: float
 
 
@@ -56,8 +56,8 @@ class QuotaTable:
 
     def of(self, user: str, client_id: str) -> Limit | None:
         named_user, named_client = sanitized(user), sanitized(client_id)
-        both, by_user, by_client = Payer(user, client_id), Payer(user, ""), Payer("", client_id)
-        for payer, entity in (
+        both, by_user, by_client = QuotaEntity(user, client_id), QuotaEntity(user, ""), QuotaEntity("", client_id)
+        for entity, znode_names in (
             (both, (named_user, named_client)),
             (both, (named_user, DEFAULT)),
             (by_user, (named_user, "")),
@@ -67,8 +67,8 @@ class QuotaTable:
             (by_client, ("", named_client)),
             (by_client, ("", DEFAULT)),
         ):
-            if (rate := self._limits.get(entity)) is not None:
-                return Limit(payer, rate)
+            if (rate := self._limits.get(znode_names)) is not None:
+                return Limit(entity, rate)
         return None
 
 

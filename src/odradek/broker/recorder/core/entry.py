@@ -19,7 +19,7 @@ from odradek.model.topology import TopicPartition
 class Kind(StrEnum):
     LIFE = "life"  # the broker started or stopped
     SESSION = "session"  # with ZooKeeper
-    TENURE = "tenure"  # this broker became controller, has taken over, or is controller no longer
+    TERM = "term"  # this broker became controller, has taken over, or is controller no longer
     EVENT = "event"  # the controller was told of something; the cause of what follows
     READ = "read"  # from ZooKeeper
     WATCH = "watch"  # asked ZooKeeper to be told
@@ -56,7 +56,7 @@ class Entry:
     cause: int | None = None
     """The `seq`, in the same journal, of the event that this was done about."""
     controller_epoch: int | None = None
-    """Of the tenure in which it was seen or done; None where it has nothing to do with one."""
+    """Of the term in which it was seen or done; None where it has nothing to do with one."""
     text: str | None = None
     topic: str | None = None
     partition: int | None = None

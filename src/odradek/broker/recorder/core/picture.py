@@ -51,14 +51,14 @@ class Picture:
     def apply(self, entry: Entry) -> None:
         self.time_ms = max(self.time_ms, entry.time_ms)
         match entry.kind, entry.what:
-            case Kind.TENURE, "Elected":
+            case Kind.TERM, "Elected":
                 self._change_controller(entry.broker, entry)
                 self._unseen = set(self.partitions)
-            case Kind.TENURE, "TookOver":
+            case Kind.TERM, "TookOver":
                 for tp in self._unseen:
                     del self.partitions[tp]
                 self._unseen = set()
-            case Kind.TENURE, "Resigned" if self.controller == entry.broker:
+            case Kind.TERM, "Resigned" if self.controller == entry.broker:
                 self.controller = NO_LEADER
             case Kind.PICTURE, "Controller":
                 self._change_controller(entry.broker, entry)

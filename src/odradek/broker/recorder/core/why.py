@@ -16,7 +16,7 @@ from odradek.broker.recorder.core.picture import PartitionPicture, Picture
 from odradek.broker.recorder.gaps import gaps_of_controllers
 from odradek.model.topology import TopicPartition
 
-_TELLING = frozenset({Kind.MOVE, Kind.SEND, Kind.REPORT, Kind.TENURE})
+_TELLING = frozenset({Kind.MOVE, Kind.SEND, Kind.REPORT, Kind.TERM})
 _OF_A_BROKER = frozenset({Kind.LIFE, Kind.SESSION, Kind.LOG_DIR})
 _ELECTED = "ControllerElected"
 _RESIGNED = "Resigned"

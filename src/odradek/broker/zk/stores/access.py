@@ -32,17 +32,17 @@ class ControllerMoved(Exception):
 
 
 class ZnodeAccess:
-    """A patient one waits as long as ZooKeeper is away; else `ZkUnavailable` is raised after the connection timeout."""
+    """With `until_available` calls wait for ZooKeeper; else they raise `ZkUnavailable` after the connection timeout."""
 
-    def __init__(self, session: ZkSession, *, patient: bool = False) -> None:
+    def __init__(self, session: ZkSession, *, until_available: bool = False) -> None:
         self.session = session
-        self._patient = patient
+        self._until_available = until_available
 
     def call(self, request: Request) -> Any:
-        return self.session.call(request, patient=self._patient)
+        return self.session.call(request, until_available=self._until_available)
 
     def pipeline(self, requests: Sequence[Request]) -> list[Any]:
-        return self.session.pipeline(requests, patient=self._patient)
+        return self.session.pipeline(requests, until_available=self._until_available)
 
     def children(self, path: str) -> list[str]:
         (names,) = self.children_of_all([path])

@@ -19,13 +19,13 @@ class ControllerElectionStore:
     def elect_controller(self, broker_id: int, now_ms: int) -> ControllerTerm | None:
         """Creates /controller and raises the epoch in one transaction; None when somebody else was first.
 
-        When this broker has the seat already, from an earlier session or a tenure that it forgot, it takes it anew.
+        A /controller node of this broker, left by an earlier session or by an answer that was lost, is replaced.
         """
         while True:
             epoch, version = self._next_epoch()
-            if self._take_seat(broker_id, now_ms, epoch, version):
+            if self._create_controller_node(broker_id, now_ms, epoch, version):
                 return ControllerTerm(epoch, version + 1)
-            if not self._clear_own_seat():
+            if not self._delete_own_controller_node():
                 return None
 
     def current_controller(self) -> int | None:
@@ -33,7 +33,7 @@ class ControllerElectionStore:
         return None if node is None else readable(Controller.decode, node[0])
 
     def resign_controller(self, term: ControllerTerm) -> None:
-        """Leaves the seat to the others, unless another one has it already."""
+        """Deletes /controller, unless another broker has been elected already."""
         try:
             self._access.drop_all([Controller.path], term)
         except ControllerMoved:
@@ -66,30 +66,30 @@ class ControllerElectionStore:
             default=0,
         )
 
-    def _take_seat(self, broker_id: int, now_ms: int, epoch: int, version: int) -> bool:
+    def _create_controller_node(self, broker_id: int, now_ms: int, epoch: int, version: int) -> bool:
         def election(transaction: TransactionRequest) -> None:
             transaction.create(Controller.path, Controller.encode(broker_id, now_ms), ephemeral=True)
             transaction.set_data(ControllerEpoch.path, ControllerEpoch.encode(epoch), version)
 
-        return failure(self._access.call(commit(election))) is None or self._won_unheard(epoch)
+        return failure(self._access.call(commit(election))) is None or self._won_without_answer(epoch)
 
-    def _won_unheard(self, epoch: int) -> bool:
+    def _won_without_answer(self, epoch: int) -> bool:
         """Return whether an election that looks lost was won: its answer went with the connection."""
-        seat, counter = self._access.read_all([Controller.path, ControllerEpoch.path])
-        if seat is None or counter is None or seat[1].ephemeralOwner != self._access.session.session_id:
+        controller, counter = self._access.read_all([Controller.path, ControllerEpoch.path])
+        if controller is None or counter is None or controller[1].ephemeralOwner != self._access.session.session_id:
             return False
         return counter[0] == ControllerEpoch.encode(epoch)
 
-    def _clear_own_seat(self) -> bool:
+    def _delete_own_controller_node(self) -> bool:
         """Return whether the election may be tried again: /controller is free, or it was this broker's own and is
         deleted now.
 
-        The epoch's version is read before the seat: who has been elected since has changed it, and is left alone.
+        The epoch's version is read before /controller: a broker elected since has changed it, and is left alone.
         """
-        counter, seat = self._access.read_all([ControllerEpoch.path, Controller.path])
-        if seat is None or counter is None:
+        counter, controller = self._access.read_all([ControllerEpoch.path, Controller.path])
+        if controller is None or counter is None:
             return True
-        owner = seat[1].ephemeralOwner
+        owner = controller[1].ephemeralOwner
         if not self._access.session.is_own(owner):
             return False
         try:

@@ -28,7 +28,7 @@ def _state(seq: int, cause: int, leader: int, epoch: int, isr: tuple[int, ...]) 
 
 
 STORY = [
-    Entry(1, 0, 1, Kind.TENURE, "Elected", None, 1),
+    Entry(1, 0, 1, Kind.TERM, "Elected", None, 1),
     Entry(2, 0, 2, Kind.EVENT, "ControllerElected", None, 1),
     Entry(3, 0, 3, Kind.READ, "Brokers", 2, 1, members=BOTH),
     Entry(4, 0, 4, Kind.READ, "Assignment", 2, 1, topic="orders", partition=0, replicas=(1, 0)),
@@ -120,7 +120,7 @@ def test_gaps_that_are_filled_go(tmp_path: Path) -> None:
 def test_a_failed_log_directory_and_a_controllers_death_are_moments() -> None:
     failed = Entry(11, 1, 1, Kind.LOG_DIR, "LogDirFailed", directory="/disk-a", text="Input/output error")
     elected = [
-        Entry(12, 1, 2, Kind.TENURE, "Elected", None, 2),
+        Entry(12, 1, 2, Kind.TERM, "Elected", None, 2),
         Entry(13, 1, 3, Kind.EVENT, "ControllerElected", None, 2),
         Entry(14, 1, 4, Kind.READ, "Brokers", 3, 2, members=BOTH[1:]),
     ]

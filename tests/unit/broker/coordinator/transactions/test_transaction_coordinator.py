@@ -203,7 +203,7 @@ def test_the_next_leader_completes_what_was_decided(stage: Stage, commit: bool) 
     stage.resign(1)
     stage.lead(2)
     assert [each.marker.coordinator_epoch for each in stage.markers.asked] == [0, 0, 2, 2]
-    stage.markers.settle()  # of the former tenure: too late
+    stage.markers.settle()  # of the former leadership: too late
     assert stage.state() is (S.PREPARE_COMMIT if commit else S.PREPARE_ABORT)
     stage.markers.settle()
     assert stage.state() is (S.COMPLETE_COMMIT if commit else S.COMPLETE_ABORT)

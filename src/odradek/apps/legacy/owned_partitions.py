@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from odradek.model.topology import TopicPartition
 
 
-class Holdings:
+class OwnedPartitions:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._unclaimed = threading.Event()

@@ -24,7 +24,7 @@ _CONNECTION_MS_MAX = 30_000
 _DESIGN_MEMBERS: dict[str, type[Member]] = {"one": ZooKeeperConsumer, "two": AssignedConsumer}
 
 
-class Hand(Protocol):
+class MemberHandle(Protocol):
     """A member of a group, and what can happen to it."""
 
     @property
@@ -101,12 +101,12 @@ class _ThroughZooKeeper:
             self._line.close()
 
 
-class Crew:
+class GroupMembers:
     def __init__(self, design: str, setting: Setting, recorder: Recorder) -> None:
         self._design = design
         self._setting = setting
         self._recorder = recorder
-        self._hands: list[Hand] = []
+        self._members: list[MemberHandle] = []
         self._coordinators: list[GroupCoordinator] = []
 
     def start(self) -> None:
@@ -123,21 +123,21 @@ class Crew:
                 self._coordinators.append(coordinator)
                 coordinator.start()
 
-    def hire(self, *, on_a_line: bool = False) -> Hand:
+    def new_member(self, *, on_a_line: bool = False) -> MemberHandle:
         """A new member, not yet started."""
-        number = len(self._hands)
-        hand = self._joined(number) if self._design == "three" else self._registered(number, on_a_line)
-        self._hands.append(hand)
-        return hand
+        number = len(self._members)
+        member = self._joined(number) if self._design == "three" else self._registered(number, on_a_line)
+        self._members.append(member)
+        return member
 
     def end(self) -> None:
         """All halt before the first goes: else each would be told of every other's going."""
         with ThreadPoolExecutor(_ENDERS) as enders:
-            list(enders.map(lambda hand: hand.halt(), self._hands))
+            list(enders.map(lambda member: member.halt(), self._members))
             list(enders.map(lambda coordinator: coordinator.close(), self._coordinators))
-            list(enders.map(lambda hand: hand.end(), self._hands))
+            list(enders.map(lambda member: member.end(), self._members))
 
-    def _joined(self, number: int) -> Hand:
+    def _joined(self, number: int) -> MemberHandle:
         setting = self._setting
         return JoinedConsumer(
             setting.bootstrap,
@@ -149,7 +149,7 @@ class Crew:
             observer=self._recorder,
         )
 
-    def _registered(self, number: int, on_a_line: bool) -> Hand:
+    def _registered(self, number: int, on_a_line: bool) -> MemberHandle:
         setting = self._setting
         server = setting.servers[number % len(setting.servers)]
         line = None

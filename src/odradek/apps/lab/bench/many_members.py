@@ -55,7 +55,7 @@ def coordinator_of(system: System, group: str) -> tuple[int, tuple[str, int]]:
     raise BenchError(f"no coordinator for {group} within {WAIT_S_MAX:.0f} s")
 
 
-class Crowd:
+class ManyMembers:
     """A group of many members, each on a connection of its own. They subscribe to no topic: their parts are empty."""
 
     def __init__(self, address: tuple[str, int], group: str, size: int) -> None:

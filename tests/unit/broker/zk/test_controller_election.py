@@ -58,7 +58,7 @@ def test_an_expired_controller_is_replaced_and_fenced(open_session: OpenSession,
     events, fired = queue.Queue[SessionEvent](), queue.Queue[str]()
     cut_off = open_session(events.put, 3000, through=proxy)
     ensure_roots(cut_off)
-    zombie = ZkStore(cut_off, patient=True)
+    zombie = ZkStore(cut_off, until_available=True)
     term = zombie.election.elect_controller(0, now_ms=1)
     assert term is not None
     watching = open_session(on_znode=fired.put)

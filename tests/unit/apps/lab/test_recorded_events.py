@@ -4,7 +4,7 @@ import pytest
 
 from odradek.apps.lab.rebalance.recorded_events import (
     Costs,
-    Happening,
+    MemberEvent,
     Recorder,
     Stretch,
     decisions_on_old_views,
@@ -18,8 +18,8 @@ from odradek.model.topology import TopicPartition
 P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
-def told(at_s: float, member: str, what: What, *partitions: TopicPartition, view: int = 0) -> Happening:
-    return Happening(at_s, member, what, frozenset(partitions), view)
+def told(at_s: float, member: str, what: What, *partitions: TopicPartition, view: int = 0) -> MemberEvent:
+    return MemberEvent(at_s, member, what, frozenset(partitions), view)
 
 
 STORY = [
@@ -56,7 +56,7 @@ def test_a_phase_counts_what_happened_in_it() -> None:
         "one",
         2,
         "join",
-        happenings=STORY,
+        events=STORY,
         partitions=[P0, P1],
         from_s=2.0,
         to_s=8.0,
