@@ -15,7 +15,7 @@
 #include "record_walk.h"
 #include "record_objects.h"
 
-#define INTERFACE 3 /* as in load.py: a library built from another source is not used */
+#define INTERFACE 4 /* as in load.py: a library built from another source is not used */
 
 enum {
     HEADER_SIZE = 61,
@@ -136,6 +136,8 @@ static int as_int64(PyObject *object, int64_t *value) {
 }
 
 static int begin_read(PyObject *object, Py_buffer *data) { return PyObject_GetBuffer(object, data, PyBUF_SIMPLE) == 0; }
+
+#include "produce_messages.h"
 
 /* checksum(data, start, end) */
 static PyObject *py_checksum(PyObject *self, PyObject *const *args, Py_ssize_t count) {
@@ -333,12 +335,63 @@ static PyObject *py_decode(PyObject *self, PyObject *const *args, Py_ssize_t cou
     Py_RETURN_NONE;
 }
 
+/* NULL without an exception becomes None, and so does a failure that the twin will meet too. */
+static PyObject *answer_or_none(PyObject *answer) {
+    if (answer != NULL) return answer;
+    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_MemoryError)) return NULL;
+    PyErr_Clear();
+    Py_RETURN_NONE;
+}
+
+/* request_header(RequestHeader, header_versions, frame) */
+static PyObject *py_request_header(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    Py_buffer versions, frame;
+    if (!has_arguments(count, 3) || !begin_read(args[1], &versions)) return NULL;
+    if (!begin_read(args[2], &frame)) {
+        PyBuffer_Release(&versions);
+        return NULL;
+    }
+    PyObject *header = request_header(args[0], &versions, &frame);
+    PyBuffer_Release(&frame);
+    PyBuffer_Release(&versions);
+    return answer_or_none(header);
+}
+
+/* survey_batches(topics) */
+static PyObject *py_survey_batches(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    Survey survey = {0, 0, 0};
+    if (!has_arguments(count, 1)) return NULL;
+    int is_usual = PyList_Check(args[0]);
+    for (Py_ssize_t place = 0; is_usual && place < PyList_Size(args[0]); place++) {
+        PyObject *topic = PySequence_GetItem(args[0], place);
+        is_usual = topic != NULL && survey_topic(topic, &survey);
+        Py_XDECREF(topic);
+    }
+    if (!is_usual) return answer_or_none(NULL);
+    long long records = survey.records, compressed = survey.compressed, transactional = survey.transactional;
+    return Py_BuildValue("(LLL)", records, compressed, transactional);
+}
+
+/* produce_response(topics, outcomes, AppendResult, correlation_id, version) */
+static PyObject *py_produce_response(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    int64_t correlation_id, version;
+    if (!has_arguments(count, 5) || !as_int64(args[3], &correlation_id) || !as_int64(args[4], &version)) return NULL;
+    if (!PyList_Check(args[0]) || !PyList_Check(args[1]) || version < 0 || version > LAST_PRODUCE_VERSION) Py_RETURN_NONE;
+    Writer out = {PyMem_Malloc(256), 0, 256};
+    if (out.data == NULL) return PyErr_NoMemory();
+    int whole = put_produce_response(&out, args[0], args[1], args[2], correlation_id, (int)version);
+    PyObject *frame = whole ? PyBytes_FromStringAndSize((const char *)out.data, (Py_ssize_t)out.size) : NULL;
+    PyMem_Free(out.data);
+    return answer_or_none(frame);
+}
+
 #define FUNCTION(name) {#name, (PyCFunction)(void (*)(void))py_##name, METH_FASTCALL, NULL}
 
 static PyMethodDef functions[] = {
     FUNCTION(checksum),      FUNCTION(read_header),   FUNCTION(check_batch),  FUNCTION(place_batch),
     FUNCTION(sound_batches), FUNCTION(count_records), FUNCTION(walk_records),
     FUNCTION(record_spans),  FUNCTION(records),       FUNCTION(make_decoder), FUNCTION(decode),
+    FUNCTION(request_header), FUNCTION(survey_batches), FUNCTION(produce_response),
     {NULL, NULL, 0, NULL},
 };
 
@@ -355,6 +408,7 @@ PyMODINIT_FUNC PyInit__inner_loop(void) {
     new_object = (newfunc)PyType_GetSlot(&PyBaseObject_Type, Py_tp_new);
     set_slot = (descrsetfunc)PyType_GetSlot(&PyMemberDescr_Type, Py_tp_descr_set);
     no_arguments = PyTuple_New(0);
+    if (!intern_names()) return NULL;
     PyObject *module = PyModule_Create(&definition);
     if (module != NULL && PyModule_AddIntConstant(module, "INTERFACE", INTERFACE) < 0) {
         Py_DECREF(module);

@@ -64,3 +64,16 @@ class InnerLoop(Protocol):
         self, decoder: object, uuid_of: Callable[[bytes], object], data: memoryview, pos: int, steps: int, /
     ) -> tuple[Any, int] | None:
         """The function that `protocol.decoder_writer` writes: the message, and the position after it."""
+
+    def request_header(self, header_type: type[T], header_versions: Buffer, frame: memoryview, /) -> T | None:
+        """`framing.parse_request_header`, of an API and version that are in the table: at key * 32 + version its header
+        version, 0 for none."""
+
+    def survey_batches(self, topics: list[Any], /) -> tuple[int, int, int] | None:
+        """Numbers of records, compressed batches and transactional batches of a Produce; None unless all batches have
+        magic 2. For `takes_long` and `_transactional_batches` of `handlers.produce`."""
+
+    def produce_response(
+        self, topics: list[Any], outcomes: list[Any], result_type: type[T], correlation_id: int, version: int, /
+    ) -> bytes | None:
+        """The frame of a ProduceResponse for batches that were all written: each outcome is an AppendResult."""

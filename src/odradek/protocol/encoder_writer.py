@@ -54,7 +54,8 @@ class EncoderWriter(SourceWriter):
         if field.default is FRESH:
             if field.kind == "array":
                 return f"{value} is None or len({value})"
-            return f"{value} != {self.bind(field.struct.__name__, field.struct)}()"
+            fields = field.struct.FIELDS.items()
+            return " or ".join(self.differs(f"{value}.{name}", inner) for name, inner in fields)
         if field.kind == "uuid":
             return f"{value} != {self.bind('uuid', field.default)}"
         return f"{value} != {field.default!r}"

@@ -10,6 +10,7 @@ from struct import error as struct_error
 from typing import NamedTuple, TypeVar
 
 from odradek.base.file_slice import FileSlice
+from odradek.native.load import compiled
 from odradek.protocol.api_keys import APIS, ApiKey
 from odradek.protocol.decoding_steps import HEADER_STEPS_MAX, RESPONSE_STEPS_MAX, STEPS_MAX
 from odradek.protocol.messages import request_header
@@ -21,6 +22,10 @@ _FIXED_HEADER = Struct(">hhi")
 _CLIENT_ID_LENGTH = Struct(">h")
 _LENGTH = Struct(">i")
 _LENGTH_AND_CORRELATION = Struct(">ii")
+
+_VERSIONS_MAX = 32
+_header_versions = bytearray(128 * _VERSIONS_MAX)
+"""For the compiled inner loop: header versions of APIs and versions that have been asked for, 0 for others."""
 
 R = TypeVar("R", bound=Response)
 
@@ -50,6 +55,10 @@ def is_produce(frame: memoryview) -> bool:
 
 def parse_request_header(frame: memoryview) -> RequestHeader:
     """Of an unknown API or version too, as far as all header versions agree; its body position means nothing then."""
+    if compiled is not None:
+        found = compiled.request_header(RequestHeader, _header_versions, frame)
+        if found is not None:
+            return found
     try:
         key, version, correlation_id = _FIXED_HEADER.unpack_from(frame)
         header_version = _request_header_version(key, version)
@@ -74,7 +83,11 @@ def _request_header_version(key: int, version: int) -> int:
     if key == ApiKey.CONTROLLED_SHUTDOWN and version == 0:
         return 0
     api = APIS.get(key)
-    return 2 if api and version in api.versions and version in api.request.FLEXIBLE else 1
+    if api is None or version not in api.versions:
+        return 1
+    header_version = 2 if version in api.request.FLEXIBLE else 1
+    _header_versions[key * _VERSIONS_MAX + version] = header_version
+    return header_version
 
 
 def decode_request(frame: memoryview, steps: int = STEPS_MAX) -> tuple[RequestHeader, Request]:
@@ -113,8 +126,13 @@ class FixedResponse:
         return known[:4] + correlation_id.to_bytes(4, "big", signed=True) + known[8:]
 
 
-def encode_response(correlation_id: int, response: Response | FixedResponse, version: int) -> list[bytes | FileSlice]:
-    """The whole frame, its length included. A response without file slices is exactly one chunk."""
+def encode_response(
+    correlation_id: int, response: Response | FixedResponse | bytes, version: int
+) -> list[bytes | FileSlice]:
+    """The whole frame, its length included. A response without file slices is exactly one chunk; bytes are a frame
+    already."""
+    if isinstance(response, bytes):
+        return [response]
     if isinstance(response, FixedResponse):
         return [response.frame(correlation_id, version)]
     out = bytearray(9 if _has_flexible_header(response, version) else 8)

@@ -14,7 +14,7 @@ from odradek.broker.admin.entity_configs import EntityConfigs
 from odradek.broker.admin.producer_ids import ProducerIds
 from odradek.broker.admin.topic_admin import TopicAdmin
 from odradek.broker.api.control_gate import ControlGate
-from odradek.broker.api.request_metrics import ApiTimings, Moments
+from odradek.broker.api.request_metrics import ApiTimings
 from odradek.broker.api.security_services import SecurityServices
 from odradek.broker.controller.controller import Controller
 from odradek.broker.coordinator.groups.group_coordinator import GroupCoordinator
@@ -39,7 +39,8 @@ log = get_logger(__name__)
 
 P = ParamSpec("P")
 
-Answer: TypeAlias = Response | FixedResponse
+Answer: TypeAlias = Response | FixedResponse | bytes
+"""The response to encode, or the frame of one that is encoded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +154,7 @@ class RequestContext:
         self.replied_ns = monotonic_ns()
         self._send(self, response)
 
-    def reply_with(self, build: Callable[P, Response]) -> Callable[P, None]:
+    def reply_with(self, build: Callable[P, Answer]) -> Callable[P, None]:
         """A callback that answers with what `build` makes of its arguments. If that fails, the client is let go:
         one that waits for an answer that never comes would be worse off."""
 
@@ -173,5 +174,7 @@ class RequestContext:
     def sent(self, sent_ns: int) -> None:
         """Called when the last byte of the answer has left: only now is it known how long everything took."""
         self.request.on_sent = None  # it holds this object: without the circle nobody has to collect the garbage
-        moments = Moments(self.request.received_ns, self.started_ns, self.handled_ns, self.replied_ns, sent_ns)
-        self._timings.record(self.header.api_version, moments)
+        self._timings.record(
+            self.header.api_version,
+            (self.request.received_ns, self.started_ns, self.handled_ns, self.replied_ns, sent_ns),
+        )

@@ -40,10 +40,11 @@ class ApiTimings:
 
     def __init__(self) -> None:
         self._by_version: Counter[int] = Counter()
-        self._recent: list[Moments | None] = [None] * REMEMBERED
+        self._recent: list[tuple[int, int, int, int, int] | None] = [None] * REMEMBERED
         self._count = 0
 
-    def record(self, version: int, moments: Moments) -> None:
+    def record(self, version: int, moments: tuple[int, int, int, int, int]) -> None:
+        """`moments` as in `Moments`, which is made when somebody asks."""
         self._by_version[version] += 1
         self._recent[self._count & (REMEMBERED - 1)] = moments
         self._count += 1
@@ -52,7 +53,7 @@ class ApiTimings:
         prefix = "kafka_network_requestmetrics_"
         for version, count in sorted(self._by_version.copy().items()):
             yield Sample(f"{prefix}requests_total", "counter", count, {"request": api, "version": str(version)})
-        recent = [moments for moments in self._recent if moments is not None]
+        recent = [Moments._make(moments) for moments in self._recent if moments is not None]
         for name, stretch in STRETCHES.items():
             yield from histogram_samples(prefix + name, [stretch(m) for m in recent], self._count, {"request": api})
 

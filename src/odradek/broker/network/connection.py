@@ -154,9 +154,3 @@ class Connection:
         self.socket = transport
         self.reader = TlsFrameReader(transport, first_max_bytes)
         self.outbox = TlsOutbox(transport)
-
-    def collect_answers(self) -> None:
-        """Move the answers whose turn has come to the outbox."""
-        unanswered = self.unanswered
-        while unanswered and unanswered[0].answered:
-            self.outbox.add(unanswered.popleft())

@@ -90,7 +90,9 @@ class FrameReader:
         filled = self._filled
         if filled == len(frame):
             capacity = min(self.frame_size, max(2 * filled, _FIRST_ALLOCATION))
-            frame.extend(bytes(capacity - filled))
+            grown = bytearray(capacity)
+            grown[:filled] = frame
+            self._frame = frame = grown
         with memoryview(frame) as whole, whole[filled:] as rest:
             self.received = self._socket.recv_into(rest)
         if not self.received:

@@ -45,7 +45,37 @@ class Outbox:
     def __bool__(self) -> bool:
         return bool(self._queue)
 
-    def add(self, request: InboundRequest) -> None:
+    def send_answers(self, unanswered: deque[InboundRequest]) -> int:
+        """Send the answers whose turn has come, after those that are unsent. Return how many bytes the kernel took;
+        what it did not take is sent when the socket can be written."""
+        if not self._queue and len(unanswered) == 1:
+            request = unanswered[0]
+            answer = request.answer
+            if answer is not None and len(answer) == 1 and type(answer[0]) is bytes:
+                unanswered.popleft()
+                return self._send_only(answer[0], request.on_sent)
+        while unanswered and unanswered[0].answered:
+            self._add(unanswered.popleft())
+        before = self.unsent_bytes
+        self.send()
+        return before - self.unsent_bytes
+
+    def _send_only(self, data: bytes, on_sent: SentCallback | None) -> int:
+        """Send the only answer there is, past the queue, where most answers need no more than one send."""
+        try:
+            sent = self._socket.send(data)
+        except BlockingIOError:
+            sent = 0
+        if sent < len(data):
+            self._queue.append(memoryview(data)[sent:])
+            self.unsent_bytes = len(data) - sent
+            if on_sent is not None:
+                self._queue.append(on_sent)
+        elif on_sent is not None:
+            on_sent(monotonic_ns())
+        return sent
+
+    def _add(self, request: InboundRequest) -> None:
         queue = self._queue
         for chunk in request.answer or ():
             size = chunk.size if type(chunk) is FileSlice else len(chunk)

@@ -52,7 +52,7 @@ def test_a_full_queue_stops_reading_and_drops_nothing(serve, connect):
     for number, client in enumerate(clients):
         client.send(b"%d" % number, b"%d again" % number)
     eventually(lambda: server.processors[0].requests == 20 and blocking.running == 1 and server.channel.size == 2)
-    assert len(server.processors[0]._refused) == 17
+    assert len(server.processors[0]._reader._refused) == 17
     blocking.gate.set()
     for number, client in enumerate(clients):
         assert [client.receive(), client.receive()] == [b"%d" % number, b"%d again" % number]

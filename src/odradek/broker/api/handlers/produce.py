@@ -19,6 +19,7 @@ from odradek.broker.api.current_leader import current_leader, leader_node
 from odradek.broker.api.registry import LATER, NO_ANSWER, Outcome, handles
 from odradek.broker.log.core.check_budget import CheckBudget
 from odradek.broker.log.core.refused_records import RecordsRefused
+from odradek.broker.log.files.partition_log import AppendResult
 from odradek.broker.network.connection import Connection
 from odradek.broker.replication.core.refused_batches import RefusedBatches, idempotent_producer
 from odradek.broker.replication.leader.delayed_produce import AppendOutcome
@@ -27,6 +28,7 @@ from odradek.broker.replication.partition_table import Batch
 from odradek.model.acls import AclOperation, ResourceType
 from odradek.model.topic_names import is_internal
 from odradek.model.topology import TopicPartition
+from odradek.native.load import compiled
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -63,6 +65,9 @@ LOGGED_REFUSALS_MAX = 20
 def takes_long(request: ProduceRequest) -> bool:
     """Return whether a look into the records could hold up other clients: the size alone does not tell, a bomb is
     small."""
+    if compiled is not None and (survey := compiled.survey_batches(request.topic_data)) is not None:
+        records, compressed, _ = survey
+        return records > QUICK_RECORDS_MAX or compressed > QUICK_COMPRESSED_MAX
     records = compressed = 0
     for topic in request.topic_data:
         for data in topic.partition_data:
@@ -79,7 +84,7 @@ def takes_long(request: ProduceRequest) -> bool:
 
 
 @handles(ApiKey.PRODUCE, versions="0-12", may_block=takes_long)
-def produce(request: ProduceRequest, ctx: RequestContext) -> ProduceResponse | Outcome:
+def produce(request: ProduceRequest, ctx: RequestContext) -> ProduceResponse | bytes | Outcome:
     quotas = ctx.broker.quotas
     if quotas.is_limiting and not ctx.was_put_off:
         ctx.throttle_ms = quotas.produce.charge(ctx.user, ctx.client_id, len(ctx.request.frame))
@@ -118,7 +123,12 @@ def _close_if_failed(ctx: RequestContext, outcomes: list[AppendOutcome]) -> None
         ctx.close("a produce without acknowledgement failed")
 
 
-def _response(request: ProduceRequest, ctx: RequestContext, outcomes: list[AppendOutcome]) -> ProduceResponse:
+def _response(request: ProduceRequest, ctx: RequestContext, outcomes: list[AppendOutcome]) -> ProduceResponse | bytes:
+    if compiled is not None and not ctx.broker.quotas.is_limiting:  # else the time to wait has to be put into it
+        correlation_id, version = ctx.header.correlation_id, ctx.header.api_version
+        frame = compiled.produce_response(request.topic_data, outcomes, AppendResult, correlation_id, version)
+        if frame is not None:
+            return frame
     response = ProduceResponse()
     misled: list[tuple[TopicPartition, PartitionProduceResponse]] = []
     in_order = iter(outcomes)
@@ -177,6 +187,7 @@ def _denied(request: ProduceRequest, ctx: RequestContext) -> frozenset[str]:
 
 def _batches(request: ProduceRequest, refused_whole: KafkaError | None, denied: frozenset[str]) -> list[Batch]:
     batches: list[Batch] = []
+    new, partition_type = tuple.__new__, TopicPartition  # past the Python-level constructor of NamedTuple
     for topic in request.topic_data:
         name = topic.name
         refused = refused_whole
@@ -186,13 +197,14 @@ def _batches(request: ProduceRequest, refused_whole: KafkaError | None, denied: 
             refused = KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {name}")
         for data in topic.partition_data:
             records = data.records
+            given: memoryview | KafkaError
             if refused is not None:
-                batches.append((TopicPartition(name, data.index), refused))
+                given = refused
             elif isinstance(records, memoryview):
-                batches.append((TopicPartition(name, data.index), records))
+                given = records
             else:
-                why = "The request has no records for this partition."
-                batches.append((TopicPartition(name, data.index), KafkaError(ErrorCode.INVALID_RECORD, why)))
+                given = KafkaError(ErrorCode.INVALID_RECORD, "The request has no records for this partition.")
+            batches.append((new(partition_type, (name, data.index)), given))
     return batches
 
 
@@ -212,9 +224,7 @@ def _transaction(request: ProduceRequest, ctx: RequestContext) -> tuple[Transact
 
     The batches decide: a request with a transactional id may have batches outside of a transaction (KAFKA-14916).
     """
-    transactional = [
-        data.records for topic in request.topic_data for data in topic.partition_data if _is_transactional(data.records)
-    ]
+    transactional = _transactional_batches(request)
     if not transactional:
         return None, None
     if request.transactional_id is None:
@@ -233,6 +243,13 @@ def _transaction(request: ProduceRequest, ctx: RequestContext) -> tuple[Transact
     ((producer_id, epoch),) = producers
     adds = ctx.version >= FIRST_THAT_ADDS
     return TransactionalProduce(request.transactional_id, producer_id, epoch, ctx.version, adds), None
+
+
+def _transactional_batches(request: ProduceRequest) -> list[memoryview]:
+    if compiled is not None and (survey := compiled.survey_batches(request.topic_data)) is not None and not survey[2]:
+        return []
+    batches = (data.records for topic in request.topic_data for data in topic.partition_data)
+    return [records for records in batches if _is_transactional(records)]
 
 
 def _is_idempotent(request: ProduceRequest) -> bool:
