@@ -15,7 +15,7 @@ export ODRADEK_KAFKAJS   := $(abspath $(KAFKAJS))
 # Hundreds of brokers and tools are started: none of them is to compile its modules anew, whatever the machine says.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup demo test check lint map site release settings-page bench bench-page soak clean kcat chromium kafka-jars kafkajs
+.PHONY: setup demo test check lint map man site release settings-page bench bench-page soak clean kcat chromium kafka-jars kafkajs
 
 setup: $(ENV) kcat chromium kafka-jars kafkajs
 
@@ -68,6 +68,10 @@ settings-page: $(ENV)
 site: $(ENV)
 	$(BIN)/pip install --quiet --editable '.[docs]'
 	$(BIN)/python tools/site.py
+
+# The manual pages, from the grammar of the commands, in build/man/man1.
+man: $(ENV)
+	$(BIN)/odradek man --write build/man/man1
 
 # A wheel for this machine, the source, an SBOM and release notes, in dist/.
 release: $(ENV)

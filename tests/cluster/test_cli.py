@@ -115,6 +115,36 @@ def test_where_to_begin(odradek: Run, topic: str) -> None:
     assert "has no offset 99" in beyond.stderr
 
 
+def test_records_that_fit_a_filter(odradek: Run, topic: str) -> None:
+    lines = "".join(f'key{n}|{{"amount": {n * 10}, "kind": "{"ab"[n % 2]}"}}\n' for n in range(20))
+    odradek("produce", topic, "--key-separator", "|", stdin=lines)
+    options = ("--from-beginning", "--exit-at-end", "-o", "json", "--decode", "json")
+    read = odradek(
+        "consume", topic, *options, "--filter", "value.amount >= 150 and not (value.kind = a or key = key19)"
+    )
+    assert sorted(json.loads(line)["value"]["amount"] for line in read.stdout.splitlines()) == [150, 170]
+    assert read.stderr == "2 records shown, 20 records scanned\n"
+    wrong = odradek("consume", topic, "--filter", "value.amount >")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert "a value is missing after >" in wrong.stderr
+
+
+def test_committed_offsets_are_decoded(odradek: Run, topic: str) -> None:
+    odradek("produce", topic, "--partition", "0", stdin="a\nb\n")
+    assert odradek("consume", topic, "--group", f"of-{topic}", "--from-beginning", "-c", "2").returncode == 0
+    search = (
+        "--from-beginning",
+        "--exit-at-end",
+        "-o",
+        "json",
+        "--filter",
+        f"key.group_id = of-{topic} and key.partition.topic = {topic}",
+    )
+    read = odradek("consume", "__consumer_offsets", *search)
+    found = [json.loads(line) for line in read.stdout.splitlines()]
+    assert 2 in [each["value"]["offset"] for each in found]
+
+
 def test_following_until_interrupted(odradek: Run, odradek_cluster: OdradekCluster, topic: str) -> None:
     command = [*ODRADEK, "consume", "--topic", topic, "--from-beginning"]
     command += ["--bootstrap-server", odradek_cluster.bootstrap_servers]

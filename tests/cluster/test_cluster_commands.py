@@ -49,7 +49,7 @@ def test_a_cluster_is_started_moved_about_and_stopped(data: Path, tmp_path: Path
     tool.json("topics", "create", "--topic", "orders", "--replica-assignment", "0:1")
 
     brokers = tool.json("brokers")
-    assert [(row["broker"], row["leads"], row["replicas"]) for row in brokers] == [(0, 1, 1), (1, 0, 1), (2, 0, 0)]
+    assert [(row["broker"], row["leaders"], row["replicas"]) for row in brokers] == [(0, 1, 1), (1, 0, 1), (2, 0, 0)]
     assert sum(row["controller"] for row in brokers) == 1
 
     plan = tmp_path / "plan.json"

@@ -132,7 +132,7 @@ def test_settings_that_are_ignored_are_told_on_the_terminal_and_can_be_taken_bac
 
     running = _odradek(*common, "--unset", "log.retention.hour")
     assert running.returncode == 1
-    assert "runs already and keeps its configuration" in running.stderr
+    assert "is already running and keeps its configuration" in running.stderr
     assert _odradek("down", "--data", str(data)).returncode == 0
     both = _odradek(*common, "--unset", "log.retention.hour", "--set", "log.retention.hour=2")
     assert both.returncode == 2

@@ -98,7 +98,7 @@ def test_brokers_and_commands_die_in_the_middle(tmp_path: Path, zookeeper: str, 
             await_moves(cluster)
             run.send_signal(signal.SIGKILL)
             run.communicate()
-            assert "still under way" in desk.run("reassign", "status")
+            assert "still in progress" in desk.run("reassign", "status")
             assert "was interrupted" in desk.run("reassign", "run", plan_file, code=1)
             desk.run("reassign", "run", "--throttle", "none")
             assert_nothing_is_left(tools, cluster)

@@ -5,6 +5,7 @@
     DIR/broker-N/logs/                 its data
     DIR/broker-N/broker.log, .pid      its output and its process
     DIR/console.log, .pid              the web console
+    DIR/pipelines                      the pipeline projects that it shows
     DIR/security/, *.properties        with --secure: certificates, and files for clients
     DIR/links/                         with --lab: the relay between the brokers, and between them and ZooKeeper
 
@@ -117,8 +118,8 @@ class LocalCluster:
         running = [broker for broker in wanted if broker.pid is not None]
         if changed := [b.id for b in running if not b.is_configured(zookeeper, ports.get(b.id), changes)]:
             raise FatalError(
-                f"broker {changed[0]} of {self.data} runs already and keeps its configuration: to change it, stop it "
-                f"first with: odradek down --data {self.data}"
+                f"broker {changed[0]} of {self.data} is already running and keeps its configuration: to change it, "
+                f"stop it first with: odradek down --data {self.data}"
             )
         resting = [broker for broker in wanted if broker not in running]
         planned: dict[LocalBroker, dict[str, str]] = {}
@@ -196,7 +197,7 @@ class LocalCluster:
 
     def heal(self, broker_id: int) -> None:
         if broker_id not in self.links.cuts:
-            raise FatalError(f"broker {broker_id} is not cut off")
+            raise FatalError(f"broker {broker_id} is not isolated")
         self.links.heal(broker_id)
 
     def stop(self) -> bool:

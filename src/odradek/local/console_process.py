@@ -5,11 +5,12 @@ DIR/console.log, .pid     its output and its process
 
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Collection
 from importlib.util import find_spec
 from pathlib import Path
 
 from odradek.local.owned_process import OwnedProcess
+from odradek.local.pipeline_projects import remember_projects
 from odradek.local.zookeeper_server import port_is_taken
 
 DEFAULT_PORT = 8080
@@ -29,14 +30,15 @@ class LocalConsole:
         port: int | None,
         *,
         lab: bool,
-        pipelines: Iterable[Path] = (),
+        pipelines: Collection[Path] = (),
         login: Path | None = None,
     ) -> str:
         """Starts it, or says why not; one line for the person who started the cluster. It never fails a cluster.
         `login`: users of the cluster log in, over connections as that file says.
         """
+        remember_projects(self._data, pipelines)
         if self._process.pid() is not None:
-            return "the web console runs already"
+            return "the web console is already running" + ("; it shows the pipelines, too" if pipelines else "")
         if find_spec("nicegui") is None:
             return "no web console: it needs NiceGUI, pip install 'odradek[console]'"
         wanted = DEFAULT_PORT if port is None else port
@@ -44,8 +46,6 @@ class LocalConsole:
             return f"no web console: port {wanted} is taken; choose another with --console PORT"
         command = [sys.executable, "-m", "odradek", "console", "--bootstrap-server", bootstrap, "--port", str(wanted)]
         command += ["--data", str(self._data), *(["--lab"] if lab else [])]
-        for project in pipelines:
-            command += ["--pipeline", str(project.absolute())]
         if login is not None:
             command += ["--login", str(login)]
         self._process.spawn(command, self._data / "console.log")
@@ -56,7 +56,7 @@ class LocalConsole:
         deadline = time.monotonic() + _START_SECONDS_MAX
         while not port_is_taken(port):
             if self._process.pid() is None:
-                return f"no web console: it ended at once, {self._data / 'console.log'} says why"
+                return f"no web console: it ended immediately, {self._data / 'console.log'} says why"
             if time.monotonic() > deadline:
                 return f"console: http://127.0.0.1:{port}/ (still starting)"
             time.sleep(_LOOK_SECONDS)

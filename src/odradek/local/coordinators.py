@@ -51,7 +51,7 @@ class LocalCoordinator:
         """Raise FatalError if one of another kind runs."""
         if wanted not in (None, self.kind) and self.server.pid is not None:
             raise FatalError(
-                f"the coordination server of {self._directory} runs already and is {self.kind}, not {wanted}: "
+                f"the coordination server of {self._directory} is already running and is {self.kind}, not {wanted}: "
                 "to change it, stop the cluster first with: odradek down"
             )
 

@@ -77,7 +77,7 @@ def test_up_takes_the_embedded_server_where_there_is_no_java_and_keeps_the_clust
 
     other = _odradek(*common, "--coordinator", "apache")
     assert other.returncode == 1
-    assert "runs already and is embedded, not apache" in other.stderr
+    assert "is already running and is embedded, not apache" in other.stderr
     assert LocalCluster(data).zookeeper.kill()
     assert _odradek("start", "--data", str(data), "0", JAVA_HOME=str(tmp_path)).returncode == 0
     assert LocalCluster(data).zookeeper.pid is not None

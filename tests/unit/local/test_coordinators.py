@@ -49,5 +49,5 @@ def test_one_that_runs_is_not_changed(tmp_path: Path, java: dict[str, bool]) -> 
     coordinator.start(CoordinatorKind.EMBEDDED)
     java["runs"] = True
     assert type(coordinator.start()) is CoordinationProcess
-    with pytest.raises(FatalError, match="runs already and is embedded, not apache"):
+    with pytest.raises(FatalError, match="is already running and is embedded, not apache"):
         coordinator.refuse_other(CoordinatorKind.APACHE)

@@ -5,7 +5,6 @@ Left-over files and replicas that can't be compared are shown too; they are no f
 
 import tempfile
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,11 +25,6 @@ _TOPIC_COLUMNS = ("topic", "partitions", "replicas", "records", "batches", "byte
 _FINDING_COLUMNS = ("topic", "partition", "offset", "kind", "brokers", "detail")
 _LEFT_OVER_COLUMNS = ("topic", "partition", "broker", "bytes", "reason", "path")
 _NOT_COMPARED_COLUMNS = ("broker", "reason", "partitions")
-
-
-class AuditFormat(StrEnum):
-    TABLE = "table"
-    JSON = "json"
 
 
 @command(
@@ -59,7 +53,9 @@ def audit(
         ),
     ] = None,
     topic: Annotated[list[str] | None, Option("--topic", help="Only this topic; again for more.")] = None,
-    output: Annotated[AuditFormat, Option("--format, -o", help="A table, or json.")] = AuditFormat.TABLE,
+    output: Annotated[
+        Format, Option("--format, -o", help="Tables for people, wide with every column; json; the findings as csv.")
+    ] = Format.TABLE,
     html: Annotated[Path | None, Option("--html", metavar="FILE", help="Write the report as a page too.")] = None,
     master: Annotated[
         str, Option("--master", help="The Spark cluster to run on; its workers must see the directories.")
@@ -79,10 +75,12 @@ def audit(
 
     if html is not None:
         html.write_text(as_html(report))
-    if output is AuditFormat.JSON:
+    if output is Format.JSON:
         print_json(as_json(report))
+    elif output is Format.CSV:
+        print_rows([asdict(each) for each in report.findings], _FINDING_COLUMNS, output)
     else:
-        _print_tables(report)
+        _print_tables(report, output)
     if not report.findings:
         note(verdict(report))
         return
@@ -91,10 +89,10 @@ def audit(
     raise FatalError(verdict(report))
 
 
-def _print_tables(report: "AuditReport") -> None:
+def _print_tables(report: "AuditReport", output: Format) -> None:
     from odradek.apps.pipeline.audit.report import named_partitions
 
-    print_rows([asdict(each) for each in report.topics], _TOPIC_COLUMNS, Format.TABLE)
+    print_rows([asdict(each) for each in report.topics], _TOPIC_COLUMNS, output)
     skipped = [asdict(each) | {"partitions": named_partitions(each)} for each in report.not_compared]
     for title, columns, rows in (
         ("findings", _FINDING_COLUMNS, [asdict(each) for each in report.findings]),
@@ -102,7 +100,7 @@ def _print_tables(report: "AuditReport") -> None:
         ("not compared", _NOT_COMPARED_COLUMNS, skipped),
     ):
         if rows:
-            print_rows(rows, columns, Format.TABLE, title=title)
+            print_rows(rows, columns, output, title=title)
 
 
 def _scope(directories: list[str], topics: frozenset[str], bootstrap_server: str | None) -> "AuditScope":

@@ -1,4 +1,4 @@
-"""`odradek brokers`: who is in the cluster, who controls it, and how much each one leads and holds."""
+"""`odradek brokers`: the live brokers, the controller, and the leaders and replicas of each one."""
 
 from collections import Counter
 
@@ -8,7 +8,7 @@ from odradek.apps.cli.watch import watchable
 from odradek.client.cluster_admin import describe_cluster
 from odradek.client.cluster_client import ClusterClient
 
-_COLUMNS = ("broker", "address", "rack", "controller", "leads", "preferred", "replicas", "out_of_sync")
+_COLUMNS = ("broker", "address", "rack", "controller", "leaders", "preferred", "replicas", "out_of_sync")
 
 
 @command(examples=["odradek brokers", "odradek brokers --format json"])
@@ -28,7 +28,7 @@ def brokers(bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP, output: Forma
             "address": f"{broker.host}:{broker.port}",
             "rack": broker.rack,
             "controller": broker.broker_id == cluster.controller_id,
-            "leads": leads[broker.broker_id],
+            "leaders": leads[broker.broker_id],
             "preferred": preferred[broker.broker_id],
             "replicas": replicas[broker.broker_id],
             "out_of_sync": replicas[broker.broker_id] - in_sync[broker.broker_id],

@@ -1,19 +1,21 @@
 """`odradek cluster`: cluster health on one screen."""
 
+import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
-from rich.text import Text
-
+from odradek.apps.cli.colour import styled
 from odradek.apps.cli.grammar.declaration import Option
 from odradek.apps.cli.grammar.noun import command
 from odradek.apps.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption, Format, FormatOption, print_json, print_rows
-from odradek.apps.cli.terminal import data_console
+from odradek.apps.cli.terminal import say
 from odradek.apps.cli.usage import Exit
 from odradek.apps.cli.watch import watchable
 from odradek.apps.figures import plural, size_text
+from odradek.base.errors import ErrorCode
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.cluster_health import BrokerHealth, ClusterHealth, examine
+from odradek.client.log_dir_admin import LogDir
 from odradek.model.topology import TopicPartition
 
 _NAMED_MAX = 6
@@ -23,12 +25,12 @@ _BROKER_COLUMNS = (
     "address",
     "rack",
     "role",
-    "leads",
+    "leaders",
     "imbalance",
     "replicas",
     "out_of_sync",
     "data",
-    "disk",
+    "disk_used",
 )
 
 
@@ -42,8 +44,8 @@ def cluster(
     """Show controller, brokers, partitions in trouble, leaders out of place and disks."""
     with ClusterClient(bootstrap_server) as client:
         health = examine(client)
-    if output is Format.TABLE:
-        _print_page(health)
+    if output.is_table:
+        _print_page(health, output)
     elif output is Format.JSON:
         print_json(_summary(health) | {"brokers": [_broker_row(health, broker) for broker in health.brokers]})
     else:
@@ -52,15 +54,13 @@ def cluster(
         raise Exit(1)
 
 
-def _print_page(health: ClusterHealth) -> None:
-    console = data_console()
+def _print_page(health: ClusterHealth, output: Format) -> None:
     verdict = ("healthy", "green") if health.is_well else (f"degraded: {_degraded(health)}", "bold red")
-    console.print(Text.assemble(("cluster ", "bold"), health.cluster_id, "   ", verdict))
-    console.print(_line("controller", "none" if health.controller is None else f"broker {health.controller}", True))
-    console.print(
-        _line("brokers", f"{len(health.brokers)} live" + _missing(health.missing_brokers), not health.missing_brokers)
-    )
-    console.print(_line("partitions", f"{health.partitions} in {plural(health.topics, 'topic')}", True))
+    print(f"{styled('cluster', 'bold', sys.stdout)} {health.cluster_id}   {styled(*verdict, sys.stdout)}")
+    _print_line("controller", "none" if health.controller is None else f"broker {health.controller}", True)
+    brokers = f"{len(health.brokers)} live" + _missing(health.missing_brokers)
+    _print_line("brokers", brokers, not health.missing_brokers)
+    _print_line("partitions", f"{health.partitions} in {plural(health.topics, 'topic')}", True)
     for name, partitions, is_problem in (
         ("offline", health.offline, True),
         ("under min ISR", health.under_min_isr, True),
@@ -68,12 +68,13 @@ def _print_page(health: ClusterHealth) -> None:
         ("under-replicated", health.under_replicated, True),
         ("not preferred", health.not_preferred, False),
     ):
-        console.print(_line(name, _counted(partitions), not (partitions and is_problem)))
-    print_rows([_broker_row(health, broker) for broker in health.brokers], _BROKER_COLUMNS, Format.TABLE)
+        _print_line(name, _counted(partitions), not (partitions and is_problem))
+    print()
+    print_rows([_shown(_broker_row(health, broker)) for broker in health.brokers], _BROKER_COLUMNS, output)
     if health.missing_brokers:
-        console.print(f"start the missing broker again: odradek start {health.missing_brokers[0]}")
+        say(f"start the missing broker again: odradek start {health.missing_brokers[0]}")
     elif health.not_preferred:
-        console.print("run a preferred leader election with: odradek elections --all-topic-partitions")
+        say("run a preferred leader election with: odradek elections --all-topic-partitions")
 
 
 def _degraded(health: ClusterHealth) -> str:
@@ -89,8 +90,8 @@ def _degraded(health: ClusterHealth) -> str:
     return ", ".join(found) or "no controller"
 
 
-def _line(name: str, text: str, is_well: bool) -> Text:
-    return Text.assemble((f"{name:<17}", "bold"), (text, "" if is_well else "red"))
+def _print_line(name: str, text: str, is_well: bool) -> None:
+    print(styled(f"{name:<17}", "bold", sys.stdout) + styled(text, "" if is_well else "red", sys.stdout))
 
 
 def _missing(brokers: Sequence[int]) -> str:
@@ -110,32 +111,46 @@ def _broker_row(health: ClusterHealth, broker: BrokerHealth) -> dict[str, object
         "broker": broker.id,
         "address": broker.address,
         "rack": broker.rack,
-        "role": "controller" if broker.id == health.controller else "",
-        "leads": broker.leads,
+        "is_controller": broker.id == health.controller,
+        "leaders": broker.leads,
         "preferred": broker.preferred,
-        "imbalance": f"{broker.preferred_imbalance_percent:.0f}%",
+        "imbalance_percent": round(broker.preferred_imbalance_percent, 1),
         "replicas": broker.replicas,
         "out_of_sync": broker.out_of_sync,
-        "data": None if dirs is None else size_text(sum(log_dir.size for log_dir in dirs)),
         "data_bytes": None if dirs is None else sum(log_dir.size for log_dir in dirs),
-        "disk": "no answer"
-        if dirs is None
-        else ", ".join(_disk(log_dir.used_percent, log_dir.error.name) for log_dir in dirs),
+        "disks": None if dirs is None else [_disk(log_dir) for log_dir in dirs],
     }
 
 
-def _disk(used: float | None, error: str) -> str:
-    if error != "NONE":
-        return error
-    if used is None:
-        return "not known"
-    return f"{used:.0f}%" + (" !" if used >= _DISK_FULL_PERCENT else "")
+def _disk(log_dir: LogDir) -> dict[str, object]:
+    used = log_dir.used_percent
+    error = None if log_dir.error is ErrorCode.NONE else log_dir.error.name
+    return {"path": log_dir.path, "used_percent": None if used is None else round(used, 1), "error": error}
+
+
+def _shown(row: dict[str, Any]) -> dict[str, object]:
+    """The row for people: sizes with units, shares with a percent sign."""
+    exact = ("is_controller", "imbalance_percent", "data_bytes")
+    return {name: value for name, value in row.items() if name not in exact} | {
+        "role": "controller" if row["is_controller"] else "",
+        "imbalance": f"{row['imbalance_percent']:.0f}%",
+        "data": None if row["data_bytes"] is None else size_text(row["data_bytes"]),
+        "disk_used": "no answer" if row["disks"] is None else ", ".join(map(_used, row["disks"])),
+        "disks": None if row["disks"] is None else [disk["path"] for disk in row["disks"]],
+    }
+
+
+def _used(disk: dict[str, Any]) -> str:
+    if disk["error"]:
+        return str(disk["error"])
+    used = disk["used_percent"]
+    return "unknown" if used is None else f"{used:.0f}%" + (" !" if used >= _DISK_FULL_PERCENT else "")
 
 
 def _summary(health: ClusterHealth) -> dict[str, object]:
     return {
         "cluster_id": health.cluster_id,
-        "well": health.is_well,
+        "healthy": health.is_well,
         "controller": health.controller,
         "live_brokers": [broker.id for broker in health.brokers],
         "missing_brokers": list(health.missing_brokers),

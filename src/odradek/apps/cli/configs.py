@@ -74,7 +74,7 @@ def describe(
                 for resource in [Resource(_RESOURCES[chosen], item) for item in names]
                 for setting in (describe_configs(client, resource) if everything else own_configs(client, resource))
             ]
-    print_rows(rows, _COLUMNS, output, empty="nothing is set there; --all shows what holds instead")
+    print_rows(rows, _COLUMNS, output, empty="no overrides; --all also shows defaults")
 
 
 @app.verb()
@@ -114,7 +114,7 @@ def alter(
             alter_configs(client, resource, given, dropped, validate_only=dry_run)
     rows: list[dict[str, object]] = [{"name": key, "value": value} for key, value in given.items()]
     rows += [{"name": key, "value": None} for key in dropped]
-    if output is Format.TABLE:
+    if output.is_table:
         told = [f"{key}={value}" for key, value in given.items()] + [f"{key} back to its default" for key in dropped]
         done = "would be accepted" if dry_run else "changed"
         print(f"{done}: {chosen} {wanted or '(default)'}: {', '.join(told)}")

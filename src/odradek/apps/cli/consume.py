@@ -3,40 +3,30 @@
 Without --group it reads partitions by itself, so nothing is committed and others are not disturbed.
 """
 
-import csv
-import io
-import json
-import sys
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated
 
 from odradek.apps.cli.grammar.declaration import Option
 from odradek.apps.cli.grammar.noun import command
 from odradek.apps.cli.name_values import parse_name_value_pairs
-from odradek.apps.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption, bytes_as_text, note
-from odradek.apps.cli.record_printing import Limits, Printer, Printing
-from odradek.apps.cli.record_text import (
-    FORMAT_TOKENS,
-    ConsumedRecord,
-    compile_format,
-    format_from_flags,
-    headers_as_bytes,
-)
+from odradek.apps.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption, note, warn
+from odradek.apps.cli.record_formats import Decodings, RecordFormat, print_header, record_printer
+from odradek.apps.cli.record_printing import Limits, Printer, Printing, Wanted
+from odradek.apps.cli.record_text import FORMAT_TOKENS, Decode, format_from_flags
 from odradek.apps.cli.topic_selection import parse_numbers, select_topics
 from odradek.apps.cli.usage import WrongUsage
+from odradek.apps.figures import plural
 from odradek.client.cluster_client import ClusterClient, TopicState, unknown_partition
 from odradek.client.group_reader import GroupReader
 from odradek.client.moments import parse_moment
 from odradek.client.partition_offsets import list_offsets
 from odradek.client.record_reader import DEFAULT_MAX_WAIT_MS, RecordReader
+from odradek.model.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from odradek.model.topology import TopicPartition
 from odradek.protocol.isolation import IsolationLevel
 from odradek.protocol.messages.list_offsets import EARLIEST, LATEST
 
-_COLUMNS = ("topic", "partition", "offset", "timestamp_ms", "key", "value", "headers")
-_TABLE_LINE = "{:>9}  {:>12}  {:<23}  {:<20}  {}\n"
 _TOKENS_HELP = ", ".join(f"%{token} {meaning}" for token, meaning in FORMAT_TOKENS.items())
 _PRINT_PROPERTIES = {
     "print.key": "key",
@@ -57,13 +47,6 @@ class Isolation(StrEnum):
         return IsolationLevel[self.name]
 
 
-class RecordFormat(StrEnum):
-    TEXT = "text"
-    TABLE = "table"
-    JSON = "json"
-    CSV = "csv"
-
-
 @dataclass(frozen=True, slots=True)
 class _At:
     """Begin with the first record that isn't older than this time."""
@@ -75,6 +58,16 @@ class _At:
 class ReadOptions:
     """Partitions and records to read."""
 
+    where: Annotated[
+        str,
+        Option(
+            "--filter, --where",
+            metavar="EXPRESSION",
+            help="Only records that fit: a word, or comparisons of key, value, value.PATH, header.NAME, partition, "
+            "offset, timestamp and size by = != < <= > >= has in ~ !~, with and, or, not and parentheses.",
+            show_default=False,
+        ),
+    ] = ""
     group: Annotated[
         str | None,
         Option("--group, -g", help="Share the partitions with this group's members, and commit.", show_default=False),
@@ -121,6 +114,22 @@ class PrintOptions:
         list[str] | None,
         Option("--property", metavar="KEY=VALUE", help=f"As Kafka's tool: {', '.join(_PROPERTIES)}."),
     ] = None
+    decode: Annotated[
+        Decode,
+        Option(
+            "--decode",
+            help="How keys and values are shown; auto decodes __consumer_offsets, __transaction_state and topics with "
+            "a schema.",
+        ),
+    ] = Decode.AUTO
+    schema: Annotated[
+        list[str] | None,
+        Option(
+            "--schema",
+            metavar="[TOPIC=]FILE",
+            help="An Avro schema (.avsc) of the values, also in a schema registry's frame; may be repeated.",
+        ),
+    ] = None
     format_string: Annotated[str | None, Option("--format-string, -f", help=f"{_TOKENS_HELP}; escapes as \\n.")] = None
 
 
@@ -132,6 +141,9 @@ class PrintOptions:
         r"odradek consume --topic 'orders.*' -f '%t-%p/%o %T %k=%s\n' --max-messages 5",
         "odradek consume orders --group shop --from-beginning",
         "odradek consume payments --from-beginning --isolation read_committed",
+        "odradek consume orders --offset -10 --filter 'value.amount > 100 and not key = test'",
+        "odradek consume __consumer_offsets --from-beginning --exit-at-end -o json",
+        "odradek consume clicks --schema clicks.avsc -o json",
     ]
 )
 def consume(
@@ -143,25 +155,57 @@ def consume(
     printing: PrintOptions,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: Annotated[
-        RecordFormat, Option("--format, -o", help="Values line by line, a table, one JSON object per line, or CSV.")
+        RecordFormat,
+        Option(
+            "--format, -o", help="Values line by line, a table, wide with everything, one JSON object per line, or CSV."
+        ),
     ] = RecordFormat.TEXT,
 ) -> None:
     """Print records, and go on as they are written; Ctrl-C ends."""
-    printer = _printer(output, printing.format_string, _text_format(printing))
+    text_format = _text_format(printing)
     start = _parse_start(reading.offset, reading.from_beginning)
     wanted = parse_numbers(reading.partition, "--partition")
     wait_ms = min(DEFAULT_MAX_WAIT_MS, reading.timeout_ms or DEFAULT_MAX_WAIT_MS)
-    how = Consuming(printer, Limits(reading.max_messages, reading.timeout_ms), wait_ms, reading.isolation.level)
+    record_printer(output, printing.format_string, text_format, None)  # refused before the cluster is asked
     if reading.group is not None:
         _check_group_options(reading.offset, wanted, reading.exit_at_end)
     with ClusterClient(bootstrap_server) as client:
         topics = select_topics(client.topics(), topic)
-        _print_header(output)
+        decoding = _decoding(printing, reading.where, [state.name for state in topics])
+        printer = record_printer(output, printing.format_string, text_format, decoding)
+        limits = Limits(reading.max_messages, reading.timeout_ms)
+        how = Consuming(printer, limits, wait_ms, reading.isolation.level, _wanted(reading.where, decoding))
+        print_header(output)
         if reading.group is not None:
             _consume_as_member(client, reading.group, topics, start, how)
         else:
             asked = [tp for state in topics for tp in _partitions(state, wanted)]
             _consume_partitions(client, asked, start, reading.exit_at_end, how)
+    for name, each in (decoding or {}).items():
+        if each.problem:
+            warn(f"{name}: records could not be decoded and are shown as text: {each.problem}")
+
+
+def _decoding(options: PrintOptions, where: str, topics: list[str]) -> Decodings | None:
+    """Decoders of the topics, which are loaded only where they are needed."""
+    internal = {OFFSETS_TOPIC, TRANSACTIONS_TOPIC}.intersection(topics)
+    if options.decode is Decode.AUTO and not options.schema and not where and not internal:
+        return None
+    from odradek.apps.cli.record_decoding import decodings, read_schemas
+
+    return decodings(options.decode, read_schemas(options.schema or ()), topics)
+
+
+def _wanted(where: str, decoding: Decodings | None) -> Wanted | None:
+    if not where or decoding is None:
+        return None
+    from odradek.apps.records.filters import FilterError, SeenRecord, own_search, parse_filter
+
+    try:
+        fits = parse_filter(where, own_search)
+    except FilterError as error:
+        raise WrongUsage(str(error), "--filter") from None
+    return lambda tp, record: fits(SeenRecord(tp.partition, record, decoding[tp.topic].decoder))
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +216,7 @@ class Consuming:
     limits: Limits
     wait_ms: int
     isolation: IsolationLevel
+    wanted: Wanted | None = None
 
 
 def _consume_as_member(
@@ -185,7 +230,7 @@ def _consume_as_member(
         max_wait_ms=how.wait_ms,
         isolation=how.isolation,
     )
-    printing = Printing(members, how.printer, how.limits)
+    printing = Printing(members, how.printer, how.limits, wanted=how.wanted)
     try:
         _run(printing)
     finally:
@@ -199,7 +244,7 @@ def _consume_partitions(
     ends = _offsets_at(client, asked, LATEST, how.isolation) if exit_at_end else {}
     unread = {tp: position for tp, position in positions.items() if position < ends.get(tp, position + 1)}
     reader = RecordReader(client, unread, max_wait_ms=how.wait_ms, isolation=how.isolation)
-    _run(Printing(reader, how.printer, how.limits, ends))
+    _run(Printing(reader, how.printer, how.limits, ends, how.wanted))
 
 
 def _check_group_options(offset: str | None, partitions: set[int], exit_at_end: bool) -> None:
@@ -214,7 +259,8 @@ def _run(printing: Printing) -> None:
         printing.run()
     except KeyboardInterrupt:
         note("")  # the terminal shows ^C on a line of its own
-    note(f"{printing.printed} records read")
+    scanned = f", {plural(printing.scanned, 'record')} scanned" if printing.scanned != printing.printed else ""
+    note(f"{plural(printing.printed, 'record')} {'shown' if scanned else 'read'}{scanned}")
 
 
 def _parse_start(offset: str | None, from_beginning: bool) -> int | str | _At:
@@ -286,79 +332,3 @@ def _text_format(options: PrintOptions) -> str:
         key=options.keys or "key" in on,
         separator=options.separator if options.separator is not None else given.get("key.separator", r"\t"),
     )
-
-
-def _printer(output: RecordFormat, format_string: str | None, text_format: str) -> Printer:
-    if format_string is not None and output is not RecordFormat.TEXT:
-        raise WrongUsage("--format-string makes text; leave --format out")
-    match output:
-        case RecordFormat.JSON:
-            return _as_json
-        case RecordFormat.CSV:
-            return _as_csv
-        case RecordFormat.TABLE:
-            return _as_table_line
-        case RecordFormat.TEXT:
-            try:
-                return compile_format(text_format if format_string is None else format_string)
-            except ValueError as error:
-                raise WrongUsage(str(error), "--format-string") from None
-
-
-def _print_header(output: RecordFormat) -> None:
-    if output is RecordFormat.CSV:
-        sys.stdout.buffer.write(",".join(_COLUMNS).encode() + b"\n")
-    if output is RecordFormat.TABLE:
-        sys.stdout.buffer.write(_TABLE_LINE.format("partition", "offset", "time", "key", "value").encode())
-
-
-def _as_json(record: ConsumedRecord) -> bytes:
-    fields = {
-        "topic": record.topic,
-        "partition": record.partition,
-        "offset": record.offset,
-        "timestamp_ms": record.timestamp_ms,
-        "key": bytes_as_text(record.key),
-        "value": bytes_as_text(record.value),
-        "headers": [{"key": name, "value": bytes_as_text(value)} for name, value in record.headers],
-    }
-    return json.dumps(fields, ensure_ascii=False).encode("utf-8", errors="backslashreplace") + b"\n"
-
-
-def _as_csv(record: ConsumedRecord) -> bytes:
-    line = io.StringIO()
-    csv.writer(line, lineterminator="\n").writerow(
-        (
-            record.topic,
-            record.partition,
-            record.offset,
-            record.timestamp_ms,
-            bytes_as_text(record.key),
-            bytes_as_text(record.value),
-            bytes_as_text(headers_as_bytes(record.headers)),
-        )
-    )
-    return line.getvalue().encode()
-
-
-def _as_table_line(record: ConsumedRecord) -> bytes:
-    """Format the record as one line; unprintable characters are escaped."""
-    return _TABLE_LINE.format(
-        record.partition,
-        record.offset,
-        _time(record.timestamp_ms),
-        _printable(record.key),
-        _printable(record.value),
-    ).encode()
-
-
-def _time(timestamp_ms: int) -> str:
-    try:
-        return datetime.fromtimestamp(timestamp_ms / 1000, UTC).isoformat(sep=" ", timespec="milliseconds")[:23]
-    except (ValueError, OverflowError, OSError):
-        return str(timestamp_ms)
-
-
-def _printable(data: bytes | None) -> str:
-    text = "null" if data is None else data.decode("utf-8", errors="backslashreplace")
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

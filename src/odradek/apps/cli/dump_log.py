@@ -36,6 +36,7 @@ class DumpFormat(StrEnum):
     TABLE = "table"
     JSON = "json"
     CSV = "csv"
+    WIDE = "wide"
 
 
 @command(
@@ -62,7 +63,11 @@ def dump_log(
     verify: Annotated[bool, Option("--verify", help="Print nothing but problems and a summary.")] = False,
     max_bytes: Annotated[int | None, Option("--max-bytes", min=1, help="Read no more of a .log.")] = None,
     output: Annotated[
-        DumpFormat, Option("--format, -o", help="kafka-dump-log's lines, a table, one JSON object per line, or CSV.")
+        DumpFormat,
+        Option(
+            "--format, -o",
+            help="kafka-dump-log's lines, a table, wide with every field, one JSON object per line, or CSV.",
+        ),
     ] = DumpFormat.TEXT,
 ) -> None:
     """Show batches, index entries and checkpoints; exit code 1 if anything in them is broken.
@@ -132,7 +137,7 @@ def _dump(path: Path, options: ReadOptions, output: DumpFormat | None, *, hidden
                 print(json.dumps({"file": str(path), **_jsonable(item)}, ensure_ascii=False))
             case Entry() if output is not None:
                 entries.append(item)
-    if output in (DumpFormat.TABLE, DumpFormat.CSV):
+    if output in (DumpFormat.TABLE, DumpFormat.WIDE, DumpFormat.CSV):
         _print_rows(path, entries, Format(output.value))
     return healthy
 
@@ -191,7 +196,7 @@ def _json_value(value: object) -> object:
 def _print_rows(path: Path, entries: list[Entry], output: Format) -> None:
     rows = [_with_time(entry.fields) for entry in entries]
     everything = list(dict.fromkeys(name for row in rows for name in row))
-    columns = list(_BATCH_COLUMNS) if output is Format.TABLE and path.suffix == LOG_SUFFIX else everything
+    columns = list(_BATCH_COLUMNS) if output.is_table and path.suffix == LOG_SUFFIX else everything
     print_rows(rows, columns, output, title=str(path), empty=f"{path} is empty")
 
 

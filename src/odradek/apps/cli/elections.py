@@ -41,9 +41,7 @@ def elections(
         {"topic": tp.topic, "partition": tp.partition, "outcome": _outcome(code), "reason": reason}
         for tp, (code, reason) in sorted(outcomes.items())
     ]
-    print_rows(
-        rows, ("topic", "partition", "outcome", "reason"), output, empty="every partition has its leader already"
-    )
+    print_rows(rows, ("topic", "partition", "outcome", "reason"), output, empty="all preferred leaders are in place")
     if any(code not in (ErrorCode.NONE, ErrorCode.ELECTION_NOT_NEEDED) for code, _ in outcomes.values()):
         raise Exit(1)
 

@@ -64,7 +64,7 @@ def up(
     ] = None,
     no_console: Annotated[bool, Option("--no-console", help="Without the web console.")] = False,
     lab: Annotated[
-        bool, Option("--lab", help="With the laboratory in the console: crash brokers, and cut them off.")
+        bool, Option("--lab", help="With the laboratory in the console: crash, freeze and isolate brokers.")
     ] = False,
     secure: Annotated[bool, Option("--secure", help="With TLS, users and ACLs, and files for clients.")] = False,
     pipeline: Annotated[
@@ -86,7 +86,7 @@ def up(
     _refuse_both("--coordinator", coordinator, "--zookeeper", zookeeper)
     given, removed = _parse_settings(settings or []), unset or []
     if both := given.keys() & set(removed):
-        raise WrongUsage(f"{', '.join(sorted(both))} can't be set and unset at once", "--unset")
+        raise WrongUsage(f"{', '.join(sorted(both))} can't be set and unset in one command", "--unset")
     cluster = LocalCluster(data)
     is_secure = secure or cluster.security.exists
     # Metrics have no users, and everybody on this machine reaches them: of a secure cluster only where asked for.
@@ -141,14 +141,14 @@ def cut(
     ] = None,
     data: DataOption = DEFAULT_DATA,
 ) -> None:
-    """Cut one broker off ZooKeeper or the other brokers, as a broken switch does; needs `odradek up --lab`."""
+    """Isolate one broker from ZooKeeper or the other brokers, as a broken switch does; needs `odradek up --lab`."""
     LocalCluster(data).cut(broker, whom or list(CutFrom))
-    print(f"broker {broker} is cut off; mend it with: odradek heal --data {data} {broker}", file=sys.stderr)
+    print(f"broker {broker} is isolated; undo it with: odradek heal --data {data} {broker}", file=sys.stderr)
 
 
 @command()
 def heal(broker: BrokerArgument, data: DataOption = DEFAULT_DATA) -> None:
-    """Mend what `odradek cut` has cut."""
+    """Undo `odradek cut`."""
     LocalCluster(data).heal(broker)
     print(f"broker {broker} is connected again", file=sys.stderr)
 

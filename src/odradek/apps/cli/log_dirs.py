@@ -44,7 +44,7 @@ def log_dirs(
             raise WrongUsage(f"{number} is not in the cluster; it has {', '.join(map(str, sorted(live)))}", "--broker")
         names = None if topic is None else {state.name for state in select_topics(client.topics(), topic)}
         found = describe_log_dirs(client, asked or live)
-    as_people_read = output is Format.TABLE
+    as_people_read = output.is_table
     if replicas or names is not None:
         rows = [row for log_dir in found for row in _replica_rows(log_dir, names)]
         rows.sort(key=lambda row: (-int(str(row["bytes"])), str(row["topic"])))

@@ -1,7 +1,7 @@
 """The entry point of `odradek`: finds the command, runs it, turns errors into one line and an exit code.
 
 Imports nothing heavy: a broker starts without the command line's libraries, and each command loads only its own
-module. Exit codes: 0 done, 1 failed, 2 used wrongly, 130 interrupted.
+module. Exit codes: 0 done, 1 failed, 2 used wrongly, 130 interrupted, 141 nobody reads the output.
 """
 
 import os
@@ -23,7 +23,7 @@ class Entry(NamedTuple):
 
 
 COMMANDS = {
-    "up": Entry("odradek.apps.cli.lifecycle", "up", "start ZooKeeper and brokers on this machine"),
+    "up": Entry("odradek.apps.cli.lifecycle", "up", "start a coordination server and brokers on this machine"),
     "down": Entry("odradek.apps.cli.lifecycle", "down", "stop what `up` started"),
     "kill": Entry("odradek.apps.cli.lifecycle", "kill", "crash one broker, as kill -9 does"),
     "start": Entry("odradek.apps.cli.lifecycle", "start", "start one broker again"),
@@ -35,31 +35,35 @@ COMMANDS = {
     "topics": Entry("odradek.apps.cli.topics", "app", "create, list, describe, alter and delete topics"),
     "configs": Entry("odradek.apps.cli.configs", "app", "show and change settings of topics, brokers and clients"),
     "quotas": Entry("odradek.apps.cli.quotas", "app", "show and change client quotas"),
-    "acls": Entry("odradek.apps.cli.acls", "app", "show and change which principal may do what"),
-    "users": Entry("odradek.apps.cli.users", "app", "show users with SCRAM passwords, set and delete them"),
-    "tokens": Entry("odradek.apps.cli.tokens", "app", "show, create, renew and end delegation tokens"),
+    "acls": Entry("odradek.apps.cli.acls", "app", "list, add and delete ACLs"),
+    "users": Entry("odradek.apps.cli.users", "app", "list, set and delete SCRAM credentials of users"),
+    "tokens": Entry("odradek.apps.cli.tokens", "app", "list, create, renew and expire delegation tokens"),
     "groups": Entry("odradek.apps.cli.groups", "app", "list, describe, reset and delete consumer groups"),
     "transactions": Entry(
-        "odradek.apps.cli.transactions", "app", "list and describe transactions, end those that hang"
+        "odradek.apps.cli.transactions", "app", "list, describe and abort transactions, find hanging ones"
     ),
     "produce": Entry("odradek.apps.cli.produce", "produce", "write records from standard input or a file"),
     "consume": Entry("odradek.apps.cli.consume", "consume", "read records"),
     "reassign": Entry("odradek.apps.cli.reassign", "app", "move replicas to other brokers"),
     "migrate": Entry("odradek.apps.cli.migrate", "app", "move a cluster from Apache Kafka to Odradek, or back"),
     "elections": Entry("odradek.apps.cli.elections", "elections", "elect leaders"),
-    "log-dirs": Entry("odradek.apps.cli.log_dirs", "log_dirs", "show the brokers' directories and what lies in them"),
+    "log-dirs": Entry("odradek.apps.cli.log_dirs", "log_dirs", "show log directories, their disks and replicas"),
     "offsets": Entry("odradek.apps.cli.offsets", "offsets", "show the offsets of partitions"),
     "dump-log": Entry("odradek.apps.cli.dump_log", "dump_log", "show and check the files of a partition"),
     "audit": Entry("odradek.apps.cli.audit", "audit", "compare all replicas, file by file, as a Spark job"),
-    "certs": Entry("odradek.apps.cli.certs", "app", "certificates of a cluster that was made with up --secure"),
+    "certs": Entry("odradek.apps.cli.certs", "app", "show and renew certificates of a cluster made with up --secure"),
     "perf": Entry("odradek.apps.cli.perf", "app", "measure producing and consuming"),
-    "recorder": Entry("odradek.apps.cli.recorder", "app", "what brokers and the controller did, and why"),
-    "console": Entry("odradek.apps.cli.console", "console", "see the cluster in the browser, and run it from there"),
+    "recorder": Entry(
+        "odradek.apps.cli.recorder", "app", "flight recorder: state changes of brokers and partitions, with causes"
+    ),
+    "console": Entry("odradek.apps.cli.console", "console", "web console: show and run the cluster in a browser"),
     "pipeline": Entry("odradek.apps.cli.pipeline", "app", "data pipelines on Spark: from topics to tables and back"),
     "lab": Entry("odradek.apps.lab.command", "app", "experiments: rebalances, elections, and the benchmark"),
-    "sim": Entry("odradek.apps.cli.sim", "sim", "simulate clusters with faults and check what they promise"),
+    "sim": Entry("odradek.apps.cli.sim", "sim", "simulate clusters with faults and check their guarantees"),
+    "profile": Entry("odradek.apps.cli.profile", "app", "keep clusters by name, for commands without an address"),
+    "man": Entry("odradek.apps.cli.man", "man", "show or write the manual pages"),
     "completion": Entry(
-        "odradek.apps.cli.completion", "completion", "print the script that makes a shell complete our commands"
+        "odradek.apps.cli.completion", "completion", "print the completion script for bash, zsh or fish"
     ),
     "demo": Entry("odradek.apps.demo.command", "demo", "kill a broker under load and verify that no record is lost"),
     "broker": Entry("odradek.apps.cli.broker", "broker", "run one broker from a server.properties file"),
@@ -76,8 +80,15 @@ ALIASES = {
     "token": "tokens",
     "transaction": "transactions",
 }
-_BEFORE_COMMAND = frozenset({"-b", "--bootstrap-server", "--command-config"})
+_BEFORE_COMMAND = frozenset({"-b", "--bootstrap-server", "--command-config", "--profile", "--data"})
 """Options that may also stand before the command, as in `odradek -b HOST:PORT topics list`."""
+
+
+INTERRUPTED = 130
+READER_GONE = 141
+"""As the shell reports a process that SIGPIPE ended: `odradek consume … | head` is no failure of ours."""
+_EXTRAS = {"pyspark": "spark", "pyarrow": "spark", "rich": "spark", "nicegui": "console", "duckdb": "query"}
+"""Packages that come with an extra."""
 
 
 def main() -> NoReturn:
@@ -86,16 +97,18 @@ def main() -> NoReturn:
 
 def run(arguments: Sequence[str]) -> int:
     try:
-        return _dispatch(arguments)
+        code = _dispatch(arguments)
+        sys.stdout.flush()
+        return code
     except WrongUsage as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
     except BrokenPipeError:
-        # whoever read our output has had enough; what is still buffered must not be reported when Python exits
+        # the reader of the output has gone; buffered output must not be reported when Python exits
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        return READER_GONE
     except Exception as error:
         if os.environ.get("ODRADEK_DEBUG"):
             import traceback
@@ -175,6 +188,8 @@ def _one_line(error: Exception) -> str:
         return f"{error} ({error.code.name})" if error.message else error.code.name
     if isinstance(error, FatalError | ConfigError) or _is_connection_error(error):
         return str(error)
+    if isinstance(error, ModuleNotFoundError) and (extra := _EXTRAS.get((error.name or "").partition(".")[0])):
+        return f"this command needs {error.name}, which is not installed: pip install 'odradek[{extra}]'"
     told = " ".join(str(error).split())
     return f"unexpected {type(error).__name__}: {told} (set ODRADEK_DEBUG=1 to see where it came from)"
 

@@ -106,8 +106,8 @@ def run(
     with open_cluster(bootstrap_server) as (client, admin, journals):
         if any(item.under_way for item in clear_and_tell(journals, admin)):
             raise FatalError(
-                "moves of an interrupted run are under way: finish them with `odradek reassign run`, or give them up "
-                "with `odradek reassign cancel`"
+                "reassignments of an interrupted run are in progress: finish them with `odradek reassign run`, or "
+                "cancel them with `odradek reassign cancel`"
             )
         done = 0
         while True:
@@ -162,7 +162,7 @@ def status(
             }
         )
     print_rows(rows, _STATUS, output)
-    if output is Format.TABLE:
+    if output.is_table:
         note(_next(rows, olds, controller))
 
 

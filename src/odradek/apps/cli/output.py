@@ -14,34 +14,32 @@ from pathlib import Path
 from typing import Annotated
 
 from odradek.apps.cli.colour import styled
+from odradek.apps.cli.default_cluster import (
+    BOOTSTRAP_VARIABLE,
+    bootstrap_by_default,
+    use_data,
+    use_profile,
+)
+from odradek.apps.cli.default_cluster import DEFAULT_BOOTSTRAP as DEFAULT_BOOTSTRAP
+from odradek.apps.cli.default_cluster import DEFAULT_DATA as DEFAULT_DATA
 from odradek.apps.cli.grammar.declaration import Option, SideOption
 from odradek.apps.text_table import text_table
-from odradek.base.errors import ConfigError, FatalError
 from odradek.client.bootstrap import parse_bootstrap
 from odradek.client.command_config import COMMAND_CONFIG_VARIABLE, use_command_config
 
 Row = Mapping[str, object]
-DEFAULT_DATA = Path("odradek-data")
-"""The directory of a cluster of `odradek up`, in the current one."""
+_JSON_INDENT = 2
 
 
 class Format(StrEnum):
     TABLE = "table"
     JSON = "json"
     CSV = "csv"
+    WIDE = "wide"
 
-
-def _cluster_here() -> str | None:
-    """Return the addresses of the cluster that `odradek up` runs in the current directory."""
-    if not DEFAULT_DATA.is_dir():
-        return None
-    from odradek.local.cluster_processes import LocalCluster  # only where there is one
-
-    try:
-        cluster = LocalCluster(DEFAULT_DATA)
-        return cluster.bootstrap_servers if cluster.running else None
-    except (OSError, FatalError, ConfigError):
-        return None  # not a cluster of ours, or not a readable one
+    @property
+    def is_table(self) -> bool:
+        return self in (Format.TABLE, Format.WIDE)
 
 
 _COMMAND_CONFIG = SideOption(
@@ -55,20 +53,35 @@ _COMMAND_CONFIG = SideOption(
     Path,
     use_command_config,
 )
+_DATA = SideOption(
+    "data",
+    Option("--data", metavar="DIR", help="The cluster that `odradek up --data DIR` made, in place of an address."),
+    Path,
+    use_data,
+)
+_PROFILE = SideOption(
+    "profile",
+    Option("--profile", metavar="NAME", help="The cluster of that profile (odradek profile)."),
+    str,
+    use_profile,
+)
 BootstrapOption = Annotated[
     str,
     Option(
         "--bootstrap-server, -b",
         metavar="HOST:PORT,…",
         check=parse_bootstrap,
-        envvar="ODRADEK_BOOTSTRAP_SERVER",
-        fallback=_cluster_here,
-        brings=_COMMAND_CONFIG,
-        help="Brokers to ask first; any one that answers is enough. Without it: those of ./odradek-data, if there.",
+        envvar=BOOTSTRAP_VARIABLE,
+        fallback=bootstrap_by_default,
+        brings=(_PROFILE, _DATA, _COMMAND_CONFIG),
+        help="Brokers to ask first; any one that answers is enough. `odradek profile --help` says which cluster is "
+        "asked without it.",
     ),
 ]
-FormatOption = Annotated[Format, Option("--format, -o", help="A table for people, json or csv for programs.")]
-DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
+FormatOption = Annotated[
+    Format,
+    Option("--format, -o", help="A table for people, wide with every column; json or csv for programs."),
+]
 
 # Folding takes half a millisecond for a row; where there is far too much to look at, plain text does.
 _FOLDED_ROWS_MAX = 200
@@ -84,14 +97,28 @@ def warn(text: str) -> None:
 
 
 def print_json(value: object) -> None:
-    json.dump(value, sys.stdout, indent=2, ensure_ascii=False)
+    """Print a document; with --watch each one on a line of its own (JSON lines)."""
+    json.dump(value, sys.stdout, indent=None if _JsonLines.on else _JSON_INDENT, ensure_ascii=False)
     sys.stdout.write("\n")
+
+
+class _JsonLines:
+    on = False
+
+
+@contextmanager
+def json_lines() -> Iterator[None]:
+    _JsonLines.on = True
+    try:
+        yield
+    finally:
+        _JsonLines.on = False
 
 
 def print_rows(
     rows: Sequence[Row], columns: Sequence[str], output: Format, *, title: str = "", empty: str = ""
 ) -> None:
-    """The rows with the named columns. JSON keeps every key of a row, the other two show the columns only.
+    """Print the rows with the named columns. JSON keeps every key of a row, and wide shows it.
 
     `empty` is told on standard error when a table would have no rows.
     """
@@ -100,9 +127,12 @@ def print_rows(
             print_json([dict(row) for row in rows])
         case Format.CSV:
             _print_csv(rows, columns)
-        case Format.TABLE:
+        case Format.TABLE | Format.WIDE:
             if not rows and empty:
                 note(empty)
+            elif output is Format.WIDE:
+                every = list(dict.fromkeys([*columns, *(name for row in rows for name in row)]))
+                _print_table(rows, every, title, folds=False)
             else:
                 _print_table(rows, columns, title)
 
@@ -114,7 +144,7 @@ def print_fields(fields: Row, output: Format, *, title: str = "") -> None:
             print_json(dict(fields))
         case Format.CSV:
             _print_csv([fields], list(fields))
-        case Format.TABLE:
+        case Format.TABLE | Format.WIDE:
             width = max((len(name) for name in fields), default=0)
             lines = [styled(title, "bold", sys.stdout)] if title else []
             for name, value in fields.items():
@@ -178,11 +208,11 @@ def _csv_cell(value: object) -> str:
     return str(value) if isinstance(value, float) else cell(value)
 
 
-def _print_table(rows: Sequence[Row], columns: Sequence[str], title: str) -> None:
+def _print_table(rows: Sequence[Row], columns: Sequence[str], title: str, *, folds: bool = True) -> None:
     headings = [_heading(column) for column in columns]
     numeric = [bool(rows) and all(_is_number(row.get(column)) for row in rows) for column in columns]
     cells = [[cell(row.get(column)) for column in columns] for row in rows]
-    if sys.stdout.isatty() and len(rows) <= _FOLDED_ROWS_MAX:
+    if folds and sys.stdout.isatty() and len(rows) <= _FOLDED_ROWS_MAX:
         from odradek.apps.cli.terminal import print_folded
 
         print_folded(headings, numeric, cells, title)

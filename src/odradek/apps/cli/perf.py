@@ -72,7 +72,7 @@ def produce(
         seconds = producer.run(_report(Windows(producer.samples, record_size, note), show))
     figures = throughput(producer.acknowledged, producer.acknowledged * record_size, seconds)
     figures |= latencies(producer.samples)
-    if output is Format.TABLE:
+    if output.is_table:
         print(producer_line(figures))
     else:
         print_fields(figures, output)

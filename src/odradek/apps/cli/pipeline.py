@@ -21,19 +21,17 @@ from odradek.apps.cli.output import (
 from odradek.apps.cli.pipeline_project import add_project_verbs
 from odradek.apps.cli.pipeline_tables import add_table_verbs
 from odradek.apps.cli.spark_output import spark_output_in
-from odradek.apps.cli.terminal import data_console, note_console
 from odradek.apps.cli.usage import WrongUsage
 from odradek.apps.pipeline.checkpoint import make_directory
 from odradek.apps.pipeline.cluster_side import absent_topics
 from odradek.apps.pipeline.declaration import read_pipeline
-from odradek.apps.pipeline.live_view import LiveView, short_target, status_panel
 from odradek.apps.pipeline.queries import plan
 from odradek.apps.pipeline.replay import parse_offset
 from odradek.apps.pipeline.replay import replay as prepare
 from odradek.apps.pipeline.runner import RunOptions, run, validate
 from odradek.apps.pipeline.scaffold import check_name, init_project
 from odradek.apps.pipeline.session import LOCAL, SparkTarget
-from odradek.apps.pipeline.status import find_statuses, is_live, read_status
+from odradek.apps.pipeline.status import find_statuses, is_live, read_status, short_target
 from odradek.base.errors import FatalError
 from odradek.client.moments import parse_moment
 from odradek.local.process_start import process_start
@@ -77,6 +75,9 @@ def run_command(
     ] = None,
 ) -> None:
     """Run the pipeline until it is stopped. It goes on where the last run ended."""
+    from odradek.apps.pipeline.live_view import LiveView
+    from odradek.apps.pipeline.rich_console import note_console
+
     pipeline = read_pipeline(project)
     for query in plan(pipeline):
         note(f"{query.name} → {query.target}, {query.delivery}")
@@ -92,7 +93,7 @@ def run_command(
 def validate_command(
     project: ProjectArgument = Path(), master: MasterOption = LOCAL, remote: RemoteOption = None
 ) -> None:
-    """Check the declaration, the schemas, the SQL and the functions, without reading a record."""
+    """Validate pipeline.toml, the schemas, the SQL and the functions, without reading a record."""
     pipeline = read_pipeline(project)
     make_directory(pipeline.state_directory)
     note("Spark starts, and plans the queries …")
@@ -101,15 +102,15 @@ def validate_command(
     rows = [
         {
             "sink": query.name,
-            "to": short_target(query.target),
-            "promise": query.delivery,
+            "target": short_target(query.target),
+            "delivery": query.delivery,
             "columns": ", ".join(f"{name} {kind}" for name, kind in columns[query.name]),
         }
         for query in plan(pipeline)
         if query.name in columns
     ]
-    print_rows(rows, ("sink", "to", "promise", "columns"), Format.TABLE)
-    note(f"pipeline {pipeline.name} is fine")
+    print_rows(rows, ("sink", "target", "delivery", "columns"), Format.TABLE)
+    note(f"pipeline {pipeline.name} is valid")
     try:
         absent = absent_topics(pipeline, pipeline.input_topics)
     except FatalError as error:
@@ -134,6 +135,9 @@ def status(
     if output is Format.CSV:
         print_rows([{"state": d["state"], **query} for d in found for query in d["queries"]], _STATUS_COLUMNS, output)
         return
+    from odradek.apps.pipeline.live_view import status_panel
+    from odradek.apps.pipeline.rich_console import data_console
+
     if not found:
         note(f"no pipeline has run in {directory.absolute()} or below")
     for document in found:
@@ -193,9 +197,9 @@ def replay(
         if batches:
             note(f"{name} gave up {batches} batch{'es' * (batches != 1)}, to be computed again")
     for name in done.kept_lake_tables:
-        note(f"{name} keeps its rows: take back yourself what would be there twice")
+        note(f"{name} keeps its rows: delete yourself those that would be duplicates")
     note("topics keep what was written, and get it again; windows and deduplication begin with empty state")
-    note(f"generation {done.generation} begins with the next: {_command('run', project)}")
+    note(f"run {done.generation} begins with the next: {_command('run', project)}")
 
 
 add_project_verbs(app)

@@ -9,7 +9,6 @@ from typing import Annotated
 from odradek.apps.cli.grammar.declaration import Argument, Option
 from odradek.apps.cli.grammar.noun import Noun
 from odradek.apps.cli.output import note
-from odradek.apps.cli.terminal import data_console
 from odradek.apps.pipeline.checkpoint import make_directory
 from odradek.apps.pipeline.declaration import read_pipeline
 from odradek.base.errors import FatalError
@@ -31,7 +30,7 @@ def graph(
     texts = {name: transform.file.read_text() for name, transform in pipeline.transforms.items()}
     nodes = graph_of(pipeline, texts, counts_of(pipeline))
     if svg is None:
-        data_console().print(graph_text(nodes), highlight=False, markup=False)
+        print(graph_text(nodes))
         return
     try:
         svg.write_text(graph_svg(f"pipeline {pipeline.name}", nodes))

@@ -120,7 +120,7 @@ def produce(
         if not paths and sys.stdin.isatty():
             note(f"type records for {topic}, one per line; Ctrl-D ends")
         write_lines(writer, paths, rules)
-    if output is Format.TABLE:
+    if output.is_table:
         note(f"{plural(writer.records, 'record')} written to {topic}")
     else:
         print_fields(writer.summary(), output)

@@ -57,7 +57,7 @@ def execute(
     with ClusterClient(bootstrap_server) as client:
         rollback = _as_plan(client, plan)
         answers = alter_reassignments(client, dict(plan))
-    if output is not Format.TABLE:
+    if not output.is_table:
         _report(answers, "begun", output)
         return
     print_json(rollback)

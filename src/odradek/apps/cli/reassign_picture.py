@@ -1,14 +1,13 @@
 """Picture of a plan in the terminal: replicas that are copied and removed, what each broker holds, the risks."""
 
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
-from rich.text import Text
+from collections.abc import Iterable
 
-from odradek.apps.cli.terminal import data_console
+from odradek.apps.cli.terminal import print_columns, say
 from odradek.apps.figures import size_text, time_left_text
 from odradek.apps.reassign.core.forecast import Forecast
 from odradek.apps.reassign.moves import BrokerForecast, Move
 from odradek.apps.reassign.risks import Severity
+from odradek.apps.text_table import Align, Cell, Column
 
 _ROWS_MAX = 40
 _BAR_WIDTH = 20  # so that everything fits into eighty columns
@@ -16,21 +15,22 @@ _STYLES = {Severity.NOTE: "", Severity.WARNING: "yellow", Severity.DANGER: "bold
 
 
 def print_forecast(forecast: Forecast, throttle_bytes: int | None) -> None:
-    console = data_console()
-    console.print(Text(summary(forecast, throttle_bytes), style="bold"))
+    say(summary(forecast, throttle_bytes), "bold")
     if not forecast.moves:
         return
     if removed := removals(forecast):
-        console.print(Text(removed, style="bold"))
-    console.print(_moves(forecast))
+        say(removed, "bold")
+    print()
+    print_columns(_moves(forecast))
     hidden = len(forecast.moves) - _ROWS_MAX
     if hidden > 0:
-        console.print(Text(f"… and {hidden} partitions more; --format json has them all"))
-    console.print(Text("★ preferred leader   ● stays   + is copied there   - is removed", style="dim"))
-    console.print(_bars(forecast.brokers))
-    console.print(_figures(forecast.brokers))
+        say(f"… and {hidden} partitions more; --format json has them all")
+    say("★ preferred leader   ● stays   + is copied there   - is removed", "dim")
+    print()
+    print_columns(_bars(forecast.brokers))
+    print_columns(_figures(forecast.brokers))
     for risk in forecast.risks:
-        console.print(Text(f"{risk.severity}: {risk.text}", style=_STYLES[risk.severity]))
+        say(f"{risk.severity}: {risk.text}", _STYLES[risk.severity])
 
 
 def summary(forecast: Forecast, throttle_bytes: int | None) -> str:
@@ -64,68 +64,54 @@ def _counted(number: int, one: str, several: str) -> str:
     return f"{number} {one if number == 1 else several}"
 
 
-def _moves(forecast: Forecast) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("partition")
+def _moves(forecast: Forecast) -> list[Column]:
+    moves = forecast.moves[:_ROWS_MAX]
     brokers = sorted({broker for move in forecast.moves for broker in (*move.before, *move.after)})
-    for broker in brokers:
-        table.add_column(str(broker), justify="center")
-    for heading in ("before", "after"):
-        table.add_column(heading)
-    table.add_column("size", justify="right")
-    for move in forecast.moves[:_ROWS_MAX]:
-        table.add_row(
-            str(move.partition),
-            *(_cell(move, broker) for broker in brokers),
-            ",".join(map(str, move.before)),
-            ",".join(map(str, move.after)),
-            size_text(move.size_bytes),
-        )
-    return table
+    return [
+        _column("partition", (str(move.partition) for move in moves)),
+        *(Column(str(broker), tuple(_cell(move, broker) for move in moves), "center") for broker in brokers),
+        _column("before", (",".join(map(str, move.before)) for move in moves)),
+        _column("after", (",".join(map(str, move.after)) for move in moves)),
+        _column("size", (size_text(move.size_bytes) for move in moves), "right"),
+    ]
 
 
-def _cell(move: Move, broker: int) -> Text:
+def _column(heading: str, texts: Iterable[str], align: Align = "left") -> Column:
+    return Column(heading, tuple(map(Cell, texts)), align)
+
+
+def _cell(move: Move, broker: int) -> Cell:
     star = "★" if move.after[0] == broker else ""
     if broker in move.adding:
-        return Text(f"+{star}", style="green")
+        return Cell(f"+{star}", "green")
     if broker in move.removing:
-        return Text("-", style="red")
-    return Text(star or "●") if broker in move.after else Text("·", style="dim")
+        return Cell("-", "red")
+    return Cell(star or "●") if broker in move.after else Cell("·", "dim")
 
 
-def _bars(brokers: tuple[BrokerForecast, ...]) -> Table:
+def _bars(brokers: tuple[BrokerForecast, ...]) -> list[Column]:
     """Bytes held; where there are none yet, replicas."""
     by_bytes = any(broker.held_before or broker.held_after for broker in brokers)
     held = [(b.held_before, b.held_after) if by_bytes else (b.replicas_before, b.replicas_after) for b in brokers]
     most = max((max(pair) for pair in held), default=0) or 1
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for heading in ("broker", "before", "after"):
-        table.add_column(heading)
-    table.add_column("held", justify="right")
-    for broker, (before, after) in zip(brokers, held, strict=True):
-        name = f"{broker.broker} ({broker.rack})" if broker.rack else str(broker.broker)
-        bar = Text(_bar(after / most), style="green" if after >= before else "yellow")
-        sizes = _change(size_text(broker.held_before), size_text(broker.held_after))
-        table.add_row(name, _bar(before / most), bar, sizes)
-    return table
+    return [
+        _column("broker", (f"{b.broker} ({b.rack})" if b.rack else str(b.broker) for b in brokers)),
+        _column("before", (_bar(before / most) for before, _ in held)),
+        Column("after", tuple(Cell(_bar(a / most), "green" if a >= b else "yellow") for b, a in held)),
+        _column("held", (_change(size_text(b.held_before), size_text(b.held_after)) for b in brokers), "right"),
+    ]
 
 
-def _figures(brokers: tuple[BrokerForecast, ...]) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("broker")
-    for heading in ("replicas", "preferred", "in", "out", "freed", "free now"):
-        table.add_column(heading, justify="right")
-    for broker in brokers:
-        table.add_row(
-            str(broker.broker),
-            _change(broker.replicas_before, broker.replicas_after),
-            _change(broker.preferred_before, broker.preferred_after),
-            size_text(broker.bytes_in) if broker.bytes_in else "",
-            size_text(broker.bytes_out) if broker.bytes_out else "",
-            size_text(broker.bytes_freed) if broker.bytes_freed else "",
-            "" if broker.usable_bytes is None else size_text(broker.usable_bytes),
-        )
-    return table
+def _figures(brokers: tuple[BrokerForecast, ...]) -> list[Column]:
+    return [
+        _column("broker", (str(b.broker) for b in brokers)),
+        _column("replicas", (_change(b.replicas_before, b.replicas_after) for b in brokers), "right"),
+        _column("preferred", (_change(b.preferred_before, b.preferred_after) for b in brokers), "right"),
+        _column("in", (size_text(b.bytes_in) if b.bytes_in else "" for b in brokers), "right"),
+        _column("out", (size_text(b.bytes_out) if b.bytes_out else "" for b in brokers), "right"),
+        _column("freed", (size_text(b.bytes_freed) if b.bytes_freed else "" for b in brokers), "right"),
+        _column("free now", ("" if b.usable_bytes is None else size_text(b.usable_bytes) for b in brokers), "right"),
+    ]
 
 
 def _bar(part: float) -> str:

@@ -90,7 +90,7 @@ def plan(
     _print(made, forecast, rate, output)
     if out is not None and made.targets:
         note(f"written to {out}; carry it out with: odradek reassign run {out}")
-    elif output is Format.TABLE and made.targets:
+    elif output.is_table and made.targets:
         note("nothing was changed; write the plan with --out plan.json")
 
 
@@ -107,7 +107,7 @@ def parse_throttle(text: str) -> int | None:
 
 def _print(plan: Plan, forecast: Forecast, rate: int | None, output: Format) -> None:
     match output:
-        case Format.TABLE:
+        case Format.TABLE | Format.WIDE:
             print_forecast(forecast, rate)
         case Format.JSON:
             print_json(

@@ -4,7 +4,6 @@ However `run` ends, its throttles are gone; what a killed one has left, the next
 """
 
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -105,7 +104,9 @@ def undo(
     options = pace.options()
     with open_cluster(bootstrap_server) as (client, admin, journals):
         if any(item.under_way for item in clear_and_tell(journals, admin)):
-            raise FatalError("moves of an interrupted run are under way; give them up with: odradek reassign cancel")
+            raise FatalError(
+                "reassignments of an interrupted run are in progress; cancel them with: odradek reassign cancel"
+            )
         record = _record(journals, run_id)
         view = read_view(client)
         back = {
@@ -140,7 +141,7 @@ def status(
     fields["under_way"] = [f"{tp} +{_ids(a.adding)} -{_ids(a.removing)}" for tp, a in sorted(ongoing.items())]
     fields["throttles"] = [f"{entity}" for entity in sorted(throttles)]
     print_fields(fields, output)
-    if throttles and not ongoing and output is Format.TABLE:
+    if throttles and not ongoing and output.is_table:
         warn(
             "nothing is being moved, but throttles are set; clear them with: odradek reassign status --clear-throttles"
         )
@@ -152,13 +153,13 @@ def cancel_last_run(bootstrap_server: str, output: Format) -> None:
         record = _record(journals, None)
         if record.is_running():
             record.cancel_mark.touch()
-            note(f"run {record.id} is asked to stop; it cancels what is under way and clears its throttles")
+            note(f"run {record.id} is asked to stop; it cancels the moves in progress and clears its throttles")
             return
         under_way = sorted(admin.ongoing().keys() & record.plan.targets.keys())
         refused = cancel_moves(admin, {tp: record.before.targets[tp] for tp in under_way})
         clear_and_tell(journals, admin, "cancelled")
     rows = [{"topic": tp.topic, "partition": tp.partition, "outcome": refused.get(tp, "cancelled")} for tp in under_way]
-    print_rows(rows, ("topic", "partition", "outcome"), output, empty="nothing of the last run is under way")
+    print_rows(rows, ("topic", "partition", "outcome"), output, empty="no move of the last run is in progress")
     if refused:
         raise Exit(1)
 
@@ -174,7 +175,7 @@ def execute_plan(
     if problems:
         more = len(problems) - _PROBLEMS_SHOWN
         shown = "; ".join(problems[:_PROBLEMS_SHOWN]) + (f"; and {more} problems more" if more > 0 else "")
-        raise FatalError(f"the plan can't be carried out, nothing was changed: {shown}")
+        raise FatalError(f"invalid plan, nothing was changed: {shown}")
     moves = moves_of(wanted, view)
     if not moves:
         note("everything is as planned already")
@@ -244,7 +245,7 @@ def clear_and_tell(journals: RunJournals, admin: WireAdmin, how: str = "killed")
                 f"throttles of run {item.record.id} can't be cleared yet, the broker is dead: {_names(item.uncleared)}"
             )
         if item.under_way:
-            warn(f"run {item.record.id} was interrupted; still under way: {_names(item.under_way)}")
+            warn(f"run {item.record.id} was interrupted; still in progress: {_names(item.under_way)}")
     return left
 
 
@@ -261,43 +262,34 @@ def _clear_foreign(admin: WireAdmin, throttles: Settings) -> None:
 @contextmanager
 def _progress() -> Iterator[Callable[[Progress], None]]:
     """A bar on a terminal; elsewhere a line when a partition is done."""
-    from rich.progress import BarColumn, TextColumn
-    from rich.progress import Progress as Bar
+    from odradek.apps.cli.terminal import ProgressLine
 
-    from odradek.apps.cli.terminal import note_console
-
-    bar = Bar(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[told]}"),
-        console=note_console(),
-        disable=not sys.stderr.isatty(),
-        transient=True,
-    )
-    task = bar.add_task("moving", total=1, told="")
+    line = ProgressLine()
     settled = -1
 
     def show(progress: Progress) -> None:
         nonlocal settled
         told = _progress_text(progress)
-        bar.update(task, completed=progress.copied_bytes, total=max(1, progress.total_bytes), told=told)
-        if bar.disable and progress.done + progress.given_up != settled:
+        line.show("moving", progress.copied_bytes / max(1, progress.total_bytes), told)
+        if not line.is_shown and progress.done + progress.given_up != settled:
             note(told)
         settled = progress.done + progress.given_up
 
     try:
-        with bar:
-            yield show
+        yield show
     except KeyboardInterrupt:
-        note("stopped: moves under way are cancelled; `odradek reassign status` shows what is left")
+        line.close()
+        note("stopped: moves in progress are cancelled; `odradek reassign status` shows what is left")
         raise
+    finally:
+        line.close()
 
 
 def _progress_text(progress: Progress) -> str:
     of = progress.waiting + len(progress.moving) + progress.done + progress.given_up
     parts = [f"{progress.done} of {of} partitions"]
     if progress.given_up:
-        parts.append(f"{progress.given_up} given up")
+        parts.append(f"{progress.given_up} cancelled")
     parts.append(f"{size_text(progress.copied_bytes)} of {size_text(progress.total_bytes)}")
     if progress.bytes_per_second:
         parts.append(f"{size_text(progress.bytes_per_second)}/s")
@@ -309,28 +301,31 @@ def _progress_text(progress: Progress) -> str:
 def _report(outcome: Outcome, output: Format) -> None:
     rows = [{"topic": tp.topic, "partition": tp.partition, "outcome": "moved"} for tp in sorted(outcome.done)]
     rows += [
-        {"topic": tp.topic, "partition": tp.partition, "outcome": "given up", "reason": why}
+        {"topic": tp.topic, "partition": tp.partition, "outcome": "cancelled", "reason": why}
         for tp, why in sorted(outcome.given_up.items())
     ]
     print_rows(rows, ("topic", "partition", "outcome", "reason"), output)
     if outcome.uncleared:
-        warn(f"dead: their throttles stay until `odradek reassign status` finds them back: {_names(outcome.uncleared)}")
-    elif output is Format.TABLE:
+        warn(
+            "brokers down, so their throttles stay until `odradek reassign status` can clear them: "
+            f"{_names(outcome.uncleared)}"
+        )
+    elif output.is_table:
         note(f"{outcome.how}; throttles are cleared")
     if outcome.how != "completed":
         raise Exit(1)
 
 
 def _told(record: RunRecord) -> dict[str, Any]:
-    how = record.ended or ("going on" if record.is_running() else "interrupted")
+    how = record.ended or ("in progress" if record.is_running() else "interrupted")
     return {
         "run": record.id,
         "state": how,
         "partitions": len(record.plan.targets),
         "moved": len(record.done),
-        "given_up": [f"{tp}: {why}" for tp, why in sorted(record.given_up.items())],
+        "cancelled": [f"{tp}: {why}" for tp, why in sorted(record.given_up.items())],
         "throttle": "none" if record.throttle_bytes is None else f"{size_text(record.throttle_bytes)}/s",
-        "uncleared": sorted(map(str, record.uncleared)),
+        "throttles_still_set": sorted(map(str, record.uncleared)),
     }
 
 

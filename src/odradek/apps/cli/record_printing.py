@@ -10,8 +10,10 @@ from odradek.apps.cli.record_text import ConsumedRecord
 from odradek.client.record_reader import Fetched, records_with_batches
 from odradek.model.topology import TopicPartition
 from odradek.protocol.record_batch import TimestampType
+from odradek.protocol.records import Record
 
 Printer = Callable[[ConsumedRecord], bytes]
+Wanted = Callable[[TopicPartition, Record], bool]
 
 
 class Source(Protocol):
@@ -32,12 +34,19 @@ class Limits:
 
 
 class Printing:
-    """`consumed` is the offset after the last record that was printed, of each partition."""
+    """`consumed` is the offset after the last record that was printed or left out, of each partition."""
 
     def __init__(
-        self, source: Source, printer: Printer, limits: Limits, ends: Mapping[TopicPartition, int] | None = None
+        self,
+        source: Source,
+        printer: Printer,
+        limits: Limits,
+        ends: Mapping[TopicPartition, int] | None = None,
+        wanted: Wanted | None = None,
     ) -> None:
         self.printed = 0
+        self.scanned = 0
+        self._wanted = wanted
         self.consumed: dict[TopicPartition, int] = {}
         self._source = source
         self._printer = printer
@@ -68,6 +77,9 @@ class Printing:
                 return
             if end is not None and record.offset >= end:
                 break
+            self.scanned += 1
+            if self._wanted is not None and not self._wanted(tp, record):
+                continue
             consumed = ConsumedRecord(
                 tp.topic,
                 tp.partition,

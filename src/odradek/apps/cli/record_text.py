@@ -6,6 +6,7 @@ Pure functions over bytes. What a record holds is never changed: bytes that aren
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 
 from odradek.client.record_sender import Headers
 
@@ -22,6 +23,19 @@ FORMAT_TOKENS = {
     "%": "a percent sign",
 }
 _ESCAPES = {"n": b"\n", "t": b"\t", "r": b"\r", "0": b"\0", "\\": b"\\"}
+
+
+class Decode(StrEnum):
+    """Ways to show keys and values; `auto` decodes internal topics and topics with a schema, and nothing else."""
+
+    AUTO = "auto"
+    TEXT = "text"
+    JSON = "json"
+    HEX = "hex"
+    BASE64 = "base64"
+    AVRO = "avro"
+    GROUPS = "groups"
+    TRANSACTIONS = "transactions"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
-from rich.text import Text
-
 from odradek.apps.cli.grammar.declaration import Argument, Option
 from odradek.apps.cli.grammar.noun import Noun
 from odradek.apps.cli.output import DEFAULT_DATA, Format, FormatOption, note, print_json, print_rows, warn
-from odradek.apps.cli.terminal import data_console
+from odradek.apps.cli.terminal import say
 from odradek.apps.cli.usage import WrongUsage
 from odradek.base.errors import ErrorCode, FatalError, KafkaError
 from odradek.broker.recorder.core.entry import GAPS, LOG_DIR_FAILED, Entry, Kind
@@ -25,7 +23,7 @@ from odradek.client.moments import parse_moment
 from odradek.model.topology import TopicPartition
 
 app = Noun(
-    "Read the flight recorder: what brokers saw and decided, in order and with causes.",
+    "Read the flight recorder: events, decisions and state changes of the brokers, with their causes. Times are UTC.",
     examples=[
         "odradek recorder show --data odradek-data --limit 50",
         "odradek recorder why orders-2 --data odradek-data",
@@ -46,7 +44,12 @@ DataOption = Annotated[
 ]
 AtOption = Annotated[
     str | None,
-    Option("--at", metavar="TIME", help="2026-11-17T02:10:05.123 (UTC) or milliseconds.", show_default=False),
+    Option(
+        "--at",
+        metavar="TIME",
+        help="A time: 15m ago, 2026-11-17T02:10:05.123 (UTC), or milliseconds.",
+        show_default=False,
+    ),
 ]
 _QUIET = frozenset({Kind.READ, Kind.WATCH, Kind.PICTURE, Kind.ANSWER, Kind.LATER})
 _TOLD_MAX = 12
@@ -65,9 +68,9 @@ def show(
     everything: Annotated[bool, Option("--all", help="Reads, watches and answers too.")] = False,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Show the entries of all journals as one story."""
+    """Show the entries of all journals, merged by time (UTC)."""
     since_ms, until_ms = _maybe_time(since, "--since"), _maybe_time(until, "--until")
-    hidden = frozenset() if everything or output is not Format.TABLE else _QUIET
+    hidden = frozenset() if everything or not output.is_table else _QUIET
 
     def wanted(entry: Entry) -> bool:
         if kind and entry.kind not in kind:
@@ -80,7 +83,7 @@ def show(
         )
 
     entries = read_journals(*_places(data), wanted=wanted)
-    if output is Format.TABLE and limit and len(entries) > limit:
+    if output.is_table and limit and len(entries) > limit:
         note(f"the last {limit} of {len(entries)} entries; --limit 0 shows all")
     shown = entries[-limit:] if limit else entries
     if output is Format.JSON:
@@ -95,12 +98,12 @@ def show(
             "epoch": entry.controller_epoch,
             "kind": entry.kind,
             "what": entry.what,
-            "told": _told(entry),
+            "detail": _told(entry),
         }
         for entry in shown
     ]
-    columns = ("time", "broker", "seq", "cause", "epoch", "kind", "what", "told")
-    print_rows(rows, columns, output, empty="the journals have nothing of that")
+    columns = ("time", "broker", "seq", "cause", "epoch", "kind", "what", "detail")
+    print_rows(rows, columns, output, empty="no entry matches")
 
 
 @app.verb()
@@ -111,7 +114,7 @@ def why(
     leaders: Annotated[bool, Option("--leaders", help="Only changes of the leader.")] = False,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Tell who leads a partition, or led it at a moment, and why its leader and ISR changed until then."""
+    """Show the leader of a partition, now or at a time, and why its leader and ISR changed until then."""
     tp = _partition(partition)
     at_ms = _maybe_time(at, "--at")
     entries = read_journals(
@@ -123,9 +126,10 @@ def why(
         for gap in missing:
             warn(_gap(gap))
         raise KafkaError(
-            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"the journals have nothing of partition {tp} until then"
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            f"the journals have nothing of partition {tp}{' until that time' if at_ms is not None else ''}",
         )
-    if output is Format.TABLE:
+    if output.is_table:
         _tell(tp, changes, missing)
         return
     rows = [_change_row(change) for change in changes]
@@ -139,12 +143,12 @@ def replay(
     topic: Annotated[str | None, Option("--topic", help="Of this topic.", show_default=False)] = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Rebuild what the controller knew at a moment: who controlled, who lived, who led and followed."""
+    """Rebuild the state of the cluster at a time: controller, live brokers, leaders and ISRs."""
     at_ms = _maybe_time(at, "--at")
     entries = read_journals(*_places(data))
     picture, missing = Picture.at(entries, at_ms), uncertain_at(entries, at_ms)
     if not picture.time_ms:
-        raise FatalError("the journals begin after that moment")
+        raise FatalError(_begin_later(entries))
     rows = [
         {"topic": tp.topic, "partition": tp.partition, **asdict(state), "since": _time(state.since_ms)}
         for tp, state in sorted(picture.partitions.items())
@@ -164,7 +168,7 @@ def replay(
         return
     for gap in missing:
         warn(f"this may be out of date: {_gap(gap)}")
-    if output is Format.TABLE:
+    if output.is_table:
         controller = f"broker {picture.controller}" if picture.controller >= 0 else "none"
         note(f"at {_time(at_ms or picture.time_ms)}: controller {controller}, epoch {picture.controller_epoch}")
         note(f"live brokers: {', '.join(map(str, sorted(picture.brokers))) or 'none'}")
@@ -177,7 +181,7 @@ def rebalances(
     data: DataOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Tell when a consumer group rebalanced, and why."""
+    """Show when a consumer group rebalanced, and why."""
     known = Rebalances(*_places(data))
     known.read()
     rows = [
@@ -194,31 +198,29 @@ def rebalances(
     if not rows:
         raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"the journals have nothing of group '{group}'")
     columns = ("time", "coordinator", "generation", "members", "why")
-    print_rows(rows, columns if output is Format.TABLE else tuple(rows[0]), output)
+    print_rows(rows, columns if output.is_table else tuple(rows[0]), output)
 
 
 # --- telling -----------------------------------------------------------------------------------------------------
 
 
 def _tell(tp: TopicPartition, changes: list[Change], missing: list[Entry]) -> None:
-    console = data_console()
     last = changes[-1].after
     for _, of_one_cause in groupby(changes, key=lambda change: (change.entry.broker, change.entry.cause)):
         for change in of_one_cause:
             for gap in change.gaps:
-                console.print(Text(f"gap       {_gap(gap)}", style="yellow"))
-            told = f"{_time(change.entry.time_ms)}  {_difference(change.before, change.after)}"
-            console.print(Text(told, style="bold"))
+                say(f"gap       {_gap(gap)}", "yellow")
+            say(f"{_time(change.entry.time_ms)}  {_difference(change.before, change.after)}", "bold")
         for line in _because(tp, change):
-            console.print(Text(f"  {line}"))
+            say(f"  {line}")
     for gap in missing:
-        console.print(Text(f"gap       {_gap(gap)}", style="yellow"))
+        say(f"gap       {_gap(gap)}", "yellow")
     leader = f"broker {last.leader} leads it" if last.leader >= 0 else "it has no leader"
-    console.print(Text(f"{tp}: {leader}, leader epoch {last.leader_epoch}, in sync {_ids(last.isr)}"))
+    say(f"{tp}: {leader}, leader epoch {last.leader_epoch}, in sync {_ids(last.isr)}")
 
 
 def _because(tp: TopicPartition, change: Change) -> list[str]:
-    reason = f"because   {change.reason}"
+    reason = f"cause     {change.reason}"
     if change.cause is not None:
         by = f"controller {change.entry.broker}, epoch {change.entry.controller_epoch}, entry {change.cause.seq}"
         cause = _cause(change.cause)
@@ -254,7 +256,7 @@ def _chain(tp: TopicPartition, chain: Iterable[Entry]) -> list[str]:
             lines.append(f"{entry.kind:<9} {entry.text}")
     hidden = len(lines) - _TOLD_MAX
     lines = lines[:_TOLD_MAX] + ([f"…         and {hidden} more"] if hidden > 0 else [])
-    return lines + [f"told      broker {_ids(sorted(peers))}: {what} of {tp}" for what, peers in told.items()]
+    return lines + [f"sent      broker {_ids(sorted(peers))}: {what} of {tp}" for what, peers in told.items()]
 
 
 def _cause(entry: Entry) -> str:
@@ -348,6 +350,11 @@ def _maybe_time(text: str | None, option: str) -> int | None:
         return None if text is None else parse_moment(text)
     except ValueError as error:
         raise WrongUsage(str(error), option) from None
+
+
+def _begin_later(entries: list[Entry]) -> str:
+    begin = f"; they begin at {_time(entries[0].time_ms)} (UTC)" if entries else ""
+    return f"the journals begin after that time{begin}"
 
 
 def _time(at_ms: int) -> str:

@@ -50,7 +50,7 @@ def picture(story: Story) -> list[str]:
         f"{tp!s:28}leader {s.leader:2}  epoch {s.leader_epoch}  isr {s.isr}"
         for tp, s in sorted(story.world.states.items())
     ]
-    lines.append(f"messages under way: {len(story.network.messages)}")
+    lines.append(f"messages in flight: {len(story.network.messages)}")
     return lines
 
 

@@ -1,60 +1,75 @@
-"""Output that only a terminal shows: tables that fold and have colours, progress bars. Rich comes in by this door.
+"""Output that only a terminal shows: tables that fold and have colours, a line that shows progress."""
 
-Loading rich takes as long as asking a cluster, so `output` comes here only where there is a terminal.
-"""
-
+import os
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Literal, NamedTuple, TextIO
+from functools import partial
+from typing import TextIO
 
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from odradek.apps.cli.colour import styled
+from odradek.apps.figures import time_left_text
+from odradek.apps.text_table import Cell, Column, display_width, fold, folded_table
 
-# Rich folds cells at 80 columns where there's no terminal to ask; a file or a pipe has no such edge.
+# A file or a pipe has no edge to fold at.
 _WIDTH_WITHOUT_TERMINAL = 10_000
+_WIDTH_OF_UNKNOWN_TERMINAL = 80
 _WORD_WIDTH_MAX = 24
+_GAP = 3
+_BAR_WIDTH = 30
+_REDRAW_SECONDS = 0.1
 
 
-def data_console() -> Console:
-    """Standard output. Made anew for each use, so that it follows a redirected `sys.stdout`."""
-    return Console(file=sys.stdout, width=None if sys.stdout.isatty() else _WIDTH_WITHOUT_TERMINAL, highlight=False)
+def say(text: str, style: str = "") -> None:
+    """Print a line of data, with a style where standard output is a terminal."""
+    print(styled(text, style, sys.stdout))
 
 
-def note_console(file: TextIO | None = None) -> Console:
-    """Console on standard error, or on its substitute; texts are never read as markup."""
-    file = file or sys.stderr
-    return Console(file=file, width=None if file.isatty() else _WIDTH_WITHOUT_TERMINAL, highlight=False, markup=False)
+def width_of(stream: TextIO) -> int:
+    if not stream.isatty():
+        return _WIDTH_WITHOUT_TERMINAL
+    if (given := os.environ.get("COLUMNS", "")).isdecimal() and int(given):
+        return int(given)
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or _WIDTH_OF_UNKNOWN_TERMINAL
+    except (OSError, ValueError):
+        return _WIDTH_OF_UNKNOWN_TERMINAL
+
+
+def print_columns(columns: Sequence[Column]) -> None:
+    """Print a table as wide as it is."""
+    style = partial(styled, stream=sys.stdout)
+    print("\n".join(folded_table(columns, [column.width for column in columns], _GAP, style)) + "\n")
 
 
 def print_folded(headings: Sequence[str], numeric: Sequence[bool], rows: Sequence[Sequence[str]], title: str) -> None:
     """Print a table that fits the terminal: columns move together, empty ones go, and at last rows become blocks."""
-    console = data_console()
-    columns = [_Column(*column) for column in zip(headings, numeric, zip(*rows, strict=True), strict=True)]
-    tight = sum(column.width + 3 for column in columns) > console.width
-    shown = [column for column in columns if any(column.cells) or not tight]
-    if title:  # rich would fold a title to the width of its table
-        console.print(Text(title, style="bold"))
-    spare = console.width - 1 - sum(column.width_of_words + 1 for column in shown)
+    width = width_of(sys.stdout)
+    columns = [
+        Column(heading, tuple(map(Cell, cells)), "right" if is_number else "left")
+        for heading, is_number, cells in zip(
+            headings, numeric, zip(*rows, strict=True) if rows else [()] * len(headings), strict=True
+        )
+    ]
+    tight = sum(column.width + _GAP for column in columns) - _GAP > width
+    shown = [column for column in columns if any(cell.text for cell in column.cells) or not tight]
+    gap = 1 if tight else _GAP
+    if title:
+        say(title, "bold")
+    spare = width - sum(_width_of_words(column) + gap for column in shown) + gap
     if spare < 0:
-        _print_blocks(console, shown)
+        _print_blocks(shown, width)
         return
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 0 if tight else 1))
-    for column, width in zip(shown, _widths(shown, spare), strict=True):
-        justify: Literal["right", "left"] = "right" if column.is_number else "left"
-        table.add_column(column.heading, justify=justify, overflow="fold", width=width)
-    for row in zip(*(column.cells for column in shown), strict=True):
-        table.add_row(*map(Text, row))
-    console.print(table)
+    style = partial(styled, stream=sys.stdout)
+    print("\n".join(folded_table(shown, _widths(shown, spare), gap, style)) + "\n")
 
 
-def _widths(columns: "Sequence[_Column]", spare: int) -> list[int]:
+def _widths(columns: Sequence[Column], spare: int) -> list[int]:
     """Return widths at which every word is whole and as many columns as possible share a line: the narrowest get theirs
     first.
     """
-    widths = [column.width_of_words for column in columns]
+    widths = [_width_of_words(column) for column in columns]
     for index in sorted(range(len(columns)), key=lambda index: columns[index].width - widths[index]):
         more = min(columns[index].width - widths[index], spare)
         widths[index] += more
@@ -62,38 +77,69 @@ def _widths(columns: "Sequence[_Column]", spare: int) -> list[int]:
     return widths
 
 
-def _print_blocks(console: Console, columns: "Sequence[_Column]") -> None:
-    """A row below the other, each value after its name: better than a table that breaks words."""
-    width = max(len(column.heading) for column in columns)
+def _print_blocks(columns: Sequence[Column], width: int) -> None:
+    """Print a row below the other, each value after its name: better than a table that breaks words."""
+    left = max(len(column.heading) for column in columns)
     for row in zip(*(column.cells for column in columns), strict=True):
-        console.print()
-        for column, value in zip(columns, row, strict=True):
-            if value:
-                console.print(Text.assemble((f"{column.heading:<{width}} ", "bold"), value))
+        print()
+        for column, cell in zip(columns, row, strict=True):
+            if cell.text:
+                fits = left + 1 + display_width(cell.text) <= width
+                print(styled(f"{column.heading:<{left}}", "bold", sys.stdout), end=" " if fits else "\n")
+                print(cell.text if fits else "\n".join(fold(cell.text, width)))
 
 
-class _Column(NamedTuple):
-    heading: str
-    is_number: bool
-    cells: tuple[str, ...]
+def _width_of_words(column: Column) -> int:
+    """Return the width at which text folds between words, unless they are very long."""
+    words = [word for text in (column.heading, *(cell.text for cell in column.cells)) for word in text.split()]
+    return min(max(map(display_width, words), default=0), _WORD_WIDTH_MAX)
 
-    @property
-    def width(self) -> int:
-        return max(map(len, (self.heading, *self.cells)))
 
-    @property
-    def width_of_words(self) -> int:
-        """So that rich folds between words, unless they are very long."""
-        words = [word for text in (self.heading, *self.cells) for word in text.split()]
-        return min(max(map(len, words), default=0), _WORD_WIDTH_MAX)
+class ProgressLine:
+    """One line at the bottom of a terminal, drawn again and again; `close` removes it. Nothing without a terminal."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stderr
+        self.is_shown = self._stream.isatty()
+        self._drawn_at = 0.0
+
+    def show(self, before: str, part: float | None = None, after: str = "") -> None:
+        """`part`: the share that is done, as a bar."""
+        now = time.monotonic()
+        if not self.is_shown or (now - self._drawn_at < _REDRAW_SECONDS and (part is None or part < 1)):
+            return
+        self._drawn_at = now
+        bar = [] if part is None else [_bar(part)]
+        text = " ".join([before, *bar, after]).rstrip()[: width_of(self._stream) - 1]
+        self._stream.write(f"\r{text}\x1b[K")
+        self._stream.flush()
+
+    def close(self) -> None:
+        if self.is_shown and self._drawn_at:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
+
+
+def _bar(part: float) -> str:
+    done = round(min(max(part, 0.0), 1.0) * _BAR_WIDTH)
+    return "━" * done + "┄" * (_BAR_WIDTH - done)
 
 
 @contextmanager
 def progress_bar(description: str, total: int | None, unit: str) -> Iterator[Callable[[int], None]]:
-    """Gives a function that is told how much is done."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    """Give a function that shows how much is done."""
+    line = ProgressLine()
+    began = time.monotonic()
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(unit))
-    with Progress(*columns, TimeRemainingColumn(), console=note_console(), transient=True) as bar:
-        task = bar.add_task(description, total=total)
-        yield lambda done: bar.update(task, completed=done)
+    def show(done: int) -> None:
+        if not total:
+            line.show(description, None, f"{done:,} {unit}")
+            return
+        passed = time.monotonic() - began
+        left = f", {time_left_text(passed / done * (total - done))} left" if 0 < done < total else ""
+        line.show(description, done / total, f"{done:,} of {total:,} {unit}{left}")
+
+    try:
+        yield show
+    finally:
+        line.close()

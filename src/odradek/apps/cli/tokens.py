@@ -64,7 +64,7 @@ def renew(
 @app.verb()
 def expire(
     secret: SecretArgument,
-    period_ms: Annotated[int, Option("--period-ms", help="Milliseconds from now; -1: at once.")] = -1,
+    period_ms: Annotated[int, Option("--period-ms", help="Milliseconds from now; -1: immediately.")] = -1,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
 ) -> None:
     """End a token."""

@@ -323,7 +323,7 @@ def _tell(output: Format, topic: str, done: str, detail: str) -> None:
             print_json({"topic": topic, "result": done, "detail": detail})
         case Format.CSV:
             print_rows([{"topic": topic, "result": done, "detail": detail}], ("topic", "result", "detail"), output)
-        case Format.TABLE:
+        case Format.TABLE | Format.WIDE:
             print(f"{done} topic {topic}: {detail}")
 
 

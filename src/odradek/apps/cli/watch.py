@@ -12,7 +12,7 @@ from functools import wraps
 from typing import Annotated, Any, TypeVar, cast
 
 from odradek.apps.cli.grammar.declaration import Option
-from odradek.apps.cli.output import warn
+from odradek.apps.cli.output import json_lines, warn
 from odradek.base.errors import KafkaError
 from odradek.client.broker_client import ConnectionFailed
 
@@ -20,7 +20,9 @@ Command = TypeVar("Command", bound=Callable[..., None])
 
 WatchOption = Annotated[
     float | None,
-    Option("--watch", metavar="SECONDS", min=0.1, help="Show it again every so often.", show_default=False),
+    Option(
+        "--watch", metavar="SECONDS", min=0.1, help="Refresh every so many seconds, until Ctrl-C.", show_default=False
+    ),
 ]
 _CLEAR = "\x1b[H\x1b[2J"
 _PARAMETER = inspect.Parameter("watch", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=WatchOption)
@@ -38,7 +40,8 @@ def watchable(command: Command) -> Command:
         while True:
             _begin_picture(watch)
             try:
-                command(*args, **kwargs)
+                with json_lines():
+                    command(*args, **kwargs)
             except (KafkaError, ConnectionFailed) as error:
                 if is_first:
                     raise

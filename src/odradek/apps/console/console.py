@@ -234,5 +234,5 @@ class Console:
     @property
     def pipelines(self) -> Feed[PipelinesState]:
         return self._feed_of_files(
-            "pipelines", "The status of pipelines", PipelinesReader(self.options.projects).read, 700
+            "pipelines", "The status of pipelines", PipelinesReader(self.options.projects, self.options.data).read, 700
         )

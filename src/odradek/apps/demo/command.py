@@ -24,7 +24,7 @@ def demo(
     ] = None,
     report: Annotated[Path, Option("--report", help="Where the page with the plots goes.")] = Path("odradek-demo.html"),
 ) -> None:
-    """Three brokers, a shop that sells, a pipeline that keeps its books; a broker dies, and the books are checked."""
+    """Run three brokers, a shop and a pipeline, kill a broker under load, verify that no record is lost or doubled."""
     if quick:
         from odradek.apps.demo.quick import quick_demo
 

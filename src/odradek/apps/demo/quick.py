@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType
 
 from odradek.apps.cli.output import Format, print_rows, progress
-from odradek.apps.cli.terminal import data_console, note_console
+from odradek.apps.cli.terminal import ProgressLine, say
 from odradek.apps.figures import size_text
 from odradek.base.errors import FatalError
 from odradek.client.cluster_client import ClusterClient
@@ -44,26 +44,27 @@ class Timing:
 
 def quick_demo(records: int) -> None:
     """Start a broker, write and read records, check every one, show what happened, and stop."""
-    console = data_console()
     with tempfile.TemporaryDirectory(prefix="odradek-demo-") as directory:
         cluster = LocalCluster(Path(directory))
         with stopped_at_the_end(cluster):
             began = time.monotonic()
-            with note_console().status("starting ZooKeeper and a broker"):
-                cluster.start(zookeeper=None, port=free_port(), settings={})
+            line = ProgressLine()
+            line.show("starting ZooKeeper and a broker")
+            cluster.start(zookeeper=None, port=free_port(), settings={})
+            line.close()
             start_seconds = time.monotonic() - began
             bootstrap = cluster.bootstrap_servers
-            console.print(f"started  ZooKeeper and one broker at {bootstrap} in {start_seconds:.1f} s")
+            say(f"started  ZooKeeper and one broker at {bootstrap} in {start_seconds:.1f} s")
             with ClusterClient(bootstrap) as client:
                 create_topic(client, _TOPIC, partitions=_PARTITIONS, replication_factor=1)
-                console.print(f"created  topic '{_TOPIC}' with {_PARTITIONS} partitions")
+                say(f"created  topic '{_TOPIC}' with {_PARTITIONS} partitions")
                 write_seconds = _write(client, records)
-                console.print(f"wrote    {records:,} records, each of them once (idempotent producer, acks=all)")
+                say(f"wrote    {records:,} records, each of them once (idempotent producer, acks=all)")
                 read_seconds = _read_and_check(client, records)
-                console.print(f"read     {records:,} records; their number, order and content are right\n")
+                say(f"read     {records:,} records; their number, order and content are right\n")
                 _show_partitions(client, cluster)
             _show_figures(cluster, records, Timing(start_seconds, write_seconds, read_seconds))
-    console.print("The broker has stopped and its files are gone. To go on, type:\n")
+    say("The broker has stopped and its files are gone. To go on, type:\n")
     for command in (
         *activation(),
         "odradek up --data my-cluster --detach",
@@ -73,8 +74,8 @@ def quick_demo(records: int) -> None:
         "odradek perf produce --topic orders --num-records 100000 --record-size 1024",
         "odradek down --data my-cluster",
     ):
-        console.print(f"  {command}", style="cyan")
-    console.print("\nAny Kafka client works too: bootstrap.servers=127.0.0.1:9092")
+        say(f"  {command}", "cyan")
+    say("\nAny Kafka client works too: bootstrap.servers=127.0.0.1:9092")
 
 
 def activation() -> list[str]:

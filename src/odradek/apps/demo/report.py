@@ -25,7 +25,7 @@ _ALIVE, _DEAD = "#86c59a", "#dc2626"
 def html_report(telling: "Telling") -> str:
     proof, sent = telling.proof, telling.sent
     checks = [[c.what, *(f"{n:,}" for n in (c.expected, c.found, c.lost, c.twice, c.wrong))] for c in proof.checks]
-    verdict = "Nothing is lost, nothing is counted twice." if proof.ok else "The books don't match."
+    verdict = "Nothing is lost, nothing is counted twice." if proof.ok else "Records are lost or doubled."
     return page(
         "Odradek: the demo",
         [

@@ -13,7 +13,6 @@ from pathlib import Path
 from rich.console import Console
 
 from odradek.apps.cli.output import Format, print_rows
-from odradek.apps.cli.terminal import data_console, note_console
 from odradek.apps.demo.observer import Observer, Sample
 from odradek.apps.demo.proof import Proof, prove
 from odradek.apps.demo.quick import activation, stopped_at_the_end
@@ -21,6 +20,7 @@ from odradek.apps.demo.report import html_report
 from odradek.apps.demo.stage import BROKERS, DEAD_LETTERS, REVENUE, Stage
 from odradek.apps.demo.traffic import Traffic
 from odradek.apps.demo.view import DemoView
+from odradek.apps.pipeline.rich_console import data_console, note_console
 from odradek.apps.pipeline.sample_orders import Sent
 from odradek.base.errors import FatalError
 
@@ -183,7 +183,9 @@ def _show_verdict(console: Console, sent: Sent, proof: Proof, plan: Plan) -> Non
         for c in proof.checks
     ]
     print_rows(rows, ("what", "expected", "found", "lost", "twice", "wrong"), Format.TABLE)
-    verdict = "Nothing is lost, nothing is counted twice." if proof.ok else "THE BOOKS DON'T MATCH: see the table."
+    verdict = (
+        "Nothing is lost, nothing is counted twice." if proof.ok else "RECORDS ARE LOST OR DOUBLED: see the table."
+    )
     console.print(verdict, style="bold green" if proof.ok else "bold red")
     console.print(f"The report, with plots: {plan.report.absolute()}\n")
     console.print("A pipeline of your own:\n")

@@ -10,13 +10,27 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from odradek.apps.pipeline.status import short_target
+
 _LINE_SECONDS = 5.0
 _STATE_COLOURS = {"running": "green", "starting": "yellow", "stopping": "yellow", "failed": "red", "died": "red"}
 
 
-_TEXTS = ("query", "to", "promise")
-_COLUMNS = (*_TEXTS, "batch", "rows in", "rows/s", "batch ms", "state", "late", "twice", "lag")
-_MOST_TELLING = ("query", "lag", "batch", "rows in", "rows/s", "batch ms", "late", "twice", "state", "to", "promise")
+_TEXTS = ("query", "sink", "delivery")
+_COLUMNS = (*_TEXTS, "batch", "rows in", "rows/s", "batch ms", "state rows", "late rows", "duplicates", "lag")
+_MOST_TELLING = (
+    "query",
+    "lag",
+    "batch",
+    "rows in",
+    "rows/s",
+    "batch ms",
+    "late rows",
+    "duplicates",
+    "state rows",
+    "sink",
+    "delivery",
+)
 _GAP = 2
 
 
@@ -91,26 +105,21 @@ class QueriesTable:
 def _cells(query: Mapping[str, Any]) -> dict[str, str]:
     return {
         "query": query["name"],
-        "to": ", ".join(short_target(sink["target"]) for sink in query.get("sinks") or [query]),
-        "promise": query["delivery"],
+        "sink": ", ".join(short_target(sink["target"]) for sink in query.get("sinks") or [query]),
+        "delivery": query["delivery"],
         "batch": str(query["batch"]) if query["batch"] >= 0 else "…",
         "rows in": f"{query['input_rows_total']:,}",
         "rows/s": f"{query['processed_rows_per_second']:,.0f}",
         "batch ms": f"{query['batch_ms']:,}",
-        "state": f"{query['state_rows']:,}",
-        "late": f"{query['late_rows_total']:,}",
-        "twice": f"{query['duplicates_total']:,}",
+        "state rows": f"{query['state_rows']:,}",
+        "late rows": f"{query['late_rows_total']:,}",
+        "duplicates": f"{query['duplicates_total']:,}",
         "lag": "?" if query["lag"] is None else f"{query['lag']:,}",
     }
 
 
 def _failure(query: Mapping[str, Any]) -> str:
     return f"{query['name']} failed: {query['error']}"
-
-
-def short_target(target: str) -> str:
-    """A path by its last name: the table is what counts, not where the project lives."""
-    return target if "/" not in target else f"{target.partition('/')[0]}{target.rpartition('/')[2]}"
 
 
 def _line(query: Mapping[str, Any]) -> str:

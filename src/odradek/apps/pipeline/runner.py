@@ -245,7 +245,7 @@ def _locked(pipeline: Pipeline) -> Iterator[None]:
         os.close(handle)
         other = read_status(pipeline.directory) or {}
         raise FatalError(
-            f"pipeline {pipeline.name} runs already (process {other.get('pid', 'unknown')}); stop it with: "
+            f"pipeline {pipeline.name} is already running (process {other.get('pid', 'unknown')}); stop it with: "
             f"odradek pipeline stop {pipeline.directory}"
         ) from None
     try:

@@ -116,3 +116,8 @@ def find_statuses(directory: Path) -> Iterator[dict[str, Any]]:
 
 def is_live(document: Mapping[str, Any]) -> bool:
     return document["state"] in _LIVE
+
+
+def short_target(target: str) -> str:
+    """Return a path by its last name: the table is what counts, not where the project lives."""
+    return target if "/" not in target else f"{target.partition('/')[0]}{target.rpartition('/')[2]}"

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from importlib.util import find_spec
 from typing import Any, Final
 
 from odradek.apps.records.decoders import NOTHING, Decoded, Decoder
@@ -75,14 +76,45 @@ class _Token:
     is_quoted: bool
 
 
-def parse_filter(text: str) -> Filter:
+Search = Callable[[str], Callable[[str], bool]]
+"""From a regular expression to a test of texts; FilterError for one that isn't valid."""
+
+
+def bounded_search(pattern: str) -> Callable[[str], bool]:
+    """By RE2, whose time grows with the text alone: for expressions of strangers."""
+    try:
+        import re2
+    except ModuleNotFoundError:
+        raise FilterError("regular expressions need RE2: pip install 'odradek[console]'") from None
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = 8 << 20
+    try:
+        compiled = re2.compile(pattern, options=options)
+    except re2.error as error:
+        raise FilterError(f"invalid regular expression: {error}") from None
+    return lambda text: compiled.search(text) is not None
+
+
+def own_search(pattern: str) -> Callable[[str], bool]:
+    """By RE2 where it is installed, else by Python's engine: for expressions of the user of this very process."""
+    if find_spec("re2") is not None:
+        return bounded_search(pattern)
+    try:
+        compiled = re.compile(pattern)
+    except re.error as error:
+        raise FilterError(f"invalid regular expression: {error}") from None
+    return lambda text: compiled.search(text) is not None
+
+
+def parse_filter(text: str, search: Search = bounded_search) -> Filter:
     """FilterError says what is wrong. Nothing typed: every record."""
     if len(text) > TEXT_MAX:
         raise FilterError(f"a filter has at most {TEXT_MAX} characters")
     tokens = _tokens(text)
     if not tokens:
         return everything
-    parser = _Parser(tokens)
+    parser = _Parser(tokens, search)
     found = parser.either(0)
     if parser.rest:
         raise FilterError(f"'{parser.rest[0].text}' is not expected here: combine with and, or, not")
@@ -107,8 +139,9 @@ def _tokens(text: str) -> list[_Token]:
 
 
 class _Parser:
-    def __init__(self, tokens: list[_Token]) -> None:
+    def __init__(self, tokens: list[_Token], search: Search) -> None:
         self.rest = tokens
+        self._search = search
 
     def either(self, depth: int) -> Filter:
         terms = [self._all(depth)]
@@ -146,7 +179,7 @@ class _Parser:
         operator = self.rest.pop(0).text
         if not self.rest or (not self.rest[0].is_quoted and self.rest[0].text in (*_OPERATORS, "(", ")")):
             raise FilterError(f"a value is missing after {operator}")
-        return _comparison(first.text, operator, self.rest.pop(0))
+        return _comparison(first.text, operator, self.rest.pop(0), self._search)
 
     def _skip(self, word: str) -> bool:
         if self.rest and not self.rest[0].is_quoted and self.rest[0].text.lower() == word:
@@ -160,12 +193,15 @@ def _anywhere(text: str) -> Filter:
     return lambda seen: any(wanted in part.lower() for part in seen.parts())
 
 
-def _comparison(field: str, operator: str, wanted: _Token) -> Filter:
+def _comparison(field: str, operator: str, wanted: _Token, search: Search) -> Filter:
     values = _values_of(field)
-    compares = _compares(operator, wanted, field)
+    if operator in ("~", "!~"):
+        fits = _matches(search(wanted.text), is_negated=operator == "!~")
+    else:
+        fits = _compares(operator, wanted, field)
     if operator in ("!=", "!~"):  # true also where there is no such field
-        return lambda seen: all(compares(value) for value in values(seen))
-    return lambda seen: any(compares(value) for value in values(seen))
+        return lambda seen: all(fits(value) for value in values(seen))
+    return lambda seen: any(fits(value) for value in values(seen))
 
 
 def _values_of(field: str) -> Callable[[SeenRecord], Iterable[Any]]:
@@ -193,8 +229,6 @@ def _values_of(field: str) -> Callable[[SeenRecord], Iterable[Any]]:
 
 
 def _compares(operator: str, wanted: _Token, field: str) -> Callable[[Any], bool]:
-    if operator in ("~", "!~"):
-        return _matches(wanted.text, negated=operator == "!~")
     if operator == "has":
         part = wanted.text.lower()
         return lambda value: part in _words(value).lower()
@@ -221,19 +255,8 @@ def _compares(operator: str, wanted: _Token, field: str) -> Callable[[Any], bool
     return lambda value: (held := _as_number(value)) is not None and order(held)
 
 
-def _matches(pattern: str, *, negated: bool) -> Callable[[Any], bool]:
-    try:
-        import re2
-    except ModuleNotFoundError:
-        raise FilterError("regular expressions need RE2: pip install 'odradek[console]'") from None
-    options = re2.Options()
-    options.log_errors = False
-    options.max_mem = 8 << 20
-    try:
-        compiled = re2.compile(pattern, options=options)
-    except re2.error as error:
-        raise FilterError(f"invalid regular expression: {error}") from None
-    return lambda value: (compiled.search(_words(value)) is None) is negated
+def _matches(matches: Callable[[str], bool], *, is_negated: bool) -> Callable[[Any], bool]:
+    return lambda value: matches(_words(value)) is not is_negated
 
 
 def _number(wanted: _Token, field: str) -> float | None:

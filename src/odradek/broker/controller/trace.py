@@ -122,4 +122,13 @@ def _shortened(parts: Iterator[str]) -> str:
 def values_text(thing: Any) -> str:
     """Format the values, without functions."""
     values = ((field.name, getattr(thing, field.name)) for field in fields(thing))
-    return "".join(f"  {name}={value}" for name, value in values if not callable(value))
+    return "".join(
+        f"  {name}={_value_text(value)}" for name, value in values if value is not None and not callable(value)
+    )
+
+
+def _value_text(value: Any) -> str:
+    """Format sets and lists alike, in an order that doesn't change."""
+    if isinstance(value, set | frozenset):
+        return f"[{', '.join(sorted(map(str, value)))}]"
+    return f"[{', '.join(map(str, value))}]" if isinstance(value, list | tuple) else str(value)

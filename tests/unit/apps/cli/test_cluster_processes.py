@@ -50,7 +50,7 @@ def test_what_is_not_linked_is_not_cut(cluster: LocalCluster) -> None:
     _configured(cluster, linked=False)
     with pytest.raises(FatalError, match="odradek up --lab"):
         cluster.cut(0, list(CutFrom))
-    with pytest.raises(FatalError, match="is not cut off"):
+    with pytest.raises(FatalError, match="is not isolated"):
         cluster.heal(0)
     cluster.links.plan("127.0.0.1:2181", [0])
     _configured(cluster, linked=True)

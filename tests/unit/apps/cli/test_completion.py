@@ -15,7 +15,7 @@ from odradek.apps.cli.completion import suggestions
         (["kafka-top"], ["kafka-topics"]),
         (["topics", "de"], ["delete", "delete-records", "describe"]),
         (["groups", "reset", "--to-e"], ["--to-earliest"]),
-        (["brokers", "--format", ""], ["csv", "json", "table"]),
+        (["brokers", "--format", ""], ["csv", "json", "table", "wide"]),
         (["configs", "describe", "to"], ["topics"]),
         (["kafka-topics", "--under-min"], ["--under-min-isr-partitions"]),
         (["nosuch", ""], []),

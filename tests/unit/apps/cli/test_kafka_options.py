@@ -44,7 +44,7 @@ def test_beginnings_lists_defaults_and_the_rest() -> None:
         ("--to t", "to is ambiguous: topic, topics-file"),
         ("--topic", "Option topic requires an argument"),
         ("--describe=yes", "Option describe takes no argument"),
-        ("word", "'word' is not expected here"),
+        ("word", "unexpected argument 'word'"),
     ],
 )
 def test_what_is_not_taken(line: str, told: str) -> None:

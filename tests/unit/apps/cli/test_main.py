@@ -145,3 +145,25 @@ def test_the_cluster_in_the_current_directory_is_asked(
     monkeypatch.setattr(LocalCluster, "running", True)
     assert main.run(["topics", "list"]) == 1
     assert "127.0.0.1:2: Connection refused, nor do the others given" in capsys.readouterr().err
+
+
+def test_a_reader_that_goes_is_quiet() -> None:
+    """The output is longer than a pipe holds, and the other side reads a line of it."""
+    command = [sys.executable, "-m", "odradek", "man", "topics"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        told = process.stderr.read()
+    assert (process.returncode, told) == (141, b"")
+
+
+def test_a_package_that_is_missing_is_named_with_its_extra(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(arguments: object) -> int:
+        raise ModuleNotFoundError("No module named 'pyspark'", name="pyspark")
+
+    monkeypatch.setattr(main, "_dispatch", fail)
+    assert main.run([]) == 1
+    assert "needs pyspark, which is not installed: pip install 'odradek[spark]'" in capsys.readouterr().err

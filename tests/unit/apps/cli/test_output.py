@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from odradek.apps.cli.output import Format, bytes_as_text, cell, print_fields, print_rows, progress
+from odradek.apps.cli.output import Format, bytes_as_text, cell, json_lines, print_fields, print_rows, progress
 from odradek.apps.figures import size_text
 
 ROWS = [
@@ -74,3 +74,15 @@ def test_bytes_and_sizes() -> None:
     assert bytes_as_text(b"a\xff\xc3\xbc") == "a\\xffü"
     assert bytes_as_text(None) is None
     assert [size_text(size) for size in (5, 2048, 3 * 2**20, 2**31)] == ["5 B", "2.0 KB", "3.0 MB", "2.0 GB"]
+
+
+def test_a_wide_table_has_every_key(capsys: pytest.CaptureFixture[str]) -> None:
+    print_rows(ROWS, COLUMNS, Format.WIDE)
+    assert capsys.readouterr().out.splitlines()[0].split() == [*COLUMNS, "extra"]
+
+
+def test_watched_json_is_a_line_each(capsys: pytest.CaptureFixture[str]) -> None:
+    with json_lines():
+        print_rows(ROWS, COLUMNS, Format.JSON)
+        print_fields({"a": 1}, Format.JSON)
+    assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == [ROWS, {"a": 1}]

@@ -36,9 +36,9 @@ def test_why_tells_the_chain(data: str, capsys: pytest.CaptureFixture[str]) -> N
     assert run(["recorder", "why", "orders-2", "--data", data]) == 0
     told = capsys.readouterr().out
     assert "leader 0 → 2  epoch 0 → 1  isr 0,2 → 2" in told
-    assert "because   BrokersChanged  (controller 1, epoch 1, entry 4)" in told
+    assert "cause     BrokersChanged  (controller 1, epoch 1, entry 4)" in told
     assert "report    brokers went: [0]" in told
-    assert "told      broker 2: LeaderAndIsr of orders-2" in told
+    assert "sent      broker 2: LeaderAndIsr of orders-2" in told
     assert told.rstrip().endswith("orders-2: broker 2 leads it, leader epoch 1, in sync 2")
 
 
@@ -90,7 +90,7 @@ MISSING = "journal of broker 1: 45 entries are missing from 2026-11-17T02:17:12.
 def test_why_blames_no_election_for_a_change_in_a_gap(torn: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["recorder", "why", "orders-2", "--data", torn]) == 0
     told = capsys.readouterr().out
-    assert "because   not recorded: controller 2 found it so when it was elected" in told
+    assert "cause     not recorded: controller 2 found it so when it was elected" in told
     assert f"gap       {MISSING}" in told
     assert "meanwhile 2026-11-17T02:17:21.000  broker 1: stopped" in told
     assert run(["recorder", "why", "orders-2", "--data", torn, "--format", "json"]) == 0
@@ -130,7 +130,7 @@ def test_show_has_gaps_in_their_place(torn: str, capsys: pytest.CaptureFixture[s
         (["why", "orders"], 2, "'orders' is not TOPIC-PARTITION"),
         (["why", "orders-9"], 1, "nothing of partition orders-9"),
         (["replay", "--at", "yesterday"], 2, "'yesterday' is not a time"),
-        (["replay", "--at", "5"], 1, "begin after that moment"),
+        (["replay", "--at", "5"], 1, "begin after that time; they begin at"),
     ],
 )
 def test_wrong_questions_get_one_line(

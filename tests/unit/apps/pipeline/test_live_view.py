@@ -29,7 +29,11 @@ def query(name: str, **told: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("width", "first", "left_out"),
-    [(160, "query to promise batch", ()), (80, "query batch rows in", ("to", "state")), (40, "query batch lag", ())],
+    [
+        (160, "query sink delivery batch", ()),
+        (80, "query batch rows in", ("sink", "state")),
+        (40, "query batch lag", ()),
+    ],
 )
 def test_a_query_is_one_line_on_every_terminal(width: int, first: str, left_out: tuple[str, ...]) -> None:
     out = io.StringIO()

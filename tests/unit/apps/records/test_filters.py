@@ -3,7 +3,7 @@
 import pytest
 
 from odradek.apps.records.decoders import AUTOMATIC
-from odradek.apps.records.filters import FilterError, SeenRecord, parse_filter
+from odradek.apps.records.filters import FilterError, SeenRecord, own_search, parse_filter
 from odradek.protocol.records import Record
 
 VALUE = b'{"to": {"city": "Wien"}, "list": [1, 2], "amount": 12.5, "paid": true, "note": null}'
@@ -79,3 +79,10 @@ def test_no_regular_expression_takes_long() -> None:
     fits = parse_filter("value ~ '^(a+)+$'")
     record = Record(0, 0, None, b"a" * 100_000 + b"!", ())
     assert fits(SeenRecord(0, record, AUTOMATIC)) is False
+
+
+def test_expressions_of_the_user_need_no_re2(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("odradek.apps.records.filters.find_spec", lambda name: None)
+    assert parse_filter("value ~ '^a+$'", own_search)(SeenRecord(0, Record(0, 0, None, b"aa"), AUTOMATIC))
+    with pytest.raises(FilterError, match="invalid regular expression"):
+        parse_filter("value ~ '('", own_search)

@@ -43,7 +43,7 @@ class Option(Argument):
     """The value where none is given, before the default; None: the default."""
     placed: bool = field(default=False, kw_only=True)
     """Allow the value as a word by its place: `consume orders` for `consume --topic orders`."""
-    brings: SideOption | None = field(default=None, kw_only=True)
+    brings: tuple[SideOption, ...] = field(default=(), kw_only=True)
 
     @property
     def names(self) -> list[str]:
@@ -107,7 +107,9 @@ def parameters_of(function: Callable[..., Any]) -> list[Parameter]:
 
 
 def side_options_of(parameters: Sequence[Parameter]) -> list[SideOption]:
-    return [p.option.brings for p in parameters if p.option is not None and p.option.brings is not None]
+    """Return the options that others bring, but those that the command declares itself."""
+    own = {parameter.name for parameter in parameters}
+    return [side for p in parameters if p.option is not None for side in p.option.brings if side.name not in own]
 
 
 def call(function: Callable[..., None], values: dict[str, object]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from odradek.apps.cli.grammar.declaration import Parameter, call, parameters_of, side_options_of
-from odradek.apps.cli.grammar.parsing import like, parse
+from odradek.apps.cli.grammar.parsing import Parsing, like
 from odradek.apps.cli.usage import WrongUsage
 
 Function = TypeVar("Function", bound=Callable[..., None])
@@ -35,14 +35,19 @@ class Command:
             print(command_page(name, self.purpose, self.parameters, self.examples))
             return 0
         try:
-            values = parse(self.parameters, words)
-            for side in side_options_of(self.parameters):
-                if values[side.name] is not None:
-                    side.apply(values[side.name])
-            call(self._function, values)
+            call(self._function, self._values(words))
         except WrongUsage as error:
             raise error.see(name) from None
         return 0
+
+    def _values(self, words: Sequence[str]) -> dict[str, object]:
+        """Values of the function's parameters; side options are applied before defaults are looked for."""
+        own = parameters_of(self._function)
+        parsing = Parsing(self.parameters, words)
+        for side in side_options_of(own):
+            if (value := parsing.value(side.name)) is not None:
+                side.apply(value)
+        return parsing.values()
 
 
 def command(*, examples: Sequence[str] = ()) -> Callable[[Callable[..., None]], Command]:

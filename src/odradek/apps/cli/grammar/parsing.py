@@ -16,7 +16,7 @@ from odradek.base.errors import FatalError, KafkaError
 
 
 def parse(parameters: Sequence[Parameter], words: Iterable[str]) -> dict[str, object]:
-    return _Parsing(parameters, words).values()
+    return Parsing(parameters, words).values()
 
 
 class _Dialect:
@@ -56,25 +56,32 @@ class _Dialect:
         return WrongUsage(f"needs a value ({option.metavar})", name)
 
 
-class _Parsing:
+class Parsing:
+    """The words of one command line, scanned; values and defaults are looked for when they are asked for."""
+
     def __init__(self, parameters: Sequence[Parameter], words: Iterable[str]) -> None:
         self._parameters = parameters
-        self._words = list(words)
         self._given: dict[str, list[object]] = {}
         self._loose: list[str] = []
+        self._scan(list(words))
 
     def values(self) -> dict[str, object]:
-        end = self._words.index("--") if "--" in self._words else len(self._words)
-        for found in scan(self._words[:end], _Dialect(self._parameters)):
+        return {parameter.name: self._value(parameter) for parameter in self._parameters}
+
+    def value(self, name: str) -> object:
+        return next(self._value(parameter) for parameter in self._parameters if parameter.name == name)
+
+    def _scan(self, words: list[str]) -> None:
+        end = words.index("--") if "--" in words else len(words)
+        for found in scan(words[:end], _Dialect(self._parameters)):
             if isinstance(found, str):
                 self._loose.append(found)
             elif found.option.is_flag:
                 self._add(found.option, found.option.option is None or found.name != found.option.option.negative)
             else:
                 self._add(found.option, convert(found.option, found.values[0]))
-        self._loose += self._words[end + 1 :]
+        self._loose += words[end + 1 :]
         self._place_arguments()
-        return {parameter.name: self._value(parameter) for parameter in self._parameters}
 
     def _place_arguments(self) -> None:
         for parameter in self._parameters:

@@ -42,7 +42,7 @@ TABLE = OptionTable(
     BOOTSTRAP,
     COMMAND_CONFIG,
     Option("list", "list all groups"),
-    Option("describe", "show where groups stand"),
+    Option("describe", "show committed offsets and lag"),
     Option("delete", "delete groups without active members"),
     Option("reset-offsets", "reset offsets of groups without active members"),
     Option("delete-offsets", "make a group forget topics"),

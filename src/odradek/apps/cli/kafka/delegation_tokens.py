@@ -30,7 +30,7 @@ TABLE = OptionTable(
     Option("renewer-principal", "a principal that may renew it", "PRINCIPAL"),
     Option("max-life-time-period", "milliseconds; -1: as the broker is configured", "MS"),
     Option("renew-time-period", "milliseconds; -1: as the broker is configured", "MS"),
-    Option("expiry-time-period", "milliseconds; -1: at once", "MS"),
+    Option("expiry-time-period", "milliseconds; -1: immediately", "MS"),
     Option("hmac", "the secret of the token", "BASE64"),
     *EVERY_TOOL,
 )

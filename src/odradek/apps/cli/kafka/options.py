@@ -118,7 +118,7 @@ class OptionTable:
                 if found in self.commands and command is None:
                     command = found
                     continue
-                raise WrongOptions(f"'{found}' is not expected here")
+                raise WrongOptions(f"unexpected argument '{found}'")
             order.append(found.option.name)
             values.setdefault(found.option.name, []).extend(found.values)
         return Given(self, values, order, command)

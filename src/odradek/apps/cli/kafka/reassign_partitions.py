@@ -34,7 +34,7 @@ TABLE = OptionTable(
     Option("generate", "propose an assignment to --broker-list, do nothing"),
     Option("execute", "begin the moves of the file"),
     Option("cancel", "give up the moves of the file"),
-    Option("list", "show the moves that are under way"),
+    Option("list", "list the reassignments in progress"),
     Option("reassignment-json-file", "the plan", "FILE"),
     Option("topics-to-move-json-file", 'the topics, as {"topics":[{"topic":"foo"}],"version":1}', "FILE"),
     Option("broker-list", "the brokers to move to", "N,…"),
@@ -42,7 +42,7 @@ TABLE = OptionTable(
     Option("throttle", "bytes per second between brokers", "N", default="-1"),
     Option("replica-alter-log-dirs-throttle", "bytes per second between directories", "N", default="-1"),
     Option("timeout", "ms to wait for moves between directories to begin", "MS", default="10000"),
-    Option("additional", "also while other moves are under way"),
+    Option("additional", "also while other reassignments are in progress"),
     Option("preserve-throttles", "leave throttles alone"),
     *EVERY_TOOL,
 )

@@ -303,7 +303,7 @@ def _link(entry: Entry) -> str:
     match entry.kind:
         case Kind.SEND:
             about = f" about {plural_partitions(entry)}" if entry.count or entry.partitions else ""
-            return f"told broker {entry.peer}: {entry.what}{about}"
+            return f"sent to broker {entry.peer}: {entry.what}{about}"
         case Kind.WRITE:
             where = f" of {entry.topic_partition}" if entry.topic_partition is not None else ""
             version = f" if version is {entry.version - 1}" if entry.version else ""

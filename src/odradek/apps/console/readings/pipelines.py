@@ -12,11 +12,14 @@ from typing import Any
 from odradek.base.clock import SYSTEM_CLOCK
 from odradek.base.errors import FatalError
 from odradek.client.cluster_client import ClusterClient
+from odradek.local.pipeline_projects import read_projects
 from odradek.local.process_start import process_start
 
 _BYTES_MAX = 4 << 20
 _DEPTH = 3
 LIVE = ("starting", "running", "stopping")
+NEVER_RAN = "never started"
+_DECLARATION = "pipeline.toml"
 POINTS_MAX = 120
 
 
@@ -29,13 +32,22 @@ class PipelinesState:
 
 
 class PipelinesReader:
-    def __init__(self, projects: Sequence[Path]) -> None:
-        self._projects = projects
+    """`data`: the directory of a local cluster, which may name more projects."""
+
+    def __init__(self, projects: Sequence[Path], data: Path | None = None) -> None:
+        self._given = projects
+        self._data = data
+
+    @property
+    def _projects(self) -> list[Path]:
+        named = read_projects(self._data) if self._data is not None else []
+        return list(dict.fromkeys([*self._given, *named]))
 
     def read(self, client: ClusterClient, before: PipelinesState | None) -> PipelinesState:
-        if not self._projects:
+        projects = self._projects
+        if not projects:
             raise FatalError("no project is known here: give --pipeline DIR to `odradek console` or `odradek up`")
-        documents = tuple(document for project in self._projects for document in statuses(project))
+        documents = tuple(document for project in projects for document in statuses(project))
         now = SYSTEM_CLOCK.now_ms()
         if before is None or now <= before.at_ms:
             return PipelinesState(now, documents)
@@ -55,7 +67,15 @@ def _totals(documents: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], flo
 
 
 def statuses(directory: Path) -> Iterator[Mapping[str, Any]]:
-    """Of the projects in the directory and a few levels below it."""
+    """Of the projects in the directory and a few levels below it; one that never ran has a name alone."""
+    if (directory / _DECLARATION).is_file() and not (directory / ".odradek" / "status.json").is_file():
+        yield {
+            "pipeline": directory.absolute().name,
+            "state": NEVER_RAN,
+            "project": str(directory.absolute()),
+            "directory": str(directory.absolute()),
+            "queries": [],
+        }
     patterns = ["/".join(["*"] * depth + [".odradek", "status.json"]) for depth in range(_DEPTH + 1)]
     for path in sorted({path for pattern in patterns for path in directory.glob(pattern)}):
         try:

@@ -5,14 +5,14 @@ from datetime import datetime
 from typing import Any
 
 from odradek.apps.console.markup import Html, link, tag, together
-from odradek.apps.console.readings.pipelines import LIVE, PipelinesState
+from odradek.apps.console.readings.pipelines import LIVE, NEVER_RAN, PipelinesState
 from odradek.apps.console.views.parts import Column, button, chip, spark, table
 from odradek.apps.figures import count, duration_text, moment, plural, rate, size_text
 
 _TONES = {"running": "ok", "starting": "warn", "stopping": "warn", "failed": "bad", "died": "bad"}
 _COLUMNS = [
     Column("Query"),
-    Column("To", small=False),
+    Column("Sink", small=False),
     Column("Rows", numeric=True),
     Column("", small=False),
     Column("In", numeric=True),
@@ -32,12 +32,15 @@ def pipelines_html(state: PipelinesState, *, read_only: bool = True) -> Html:
 
 def _pipeline_html(document: Mapping[str, Any], state: PipelinesState, read_only: bool) -> Html:
     doing, project = str(document.get("state", "?")), str(document.get("project"))
+    has_run = doing != NEVER_RAN
     told = [
         f"Spark {document.get('spark', '?')}",
         f"run {document.get('generation', '?')}",
         f"since {_when(document.get('started_at'))}",
         f"updated {_when(document.get('updated_at'))}",
     ]
+    if not has_run:
+        told = [project]
     refused = document.get("dead_letters")
     letters = (
         together(" · dead letters in ", tag("a", str(refused), href=link("messages", topic=str(refused))))
@@ -65,7 +68,7 @@ def _pipeline_html(document: Mapping[str, Any], state: PipelinesState, read_only
         ),
         tag("p", " · ".join(told), letters, spark_ui, cls="note"),
         reason,
-        table(_COLUMNS, rows, empty="It has no query."),
+        table(_COLUMNS, rows, empty="It has no query.") if has_run else None,
     )
 
 
@@ -74,7 +77,7 @@ def _acts(doing: str, directory: str) -> list[Html]:
         return [button("Stop", "stop", cls="btn danger", directory=directory)]
     return [
         button("Start", "start", directory=directory),
-        button("Replay", "replay", cls="btn danger", directory=directory),
+        *([button("Replay", "replay", cls="btn danger", directory=directory)] if doing != NEVER_RAN else []),
     ]
 
 

@@ -135,7 +135,8 @@ def progress_html(progress: Progress) -> Html:
     share = progress.copied_bytes / progress.total_bytes if progress.total_bytes else 0.0
     left = f", {duration_text(progress.eta_seconds * 1000)} to go" if progress.eta_seconds is not None else ""
     told = (
-        f"{progress.done} done, {len(progress.moving)} moving, {progress.waiting} waiting, {progress.given_up} given up"
+        f"{progress.done} done, {len(progress.moving)} moving, {progress.waiting} waiting, "
+        f"{progress.given_up} cancelled"
     )
     copied = f"{size_text(progress.copied_bytes)} of {size_text(progress.total_bytes)}"
     speed = f"{copied} at {size_text(progress.bytes_per_second, '/s')}{left}"

@@ -17,27 +17,36 @@ from odradek.model.topology import TopicPartition
 
 
 class Kind(StrEnum):
-    LIFE = "life"  # the broker started or stopped
+    LIFE = "lifecycle"  # the broker started or stopped
     SESSION = "session"  # with ZooKeeper
     TERM = "term"  # this broker became controller, has taken over, or is controller no longer
     EVENT = "event"  # the controller was told of something; the cause of what follows
     READ = "read"  # from ZooKeeper
     WATCH = "watch"  # asked ZooKeeper to be told
     WRITE = "write"  # to ZooKeeper
-    MOVE = "move"  # of a state machine: partition or replica
+    MOVE = "state"  # of a state machine: partition or replica
     SEND = "send"  # a request to a broker
     CHANNEL = "channel"  # to a broker, opened or closed
-    ANSWER = "answer"  # to who asked
-    LATER = "later"  # an event that was scheduled
+    ANSWER = "response"  # to who asked
+    LATER = "deferred"  # an event that was scheduled
     REPORT = "report"  # what a person should know
     ISR = "isr"  # a leader wants to change its ISR
     GROUP = "group"  # a group that this broker coordinates has its next generation; `text` says why
-    PICTURE = "picture"  # what the controller knew when the file was begun
+    PICTURE = "snapshot"  # what the controller knew when the file was begun
     LOG_DIR = "logdir"  # a log directory of this broker failed, or the journal goes on in another one
     DROPPED = "dropped"  # entries for which the queue had no room; `count` says how many
     GAP = "gap"  # entries that were numbered and are not there; `count` says how many, where that is known
 
 
+_FORMER_KINDS = {
+    "life": Kind.LIFE,
+    "tenure": Kind.TERM,
+    "move": Kind.MOVE,
+    "answer": Kind.ANSWER,
+    "later": Kind.LATER,
+    "picture": Kind.PICTURE,
+}
+"""Names of kinds in journals that were written before."""
 GAPS = frozenset({Kind.DROPPED, Kind.GAP})
 JOURNAL_MOVED = "JournalMoved"
 LOG_DIR_FAILED = "LogDirFailed"
@@ -106,8 +115,9 @@ def maybe_entry(line: str) -> Entry | None:
         known: dict[str, Any] = {
             name: tuple(content[name]) if name in _LISTS else content[name] for name in _NAMES if name in content
         }
+        known["kind"] = _FORMER_KINDS.get(known["kind"], known["kind"])
         entry = Entry(**known)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, KeyError):
         return None
     whole = isinstance(entry.time_ms, int) and isinstance(entry.seq, int) and isinstance(entry.broker, int)
     return entry if whole else None

@@ -60,7 +60,7 @@ def test_each_event_with_what_came_of_it_and_what_was_done() -> None:
     assert told[-1].chain == (
         "partition orders-0  ONLINE → OFFLINE",
         "wrote PartitionState of orders-0 if version is 0",
-        "told broker 0: LeaderAndIsr about orders-0",
+        "sent to broker 0: LeaderAndIsr about orders-0",
     )
 
 
