@@ -15,9 +15,9 @@ export ODRADEK_KAFKAJS   := $(abspath $(KAFKAJS))
 # Hundreds of brokers and tools are started: none of them is to compile its modules anew, whatever the machine says.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup demo test check lint map man site release settings-page bench bench-page soak clean kcat chromium kafka-jars kafkajs
+.PHONY: setup demo test check lint map man site release settings-page bench bench-page soak clean kcat chromium kafka-jars kafka-classes kafkajs
 
-setup: $(ENV) kcat chromium kafka-jars kafkajs
+setup: $(ENV) kcat chromium kafka-classes kafkajs
 
 # The compiled inner loop is built with the package, where there is a C compiler.
 $(ENV): pyproject.toml $(wildcard src/odradek/native/*.[ch])
@@ -40,6 +40,10 @@ kafka-jars:
 		|| { rm -rf $(KAFKA_LIB); echo "Kafka's jars are absent: its Java tools are not tested (needs Maven)"; }
 	@[ -d $(KAFKA4_LIB) ] || mvn -q -B -f tests/kafka4/pom.xml dependency:copy-dependencies -DoutputDirectory=$(abspath $(KAFKA4_LIB)) \
 		|| { rm -rf $(KAFKA4_LIB); echo "The jars of Kafka 4 are absent: its clients are not tested (needs Maven)"; }
+
+# Tests start dozens of Kafka's brokers and tools: each finds its classes parsed.
+kafka-classes: $(ENV) kafka-jars
+	@[ ! -d $(KAFKA_LIB) ] || PYTHONPATH=tests $(BIN)/python tests/class_archive.py
 
 kafkajs:
 	@[ -d $(KAFKAJS) ] || npm install --silent --no-audit --no-fund --prefix $(KAFKAJS) kafkajs@2.2.4 >/dev/null 2>&1 \

@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from class_archive import class_path
 from java_program import SHORT_LIVED
 from odradek.local.java import find_java
 from odradek.local.server_process import ServerProcess, serves
@@ -71,7 +72,7 @@ def broker_command(jars: Path) -> Callable[[Path], Sequence[str]]:
     def command(properties: Path) -> Sequence[str]:
         log4j = properties.with_name("log4j.properties")
         log4j.write_text(_BROKER_LOG4J)
-        options = ["-Xms128m", "-Xmx256m", *SHORT_LIVED, f"-Dlog4j.configuration=file:{log4j}", "-cp", f"{jars}/*"]
+        options = ["-Xms128m", "-Xmx256m", *SHORT_LIVED, f"-Dlog4j.configuration=file:{log4j}", *class_path(jars)]
         # By default the cleaner alone takes half of this heap, in one piece, and is not always given it.
         override = ("--override", "log.cleaner.dedupe.buffer.size=4194304")
         return [str(find_java()), *options, "kafka.Kafka", str(properties), *override]
@@ -88,7 +89,9 @@ class KafkaPeer:
         directory: Path,
         settings: Mapping[str, str] | None = None,
         before_start: Callable[[str], None] = lambda zookeeper: None,
+        jvm: Sequence[str] = (),
     ) -> None:
+        self._jvm = jvm
         self._settings = dict(settings or {})
         self._before_start = before_start
         self._jars = jars
@@ -132,8 +135,8 @@ class KafkaPeer:
         return subprocess.run(command, capture_output=True, text=True, timeout=90, check=True).stdout
 
     def _command(self, properties: Path) -> Sequence[str]:
-        return self._java("-Xms256m", "-Xmx640m", "kafka.Kafka", str(properties))
+        return self._java(*self._jvm, "-Xms256m", "-Xmx640m", "kafka.Kafka", str(properties))
 
     def _java(self, *arguments: str) -> list[str]:
         log4j = f"-Dlog4j.configuration=file:{self._directory / 'log4j.properties'}"
-        return [str(find_java()), *SHORT_LIVED, log4j, "-cp", f"{self._jars}/*", *arguments]
+        return [str(find_java()), *SHORT_LIVED, log4j, *class_path(self._jars), *arguments]

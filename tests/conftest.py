@@ -1,10 +1,12 @@
 """What several kinds of test share: real ZooKeeper, and real Apache Kafka where it can be had."""
 
 import gc
+import re
 import signal
 import socket
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -27,42 +29,67 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # its own, below that of the processes it starts: a port is chosen some time before somebody listens on it, and nobody
 # else must choose it meanwhile. Of eight ports one is chosen, because the brokers of a cluster listen side by side, and
 # their metrics a hundred above.
-_RANGES, _RANGE_PORTS = 16, 624
+_RANGES, _RANGE_PORTS = 12, 1_248
+_range_name = socket.socket(socket.AF_UNIX)
+"""Holds the range, by a name in the kernel, until this process ends."""
 
 
-def _own_range() -> tuple[socket.socket, range]:
-    """The first range that no other process holds, and the name in the kernel that holds it until this process ends."""
-    name = socket.socket(socket.AF_UNIX)
+def _own_range() -> range:
+    """The first range that no other process holds."""
     for first in range(5_000, 5_000 + _RANGES * _RANGE_PORTS, _RANGE_PORTS):
         with suppress(OSError):
-            name.bind(f"\0odradek-test-ports-{first}")
-            return name, range(first, first + _RANGE_PORTS, 8)
-    return name, range(5_000, 5_000 + _RANGES * _RANGE_PORTS, 8)
+            _range_name.bind(f"\0odradek-test-ports-{first}")
+            return range(first, first + _RANGE_PORTS, 8)
+    return range(5_000, 5_000 + _RANGES * _RANGE_PORTS, 8)
 
 
-_range_name, server._SERVER_PORTS = _own_range()
+def pytest_configure(config: pytest.Config) -> None:
+    hands_out = config.getoption("numprocesses", None) and not hasattr(config, "workerinput")
+    if not hands_out:  # else it starts no server itself
+        server._SERVER_PORTS = _own_range()
+
 
 # On a loaded machine an example takes as long as it takes.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
 
+_ROOT = Path(__file__).parent.parent
+_SHARED = ("Spark", "console", "Apache Kafka")
+_LONGEST_FIRST = ("tests/cluster/", "tests/wire/", "tests/")
+_OF_KAFKA = re.compile(r"\b(kafka_peer|KafkaPair|kafka_tools|java_tool)\b")
 
-_SHARED = ("tests/pipeline/", "tests/console/")
-_LONGEST_FIRST = (*_SHARED, "tests/cluster/", "tests/wire/", "tests/")
+
+@cache
+def _shared(file: str) -> str | None:
+    """What all tests of this file share with those of others, and costs so much that one worker has it."""
+    if file.startswith("tests/pipeline/"):
+        return "Spark"
+    if file.startswith("tests/console/"):
+        return "console"
+    is_of_kafka = file.startswith("tests/cluster/") and _OF_KAFKA.search((_ROOT / file).read_text())
+    return "Apache Kafka" if is_of_kafka else None
 
 
 class SharedScheduling(LoadFileScheduling):
     """A file stays with one worker, whose brokers it shares; all that needs Spark stays with one, and its session; all
-    that needs the console with one, and its cluster and browser."""
+    that needs the console with one, and its cluster and browser; all that needs Apache Kafka's broker or tools with
+    one."""
 
     def _split_scope(self, nodeid: str) -> str:
-        shared = next((kind for kind in _SHARED if nodeid.startswith(kind)), None)
-        return shared or super()._split_scope(nodeid)
+        file: str = super()._split_scope(nodeid)
+        return _shared(file) or file
+
+
+def _turn(item: pytest.Item) -> int:
+    file = item.nodeid.partition("::")[0]
+    if shared := _shared(file):
+        return _SHARED.index(shared) - len(_SHARED)
+    return next((turn for turn, kind in enumerate(_LONGEST_FIRST) if file.startswith(kind)), len(_LONGEST_FIRST))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What can't be divided begins first, and what is short fills the gaps at the end."""
-    items.sort(key=lambda item: next((n for n, kind in enumerate(_LONGEST_FIRST) if item.nodeid.startswith(kind)), -1))
+    items.sort(key=_turn)
 
 
 def pytest_collection_finish() -> None:
@@ -77,6 +104,25 @@ def _logs_as_they_were() -> Iterator[None]:
     vars(logs._output).update(output)
     for part, logger in logs._loggers.items():
         logger.threshold = levels.get(part)
+
+
+@pytest.fixture(autouse=True)
+def _no_clients_are_left() -> Iterator[None]:
+    """A client of librdkafka lives until nothing refers to it; one that is left in a cycle of objects asks for its
+    brokers on and on, at ports that later tests get."""
+    before = _client_threads()
+    yield
+    if _client_threads() > before:
+        gc.collect()
+
+
+def _client_threads() -> int:
+    """Of librdkafka, in this process."""
+    found = 0
+    for task in Path("/proc/self/task").glob("*/comm"):
+        with suppress(OSError):
+            found += task.read_text().startswith("rdk:")
+    return found
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> SharedScheduling:

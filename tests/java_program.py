@@ -1,5 +1,8 @@
-"""A Java program of others that runs beside a test, and prints to files."""
+"""Java programs: what is compiled for tests, and a program of others that runs beside a test and prints to files."""
 
+import hashlib
+import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +12,8 @@ from typing import Final
 from odradek.local.java import find_java
 
 _STOP_S_MAX: Final = 120
+_COMPILE_S_MAX: Final = 120
+_COMPILED: Final = Path(__file__).parent.parent / ".tools" / "compiled"
 SHORT_LIVED: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 """Options of a JVM that lives for a test: what the second compiler and a collector with threads of its own would gain
 in an hour costs half of its processor time in the first minute."""
@@ -18,6 +23,21 @@ log4j.appender.out=org.apache.log4j.ConsoleAppender
 log4j.appender.out.target=System.err
 log4j.appender.out.layout=org.apache.log4j.SimpleLayout
 """
+
+
+def compiled(source: Path, jars: Path) -> Path:
+    """The directory of the program's classes, compiled once for all workers and runs."""
+    key = hashlib.sha256(f"{jars} {find_java().resolve()}\n{source.read_text()}".encode()).hexdigest()[:12]
+    directory = _COMPILED / f"{source.stem}-{key}"
+    if not directory.exists():
+        arriving = directory.with_suffix(f".{os.getpid()}")
+        command = ["javac", "-cp", f"{jars}/*", "-d", str(arriving), str(source)]
+        subprocess.run(command, check=True, timeout=_COMPILE_S_MAX)
+        try:
+            arriving.rename(directory)
+        except OSError:  # another worker was faster
+            shutil.rmtree(arriving)
+    return directory
 
 
 @contextmanager

@@ -2,12 +2,14 @@
 
 import subprocess
 from base64 import b64decode, b64encode
+from collections.abc import Sequence
 from pathlib import Path
 from threading import Timer
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from java_program import SHORT_LIVED
+from class_archive import class_path
+from java_program import SHORT_LIVED, compiled
 
 CLASSES = {
     "kafka-topics": "org.apache.kafka.tools.TopicCommand",
@@ -31,6 +33,7 @@ CLASSES = {
     "zookeeper-shell": "org.apache.zookeeper.ZooKeeperMain",
 }
 TOOL_S_MAX = 120.0
+_END_S_MAX = 30.0
 _PATIENCE = {"kafka-consumer-groups": ("--timeout", "60000")}
 """Options for tools that otherwise give up after five seconds."""
 _LOG4J = """\
@@ -52,23 +55,22 @@ class Printed(NamedTuple):
 
 
 class KafkaTools:
-    """As a context: the JVM runs while it is entered. `directory` is for the compiled server and its settings."""
+    """As a context: the JVM runs while it is entered. `directory` is for its settings."""
 
-    def __init__(self, jars: Path, directory: Path) -> None:
+    def __init__(self, jars: Path, directory: Path, jvm: Sequence[str] = ()) -> None:
         self._jars = jars
+        self._jvm = jvm
         self._directory = directory
         self._process: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Self:
         self._directory.mkdir(parents=True, exist_ok=True)
         source = Path(__file__).parent / "kafka" / "ToolServer.java"
-        class_path = f"{self._jars}/*:{self._directory}"
-        subprocess.run(["javac", "-cp", class_path, "-d", self._directory, source], check=True, timeout=TOOL_S_MAX)
         log4j = self._directory / "log4j.properties"
         log4j.write_text(_LOG4J)
-        options = ["-Xmx256m", *SHORT_LIVED, f"-Dlog4j.configuration=file:{log4j}"]
+        options = ["-Xmx256m", *SHORT_LIVED, *self._jvm, f"-Dlog4j.configuration=file:{log4j}"]
         self._process = subprocess.Popen(
-            ["java", *options, "-cp", class_path, "ToolServer"],
+            ["java", *options, *class_path(self._jars, compiled(source, self._jars)), "ToolServer"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -79,9 +81,12 @@ class KafkaTools:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        """Its standard input ends, and with it the JVM."""
         if self._process is not None:
-            self._process.kill()
-            self._process.communicate()
+            try:
+                self._process.communicate(timeout=_END_S_MAX)
+            finally:
+                self._process.kill()
 
     def run(self, tool: str, *arguments: object, stdin: str = "") -> Printed:
         """What the tool printed, and its exit status. The tool is one of `CLASSES`, or the name of another class."""

@@ -33,11 +33,13 @@ def purpose(room: Path) -> str:
     return " ".join(text.split("\n\n")[0].split())
 
 
-def modules(room: Path, all_rooms: list[Path]) -> list[Path]:
-    """Modules of the room itself, those of rooms inside it left out."""
-    inner = [SOURCE / other for other in all_rooms if room in other.parents]
-    found = (SOURCE / room).rglob("*.py")
-    return [path for path in found if not any(path.is_relative_to(other) for other in inner)]
+def modules(all_rooms: list[Path]) -> dict[Path, list[Path]]:
+    """Modules of each room itself, those of rooms inside it left out."""
+    found: dict[Path, list[Path]] = {room: [] for room in all_rooms}
+    for path in (SOURCE / "odradek").rglob("*.py"):
+        if room := room_of(path.parent.relative_to(SOURCE).parts, found):
+            found[room].append(path)
+    return found
 
 
 def imported(path: Path) -> Iterator[str]:
@@ -48,11 +50,9 @@ def imported(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def room_of(module: str, all_rooms: list[Path]) -> Path | None:
-    path = Path(*module.split("."))
-    return max(
-        (room for room in all_rooms if path.is_relative_to(room)), key=lambda room: len(room.parts), default=None
-    )
+def room_of(parts: tuple[str, ...], all_rooms: dict[Path, list[Path]]) -> Path | None:
+    """The innermost room that these names lead to."""
+    return next((room for end in range(len(parts), 0, -1) if (room := Path(*parts[:end])) in all_rooms), None)
 
 
 def short(room: Path) -> str:
@@ -60,11 +60,11 @@ def short(room: Path) -> str:
 
 
 def draw() -> str:
-    all_rooms = list(rooms())
+    all_rooms = modules(list(rooms()))
     lines = ["| room | owns | modules | imports |", "|---|---|---|---|"]
-    for room in all_rooms:
-        own = modules(room, all_rooms)
-        used = {room_of(name, all_rooms) for path in own for name in imported(path) if name.startswith("odradek.")}
+    for room, own in all_rooms.items():
+        names = {name for path in own for name in imported(path) if name.startswith("odradek.")}
+        used = {room_of(tuple(name.split(".")), all_rooms) for name in names}
         others = sorted(short(other) for other in used - {None, room})  # type: ignore[arg-type]
         quiet = {"base", "base/config", "model", "protocol"}
         told = ", ".join(f"`{other}`" for other in others if other not in quiet) or "–"
@@ -73,17 +73,23 @@ def draw() -> str:
     return "\n".join(lines)
 
 
-def main() -> int:
-    page = PAGE.read_text()
+def drawn(page: str) -> str:
     before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)
-    drawn = f"{before}{BEGIN}\n{draw()}\n{END}{after}"
-    if "--check" in sys.argv[1:]:
-        if drawn != page:
-            sys.stderr.write("ARCHITECTURE.md: the map is older than the code; run `make map`\n")
-            return 1
-        return 0
-    PAGE.write_text(drawn)
+    return f"{before}{BEGIN}\n{draw()}\n{END}{after}"
+
+
+def is_drawn() -> bool:
+    page = PAGE.read_text()
+    return drawn(page) == page
+
+
+def main() -> int:
+    if "--check" not in sys.argv[1:]:
+        PAGE.write_text(drawn(PAGE.read_text()))
+    elif not is_drawn():
+        sys.stderr.write("ARCHITECTURE.md: the map is older than the code; run `make map`\n")
+        return 1
     return 0
 
 

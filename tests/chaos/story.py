@@ -93,7 +93,7 @@ class Story:
         """Until every partition has an ISR of this size, by the account of every live broker."""
 
         def holds() -> bool:
-            views = [self.cluster.views(tp) for tp in self.partitions]
+            views = self.cluster.all_views(self.partitions).values()
             return all(len(v) == 1 and len(next(iter(v))[2]) == size and next(iter(v))[0] >= 0 for v in views)
 
         if not await_condition(holds, limit_s):
@@ -171,7 +171,7 @@ class Story:
         def disagreements() -> list[str]:
             states = store.partition_states.load_partition_states(self.partitions)
             written = {tp: (s.leader, s.leader_epoch, frozenset(s.isr)) for tp, s in states.items()}
-            told = {tp: self.cluster.views(tp) for tp in self.partitions}
+            told = self.cluster.all_views(self.partitions)
             return [
                 f"{tp}: ZooKeeper has {written.get(tp)}, the brokers tell {views}"
                 for tp, views in told.items()

@@ -1,14 +1,16 @@
 """A broker that one test has to itself, to crash it, to damage its files and to attack it."""
 
+import io
 import re
 import resource
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 
+from odradek.apps.cli import main
 from odradek.base.config.properties import format_properties
 from odradek.base.errors import ErrorCode
 from odradek.client.broker_client import BrokerClient
@@ -213,3 +215,12 @@ def _fetch_from_leader(client: BrokerClient, topic: str, offset: int, partition:
 def run_odradek(*arguments: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "odradek", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def run_odradek_here(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """The same in this process, for a command that connects to no broker and is asked again and again: a new process
+    costs half a second of processor time."""
+    words = list(map(str, arguments))
+    with redirect_stdout(io.StringIO()) as output, redirect_stderr(io.StringIO()) as errors:
+        code = main.run(words)
+    return subprocess.CompletedProcess(words, code, output.getvalue(), errors.getvalue())

@@ -7,7 +7,7 @@ from typing import Any
 
 from waiting import eventually
 
-from .own_broker import run_odradek
+from .own_broker import run_odradek_here
 from .own_cluster import PATIENCE_S, OwnCluster, running_cluster
 from .test_cluster import Writer
 
@@ -15,7 +15,7 @@ CHECKED_OFTEN = {"replica_high_watermark_checkpoint_interval_ms": "200"}  # so t
 
 
 def recorder(verb: str, *arguments: object) -> Any:
-    ended = run_odradek("recorder", verb, *arguments, "--format", "json")
+    ended = run_odradek_here("recorder", verb, *arguments, "--format", "json")
     assert ended.returncode == 0, ended.stderr
     return json.loads(ended.stdout)
 

@@ -19,7 +19,8 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
-from java_program import SHORT_LIVED
+from class_archive import class_path
+from java_program import SHORT_LIVED, compiled
 
 from .own_cluster import OwnCluster, running_cluster
 
@@ -79,9 +80,6 @@ class Readers:
         self._directory = directory
         self._kafka_lib = kafka_lib
         self.by_group: dict[str, list[Reader]] = defaultdict(list)
-        subprocess.run(
-            ["javac", "-cp", f"{kafka_lib}/*", "-d", str(directory), str(READERS / "Reader.java")], check=True
-        )
         (directory / "log4j.properties").write_text("log4j.rootLogger=OFF\n")
 
     def start(self, client: str, group: str, assignor: str = "range", instance: str = "-") -> Reader:
@@ -89,7 +87,8 @@ class Readers:
         log = self._directory / f"{group}-{len(self.by_group[group])}-{client}"
         if client == "java":
             log4j = f"-Dlog4j.configuration=file:{self._directory}/log4j.properties"
-            java = ["java", "-Xmx128m", *SHORT_LIVED, log4j, "-cp", f"{self._kafka_lib}/*:{self._directory}", "Reader"]
+            classes = class_path(self._kafka_lib, compiled(READERS / "Reader.java", self._kafka_lib))
+            java = ["java", "-Xmx128m", *SHORT_LIVED, log4j, *classes, "Reader"]
             reader = Reader([*java, *where, assignor, instance], log)
         elif client == "kafkajs":
             reader = Reader(["node", str(READERS / "reader.js"), *where], log, {"NODE_PATH": str(kafkajs())})

@@ -75,9 +75,8 @@ class Operator:
 
 
 @pytest.fixture
-def operator(two_disks: OwnBroker, kafka_lib: Path, tmp_path: Path) -> Iterator[Operator]:
-    with KafkaTools(kafka_lib, tmp_path / "tools") as tools:
-        yield Operator(two_disks, tools, tmp_path)
+def operator(two_disks: OwnBroker, kafka_tools: KafkaTools, tmp_path: Path) -> Operator:
+    return Operator(two_disks, kafka_tools, tmp_path)
 
 
 @pytest.fixture

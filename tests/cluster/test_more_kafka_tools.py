@@ -9,6 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from apache_kafka import KafkaPeer
+from class_archive import class_path
 from java_program import SHORT_LIVED
 from kafka_tools import CLASSES, KafkaTools
 from odradek.testing import OdradekCluster
@@ -43,7 +44,7 @@ def events(text: str) -> list[tuple[str, tuple[str, ...]]]:
 
 def run_alone(jars: Path, tool: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     """In a JVM of its own, for tools that do something when it ends."""
-    command = ["java", "-Xmx128m", *SHORT_LIVED, "-cp", f"{jars}/*", CLASSES[tool], *map(str, arguments)]
+    command = ["java", "-Xmx128m", *SHORT_LIVED, *class_path(jars), CLASSES[tool], *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
 
 
@@ -81,15 +82,8 @@ def test_replica_verification_finds_no_difference(targets: list[Target], kafka_l
     told = []
     for target in targets:
         options = ["--broker-list", target.bootstrap, "--topics-include", target.topic, "--report-interval-ms", "500"]
-        command = [
-            "java",
-            "-Xmx128m",
-            *SHORT_LIVED,
-            "-cp",
-            f"{kafka_lib}/*",
-            CLASSES["kafka-replica-verification"],
-            *options,
-        ]
+        tool = CLASSES["kafka-replica-verification"]
+        command = ["java", "-Xmx128m", *SHORT_LIVED, *class_path(kafka_lib), tool, *options]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
             assert process.stdout is not None
             lines = [process.stdout.readline() for _ in range(2)]

@@ -21,7 +21,9 @@ pytestmark = [pytest.mark.soak, pytest.mark.timeout(900)]
 
 
 @pytest.mark.parametrize("controlled_by", ["kafka", "odradek"])
-def test_a_plan_is_run_and_undone(controlled_by: str, tmp_path: Path, zookeeper: str, kafka_lib: Path) -> None:
+def test_a_plan_is_run_and_undone(
+    controlled_by: str, tmp_path: Path, zookeeper: str, kafka_lib: Path, kafka_tools: KafkaTools
+) -> None:
     kafka = broker_command(kafka_lib)
     launch = {0: kafka, 1: kafka} if controlled_by == "kafka" else {NEWCOMER: kafka}
     settings = {"offsets.topic.replication.factor": "2", "zookeeper.session.timeout.ms": "18000"}
@@ -29,7 +31,7 @@ def test_a_plan_is_run_and_undone(controlled_by: str, tmp_path: Path, zookeeper:
     place = ChaosCluster(
         tmp_path / f"plan-by-{controlled_by}", zookeeper, launch=launch, first=(0, 1), settings=settings
     )
-    with place as cluster, KafkaTools(kafka_lib, tmp_path / "tools") as tools:
+    with place as cluster:
         desk = Desk(cluster.bootstrap, tmp_path)
         with Story(cluster, replication_factor=2) as story:
             story.let_it_work(200)
@@ -42,12 +44,12 @@ def test_a_plan_is_run_and_undone(controlled_by: str, tmp_path: Path, zookeeper:
             moved = {frozenset((1, NEWCOMER))}
             assert await_condition(lambda: {frozenset(story.replicas(tp)) for tp in story.partitions} == moved, 90)
             assert await_condition(lambda: {cluster.leader(tp) for tp in story.partitions} <= {1, NEWCOMER}, 90)
-            assert_nothing_is_left(tools, cluster.bootstrap, topic)
+            assert_nothing_is_left(kafka_tools, cluster.bootstrap, topic)
             story.let_it_work(200)
 
             desk.run("reassign", "undo", "--throttle", "10MB")
             assert await_condition(lambda: {tp: story.replicas(tp) for tp in story.partitions} == before, 90)
-            assert_nothing_is_left(tools, cluster.bootstrap, topic)
+            assert_nothing_is_left(kafka_tools, cluster.bootstrap, topic)
             story.await_isr(2)
             story.let_it_work(200)
         assert ours(story.verdict) == []

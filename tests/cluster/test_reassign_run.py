@@ -66,9 +66,9 @@ def writing(writer: Writer) -> Iterator[None]:
 
 
 @pytest.mark.soak
-def test_brokers_and_commands_die_in_the_middle(tmp_path: Path, zookeeper: str, kafka_lib: Path) -> None:
-    plan_file = tmp_path / "plan.json"
-    with running_cluster(tmp_path, zookeeper) as cluster, KafkaTools(kafka_lib, tmp_path / "tools") as tools:
+def test_brokers_and_commands_die_in_the_middle(tmp_path: Path, zookeeper: str, kafka_tools: KafkaTools) -> None:
+    plan_file, tools = tmp_path / "plan.json", kafka_tools
+    with running_cluster(tmp_path, zookeeper) as cluster:
         desk = Desk(cluster.bootstrap, tmp_path)
         cluster.create_topic("orders", (0, 1), (1, 0), (0, 1))
         fill(cluster, "orders")

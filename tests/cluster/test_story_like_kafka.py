@@ -99,7 +99,7 @@ class Teller:
 
     def isr(self, tps: Sequence[TopicPartition], size: int) -> Callable[[], bool]:
         def holds() -> bool:
-            views = [self.cluster.views(tp) for tp in tps]
+            views = self.cluster.all_views(tps).values()
             return all(len(v) == 1 and len(next(iter(v))[2]) == size and next(iter(v))[0] >= 0 for v in views)
 
         return holds
@@ -264,10 +264,9 @@ def tell(name: str, tools: KafkaTools, launch: Mapping[int, Launch], zookeeper: 
             client.close()
 
 
-def test_the_story_reads_the_same(tmp_path: Path, zookeeper: str, kafka_lib: Path) -> None:
+def test_the_story_reads_the_same(tmp_path: Path, zookeeper: str, kafka_lib: Path, kafka_tools: KafkaTools) -> None:
     kafka = broker_command(kafka_lib)
-    with KafkaTools(kafka_lib, tmp_path / "tools") as tools:
-        theirs = tell("kafka", tools, dict.fromkeys(range(3), kafka), zookeeper, tmp_path / "k")
-        ours = tell("odradek", tools, {}, zookeeper, tmp_path / "o")
+    theirs = tell("kafka", kafka_tools, dict.fromkeys(range(3), kafka), zookeeper, tmp_path / "k")
+    ours = tell("odradek", kafka_tools, {}, zookeeper, tmp_path / "o")
     differing = list(difflib.unified_diff(theirs, ours, "Apache Kafka", "Odradek", lineterm="", n=4))
     assert not differing, "\n".join(differing)

@@ -77,6 +77,7 @@ public class ToolServer {
             answers.println((status == null ? 0 : status) + "\t" + encoded(printed) + "\t" + encoded(output));
             answers.flush();
         }
+        Runtime.getRuntime().halt(0); // whatever the tools have left running
     }
 
     /** The first status counts: a tool that catches what is thrown here may try to exit again. */

@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 from pyspark.sql import DataFrame, SparkSession
 
 from java_program import SHORT_LIVED
-from odradek.apps.pipeline.session import unzipped_spark_home
+from odradek.apps.pipeline.session import _choose_file_manager, unzipped_spark_home
 from odradek.testing import OdradekCluster
 
 _numbers = itertools.count(1)
@@ -67,6 +67,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.log.level", "ERROR")
         .getOrCreate()
     )
+    _choose_file_manager(session)
     yield session
     session.stop()
 

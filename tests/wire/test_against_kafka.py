@@ -7,6 +7,7 @@ Kafka's classes take the values as JSON.
 import base64
 import json
 import re
+import shutil
 import subprocess
 from itertools import count
 from pathlib import Path
@@ -16,7 +17,8 @@ from uuid import UUID
 import pytest
 from kio_oracle import every_message_and_version, newer_messages
 
-from java_program import SHORT_LIVED
+from class_archive import class_path
+from java_program import SHORT_LIVED, compiled
 from odradek.protocol.fields import Field, Kind
 from odradek.protocol.schema import Message, Request, Response, Struct
 
@@ -91,14 +93,21 @@ def kafka_class(message: type[Message]) -> str:
 
 
 def test_same_bytes_as_kafka(kafka_lib: Path, tmp_path: Path) -> None:
-    compare([(message, version) for message, version, _ in every_message_and_version()], f"{kafka_lib}/*", tmp_path)
+    messages = [(message, version) for message, version, _ in every_message_and_version()]
+    compare(messages, class_path(kafka_lib, program(kafka_lib)), tmp_path)
 
 
 def test_same_bytes_as_kafka_4(kafka_lib: Path, kafka4_lib: Path, tmp_path: Path) -> None:
-    compare(list(newer_messages()), f"{kafka4_lib}/*:{kafka_lib}/*", tmp_path)
+    compare(list(newer_messages()), ["-cp", f"{kafka4_lib}/*:{kafka_lib}/*:{program(kafka_lib)}"], tmp_path)
 
 
-def compare(messages: list[tuple[type[Message], int]], class_path: str, tmp_path: Path) -> None:
+def program(jars: Path) -> Path:
+    if shutil.which("javac") is None:
+        pytest.skip("this Java has no compiler")
+    return compiled(Path(__file__).with_name("KafkaWire.java"), jars)
+
+
+def compare(messages: list[tuple[type[Message], int]], classes: list[str], tmp_path: Path) -> None:
     samples = [
         (Filler(version, sparse=sparse).struct(message), version)
         for message, version in messages
@@ -108,15 +117,8 @@ def compare(messages: list[tuple[type[Message], int]], class_path: str, tmp_path
         f"{kafka_class(type(value))} {version} {json.dumps(to_json(value, version))}" for value, version in samples
     ]
     (tmp_path / "samples").write_text("\n".join(lines))
-    program = Path(__file__).with_name("KafkaWire.java")
-    run = subprocess.run(
-        ["java", *SHORT_LIVED, "-cp", class_path, str(program), str(tmp_path / "samples")],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if "jdk.compiler" in run.stderr:
-        pytest.skip("this Java has no compiler")
+    command = ["java", *SHORT_LIVED, *classes, "KafkaWire", str(tmp_path / "samples")]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     written = run.stdout.split("\n")[:-1]
     for (value, version), theirs in zip(samples, written, strict=True):

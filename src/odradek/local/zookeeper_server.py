@@ -4,6 +4,7 @@ Owns one directory: the data, `zoo.cfg`, the chosen `port`, the pid file and the
 `zookeeper.connect` at an ensemble instead.
 """
 
+import itertools
 import random
 import socket
 import threading
@@ -42,13 +43,14 @@ _STOP_SECONDS_MAX = 10.0
 
 # Below the range from which the system takes the local ports of outgoing connections: a client that tries to reconnect
 # to a stopped server could otherwise be given the server's port, be connected to itself and keep the server out.
-_SERVER_PORTS = range(15_000, 32_000)
+_SERVER_PORTS = range(20_000, 32_000)
 _drawing = threading.Lock()
 
 
 def _draws() -> Iterator[int]:
-    while True:
-        yield from random.sample(_SERVER_PORTS, len(_SERVER_PORTS))
+    """Every port once, then all of them again in the same order: a port is given again as late as possible, when
+    clients of the server that had it have long gone."""
+    yield from itertools.cycle(random.sample(_SERVER_PORTS, len(_SERVER_PORTS)))
 
 
 _drawn = _draws()

@@ -36,7 +36,7 @@ from odradek.protocol.records import Record, read_plain_records
 pytestmark = pytest.mark.skipif(compiled is None, reason="the compiled inner loop is not built, or not wanted")
 
 NOW = 1_700_000_000_000
-DEFAULT_INPUTS, SOAK_INPUTS = 3000, 1_000_000
+DEFAULT_INPUTS, SOAK_INPUTS = 1000, 1_000_000
 DAMAGES = 6
 CALLERS = (record_batch, record_walk, records, validation, batch_filter, scan)
 RULES = [

@@ -16,6 +16,8 @@ from odradek.model.topology import TopicPartition
 from odradek.protocol.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponsePartition
 
 START_S_MAX = 90.0
+View = tuple[int, int, frozenset[int]]
+"""Leader, leader epoch and ISR of a partition."""
 # Short, so that a story ends soon: what takes 18 s and 30 s by default is what most of them wait for.
 SETTINGS = {
     "zookeeper.session.timeout.ms": "3000",
@@ -156,9 +158,7 @@ class ChaosCluster:
         return named.pop() if len(named) == 1 else None
 
     def partition(self, tp: TopicPartition, asked: ChaosBroker) -> MetadataResponsePartition | None:
-        metadata = asked.metadata()
-        topics = [] if metadata is None else [t for t in metadata.topics if t.name == tp.topic]
-        return next((p for t in topics for p in t.partitions if p.partition_index == tp.partition), None)
+        return _partition(tp, asked.metadata())
 
     def leader(self, tp: TopicPartition) -> int:
         """As any live broker tells it, -1 for none."""
@@ -167,9 +167,20 @@ class ChaosCluster:
                 return found.leader_id
         return -1
 
-    def views(self, tp: TopicPartition) -> set[tuple[int, int, frozenset[int]]]:
+    def views(self, tp: TopicPartition) -> set[View]:
         """Leader, epoch and ISR by the account of every live broker; more than one: they don't agree yet."""
-        found = [self.partition(tp, broker) for broker in self.brokers if broker.pid]
-        return {
-            (-1, -1, frozenset()) if p is None else (p.leader_id, p.leader_epoch, frozenset(p.isr_nodes)) for p in found
-        }
+        return self.all_views([tp])[tp]
+
+    def all_views(self, tps: Sequence[TopicPartition]) -> dict[TopicPartition, set[View]]:
+        """The views of each of these partitions; every broker is asked once."""
+        told = [broker.metadata() for broker in self.brokers if broker.pid]
+        return {tp: {_view(_partition(tp, metadata)) for metadata in told} for tp in tps}
+
+
+def _partition(tp: TopicPartition, metadata: MetadataResponse | None) -> MetadataResponsePartition | None:
+    topics = [] if metadata is None else [t for t in metadata.topics if t.name == tp.topic]
+    return next((p for t in topics for p in t.partitions if p.partition_index == tp.partition), None)
+
+
+def _view(found: MetadataResponsePartition | None) -> View:
+    return (-1, -1, frozenset()) if found is None else (found.leader_id, found.leader_epoch, frozenset(found.isr_nodes))

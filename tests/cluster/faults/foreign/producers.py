@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from chaos.clients import await_condition
 from chaos.history import Acknowledged, Failed, History, Sent
+from class_archive import class_path
 from odradek.local.java import find_java
 from odradek.model.topology import TopicPartition
 
@@ -153,7 +154,7 @@ class JavaProducer(ForeignProducer):
         log4j.write_text(_LOG4J)
         config = self.printed.with_suffix(".properties")
         config.write_text("".join(f"{key}={value}\n" for key, value in {**_JAVA_SETTINGS, "client.id": name}.items()))
-        java = [str(find_java()), *_JVM, f"-Dlog4j.configuration=file:{log4j}", "-cp", f"{kafka_lib}/*"]
+        java = [str(find_java()), *_JVM, f"-Dlog4j.configuration=file:{log4j}", *class_path(kafka_lib)]
         tool = ["org.apache.kafka.tools.VerifiableProducer", "--topic", topic, "--bootstrap-server", bootstrap]
         options = ["--throughput", str(int(rate)), "--acks", "-1", "--producer.config", str(config)]
         self._spawn([*java, *tool, *options, "--value-prefix", name])

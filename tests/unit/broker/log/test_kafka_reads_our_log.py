@@ -6,6 +6,7 @@ from pathlib import Path
 
 from log_building import RULES, START_MS, TP, batch
 
+from class_archive import class_path
 from java_program import SHORT_LIVED
 from odradek.broker.log.core.config import LogConfig
 from odradek.broker.log.files.partition_log import PartitionLog
@@ -17,7 +18,7 @@ CONFIG = LogConfig(segment_bytes=9_000, index_interval_bytes=500)
 
 def dump(kafka_lib: Path, files: list[Path], *options: str) -> str:
     command = [
-        str(find_java()), "-Xmx128m", *SHORT_LIVED, "-cp", f"{kafka_lib}/*",
+        str(find_java()), "-Xmx128m", *SHORT_LIVED, *class_path(kafka_lib),
         "kafka.tools.DumpLogSegments", "--files", ",".join(map(str, files)), *options,
     ]  # fmt: skip
     return subprocess.run(command, capture_output=True, text=True, timeout=90, check=True).stdout
