@@ -49,6 +49,16 @@ kafkajs:
 	@[ -d $(KAFKAJS) ] || npm install --silent --no-audit --no-fund --prefix $(KAFKAJS) kafkajs@2.2.4 >/dev/null 2>&1 \
 		|| { rm -rf $(KAFKAJS); echo "kafkajs is absent: its groups are not tested (needs node and npm)"; }
 
+# A key distribution centre for tests, and the extra [kerberos], which has to be compiled: minutes, so not in `setup`.
+KERBEROS := krb5-kdc krb5-admin-server krb5-user libkrb5-dev gcc libsasl2-modules-gssapi-mit
+.PHONY: kerberos
+kerberos: $(ENV)
+	@$(BIN)/python -c 'import gssapi, k5test' 2>/dev/null || { \
+		{ command -v krb5-config >/dev/null && [ -x /usr/sbin/krb5kdc ] || { [ "$$(id -u)" = 0 ] && { apt-get update -qq \
+			&& DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $(KERBEROS); } >/dev/null 2>&1; }; } \
+		&& $(BIN)/pip install --quiet --editable '.[realm]' >/dev/null 2>&1; } \
+		|| echo "Kerberos is absent: GSSAPI is not tested (apt-get install $(KERBEROS); pip install '.[realm]')"
+
 demo: $(ENV)
 	$(BIN)/odradek demo
 
@@ -96,7 +106,7 @@ test: setup lint
 	$(BIN)/python -m pytest --numprocesses=3 --dist=loadfile --no-loadscope-reorder
 	ODRADEK_PURE=1 $(BIN)/python -m pytest --numprocesses=3 --dist=loadfile -q $(TWINNED)
 
-soak: setup
+soak: setup kerberos
 	$(BIN)/pip install --quiet --editable '.[soak]'
 	$(BIN)/python -m pytest -m soak
 

@@ -77,8 +77,7 @@ def deletion(name: str, principal: str | None = None, pattern: int = LITERAL) ->
     )
 
 
-def test_remove_one_of_three_leaves_two_here_and_in_zookeeper(client: BrokerClient, tree: KazooClient) -> None:
-    """CVE-2024-27309."""
+def test_cve_2024_27309_remove_one_of_three_leaves_two(client: BrokerClient, tree: KazooClient) -> None:
     users = ("User:alice", "User:bob", "User:carol")
     answer = client.send(CreateAclsRequest(creations=[creation("three", user) for user in users]))
     assert [result.error_code for result in answer.results] == [0, 0, 0]

@@ -12,11 +12,15 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 
 from kafka_tools import KafkaTools
 from odradek.apps.cli import main
+from odradek.base.errors import ErrorCode
+from odradek.client.broker_client import BrokerClient
+from odradek.client.client_security import ClientSecurity
 from odradek.local.zookeeper_server import free_port
+from odradek.protocol.messages.create_acls import AclCreation, CreateAclsRequest
 from waiting import eventually
 
 from .conftest import JavaTool
-from .own_broker import OwnBroker, running
+from .own_broker import OwnBroker, batch_of, produce, produce_request, read_all, running
 
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 CANARY = "c4n4ry-Pa55word"
@@ -125,6 +129,27 @@ def test_rights_are_given_by_kafka_acls_and_obeyed(
     denied = "User:bob is Denied Operation = Describe from host = 127.0.0.1 on resource = Topic:LITERAL:orders"
     assert f"Principal = {denied} for request = METADATA with resourceRefCount = 1" in log
     eventually(lambda: {("denied", "METADATA"), ("change", "CREATE_ACLS")} <= audited(cluster))
+
+
+def test_cve_2018_17196_a_transaction_s_batches_need_the_right_to_its_id(cluster: Cluster) -> None:
+    """Batches decide, not the request: a transactional batch in a request that names no transaction is refused too."""
+    security = ClientSecurity.from_file(cluster.file("alice", CANARY))
+    with cluster.broker.client() as client:
+        orders = AclCreation(
+            resource_type=2, resource_name="orders", resource_pattern_type=3, principal="User:alice", host="*",
+            operation=4, permission_type=3,
+        )  # fmt: skip
+        assert client.send(CreateAclsRequest(creations=[orders])).results[0].error_code == 0
+        before = len(read_all(client, "orders"))
+        with BrokerClient("127.0.0.1", cluster.port, security=security) as alice:
+            eventually(lambda: produce(alice, "orders", batch_of(b"x")).error_code == 0)
+            for transactional_id in (None, "payments"):
+                batch = batch_of(b"x", producer_id=1, producer_epoch=0, base_sequence=0, transactional=True)
+                request = produce_request("orders", batch)
+                request.transactional_id = transactional_id
+                (answer,) = alice.send(request).responses[0].partition_responses
+                assert answer.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        assert len(read_all(client, "orders")) == before + 1
 
 
 def audited(cluster: Cluster) -> set[tuple[str, str]]:

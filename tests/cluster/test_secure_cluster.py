@@ -1,6 +1,7 @@
 """Clusters of `odradek up --secure`: TLS everywhere, users, ACLs that deny by default."""
 
 import itertools
+import json
 import shutil
 import stat
 import subprocess
@@ -74,6 +75,16 @@ def test_kcat_takes_its_file(odradek_secure_cluster: OdradekCluster) -> None:
     listed = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert listed.returncode == 0, listed.stderr
     assert odradek_secure_cluster.bootstrap_servers.split(",")[0] in listed.stdout
+
+
+def test_the_cluster_s_health_tells_when_certificates_end(odradek_secure_cluster: OdradekCluster) -> None:
+    cluster = odradek_secure_cluster
+    config = ("--bootstrap-server", cluster.bootstrap_servers, "--command-config", cluster.client_properties)
+    (broker,) = json.loads(run_odradek("cluster", *config, "--format", "json").stdout)["brokers"]
+    listed = run_odradek("certs", "list", "--data", cluster.data_dir, "--format", "json").stdout
+    ends = {row["certificate"]: row["expires"] for row in json.loads(listed)}
+    assert broker["certificate_ends"][:16].replace("T", " ") in ends.values()
+    assert f"{broker['certificate_days_left']} days" in run_odradek("cluster", *config).stdout
 
 
 def test_secrets_are_readable_by_their_owner_alone(odradek_secure_cluster: OdradekCluster) -> None:

@@ -82,7 +82,7 @@ FULL_OF_TAGS = {
 
 
 @pytest.mark.parametrize("frame", FULL_OF_TAGS.values(), ids=FULL_OF_TAGS)
-def test_a_frame_full_of_tagged_fields_is_refused_before_the_first_is_read(frame: bytes) -> None:
+def test_cve_2026_111115_a_frame_full_of_tagged_fields_is_refused_before_the_first_is_read(frame: bytes) -> None:
     assert opcodes_of(partial(refused, partial(decode_request, memoryview(frame)))) < REFUSED_WITHIN_OPCODES
 
 

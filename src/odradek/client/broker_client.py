@@ -148,7 +148,7 @@ class BrokerClient:
                 raise AuthenticationRefused(
                     f"mechanism {security.mechanism} is not one of the broker's, {', '.join(handshake.mechanisms)}"
                 )
-            security.authenticate(exchange)
+            security.authenticate(exchange, self.connection.host)
         except AuthenticationRefused as refusal:
             self.close()
             raise ConnectionFailed(f"the broker at {self.address} refuses to authenticate: {refusal}") from None

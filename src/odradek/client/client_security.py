@@ -20,19 +20,21 @@ from odradek.base.config.listeners import SecurityProtocol, parse_security_proto
 from odradek.base.config.properties import parse_properties
 from odradek.base.errors import ConfigError
 from odradek.security.jaas import login_module
+from odradek.security.kerberos_keys import SERVICE_KEY
 from odradek.security.oauth_keys import OAUTH_CLIENT_KEYS
 from odradek.security.stores import TLS_KEYS, file_marks, store_files
 
 if TYPE_CHECKING:
     import ssl
 
+    from odradek.security.kerberos import ClientCredentials
     from odradek.security.oauth_tokens import TokenSource
 
 # The modules ssl and hashlib are imported where they are needed: milliseconds that most commands don't need.
-MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI")
 _KEYS = frozenset(
     {*TLS_KEYS, "security.protocol", "sasl.mechanism", "sasl.jaas.config", "ssl.keymanager.algorithm"}
-    | {"ssl.trustmanager.algorithm"}
+    | {"ssl.trustmanager.algorithm", SERVICE_KEY}
     | set(OAUTH_CLIENT_KEYS)
 )
 _GUARDED_PREFIXES = ("ssl.", "sasl.", "security.")
@@ -68,6 +70,8 @@ class ClientSecurity:
         self._context: ssl.SSLContext | None = None
         self._marks = file_marks(())
         self._tokens: TokenSource | None = None
+        self._tickets: ClientCredentials | None = None
+        self._service = ""
         if self.protocol in (SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL):
             self._read_login(login)
         if self.protocol in (SecurityProtocol.SSL, SecurityProtocol.SASL_SSL):
@@ -92,21 +96,24 @@ class ClientSecurity:
         context = self._current_context()
         return context.wrap_socket(connected, server_hostname=host)
 
-    def authenticate(self, exchange: Exchange) -> None:
-        """One SASL exchange; AuthenticationRefused tells why it failed."""
+    def authenticate(self, exchange: Exchange, host: str) -> None:
+        """One SASL exchange with the broker of that host; AuthenticationRefused tells why it failed."""
         try:
-            self._authenticate(exchange)
+            self._authenticate(exchange, host)
         except AuthenticationRefused:
             self.is_refused = True
             raise
 
-    def _authenticate(self, exchange: Exchange) -> None:
+    def _authenticate(self, exchange: Exchange, host: str) -> None:
         assert self.mechanism is not None
         if self.mechanism == "PLAIN":
             exchange(f"\0{self._user}\0{self._password}".encode())
             return
         if self._tokens is not None:
             _show_token(self._tokens, exchange)
+            return
+        if self._tickets is not None:
+            _show_ticket(self._tickets, self._service, host, exchange)
             return
         import secrets
 
@@ -156,6 +163,13 @@ class ClientSecurity:
             self._tokens = token_source(self._settings, options)
             self.mechanism = mechanism
             return
+        if mechanism == "GSSAPI":
+            from odradek.security.kerberos import ClientCredentials, service_name
+
+            self._service = service_name(options, self._settings.get(SERVICE_KEY))
+            self._tickets = ClientCredentials(options)
+            self.mechanism = mechanism
+            return
         if not options.get("username") or "password" not in options:
             raise ConfigError("sasl.jaas.config needs username and password")
         self.mechanism = mechanism
@@ -184,3 +198,12 @@ def _show_token(tokens: "TokenSource", exchange: Exchange) -> None:
     if refused:
         exchange(ACKNOWLEDGED)
         raise AuthenticationRefused("the broker refused the token")
+
+
+def _show_ticket(tickets: "ClientCredentials", service: str, host: str, exchange: Exchange) -> None:
+    from odradek.security.kerberos import KerberosError, log_in
+
+    try:
+        log_in(tickets.initiate(service, host), exchange)
+    except KerberosError as error:
+        raise AuthenticationRefused(str(error)) from None

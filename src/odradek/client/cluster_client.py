@@ -171,6 +171,11 @@ class ClusterClient:
         """Ask in this version, or in the highest that both sides have."""
         return self._ask(self.address(broker_id), request, answer, version)
 
+    def certificate_ends_s(self, broker_id: int) -> float | None:
+        """Unix time at which the certificate that the broker has shown ends; None without TLS or a connection."""
+        connected = self._connections.get(self.address(broker_id))
+        return None if connected is None else connected.connection.certificate_ends_s
+
     def tell_broker(self, broker_id: int, request: Request) -> None:
         """For the one request that has no answer: Produce with acks=0."""
         self._connection(self.address(broker_id)).send(request)

@@ -23,6 +23,7 @@ class BrokerHealth:
     replicas: int
     out_of_sync: int
     directories: tuple[LogDir, ...] | None  # None: it didn't answer
+    certificate_ends_s: float | None = None  # Unix time; None: no TLS, or it didn't answer
 
     @property
     def preferred_imbalance_percent(self) -> float:
@@ -113,4 +114,5 @@ def _broker(
         replicas=len(held),
         out_of_sync=sum(broker_id not in state.isr for state in held),
         directories=directories,
+        certificate_ends_s=None if directories is None else client.certificate_ends_s(broker_id),
     )

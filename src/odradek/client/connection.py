@@ -30,7 +30,7 @@ class Connection:
     def __init__(self, host: str, port: int, timeout_ms: int, connect_timeout_ms: int | None = None) -> None:
         """Connects. `timeout_ms` limits each later call too; `connect_timeout_ms` can only shorten the first."""
         self.address = f"{host}:{port}"
-        self._host = host
+        self.host = host
         self._timeout_ms = timeout_ms
         self._is_tls = False
         self._buffer: bytearray | None = None
@@ -47,7 +47,7 @@ class Connection:
     def secure(self, security: ClientSecurity) -> None:
         """Do the TLS handshake, where `security` has TLS."""
         try:
-            self._socket = security.wrap(self._socket, self._host)
+            self._socket = security.wrap(self._socket, self.host)
         except (OSError, ValueError) as error:
             detail = getattr(error, "verify_message", None) or getattr(error, "reason", None) or error
             may_be_plain = getattr(error, "verify_message", None) is None and not isinstance(
@@ -56,6 +56,17 @@ class Connection:
             hint = "; the listener may not speak TLS" if may_be_plain else ""
             raise ConnectionFailed(f"TLS with the broker at {self.address} failed: {detail}{hint}") from error
         self._is_tls = security.is_tls
+
+    @property
+    def certificate_ends_s(self) -> float | None:
+        """Unix time at which the broker's certificate ends; None without TLS."""
+        if not self._is_tls:
+            return None
+        import ssl
+
+        assert isinstance(self._socket, ssl.SSLSocket)
+        certificate = self._socket.getpeercert()
+        return ssl.cert_time_to_seconds(str(certificate["notAfter"])) if certificate else None
 
     def reuse_buffer(self, receive_buffer_bytes: int = -1) -> None:
         """Receive into one buffer that the next frame overwrites: no allocation or copy for each of many fetches.

@@ -76,8 +76,13 @@ class _Rule:
         found = self.pattern.fullmatch(name)
         if found is None:
             return None
-        result = re.sub(r"\\(.)|\$(\d+)", lambda part: _replaced(part, found), self.replacement)
+        result = expanded(self.replacement, found)
         return result.lower() if self.case == "L" else result.upper() if self.case == "U" else result
+
+
+def expanded(replacement: str, found: re.Match[str]) -> str:
+    """The replacement with its back references filled in, as Java writes them."""
+    return re.sub(r"\\(.)|\$(\d+)", lambda part: _replaced(part, found), replacement)
 
 
 def _replaced(part: re.Match[str], found: re.Match[str]) -> str:

@@ -168,5 +168,5 @@ def test_a_client_that_is_refused(tmp_path: Path) -> None:
         return b'{"status":"invalid_token"}' if len(sent) == 1 else b""
 
     with pytest.raises(AuthenticationRefused, match="refused the token"):
-        security.authenticate(exchange)
+        security.authenticate(exchange, "localhost")
     assert sent[1] == b"\x01"

@@ -1,7 +1,9 @@
 """`odradek cluster`: cluster health on one screen."""
 
 import sys
+import time
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from odradek.apps.cli.colour import styled
@@ -20,6 +22,8 @@ from odradek.model.topology import TopicPartition
 
 _NAMED_MAX = 6
 _DISK_FULL_PERCENT = 85.0
+_CERTIFICATE_DAYS_MIN = 14
+_DAY_S = 86_400
 _BROKER_COLUMNS = (
     "broker",
     "address",
@@ -41,7 +45,7 @@ def cluster(
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Show controller, brokers, partitions in trouble, leaders out of place and disks."""
+    """Show controller, brokers, partitions in trouble, leaders out of place, disks, and when certificates end."""
     with ClusterClient(bootstrap_server) as client:
         health = examine(client)
     if output.is_table:
@@ -70,7 +74,9 @@ def _print_page(health: ClusterHealth, output: Format) -> None:
     ):
         _print_line(name, _counted(partitions), not (partitions and is_problem))
     print()
-    print_rows([_shown(_broker_row(health, broker)) for broker in health.brokers], _BROKER_COLUMNS, output)
+    has_tls = any(broker.certificate_ends_s is not None for broker in health.brokers)
+    columns = (*_BROKER_COLUMNS, "certificate") if has_tls else _BROKER_COLUMNS
+    print_rows([_shown(_broker_row(health, broker)) for broker in health.brokers], columns, output)
     if health.missing_brokers:
         say(f"start the missing broker again: odradek start {health.missing_brokers[0]}")
     elif health.not_preferred:
@@ -106,7 +112,7 @@ def _counted(partitions: Sequence[TopicPartition]) -> str:
 
 
 def _broker_row(health: ClusterHealth, broker: BrokerHealth) -> dict[str, object]:
-    dirs = broker.directories
+    dirs, ends_s = broker.directories, broker.certificate_ends_s
     return {
         "broker": broker.id,
         "address": broker.address,
@@ -119,6 +125,8 @@ def _broker_row(health: ClusterHealth, broker: BrokerHealth) -> dict[str, object
         "out_of_sync": broker.out_of_sync,
         "data_bytes": None if dirs is None else sum(log_dir.size for log_dir in dirs),
         "disks": None if dirs is None else [_disk(log_dir) for log_dir in dirs],
+        "certificate_ends": None if ends_s is None else f"{datetime.fromtimestamp(ends_s, UTC):%Y-%m-%dT%H:%M:%SZ}",
+        "certificate_days_left": None if ends_s is None else int((ends_s - time.time()) // _DAY_S),
     }
 
 
@@ -130,14 +138,22 @@ def _disk(log_dir: LogDir) -> dict[str, object]:
 
 def _shown(row: dict[str, Any]) -> dict[str, object]:
     """The row for people: sizes with units, shares with a percent sign."""
-    exact = ("is_controller", "imbalance_percent", "data_bytes")
+    exact = ("is_controller", "imbalance_percent", "data_bytes", "certificate_days_left")
     return {name: value for name, value in row.items() if name not in exact} | {
         "role": "controller" if row["is_controller"] else "",
         "imbalance": f"{row['imbalance_percent']:.0f}%",
         "data": None if row["data_bytes"] is None else size_text(row["data_bytes"]),
         "disk_used": "no answer" if row["disks"] is None else ", ".join(map(_used, row["disks"])),
         "disks": None if row["disks"] is None else [disk["path"] for disk in row["disks"]],
+        "certificate": _left(row["certificate_days_left"]),
     }
+
+
+def _left(days: int | None) -> str | None:
+    """Time until a certificate ends, with an exclamation mark where it has to be renewed."""
+    if days is None or days < 0:
+        return None if days is None else "expired !"
+    return plural(days, "day") + (" !" if days < _CERTIFICATE_DAYS_MIN else "")
 
 
 def _used(disk: dict[str, Any]) -> str:

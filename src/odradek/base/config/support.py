@@ -38,7 +38,6 @@ REFUSALS: Mapping[str, Refusal] = {
     ),
     "java-class": Refusal("Java classes can't run in this broker, it would go on without this one", _REMOVE),
     "jsse": Refusal("TLS is done by OpenSSL, providers and algorithms of Java can't be chosen", _REMOVE),
-    "kerberos": Refusal("GSSAPI isn't supported", "Remove the key, and enable PLAIN or SCRAM."),
     "kraft": Refusal("this broker is coordinated by ZooKeeper, KRaft isn't supported", _REMOVE),
     "reporters": Refusal(
         "Java classes can't run in this broker, metrics would not be reported",
@@ -53,6 +52,7 @@ NO_EFFECTS: Mapping[str, str] = {
     "authorizer": "the authorizer is ready before any listener opens",
     "format": "records are stored in message format 2, as by Kafka with inter.broker.protocol.version 3.0 or newer",
     "jmx": "there is no JVM and no JMX; metrics are served at odradek.metrics.port",
+    "kerberos": "tickets for other brokers come from the keytab, by the Kerberos library, when they are needed",
     "kraft": "only KRaft mode reads it, in Kafka as well",
     "purgatory": "a completed operation leaves the purgatory at once, nothing is left to purge",
     "reporters": "there are no metrics reporters",

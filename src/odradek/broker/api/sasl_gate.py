@@ -51,6 +51,9 @@ class SaslGate:
 
     def begin(self, request: InboundRequest, session: SaslSession, *, may_block: bool) -> bool | None:
         """Return None to let it pass, True when it is answered or will be, False to be called where it may block."""
+        if session.is_evaluating and not may_block:
+            request.close_connection("a frame comes before the answer to the token")
+            return True
         state = session.state
         if state is SaslState.FAILED:
             return True  # it waits for its end: an earlier one would tell of the failure before its time
@@ -73,18 +76,12 @@ class SaslGate:
 
     def _take_token(self, request: InboundRequest, session: SaslSession, key: int, *, may_block: bool) -> bool:
         if session.may_block and not may_block:
-            if session.is_evaluating:
-                request.close_connection("a frame comes before the answer to the token")
-                return True
             session.is_evaluating = True
             return False
-        try:
-            if session.raw_tokens:
-                self._take_raw_token(request, session)
-            else:
-                self._decode(request, session, key, ApiKey.SASL_AUTHENTICATE)
-        finally:
-            session.is_evaluating = False
+        if session.raw_tokens:
+            self._take_raw_token(request, session)
+        else:
+            self._decode(request, session, key, ApiKey.SASL_AUTHENTICATE)
         return True
 
     def _decode(self, request: InboundRequest, session: SaslSession, key: int, expected: ApiKey) -> None:
@@ -145,20 +142,23 @@ class SaslGate:
         request.reply([pack(">i", len(evaluated.challenge)), evaluated.challenge])
 
     def _evaluate(self, request: InboundRequest, session: SaslSession, token: bytes) -> Evaluated:
+        """Judge a token. Nothing is left to do for the session when this returns: the answer brings the next frame."""
         is_renewal = session.is_renewal
         try:
             evaluated = session.evaluate(bytes(token))
+            if evaluated.is_complete:
+                if is_renewal:
+                    self._renewals += 1
+                else:
+                    self._successes += 1
+                if not session.is_needed:
+                    request.connection.sasl = None
         except AuthenticationFailed as failure:
             self._failures += 1
             log.warning("authentication failed", connection=request.connection.id, reason=failure.detail)
             raise
-        if evaluated.is_complete:
-            if is_renewal:
-                self._renewals += 1
-            else:
-                self._successes += 1
-            if not session.is_needed:
-                request.connection.sasl = None
+        finally:
+            session.is_evaluating = False
         return evaluated
 
     def _fail(self, request: InboundRequest, answer: Sequence[Chunk] | None) -> None:

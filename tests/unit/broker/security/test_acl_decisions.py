@@ -152,8 +152,8 @@ def test_an_index_is_changed_pattern_by_pattern() -> None:
     assert [may(second, name=name) for name in names] == [False, False, False, True]
 
 
-def test_remove_one_of_three_acls_leaves_two() -> None:
-    """CVE-2024-27309: the authorizer went on as if there were none of them."""
+def test_cve_2024_27309_remove_one_of_three_acls_leaves_two() -> None:
+    """The authorizer went on as if there were none of them."""
     authorizer = AclAuthorizer([], allow_everyone_if_no_acl_found=False)
     bob, carol = "User:bob", "User:carol"
     entries = {acl(principal=principal).entry for principal in (ALICE, bob, carol)}

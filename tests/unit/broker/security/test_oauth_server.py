@@ -193,7 +193,7 @@ def listener_of(settings: dict[str, str]) -> SaslListener:
         {f"{PREFIX}sasl.login.class": "com.example.Login"},
     ],
 )
-def test_cve_2026_33557_a_broker_without_keys_does_not_start(settings: dict[str, str]) -> None:
+def test_cve_2026_33557_and_2026_110985_a_broker_without_keys_does_not_start(settings: dict[str, str]) -> None:
     with pytest.raises(ConfigError):
         check_listeners(BrokerConfig.from_properties(BASE | settings))
 

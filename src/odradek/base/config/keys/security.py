@@ -22,12 +22,12 @@ sasl.client.callback.handler.class                   class     -          -     
 sasl.enabled.mechanisms                              list      GSSAPI     -       medium  per-broker  obeyed
 sasl.jaas.config                                     password  -          -       medium  per-broker  obeyed
 sasl.kerberos.kinit.cmd  string
-    /usr/bin/kinit  -  medium  per-broker  refused:kerberos
-sasl.kerberos.min.time.before.relogin                long      60000      -       medium  per-broker  refused:kerberos
-sasl.kerberos.principal.to.local.rules               list      DEFAULT    -       medium  per-broker  refused:kerberos
-sasl.kerberos.service.name                           string    -          -       medium  per-broker  refused:kerberos
-sasl.kerberos.ticket.renew.jitter                    double    0.05       -       medium  per-broker  refused:kerberos
-sasl.kerberos.ticket.renew.window.factor             double    0.8        -       medium  per-broker  refused:kerberos
+    /usr/bin/kinit  -  medium  per-broker  no-effect:kerberos
+sasl.kerberos.min.time.before.relogin                long      60000      -       medium  per-broker  no-effect:kerberos
+sasl.kerberos.principal.to.local.rules               list      DEFAULT    -       medium  per-broker  obeyed
+sasl.kerberos.service.name                           string    -          -       medium  per-broker  obeyed
+sasl.kerberos.ticket.renew.jitter                    double    0.05       -       medium  per-broker  no-effect:kerberos
+sasl.kerberos.ticket.renew.window.factor             double    0.8        -       medium  per-broker  no-effect:kerberos
 sasl.login.callback.handler.class                    class     -          -       medium  read-only   obeyed
 sasl.login.class                                     class     -          -       medium  read-only   refused:java-class
 sasl.login.connect.timeout.ms                        int       -          -       low     read-only   obeyed

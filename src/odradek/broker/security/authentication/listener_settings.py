@@ -28,13 +28,14 @@ from odradek.broker.security.authentication.mechanisms import (
 from odradek.broker.security.authentication.sasl_session import SaslListener
 from odradek.broker.security.credential_store import CredentialStore, KnownCredentials
 from odradek.security.jaas import login_module
+from odradek.security.kerberos_keys import SERVICE_KEY
 from odradek.security.scram import HASH_OF_MECHANISM
 from odradek.security.stores import TLS_KEYS
 
 if TYPE_CHECKING:
     from odradek.broker.security.authentication.issuer_keys import IssuerKeys
 
-SUPPORTED_MECHANISMS = ("PLAIN", *HASH_OF_MECHANISM, "OAUTHBEARER")
+SUPPORTED_MECHANISMS = ("PLAIN", *HASH_OF_MECHANISM, "OAUTHBEARER", "GSSAPI")
 _TLS_PROTOCOLS = (SecurityProtocol.SSL, SecurityProtocol.SASL_SSL)
 _RELOAD_CHECK_MS = 5_000
 _SASL_PROTOCOLS = (SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL)
@@ -200,6 +201,11 @@ def _sasl_listener(
             key, text = jaas_config(config, listener_name, mechanism)
             tokens_of_issuer = OAuthListener(config, listener_name, login_module(key, text, mechanism).options, clock)
             factories[mechanism], keys = tokens_of_issuer.new_server, tokens_of_issuer.keys
+        elif mechanism == "GSSAPI":
+            from odradek.broker.security.authentication.gssapi_server import gssapi_servers  # and Kerberos with it
+
+            key, text = jaas_config(config, listener_name, mechanism)
+            factories[mechanism] = gssapi_servers(config, listener_name, login_module(key, text, mechanism).options)
         else:
             factories[mechanism] = _scram(ScramSettings(mechanism, credentials, secret, tokens))
     size = config.for_listener(listener_name, "sasl.server.max.receive.size")
@@ -248,4 +254,6 @@ def inter_broker_settings(config: BrokerConfig, name: str) -> dict[str, str]:
             from odradek.broker.security.authentication.oauth_settings import oauth_client_settings
 
             settings |= oauth_client_settings(config, name)
+        elif mechanism == "GSSAPI":
+            settings |= listener_texts(config, name, (SERVICE_KEY,))
     return settings

@@ -149,8 +149,8 @@ class ScramServer:
         first = parse_client_first(token)
         if first.authorization_id and first.authorization_id != first.user:
             raise ScramError("authorization id is not the user")
-        self._identity = self._identity_of(first)
-        self._credential = self._decoy(first.user) if self._identity is None else self._identity.credential
+        self._identity, decoy = self._identity_of(first), self._decoy(first.user)  # the same work for every name
+        self._credential = decoy if self._identity is None else self._identity.credential
         self._first = first
         self._nonce = first.nonce + secrets.token_urlsafe(24)
         self._first_answer = server_first(self._nonce, self._credential.salt, self._credential.iterations)

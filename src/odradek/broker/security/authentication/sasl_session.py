@@ -151,6 +151,6 @@ class SaslSession:
         self._principal = principal
         self._began_ms = clock.monotonic_ms()
         self._expires_ms = self._began_ms + min(limits) if limits else None
-        self.state = SaslState.AUTHENTICATED
         self._on_authenticated(principal)
+        self.state = SaslState.AUTHENTICATED
         return min(limits) if limits else 0
