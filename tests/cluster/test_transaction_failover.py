@@ -1,4 +1,4 @@
-"""The broker of the transaction coordinator is killed in every state: the transaction ends, nothing of it is torn."""
+"""Faults within a transaction: it ends, nothing of it is torn, and readers of committed records go on in time."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,11 +7,21 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as Position
 
+from odradek.client.cluster_client import ClusterClient
+from odradek.client.elections import ElectionType, elect_leaders
+from odradek.client.producer_transaction import ProducerTransaction
+from odradek.client.reassignments import alter_reassignments, ongoing_reassignments
+from odradek.client.record_sender import NewRecord, RecordSender
+from odradek.client.topic_admin import add_partitions, delete_topic
+from odradek.client.transaction_admin import describe_transaction
 from odradek.model.topic_names import TRANSACTIONS_TOPIC
+from odradek.model.topology import TopicPartition
 from waiting import eventually
 
 from .conftest import unused_name
+from .own_broker import run_odradek
 from .own_cluster import PATIENCE_S, OwnCluster, running_cluster
+from .stable_offset_monitor import SLACK_S, stable_offsets
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -30,11 +40,11 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, zookeeper: str) -> Iterato
         yield running
 
 
-def producer(cluster: OwnCluster, timeout_ms: int = 60_000) -> Producer:
+def producer(cluster: OwnCluster, name: str | None = None, timeout_ms: int = 60_000) -> Producer:
     made = Producer(
         {
             "bootstrap.servers": cluster.bootstrap,
-            "transactional.id": unused_name(),
+            "transactional.id": name or unused_name(),
             "transaction.timeout.ms": timeout_ms,
             "log_level": 0,
         }
@@ -49,11 +59,12 @@ def write(made: Producer, topic: str, *values: str) -> None:
     assert made.flush(PATIENCE_S) == 0
 
 
-def committed(cluster: OwnCluster, topic: str, until: str) -> list[str]:
+def committed(cluster: OwnCluster, topic: str, until: str, partition: int = 0) -> list[str]:
     """The records that a reader of committed ones gets, up to and with `until`."""
     settings = {"bootstrap.servers": cluster.bootstrap, "group.id": unused_name()}
-    consumer = Consumer({**settings, "isolation.level": "read_committed"})
-    consumer.assign([Position(topic, 0, 0)])  # without a group: its topic may not be there yet
+    # it commits nothing: its close would wait for a coordinator, for which three brokers have to be there
+    consumer = Consumer({**settings, "isolation.level": "read_committed", "enable.auto.commit": False})
+    consumer.assign([Position(topic, partition, 0)])  # without a group: its topic may not be there yet
     found: list[str] = []
 
     def is_there() -> bool:
@@ -75,7 +86,7 @@ def coordinator(cluster: OwnCluster) -> int:
     return cluster.leader(TRANSACTIONS_TOPIC)
 
 
-@pytest.mark.soak  # a minute each: librdkafka looks for its coordinator anew
+@pytest.mark.soak  # librdkafka looks for its coordinator with pauses that grow
 @pytest.mark.parametrize("commit", [True, False])
 def test_killed_while_a_transaction_is_open(cluster: OwnCluster, commit: bool) -> None:
     made, topic = producer(cluster), unused_name()
@@ -122,12 +133,120 @@ def test_killed_between_the_decision_and_the_markers(cluster: OwnCluster) -> Non
 
 
 def test_a_producer_that_goes_away_holds_readers_up_no_longer_than_its_timeout(cluster: OwnCluster) -> None:
-    gone, topic = producer(cluster, timeout_ms=1_000), unused_name()
+    topic, name = unused_name(), unused_name()
+    gone = producer(cluster, name, timeout_ms=1_000)
     cluster.create_topic(topic, (0, 1, 2))
-    gone.begin_transaction()
-    write(gone, topic, "never")
-    other = producer(cluster)
-    other.begin_transaction()
-    write(other, topic, "end")
-    other.commit_transaction(PATIENCE_S)
-    assert committed(cluster, topic, "end") == ["end"]
+    with stable_offsets(cluster.bootstrap, TopicPartition(topic, 0)) as monitor:
+        gone.begin_transaction()
+        write(gone, topic, "never")
+        other = producer(cluster)
+        other.begin_transaction()
+        write(other, topic, "end")
+        other.commit_transaction(PATIENCE_S)
+        monitor.await_beyond(TopicPartition(topic, 0), 0, 1 + SLACK_S)
+        assert committed(cluster, topic, "end") == ["end"]
+    places = [word for broker in cluster.brokers for each in broker.log_dirs for word in ("--data", each)]
+    told = run_odradek("recorder", "why", "txn", name, *places).stdout
+    events = ["Initialized", "Begun", "TimedOut", "PrepareAbort", "MarkersWritten", "CompleteAbort"]
+    assert [line.split()[1] for line in told.splitlines()[:-1]] == events, told
+    assert "epoch 1 fences epoch 0" in told
+
+
+# ---- by a client that finds its coordinator again at once
+
+
+@pytest.fixture
+def client(cluster: OwnCluster) -> Iterator[ClusterClient]:
+    with ClusterClient(cluster.bootstrap, timeout_ms=PATIENCE_S * 1_000) as made:
+        yield made
+
+
+def send(client: ClusterClient, transaction: ProducerTransaction, topic: str, *values: str, partition: int = 0) -> None:
+    sender = RecordSender(client, topic, transaction=transaction)
+    sender.send({partition: [NewRecord(None, value.encode()) for value in values]})
+
+
+def begin(client: ClusterClient) -> ProducerTransaction:
+    return ProducerTransaction(client, unused_name(), timeout_ms=60_000)
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_a_clean_stop_of_the_coordinator(cluster: OwnCluster, client: ClusterClient, commit: bool) -> None:
+    topic, transaction = unused_name(), begin(client)
+    stopped = coordinator(cluster)
+    cluster.create_topic(topic, (0, 1, 2))
+    with stable_offsets(cluster.bootstrap, TopicPartition(topic, 0)) as monitor:
+        send(client, transaction, topic, "1", "2")
+        assert cluster.brokers[stopped].stop() == 0
+        try:
+            transaction.end(commit=commit)
+            monitor.await_beyond(TopicPartition(topic, 0), 2, SLACK_S)
+        finally:
+            cluster.restart(stopped)
+        after = begin(client)
+        send(client, after, topic, "end")
+        after.end(commit=True)
+        assert committed(cluster, topic, "end") == (["1", "2", "end"] if commit else ["end"])
+    cluster.await_isr(TRANSACTIONS_TOPIC, (0, 1, 2))
+
+
+def test_a_topic_is_deleted_within_a_transaction(cluster: OwnCluster, client: ClusterClient) -> None:
+    """Its markers are dropped with it: the transaction is complete, and the next one begins."""
+    kept, deleted, transaction = unused_name(), unused_name(), begin(client)
+    cluster.create_topic(kept, (0, 1, 2))
+    cluster.create_topic(deleted, (1, 2, 0), (2, 0, 1))
+    with stable_offsets(cluster.bootstrap, TopicPartition(kept, 0)) as monitor:
+        send(client, transaction, kept, "1")
+        send(client, transaction, deleted, "lost", partition=1)
+        delete_topic(client, deleted)
+        transaction.end(commit=True)
+        monitor.await_beyond(TopicPartition(kept, 0), 1, SLACK_S)
+        name = transaction.transactional_id
+        eventually(lambda: describe_transaction(client, name).state == "CompleteCommit", PATIENCE_S)
+    assert committed(cluster, kept, "1") == ["1"]
+
+
+def test_partitions_are_added_and_replicas_moved_within_a_transaction(
+    cluster: OwnCluster, client: ClusterClient
+) -> None:
+    topic, transaction = unused_name(), begin(client)
+    cluster.create_topic(topic, (0,))
+    moved = TopicPartition(topic, 0)
+    with stable_offsets(cluster.bootstrap, moved) as monitor:
+        send(client, transaction, topic, "1")
+        add_partitions(client, topic, 2)
+        client.leaders([TopicPartition(topic, 1)])
+        send(client, transaction, topic, "2", partition=1)
+        alter_reassignments(client, {moved: [1]})
+        eventually(lambda: moved not in ongoing_reassignments(client), PATIENCE_S)
+        assert cluster.leader(topic) == 1
+        assert monitor.offsets[moved] == 0
+        transaction.end(commit=True)
+        monitor.await_beyond(moved, 1, SLACK_S)
+        assert committed(cluster, topic, "1") == ["1"]
+        assert committed(cluster, topic, "2", partition=1) == ["2"]
+
+
+@pytest.mark.parametrize("changes", [4, pytest.param(60, marks=pytest.mark.soak)])
+def test_a_storm_of_leader_changes_of_the_state_topic(cluster: OwnCluster, client: ClusterClient, changes: int) -> None:
+    """Each transaction meets a change of its coordinator; every one is seen whole or, aborted, not at all."""
+    topic, state = unused_name(), TopicPartition(TRANSACTIONS_TOPIC, 0)
+    begin(client)  # the topic of the coordinator's state is there
+    cluster.create_topic(topic, (0, 1, 2))
+    told: list[str] = []
+    with stable_offsets(cluster.bootstrap, TopicPartition(topic, 0)):
+        for number in range(changes):
+            transaction = begin(client)
+            send(client, transaction, topic, f"{number}-a", f"{number}-b")
+            follower = (coordinator(cluster) + 1) % 3
+            cluster.await_isr(TRANSACTIONS_TOPIC, (0, 1, 2))
+            alter_reassignments(client, {state: [follower, (follower + 1) % 3, (follower + 2) % 3]})
+            eventually(lambda: not ongoing_reassignments(client), PATIENCE_S)
+            elect_leaders(client, ElectionType.PREFERRED, [state])
+            eventually(lambda follower=follower: coordinator(cluster) == follower, PATIENCE_S)  # type: ignore[misc]
+            transaction.end(commit=number % 2 == 0)
+            told += [f"{number}-a", f"{number}-b"] if number % 2 == 0 else []
+        last = begin(client)
+        send(client, last, topic, "end")
+        last.end(commit=True)
+        assert committed(cluster, topic, "end") == [*told, "end"]

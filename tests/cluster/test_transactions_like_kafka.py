@@ -81,6 +81,40 @@ def test_every_wrong_request_gets_what_apache_kafka_says(pair: KafkaPair) -> Non
     assert [(step, answer, theirs[step]) for step, answer in ours.items() if theirs[step] != answer] == []
 
 
+def story_of_writes(me: TransactionalClient) -> dict[str, Any]:
+    """What leaders of partitions say to batches and markers that are not as they should be."""
+    told: dict[str, Any] = {"init": [me.find(1, me.name), me.find(0, "g"), me.init()]}
+    told["no transaction"] = [me.write("a", 0), me.write("a", 0, version=10), me.write("a", 0, version=8)]
+    told["no producer"] = [me.write("a", 0, id=-1, epoch=-1), me.write("a", 0, id=me.id + 77)]
+    told["another epoch"] = [me.write("a", 0, epoch=me.epoch + 1), me.write("a", 0, epoch=-1)]
+    told["no name"] = [me.write("a", 0, named=False)]
+    told["marker of a client"] = [me.write("a", 0, control=True), me.write("a", 0, control=True, transactional=False)]
+    told["no partition"] = me.write("a", 0, partition=9)
+    told["add"] = me.add(0, 1)
+    told["out of order"] = [me.write("a", 5), me.write("a", 0), me.write("a", 2), me.write("a", 0)]
+    told["not transactional"] = [me.write("b", 1, transactional=False), me.write("b", 1, named=False)]
+    told["known"] = [me.producers(me.topic, 0)[0], me.producers(me.topic, 9), me.producers(unused_name(), 0)]
+    old = me.epoch
+    told["fence"] = [me.init(), me.epoch - old]
+    told["fenced"] = [me.write("b", 1, epoch=old), me.write("b", 1, epoch=old, version=10)]
+    told["add again"] = [*me.add(0), me.write("c", 0)]
+    told["markers"] = [
+        me.mark(0, 9, commit=True, epoch=old),
+        me.mark(0, commit=True, topic=unused_name()),
+        me.mark(1, commit=False, id=me.id + 78, epoch=0),
+    ]
+    told["abort"] = [me.end(commit=False), me.write("d", 1), me.write("d", 1, version=10)]
+    told["empty names"] = [me.add_offsets(""), me.init(producer_id=-1, producer_epoch=5), me.init("", producer_id=-1)]
+    told["offsets without a group"] = me.commit_offsets("", 0)
+    return told
+
+
+def test_every_wrong_write_gets_what_apache_kafka_says(pair: KafkaPair) -> None:
+    name = unused_name()
+    ours, theirs = (story_of_writes(TransactionalClient(each, pair.topic, name)) for each in (pair.ours, pair.theirs))
+    assert [(step, answer, theirs[step]) for step, answer in ours.items() if theirs[step] != answer] == []
+
+
 def test_nobody_but_the_coordinator_writes_its_topic(pair: KafkaPair) -> None:
     for client in (pair.ours, pair.theirs):
         TransactionalClient(client, pair.topic, "t").find(1, "t")

@@ -11,6 +11,7 @@ from odradek.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTransaction,
 )
+from odradek.protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from odradek.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from odradek.protocol.messages.end_txn import EndTxnRequest
 from odradek.protocol.messages.find_coordinator import FindCoordinatorRequest
@@ -21,6 +22,11 @@ from odradek.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
+)
+from odradek.protocol.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
 )
 from waiting import eventually
 
@@ -153,23 +159,60 @@ class TransactionalClient:
         return settled(ask)
 
     def write(
-        self, value: str, sequence: int, *, partition: int = 0, version: int = 11, epoch: int | None = None
+        self,
+        value: str,
+        sequence: int,
+        *,
+        partition: int = 0,
+        version: int = 11,
+        epoch: int | None = None,
+        id: int | None = None,
+        named: bool = True,
+        **batch: bool,
     ) -> ErrorCode:
+        """`named`: the request has the transactional id. `batch`: transactional, control."""
         records = batch_of(
             value.encode(),
-            producer_id=self.id,
+            producer_id=self.id if id is None else id,
             producer_epoch=self.epoch if epoch is None else epoch,
             base_sequence=sequence,
-            transactional=True,
+            **{"transactional": True, **batch},
         )
         request = produce_request(self.topic, records, partition)
-        request.transactional_id = self.name
+        request.transactional_id = self.name if named else None
 
         def ask() -> ErrorCode:
             answer = self.client.send(request, version)
             return ErrorCode(answer.responses[0].partition_responses[0].error_code)
 
         return settled(ask)
+
+    def mark(
+        self,
+        *partitions: int,
+        commit: bool,
+        id: int | None = None,
+        epoch: int | None = None,
+        coordinator_epoch: int = 0,
+        topic: str | None = None,
+    ) -> list[ErrorCode]:
+        """A marker, as if this were the coordinator."""
+        marker = WritableTxnMarker(
+            producer_id=self.id if id is None else id,
+            producer_epoch=self.epoch if epoch is None else epoch,
+            transaction_result=commit,
+            topics=[WritableTxnMarkerTopic(name=topic or self.topic, partition_indexes=list(partitions))],
+            coordinator_epoch=coordinator_epoch,
+        )
+        answer = self.client.send(WriteTxnMarkersRequest(markers=[marker]), 1)
+        results = answer.markers[0].topics[0].partitions
+        return [ErrorCode(each.error_code) for each in sorted(results, key=lambda e: e.partition_index)]
+
+    def producers(self, topic: str, partition: int) -> tuple[ErrorCode, int]:
+        """The error, and how many producers the partition's leader knows."""
+        asked = TopicRequest(name=topic, partition_indexes=[partition])
+        (found,) = self.client.send(DescribeProducersRequest(topics=[asked])).topics[0].partitions
+        return ErrorCode(found.error_code), len(found.active_producers)
 
     def described(self, name: str) -> tuple[ErrorCode, str, int, list[tuple[str, list[int]]]]:
         (found,) = self.client.send(DescribeTransactionsRequest(transactional_ids=[name])).transaction_states

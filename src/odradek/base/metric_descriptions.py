@@ -36,6 +36,9 @@ kafka_network_requestmetrics_responsesendtimems request,quantile Time until the 
 kafka_network_requestmetrics_responsesendtimems_count request Requests answered.
 kafka_network_requestmetrics_totaltimems request,quantile Time from the last byte of the request to the last byte of the response.
 kafka_network_requestmetrics_totaltimems_count request Requests answered.
+kafka_server_addpartitionstotxnmanager_verificationfailurerate_count - Partitions whose transaction could not be verified, since the start.
+kafka_server_addpartitionstotxnmanager_verificationtimems quantile Time until the coordinator of a transaction answered a leader before the first append.
+kafka_server_addpartitionstotxnmanager_verificationtimems_count - Verifications of transactions by leaders.
 kafka_server_brokertopicmetrics_bytesin_total topic Bytes written by producers; without a label, of all topics.
 kafka_server_brokertopicmetrics_bytesout_total topic Bytes read by consumers; without a label, of all topics.
 kafka_server_brokertopicmetrics_messagesin_total topic Records written by producers; without a label, of all topics.
@@ -47,6 +50,7 @@ kafka_server_replicamanager_leadercount - Partitions that this broker leads.
 kafka_server_replicamanager_offlinereplicacount - Replicas in log directories that failed.
 kafka_server_replicamanager_partitioncount - Replicas of this broker.
 kafka_server_replicamanager_partitionswithlatetransactionscount - Partitions with a transaction that should have ended long ago; readers of committed records wait for it.
+kafka_server_replicamanager_produceridcount - Producer ids that partitions of this broker remember.
 kafka_server_replicamanager_underminisrpartitioncount - Partitions led here with fewer in-sync replicas than min.insync.replicas: acks=all is refused.
 kafka_server_replicamanager_underreplicatedpartitions - Partitions led here with replicas that are not in sync.
 kafka_server_request_request_time user,client_id Percent of a thread's time that a client uses, where a quota applies to it.

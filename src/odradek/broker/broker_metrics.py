@@ -3,9 +3,11 @@
 from collections.abc import Callable, Iterable
 
 from odradek.base.clock import Clock
-from odradek.base.metrics import Registry, Sample
+from odradek.base.metrics import Registry, Sample, histogram_samples
 from odradek.base.threads import failed_threads
 from odradek.broker.api.context import BrokerServices
+from odradek.broker.coordinator.transactions.partition_verifier import PartitionVerifier
+from odradek.broker.coordinator.transactions.transaction_coordinator import TransactionCoordinator
 from odradek.broker.log.compaction.log_cleaner import LogCleaner
 from odradek.broker.network.server import SocketServer
 from odradek.native.load import IMPLEMENTATION
@@ -43,6 +45,10 @@ def register_broker_metrics(services: BrokerServices, server: SocketServer) -> N
     registry.gauge(
         "kafka_server_replicamanager_partitionswithlatetransactionscount", lambda: _late_transactions(services)
     )
+    registry.gauge(
+        "kafka_server_replicamanager_produceridcount",
+        lambda: sum(len(partition.log.producers.entries) for partition in replicas.partitions.copy().values()),
+    )
     registry.gauge("kafka_controller_kafkacontroller_offlinepartitionscount", lambda: _offline_partitions(services))
     registry.gauge("kafka_server_replicamanager_offlinereplicacount", lambda: len(replicas.offline))
     registry.gauge("kafka_server_fetchsessioncache_numincrementalfetchsessions", lambda: len(services.fetch_sessions))
@@ -50,16 +56,26 @@ def register_broker_metrics(services: BrokerServices, server: SocketServer) -> N
     registry.gauge("kafka_server_socketservermetrics_connection_count", lambda: server.connections)
     registry.add(lambda: [Sample("odradek_inner_loop_info", "gauge", 1, {"implementation": IMPLEMENTATION})])
     registry.add(lambda: [Sample("odradek_failed_threads_total", "counter", failed_threads(), {})])
+    registry.add(services.quotas.samples)
+    registry.add(lambda: _traffic(services), _TRAFFIC)
+    registry.add(lambda: _logs(services), _LOGS)
+
+
+def register_transaction_metrics(
+    registry: Registry, transactions: TransactionCoordinator, verifier: PartitionVerifier
+) -> None:
     markers = "kafka_coordinator_transaction_transactionmarkerchannelmanager"
-    transactions = services.transactions
     registry.gauge(f"{markers}_unknowndestinationqueuesize", lambda: transactions.markers.unknown_destinations)
     registry.gauge(f"{markers}_logappendretryqueuesize", lambda: transactions.append_retries)
     loads = "kafka_server_transaction_coordinator_metrics_partition_load_time"
     registry.gauge(f"{loads}_max", lambda: max(transactions.load_times_ms, default=0))
     registry.gauge(f"{loads}_avg", lambda: sum(transactions.load_times_ms) / max(len(transactions.load_times_ms), 1))
-    registry.add(services.quotas.samples)
-    registry.add(lambda: _traffic(services), _TRAFFIC)
-    registry.add(lambda: _logs(services), _LOGS)
+    verification = "kafka_server_addpartitionstotxnmanager_verification"
+    times, failures = f"{verification}timems", f"{verification}failurerate_count"
+    registry.add(
+        lambda: histogram_samples(times, list(verifier.recent_ns), verifier.count, {}), [times, f"{times}_count"]
+    )
+    registry.add(lambda: [Sample(failures, "unknown", verifier.failures, {})], [failures])
 
 
 def register_cleaner_metrics(registry: Registry, cleaner: LogCleaner, clock: Clock) -> None:

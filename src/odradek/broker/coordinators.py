@@ -10,6 +10,7 @@ from odradek.broker.coordinator.groups.core.group_requests import Rebalanced
 from odradek.broker.coordinator.groups.group_coordinator import GroupCoordinator
 from odradek.broker.coordinator.groups.group_log import GroupLog
 from odradek.broker.coordinator.state.state_log_writer import StateLogWriter
+from odradek.broker.coordinator.transactions.core.transaction_story import TransactionEvent
 from odradek.broker.coordinator.transactions.partition_verifier import PartitionVerifier
 from odradek.broker.coordinator.transactions.transaction_coordinator import TransactionCoordinator
 from odradek.broker.coordinator.transactions.transaction_log import TransactionLog
@@ -38,6 +39,7 @@ def start_coordinators(
     clock: Clock,
     new_producer_id: Callable[[], int],
     rebalanced: Callable[[Rebalanced], None],
+    transaction_moved: Callable[[TransactionEvent], None] | None,
     started: ExitStack,
 ) -> Coordinators:
     writer = StateLogWriter()
@@ -57,6 +59,7 @@ def start_coordinators(
         new_producer_id,
         connect,
         markers,
+        transaction_moved,
     )
     started.callback(transactions.stop)
     verifier = PartitionVerifier(broker_id, transactions, metadata, reaper, clock, connect)

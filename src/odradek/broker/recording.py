@@ -1,5 +1,6 @@
 """Entries of a broker about itself in the flight recorder: its life, its session, its failed log directories, its ISR
-changes as a leader, and the reasons why the groups that it coordinates rebalanced.
+changes as a leader, the reasons why the groups that it coordinates rebalanced, and moves of the transactional ids that
+it coordinates.
 
 The controller's part is in `controller.recording`.
 """
@@ -13,6 +14,7 @@ from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.listeners import split_list
 from odradek.broker.controller.recording import NAMED_MAX
 from odradek.broker.coordinator.groups.core.group_requests import Rebalanced
+from odradek.broker.coordinator.transactions.core.transaction_story import TransactionEvent
 from odradek.broker.log.directories.directory_table import DirectoryFailure
 from odradek.broker.log.directories.log_dirs import LogDirs
 from odradek.broker.recorder.core.entry import LOG_DIR_FAILED, Kind
@@ -77,6 +79,17 @@ def recording_rebalances(records: Records) -> Callable[[Rebalanced], None]:
     return record
 
 
+def recording_transactions(records: Records) -> Callable[[TransactionEvent], None] | None:
+    """None if nothing is recorded: the coordinator keeps no events then."""
+    if records is NOTHING_RECORDED:
+        return None
+
+    def record(event: TransactionEvent) -> None:
+        records.record(describe_transaction, event)
+
+    return record
+
+
 def describe_life(what: str) -> Iterator[Facts]:
     yield {"kind": Kind.LIFE, "what": what}
 
@@ -118,4 +131,22 @@ def describe_rebalance(rebalanced: Rebalanced) -> Iterator[Facts]:
         "generation": rebalanced.generation,
         "count": rebalanced.members,
         "text": "; ".join((*rebalanced.causes, *more)),
+    }
+
+
+def describe_transaction(event: TransactionEvent) -> Iterator[Facts]:
+    transaction = event.transaction
+    named = tuple(map(str, sorted(event.partitions)[:NAMED_MAX]))
+    yield {
+        "time_ms": event.time_ms,
+        "kind": Kind.TRANSACTION,
+        "what": event.what,
+        "transactional_id": transaction.transactional_id,
+        "producer_id": transaction.producer_id,
+        "producer_epoch": transaction.producer_epoch,
+        "peer": event.peer,
+        "partitions": named or None,
+        "count": len(event.partitions) or None,
+        "left_out": event.left_out or None,
+        "text": event.text or None,
     }

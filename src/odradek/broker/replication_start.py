@@ -18,7 +18,7 @@ from odradek.broker.log.directories.log_dirs import LogDirs
 from odradek.broker.membership import asks_controller
 from odradek.broker.purgatory.reaper import ExpirationReaper
 from odradek.broker.recorder.recorder import Records
-from odradek.broker.recording import recording_isr_changes, recording_rebalances
+from odradek.broker.recording import recording_isr_changes, recording_rebalances, recording_transactions
 from odradek.broker.replication.directory_moves import DirectoryMoves
 from odradek.broker.replication.follower.fetcher_manager import Fetchers
 from odradek.broker.replication.leader.isr_changes import (
@@ -74,7 +74,16 @@ def start_replication(
     started.callback(fetchers.stop)
     live.on_change.append(lambda before, after: fetchers.reconfigure(after))
     coordinators = start_coordinators(
-        broker_id, config, replicas, metadata, reaper, clock, new_producer_id, recording_rebalances(records), started
+        broker_id,
+        config,
+        replicas,
+        metadata,
+        reaper,
+        clock,
+        new_producer_id,
+        recording_rebalances(records),
+        recording_transactions(records),
+        started,
     )
     moves = DirectoryMoves(replicas, logs, config, clock)
     started.callback(moves.stop)

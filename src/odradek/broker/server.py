@@ -30,7 +30,11 @@ from odradek.broker.api.context import BrokerServices
 from odradek.broker.api.control_gate import ControlGate
 from odradek.broker.api.dispatcher import Dispatcher
 from odradek.broker.api.sasl_gate import SaslGate
-from odradek.broker.broker_metrics import register_broker_metrics, register_cleaner_metrics
+from odradek.broker.broker_metrics import (
+    register_broker_metrics,
+    register_cleaner_metrics,
+    register_transaction_metrics,
+)
 from odradek.broker.config_application import ConfigApplication
 from odradek.broker.controller.controller import Controller
 from odradek.broker.controller_link import ControllerLink
@@ -209,7 +213,8 @@ class BrokerServer:
         started.callback(link.close)
         known_configs = KnownConfigs(session, clock)
         configs = EntityConfigs(self._live, store, known_configs, metadata)
-        coordinators = replication.coordinators
+        coordinators, metrics = replication.coordinators, Registry()
+        register_transaction_metrics(metrics, coordinators.transactions, coordinators.verifier)
         quotas = ClientQuotas(config, clock)
         credentials = KnownCredentials()
         application = ConfigApplication(
@@ -239,7 +244,7 @@ class BrokerServer:
             quotas=quotas,
             security=security,
             authorizer=security.authorizer,
-            metrics=Registry(),
+            metrics=metrics,
         )
 
     def _start_recorder(self, logs: LogDirs, started: ExitStack) -> None:

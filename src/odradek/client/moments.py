@@ -8,6 +8,11 @@ _AGO = re.compile(r"(\d{1,9})\s*([smhd])(\s+ago)?")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
+def moment_text(at_ms: int) -> str:
+    """Return a time as `parse_moment` takes it: UTC, with milliseconds."""
+    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{at_ms % 1000:03d}"
+
+
 def parse_moment(text: str, now_ms: int | None = None) -> int:
     """Return milliseconds since 1970; a time without a zone is UTC. ValueError says what is right."""
     told = text.strip()

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import asdict
-from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +10,7 @@ from odradek.apps.cli.grammar.declaration import Argument, Option
 from odradek.apps.cli.grammar.noun import Noun
 from odradek.apps.cli.output import DEFAULT_DATA, Format, FormatOption, note, print_json, print_rows, warn
 from odradek.apps.cli.terminal import say
+from odradek.apps.cli.transaction_story import is_of_transactions, tell_transactions
 from odradek.apps.cli.usage import WrongUsage
 from odradek.base.errors import ErrorCode, FatalError, KafkaError
 from odradek.broker.recorder.core.entry import GAPS, LOG_DIR_FAILED, Entry, Kind
@@ -19,7 +19,7 @@ from odradek.broker.recorder.core.why import Change, changes_of, gaps_since, is_
 from odradek.broker.recorder.gaps import gap_text, uncertain_at
 from odradek.broker.recorder.journals import find_journals, read_journals
 from odradek.broker.recorder.rebalances import Rebalances
-from odradek.client.moments import parse_moment
+from odradek.client.moments import moment_text, parse_moment
 from odradek.model.topology import TopicPartition
 
 app = Noun(
@@ -27,6 +27,7 @@ app = Noun(
     examples=[
         "odradek recorder show --data odradek-data --limit 50",
         "odradek recorder why orders-2 --data odradek-data",
+        "odradek recorder why txn my-transactional-id --data odradek-data",
         "odradek recorder rebalances shop --data odradek-data",
         "odradek recorder replay --at 2026-11-17T02:10:05 --data odradek-data",
         "odradek recorder show --data broker-0.journal --data broker-1.journal --format json",
@@ -53,6 +54,7 @@ AtOption = Annotated[
 ]
 _QUIET = frozenset({Kind.READ, Kind.WATCH, Kind.PICTURE, Kind.ANSWER, Kind.LATER})
 _TOLD_MAX = 12
+_TRANSACTION = "txn"
 
 
 @app.verb()
@@ -91,7 +93,7 @@ def show(
         return
     rows = [
         {
-            "time": _time(entry.time_ms),
+            "time": moment_text(entry.time_ms),
             "broker": entry.broker,
             "seq": entry.seq,
             "cause": entry.cause,
@@ -108,15 +110,24 @@ def show(
 
 @app.verb()
 def why(
-    partition: Annotated[str, Argument(metavar="TOPIC-PARTITION")],
+    partition: Annotated[str, Argument(metavar="TOPIC-PARTITION", help="Or: txn TRANSACTIONAL-ID.")],
+    transactional_id: Annotated[str | None, Argument(metavar="TRANSACTIONAL-ID", show_default=False)] = None,
     data: DataOption = None,
     at: AtOption = None,
     leaders: Annotated[bool, Option("--leaders", help="Only changes of the leader.")] = False,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Show the leader of a partition, now or at a time, and why its leader and ISR changed until then."""
-    tp = _partition(partition)
+    """Show the leader of a partition, now or at a time, and why its leader and ISR changed until then.
+
+    With `txn`: show the transactions of a transactional id, and why they ended or didn't.
+    """
     at_ms = _maybe_time(at, "--at")
+    if transactional_id is not None:
+        if partition != _TRANSACTION:
+            raise WrongUsage(f"{partition!r} takes no second word; only `why {_TRANSACTION} TRANSACTIONAL-ID` does")
+        _why_transaction(transactional_id, _places(data), at_ms, output)
+        return
+    tp = _partition(partition)
     entries = read_journals(
         *_places(data), wanted=lambda entry: is_about(entry, tp) and (at_ms is None or _begins_ms(entry) <= at_ms)
     )
@@ -136,6 +147,13 @@ def why(
     print_rows(rows, tuple(name for name in rows[0] if name not in ("chain", "gaps")), output)
 
 
+def _why_transaction(transactional_id: str, places: list[Path], at_ms: int | None, output: Format) -> None:
+    def wanted(entry: Entry) -> bool:
+        return is_of_transactions(entry, transactional_id) and (at_ms is None or _begins_ms(entry) <= at_ms)
+
+    tell_transactions(transactional_id, read_journals(*places, wanted=wanted), output)
+
+
 @app.verb()
 def replay(
     data: DataOption = None,
@@ -150,7 +168,7 @@ def replay(
     if not picture.time_ms:
         raise FatalError(_begin_later(entries))
     rows = [
-        {"topic": tp.topic, "partition": tp.partition, **asdict(state), "since": _time(state.since_ms)}
+        {"topic": tp.topic, "partition": tp.partition, **asdict(state), "since": moment_text(state.since_ms)}
         for tp, state in sorted(picture.partitions.items())
         if topic in (None, tp.topic)
     ]
@@ -170,7 +188,7 @@ def replay(
         warn(f"this may be out of date: {_gap(gap)}")
     if output.is_table:
         controller = f"broker {picture.controller}" if picture.controller >= 0 else "none"
-        note(f"at {_time(at_ms or picture.time_ms)}: controller {controller}, epoch {picture.controller_epoch}")
+        note(f"at {moment_text(at_ms or picture.time_ms)}: controller {controller}, epoch {picture.controller_epoch}")
         note(f"live brokers: {', '.join(map(str, sorted(picture.brokers))) or 'none'}")
     print_rows(rows, ("topic", "partition", "leader", "leader_epoch", "isr", "replicas", "since"), output)
 
@@ -186,7 +204,7 @@ def rebalances(
     known.read()
     rows = [
         {
-            "time": _time(entry.time_ms),
+            "time": moment_text(entry.time_ms),
             "time_ms": entry.time_ms,
             "coordinator": entry.broker,
             "generation": entry.generation,
@@ -210,7 +228,7 @@ def _tell(tp: TopicPartition, changes: list[Change], missing: list[Entry]) -> No
         for change in of_one_cause:
             for gap in change.gaps:
                 say(f"gap       {_gap(gap)}", "yellow")
-            say(f"{_time(change.entry.time_ms)}  {_difference(change.before, change.after)}", "bold")
+            say(f"{moment_text(change.entry.time_ms)}  {_difference(change.before, change.after)}", "bold")
         for line in _because(tp, change):
             say(f"  {line}")
     for gap in missing:
@@ -228,7 +246,9 @@ def _because(tp: TopicPartition, change: Change) -> list[str]:
         return [*told, *_chain(tp, change.chain)]
     if not change.was_found:
         return [reason, *_chain(tp, change.chain)]
-    meanwhile = [f"meanwhile {_time(each.time_ms)}  broker {each.broker}: {_of_itself(each)}" for each in change.chain]
+    meanwhile = [
+        f"meanwhile {moment_text(each.time_ms)}  broker {each.broker}: {_of_itself(each)}" for each in change.chain
+    ]
     return [reason, *meanwhile[-_TOLD_MAX:]]
 
 
@@ -239,8 +259,8 @@ def _of_itself(entry: Entry) -> str:
 
 
 def _gap(gap: Entry) -> str:
-    since = "" if gap.since_ms is None else f" from {_time(gap.since_ms)}"
-    return f"{gap_text(gap)}{since} until {_time(gap.time_ms)}"
+    since = "" if gap.since_ms is None else f" from {moment_text(gap.since_ms)}"
+    return f"{gap_text(gap)}{since} until {moment_text(gap.time_ms)}"
 
 
 def _chain(tp: TopicPartition, chain: Iterable[Entry]) -> list[str]:
@@ -279,7 +299,7 @@ def _difference(before: PartitionPicture | None, after: PartitionPicture) -> str
 def _change_row(change: Change) -> dict[str, object]:
     before = change.before
     return {
-        "time": _time(change.entry.time_ms),
+        "time": moment_text(change.entry.time_ms),
         "time_ms": change.entry.time_ms,
         "controller": change.entry.broker,
         "controller_epoch": change.entry.controller_epoch,
@@ -308,6 +328,9 @@ def _told(entry: Entry) -> str:
         return f"{entry.topic_partition} wants isr {_ids(entry.isr or ())}"
     if entry.kind == Kind.GROUP:
         return f"{entry.group} generation {entry.generation}, members: {entry.count}: {entry.text}"
+    if entry.kind == Kind.TRANSACTION:
+        about = " ".join((*(entry.partitions or ()), entry.text or ""))
+        return f"{entry.transactional_id} epoch {entry.producer_epoch} {about}"
     if entry.members is not None:
         return f"live: {_ids(sorted(int(member['id']) for member in entry.members))}"
     peer = f"broker {entry.peer}  " if entry.kind in (Kind.SEND, Kind.CHANNEL) else ""
@@ -340,7 +363,7 @@ def _places(data: list[Path] | None) -> list[Path]:
 def _partition(text: str) -> TopicPartition:
     topic, _, number = text.rpartition("-")
     if not topic or not number.isdecimal():
-        raise WrongUsage(f"{text!r} is not TOPIC-PARTITION, as in orders-2")
+        raise WrongUsage(f"{text!r} is not TOPIC-PARTITION, as in orders-2, nor `txn TRANSACTIONAL-ID`")
     return TopicPartition(topic, int(number))
 
 
@@ -353,9 +376,5 @@ def _maybe_time(text: str | None, option: str) -> int | None:
 
 
 def _begin_later(entries: list[Entry]) -> str:
-    begin = f"; they begin at {_time(entries[0].time_ms)} (UTC)" if entries else ""
+    begin = f"; they begin at {moment_text(entries[0].time_ms)} (UTC)" if entries else ""
     return f"the journals begin after that time{begin}"
-
-
-def _time(at_ms: int) -> str:
-    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{at_ms % 1000:03d}"

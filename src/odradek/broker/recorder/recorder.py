@@ -28,7 +28,8 @@ _LINES_AT_ONCE = 1_000
 _SEQS_PER_MS = 1_000
 
 Facts: TypeAlias = dict[str, Any]
-"""The fields of one entry, without those that every entry has."""
+"""The fields of one entry, without those that every entry has; with `time_ms` if it happened before it was handed
+over."""
 Describe: TypeAlias = Callable[..., Iterable[Facts]]
 
 
@@ -206,7 +207,7 @@ class Recorder:
         try:
             for facts in event.describe(*event.subject):
                 shared = {"controller_epoch": event.controller_epoch, "cause": cause}
-                line = self._line(event.time_ms, shared | facts)
+                line = self._line(facts.pop("time_ms", event.time_ms), shared | facts)
                 if event.seq is None:
                     event.seq = self._seq
                 yield line

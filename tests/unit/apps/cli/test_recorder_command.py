@@ -145,3 +145,52 @@ def test_wrong_questions_get_one_line(
 def test_a_place_without_journals_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["recorder", "show", "--data", str(tmp_path)]) == 1
     assert "no journal in" in capsys.readouterr().err
+
+
+@pytest.fixture
+def transacted(tmp_path: Path) -> str:
+    """A transaction of `pay`, whose beginning was recorded when it timed out, and one of another id."""
+    of = {"transactional_id": "pay", "producer_id": 1000}
+    entries = [
+        Entry(START_MS, 1, 1, Kind.TRANSACTION, "Initialized", **of, producer_epoch=0, text="InitProducerId"),
+        Entry(START_MS + 9, 1, 2, Kind.TRANSACTION, "Begun", transactional_id="other"),
+        Entry(START_MS + 60_002, 1, 3, Kind.LIFE, "Stopped"),
+        Entry(
+            START_MS + 5,
+            1,
+            4,
+            Kind.TRANSACTION,
+            "Begun",
+            **of,
+            producer_epoch=0,
+            partitions=("orders-0",),
+            count=1,
+            left_out=3,
+        ),
+        Entry(START_MS + 60_006, 1, 5, Kind.TRANSACTION, "PrepareAbort", **of, producer_epoch=1, text="timed out"),
+    ]
+    (tmp_path / file_name(1, 1)).write_text("".join(entry.as_line() for entry in entries))
+    return str(tmp_path)
+
+
+def test_why_tells_the_story_of_a_transactional_id(transacted: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["recorder", "why", "txn", "pay", "--data", transacted]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert [word for line in told for word in line.split() if word in ("Initialized", "Begun", "PrepareAbort")] == [
+        "Initialized",
+        "Begun",
+        "PrepareAbort",
+        "PrepareAbort",
+    ]
+    assert "3 transactions or events before this were not recorded" in told[1]
+    assert "orders-0" in told[2]
+    assert told[-1] == "pay: PrepareAbort by coordinator 1, producer 1000, epoch 1"
+    assert run(["recorder", "why", "txn", "pay", "--data", transacted, "--format", "json"]) == 0
+    assert [row["event"] for row in json.loads(capsys.readouterr().out)] == ["Initialized", "Begun", "PrepareAbort"]
+
+
+def test_wrong_questions_about_transactions(transacted: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["recorder", "why", "txn", "nobody", "--data", transacted]) != 0
+    assert "nothing of transactional id 'nobody'" in capsys.readouterr().err
+    assert run(["recorder", "why", "orders-2", "pay", "--data", transacted]) != 0
+    assert "takes no second word" in capsys.readouterr().err

@@ -173,6 +173,27 @@ def test_kafka_8351_a_transaction_over_several_groups_of_segments_keeps_its_outc
     assert committed(host) == {f"k{number}": "kept" for number in range(12)}
 
 
+def test_kafka_13727_6854_a_key_map_that_is_full_early_loses_no_value_and_no_marker(tmp_path: Path) -> None:
+    """Each cleaning ends where the map is full, also within a transaction; all of them together clean the log."""
+    host = hosted(tmp_path / "t-0", replace(COMPACTED, segment_bytes=200))
+    for number in range(8):
+        put(host, f"k{number}", "aborted", producer_id=1)
+        put(host, f"k{number}", "kept", producer_id=2)
+    host.end_transaction(1, ControlType.ABORT)
+    host.end_transaction(2, ControlType.COMMIT)
+    host.log.roll()
+    first_dirty, ends = 0, []
+    while first_dirty < host.log.log_end_offset:
+        stats = clean(host, first_dirty=first_dirty, map_bytes=TWO_KEYS)
+        assert stats.end_offset is not None
+        assert stats.end_offset > first_dirty, "each cleaning has to get on, with a buffer of any size"
+        first_dirty = stats.end_offset
+        ends.append(first_dirty)
+        assert committed(host) == {f"k{number}": "kept" for number in range(8)}
+        check_markers(host)
+    assert len(ends) > 2
+
+
 def test_kafka_13194_nothing_above_the_high_watermark_is_cleaned(tmp_path: Path) -> None:
     host = hosted(tmp_path / "t-0", replace(COMPACTED, segment_bytes=100))
     for number in range(6):

@@ -54,7 +54,9 @@ def _filled(directory: Path, config: LogConfig) -> Hosted:
 
 
 @pytest.mark.parametrize("segment_bytes", [400, 100_000])
-def test_every_crash_point_keeps_every_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, segment_bytes: int) -> None:
+def test_kafka_12520_every_crash_point_keeps_every_key_and_every_producer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, segment_bytes: int
+) -> None:
     """Segment by segment, and all of them becoming one."""
     config = replace(COMPACTED, segment_bytes=segment_bytes)
     host = _filled(tmp_path / "t-0", replace(config, segment_bytes=400))

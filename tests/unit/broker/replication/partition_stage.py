@@ -75,12 +75,13 @@ class TransactionStage(ReplicaStage):
         transactional: bool = True,
         version: int = 11,
         acks: int = 1,
+        timestamp: int = NOW_MS,
     ) -> list[AppendOutcome]:
         """A batch of one record. The list stays empty until it is answered."""
         records = memoryview(
             bytearray(
                 build_batch(
-                    [Record(0, NOW_MS, None, value.encode())],
+                    [Record(0, timestamp, None, value.encode())],
                     producer_id=producer_id,
                     producer_epoch=epoch,
                     base_sequence=sequence,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from partition_stage import NOW_MS, TransactionStage, code_of
@@ -9,8 +10,12 @@ from replica_stage import ORDERS
 
 from odradek.base.config.topic_config import TopicConfig
 from odradek.base.errors import ErrorCode
+from odradek.broker.api.handlers.list_offsets import _partition
 from odradek.broker.replication.leader.marker_writer import MarkerToWrite, MarkerWriter
+from odradek.broker.replication.readable_replica import ReadableReplica
 from odradek.model.topology import TopicPartition
+from odradek.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from odradek.protocol.record_batch import batches
 from odradek.protocol.transaction_markers import EndTransactionMarker
 
 
@@ -122,6 +127,55 @@ def test_kafka_5376_a_delayed_fetch_is_completed_by_the_stable_offset_with_its_a
     assert outcome.found is not None
     assert outcome.size > 0
     assert [(a.producer_id, a.first_offset) for a in outcome.found.aborted] == [(1, 0)]
+
+
+def test_kafka_9807_a_watermark_that_moves_between_two_reads_shows_nothing_unstable(
+    stage: TransactionStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.send("a", 0, producer_id=1)
+    stage.end(producer_id=1)
+    stage.replicate()
+    end = stage.partition.high_watermark
+    stable = ReadableReplica.last_stable_offset
+
+    def moved_meanwhile(replica: ReadableReplica, watermark: int) -> int:
+        monkeypatch.setattr(ReadableReplica, "last_stable_offset", stable)  # once
+        stage.send("b", 0, producer_id=2)
+        stage.replicate()
+        stage.end(producer_id=2)
+        stage.replicate()
+        return stable(replica, watermark)
+
+    monkeypatch.setattr(ReadableReplica, "last_stable_offset", moved_meanwhile)
+    (outcome,) = stage.read_committed()
+    found = outcome.found
+    assert found is not None
+    assert found.records is not None
+    assert stage.partition.high_watermark == end + 2
+    assert (found.high_watermark, found.last_stable_offset) == (end, end)
+    assert [header.last_offset for _, header in batches(found.records.read())][-1] == end - 1
+
+
+@pytest.mark.parametrize(("isolation", "found"), [(0, 1), (1, -1)])
+def test_kafka_5522_a_lookup_by_time_ends_at_the_stable_offset(
+    stage: TransactionStage, isolation: int, found: int
+) -> None:
+    stage.send("a", 0, transactional=False, producer_id=-1, epoch=-1)
+    stage.clock.advance(10)
+    stage.send("b", 0, timestamp=NOW_MS + 10)
+    stage.replicate()
+    request = ListOffsetsRequest(
+        replica_id=-1,
+        isolation_level=isolation,
+        topics=[
+            ListOffsetsTopic(
+                name=ORDERS.topic, partitions=[ListOffsetsPartition(partition_index=0, timestamp=NOW_MS + 5)]
+            )
+        ],
+    )
+    asked = request.topics[0].partitions[0]
+    ctx = SimpleNamespace(broker=SimpleNamespace(replicas=stage.replicas), version=7)
+    assert _partition(ORDERS.topic, asked, request, ctx).offset == found  # type: ignore[arg-type]
 
 
 def test_franz_go_1348_aborted_transactions_are_sorted_by_first_offset(stage: TransactionStage) -> None:

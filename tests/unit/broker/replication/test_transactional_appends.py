@@ -29,7 +29,7 @@ def test_the_coordinator_is_asked_once_for_each_transaction(stage: TransactionSt
     assert len(stage.coordinator.asked) == 2
 
 
-def test_kafka_14402_a_late_batch_opens_no_transaction(stage: TransactionStage) -> None:
+def test_kafka_14402_12671_a_late_batch_opens_no_transaction(stage: TransactionStage) -> None:
     stage.coordinator.waits = True
     answer = stage.send("late", 0)
     stage.coordinator.asked[0].answer(ErrorCode.TRANSACTION_ABORTABLE)

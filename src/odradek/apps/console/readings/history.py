@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from odradek.base.errors import FatalError
+from odradek.broker.coordinator.transactions.core.transaction_story import FENCED, TIMED_OUT
 from odradek.broker.recorder.core.entry import GAPS, LOG_DIR_FAILED, Entry, Kind
 from odradek.broker.recorder.core.picture import PartitionPicture, Picture
 from odradek.broker.recorder.gaps import GapFinder, gap_text
@@ -218,6 +219,9 @@ def _effects(
         return [f"broker {entry.broker}: {entry.text or entry.what}"]
     if entry.kind == Kind.GROUP:
         return [f"group {entry.group}: generation {entry.generation}, members: {entry.count}"]
+    if entry.kind == Kind.TRANSACTION:
+        is_trouble = entry.what in (TIMED_OUT, FENCED)
+        return [f"transactional id {entry.transactional_id}: {entry.text}"] if is_trouble else []
     if entry.kind in GAPS:
         length = "" if entry.since_ms is None else f" ({(entry.time_ms - entry.since_ms) / 1000:,.1f} s until here)"
         return [gap_text(entry) + length]
@@ -276,6 +280,8 @@ _TITLES = {
     "ControllerMissing": "The journal of a controller is missing",
     "LeaderAndIsrAnswered": "A broker obeyed",
     "Rebalanced": "A group rebalanced",
+    TIMED_OUT: "A transaction timed out",
+    FENCED: "A producer was fenced",
     "CONNECTION_LOST": "A broker lost its connection to ZooKeeper",
     "CONNECTION_RESTORED": "A broker found ZooKeeper again",
     "SESSION_LOST": "A broker lost its session with ZooKeeper",

@@ -12,12 +12,18 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from odradek.base.errors import ErrorCode
 from odradek.base.logs import get_logger
 from odradek.broker.coordinator.transactions.batch_channel import BatchChannels
+from odradek.broker.coordinator.transactions.core.transaction_story import (
+    MARKERS_DROPPED,
+    MARKERS_REFUSED,
+    MARKERS_WRITTEN,
+)
 from odradek.broker.coordinator.transactions.transaction_entry import Ending
+from odradek.broker.coordinator.transactions.transaction_stories import TransactionStories
 from odradek.broker.purgatory.reaper import ExpirationReaper, Timer
 from odradek.broker.replication.leader.marker_writer import MarkerToWrite
 from odradek.client.broker_client import BrokerClient
 from odradek.model.metadata_image import MetadataCache
-from odradek.model.topology import TopicPartition
+from odradek.model.topology import NO_LEADER, TopicPartition
 from odradek.protocol.messages.write_txn_markers import (
     WritableTxnMarker,
     WritableTxnMarkerResult,
@@ -49,6 +55,7 @@ class MarkerSender:
         connect: Callable[[int], BrokerClient],
         write_here: Callable[[Sequence[MarkerToWrite], Callable[[list[ErrorCode]], None]], None],
         completed: Callable[[Ending], None],
+        stories: TransactionStories,
     ) -> None:
         """`write_here` writes to partitions that this broker leads. `completed` is called once for each end whose
         markers are all written, under no lock."""
@@ -57,6 +64,7 @@ class MarkerSender:
         self._reaper = reaper
         self._write_here = write_here
         self._completed = completed
+        self._stories = stories
         self._lock = threading.Lock()
         self._channels: BatchChannels[_Part] = BatchChannels(
             "transaction-markers", connect, self._exchange, self._unreachable
@@ -88,28 +96,29 @@ class MarkerSender:
         for tp in partitions:
             state = image.partition(tp)
             if state is not None:
-                by_leader[state.leader if state.leader in image.brokers else -1].append(tp)
+                by_leader[state.leader if state.leader in image.brokers else NO_LEADER].append(tp)
             elif image.controller_id >= 0:
                 gone.append(tp)  # its topic was deleted
             else:
-                by_leader[-1].append(tp)  # this broker hasn't heard of its cluster yet
+                by_leader[NO_LEADER].append(tp)  # this broker hasn't heard of its cluster yet
         if gone:
             log.info("markers dropped, topic deleted", transactional_id=ending.entry.key, partitions=_text(gone))
+            self._stories.markers(MARKERS_DROPPED, ending.entry, ending.transaction, gone, None, "topic deleted")
         for leader, tps in by_leader.items():
-            self._send_to(leader, _Part(ending, tps))
+            self._send_to(_Part(ending, tps, leader))
         self._written(ending, gone)
 
-    def _send_to(self, leader: int, part: "_Part") -> None:
-        if leader == -1:
+    def _send_to(self, part: "_Part") -> None:
+        if part.leader == NO_LEADER:
             self.unknown_destinations += len(part.partitions)
             self._retry_later(part, lambda: self._count_known(part))
-        elif leader == self._broker_id:
+        elif part.leader == self._broker_id:
             self._write_here(
                 [MarkerToWrite(part.marker_here(), tp) for tp in part.partitions],
                 lambda codes: self._settle(part, dict(zip(part.partitions, codes, strict=True))),
             )
         else:
-            self._channels.put(leader, part)
+            self._channels.put(part.leader, part)
 
     def _count_known(self, part: "_Part") -> None:
         self.unknown_destinations -= len(part.partitions)
@@ -143,6 +152,7 @@ class MarkerSender:
         errors = {tp: answers.get(tp, ErrorCode.UNKNOWN_SERVER_ERROR) for tp in part.partitions}
         if ErrorCode.TRANSACTION_COORDINATOR_FENCED in errors.values():
             log.info("coordinator fenced, markers left to the next one", transactional_id=ending.entry.key)
+            self._record(MARKERS_REFUSED, part, part.partitions, "TRANSACTION_COORDINATOR_FENCED")
             self.cancel(ending)
             return
         refused = {tp: error for tp, error in errors.items() if error not in _WRITTEN}
@@ -152,8 +162,15 @@ class MarkerSender:
                 transactional_id=ending.entry.key,
                 errors={str(tp): error.name for tp, error in refused.items()},
             )
-            self._retry_later(_Part(ending, list(refused)))
-        self._written(ending, [tp for tp in errors if tp not in refused])
+            self._record(MARKERS_REFUSED, part, list(refused), ", ".join({error.name for error in refused.values()}))
+            self._retry_later(_Part(ending, list(refused), part.leader))
+        written = [tp for tp in errors if tp not in refused]
+        if written:
+            self._record(MARKERS_WRITTEN, part, written)
+        self._written(ending, written)
+
+    def _record(self, what: str, part: "_Part", partitions: list[TopicPartition], why: str = "") -> None:
+        self._stories.markers(what, part.ending.entry, part.ending.transaction, partitions, part.leader, why)
 
     def _written(self, ending: Ending, partitions: Iterable[TopicPartition]) -> None:
         with self._lock:
@@ -176,11 +193,12 @@ class MarkerSender:
 class _Part:
     """The partitions of an end that have one leader."""
 
-    __slots__ = ("ending", "partitions")
+    __slots__ = ("ending", "leader", "partitions")
 
-    def __init__(self, ending: Ending, partitions: list[TopicPartition]) -> None:
+    def __init__(self, ending: Ending, partitions: list[TopicPartition], leader: int) -> None:
         self.ending = ending
         self.partitions = partitions
+        self.leader = leader
 
     def marker(self) -> WritableTxnMarker:
         topics: dict[str, list[int]] = defaultdict(list)

@@ -9,7 +9,7 @@ then its completion. The next leader of the partition replays the records and go
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from odradek.base.clock import Clock
 from odradek.base.config.broker_config import BrokerConfig
@@ -21,15 +21,18 @@ from odradek.broker.coordinator.transactions.core import decisions
 from odradek.broker.coordinator.transactions.core.decisions import DONE, Decision, Move, Producer, Refused
 from odradek.broker.coordinator.transactions.core.transaction import (
     CLASSIC,
+    EPOCH_BUMP_VERSION,
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
     PREPARED,
     Transaction,
 )
 from odradek.broker.coordinator.transactions.core.transaction_records import encode_key, encode_record
+from odradek.broker.coordinator.transactions.core.transaction_story import TransactionEvent
 from odradek.broker.coordinator.transactions.marker_sender import RETRY_BACKOFF_MS, MarkerSender, later
 from odradek.broker.coordinator.transactions.transaction_entry import Ending, TransactionEntry
 from odradek.broker.coordinator.transactions.transaction_log import TransactionLog
+from odradek.broker.coordinator.transactions.transaction_stories import TransactionStories
 from odradek.broker.purgatory.reaper import ExpirationReaper
 from odradek.broker.replication.leader.marker_writer import MarkerWriter
 from odradek.client.broker_client import BrokerClient
@@ -70,8 +73,10 @@ class TransactionCoordinator:
         new_producer_id: Callable[[], int],
         connect: Callable[[int], BrokerClient],
         marker_writer: MarkerWriter,
+        record: Callable[[TransactionEvent], None] | None = None,
     ) -> None:
-        """`new_producer_id` may block, and raise KafkaError. `connect`: a connection to another broker."""
+        """`new_producer_id` may block, and raise KafkaError. `connect`: a connection to another broker. `record`: the
+        flight recorder."""
         self._log = transaction_log
         self._clock = clock
         self._reaper = reaper
@@ -80,7 +85,10 @@ class TransactionCoordinator:
         self._timeout_max_ms = config.integer("transaction.max.timeout.ms")
         self._expiration_ms = config.integer("transactional.id.expiration.ms")
         self._table = StateTable("transactional ids", transaction_log, clock, self)
-        self.markers = MarkerSender(broker_id, metadata, reaper, connect, marker_writer.write, self._markers_written)
+        self._stories = TransactionStories(clock, record)
+        self.markers = MarkerSender(
+            broker_id, metadata, reaper, connect, marker_writer.write, self._markers_written, self._stories
+        )
         self.append_retries = 0
         """Number of completions that wait for another attempt to write them, for metrics."""
 
@@ -108,6 +116,7 @@ class TransactionCoordinator:
         """An end that was decided goes on."""
 
         def go_on() -> None:
+            self._stories.loaded(entry)
             if entry.transaction.state in PREPARED and entry.ending is None and not entry.is_gone:
                 self._begin_ending(entry)
 
@@ -158,7 +167,7 @@ class TransactionCoordinator:
             )
             done(error, Producer(moved.producer_id, moved.producer_epoch))
 
-        self._decide(entry, decide, answer)
+        self._decide(_Asked("InitProducerId", expected), entry, decide, answer)
 
     def add_partitions(
         self,
@@ -174,7 +183,8 @@ class TransactionCoordinator:
             now_ms = self._clock.now_ms()
             return decisions.add_partitions(transaction, producer, partitions, client_version, now_ms, pending=pending)
 
-        self._decide(self._known(transactional_id), decide, lambda error, _: done(error))
+        asked = _Asked("AddPartitionsToTxn" if client_version < EPOCH_BUMP_VERSION else "Produce", producer)
+        self._decide(asked, self._known(transactional_id), decide, lambda error, _: done(error))
 
     def verify(
         self, transactional_id: str, producer: Producer, partitions: Collection[TopicPartition]
@@ -183,7 +193,10 @@ class TransactionCoordinator:
             entry = self._known(transactional_id)
         except KafkaError as error:
             return dict.fromkeys(partitions, error.code)
-        return decisions.verify(entry.transaction, producer, partitions)
+        errors = decisions.verify(entry.transaction, producer, partitions)
+        if ErrorCode.PRODUCER_FENCED in errors.values():
+            self._stories.fenced(entry, "Produce", producer)
+        return errors
 
     def end(
         self,
@@ -208,7 +221,7 @@ class TransactionCoordinator:
         def answer(error: ErrorCode, moved: Transaction) -> None:
             done(error, NO_PRODUCER if error else decisions.next_producer(moved))
 
-        self._decide(self._known(transactional_id), decide, answer)
+        self._decide(_Asked("EndTxn", producer), self._known(transactional_id), decide, answer)
 
     def _known(self, transactional_id: str) -> TransactionEntry:
         if not transactional_id:
@@ -247,12 +260,16 @@ class TransactionCoordinator:
         for entry in self._table.all():
             if decisions.is_timed_out(entry.transaction, now_ms):
                 self._writer.turn(entry, partial(self._abort_timed_out, entry, now_ms))
+            elif not entry.transaction.is_ended:
+                self._stories.overdue(entry)
 
     def _abort_timed_out(self, entry: TransactionEntry, now_ms: int) -> None:
         if entry.is_pending or entry.is_gone or not decisions.is_timed_out(entry.transaction, now_ms):
             return
         log.info("transaction timed out, aborting", transactional_id=entry.key, timeout_ms=entry.transaction.timeout_ms)
-        self._write(entry, decisions.fence(entry.transaction, now_ms), lambda error, _: _report(entry, error))
+        self._stories.timed_out(entry)
+        to = decisions.fence(entry.transaction, now_ms)
+        self._write(entry, to, lambda error, _: _report(entry, error), "transaction timed out")
 
     def expire_ids(self) -> None:
         """Remove ids without news for `transactional.id.expiration.ms`, in batches."""
@@ -278,6 +295,7 @@ class TransactionCoordinator:
                 _report(entry, error)
                 return
             entry.transaction, entry.is_gone = dead, True
+            self._stories.moved(entry, transaction)
             entry.answers.append(partial(self._table.forget, entry))
 
         self._writer.append(Write(entry, [(encode_key(entry.key), None)], settle))
@@ -286,6 +304,7 @@ class TransactionCoordinator:
 
     def _decide(
         self,
+        asked: "_Asked",
         entry: TransactionEntry,
         decide: Callable[[Transaction, bool, int | None], Decision],
         answer: Callable[[ErrorCode, Transaction], None],
@@ -298,8 +317,10 @@ class TransactionCoordinator:
             transaction = entry.transaction
             decision = decide(transaction, entry.is_pending, new_producer_id)
             if isinstance(decision, Move):
-                self._write(entry, decision.to, answer)
+                self._write(entry, decision.to, answer, asked.request)
             elif isinstance(decision, Refused):
+                if decision.error is ErrorCode.PRODUCER_FENCED:
+                    self._stories.fenced(entry, asked.request, asked.producer)
                 entry.answers.append(partial(answer, decision.error, transaction))
             elif decision is DONE:
                 entry.answers.append(partial(answer, ErrorCode.NONE, transaction))
@@ -308,10 +329,10 @@ class TransactionCoordinator:
             return True
 
         if not self._writer.turn(entry, turn):
-            self._decide(entry, decide, answer, self._new_producer_id())
+            self._decide(asked, entry, decide, answer, self._new_producer_id())
 
     def _write(
-        self, entry: TransactionEntry, to: Transaction, answer: Callable[[ErrorCode, Transaction], None]
+        self, entry: TransactionEntry, to: Transaction, answer: Callable[[ErrorCode, Transaction], None], why: str
     ) -> None:
         """During a turn. Whatever becomes of the record, the move is over then."""
         entry.move = to
@@ -319,7 +340,8 @@ class TransactionCoordinator:
         def settle(error: ErrorCode) -> None:
             entry.move = None
             if not error:
-                entry.transaction = to
+                before, entry.transaction = entry.transaction, to
+                self._stories.moved(entry, before, why)
             elif entry.transaction.producer_epoch == NO_PRODUCER_EPOCH:
                 # never written: as if nobody had asked
                 entry.is_gone = True
@@ -350,6 +372,7 @@ class TransactionCoordinator:
             entry.move = None
             if not error:
                 entry.transaction, entry.ending = completed, None
+                self._stories.moved(entry, ending.transaction)
             elif not entry.is_gone:
                 log.warning("end of a transaction can't be written, retrying", transactional_id=entry.key, error=error)
                 self.append_retries += 1
@@ -360,6 +383,13 @@ class TransactionCoordinator:
     def _complete_again(self, ending: Ending) -> None:
         self.append_retries -= 1
         self._markers_written(ending)
+
+
+class _Asked(NamedTuple):
+    """The request that a decision answers, for the flight recorder."""
+
+    request: str
+    producer: Producer | None
 
 
 def _report(entry: TransactionEntry, error: ErrorCode) -> None:

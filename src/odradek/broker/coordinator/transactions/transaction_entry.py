@@ -3,11 +3,12 @@
 from odradek.broker.coordinator.state.state_log import StateLog
 from odradek.broker.coordinator.state.state_log_writer import StateEntry
 from odradek.broker.coordinator.transactions.core.transaction import Transaction, TransactionState
+from odradek.broker.coordinator.transactions.core.transaction_story import TransactionStory
 from odradek.model.topology import TopicPartition
 
 
 class TransactionEntry(StateEntry):
-    __slots__ = ("ending", "is_gone", "move", "transaction")
+    __slots__ = ("ending", "is_gone", "move", "story", "transaction")
 
     def __init__(self, transaction: Transaction, state_log: StateLog, partition: int) -> None:
         super().__init__(transaction.transactional_id, state_log, partition)
@@ -18,6 +19,8 @@ class TransactionEntry(StateEntry):
         """Set from the decision to end a transaction until its completion is written."""
         self.is_gone = False
         """Another broker's by now, or removed."""
+        self.story: TransactionStory | None = None
+        """For the flight recorder; None until something has happened. Guarded by the lock of the stories."""
 
     @property
     def is_pending(self) -> bool:

@@ -32,6 +32,7 @@ class Kind(StrEnum):
     REPORT = "report"  # what a person should know
     ISR = "isr"  # a leader wants to change its ISR
     GROUP = "group"  # a group that this broker coordinates has its next generation; `text` says why
+    TRANSACTION = "txn"  # a transactional id that this broker coordinates has moved; `text` says why
     PICTURE = "snapshot"  # what the controller knew when the file was begun
     LOG_DIR = "logdir"  # a log directory of this broker failed, or the journal goes on in another one
     DROPPED = "dropped"  # entries for which the queue had no room; `count` says how many
@@ -85,6 +86,12 @@ class Entry:
     group: str | None = None
     generation: int | None = None
     """Of the group; `count` is how many members it has."""
+    transactional_id: str | None = None
+    producer_id: int | None = None
+    producer_epoch: int | None = None
+    """Of the transactional id, after the event."""
+    left_out: int | None = None
+    """Number of transactions of the id that were not recorded before this event."""
     since_ms: int | None = None
     """In a picture: since when the leader leads. In a gap: the time of the last entry before it."""
     after: int | None = None

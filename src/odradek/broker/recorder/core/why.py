@@ -53,6 +53,8 @@ class Change:
 
 def is_about(entry: Entry, tp: TopicPartition) -> bool:
     """Return whether `changes_of` that partition needs the entry."""
+    if entry.kind == Kind.TRANSACTION:
+        return False
     if entry.topic is not None:
         return entry.topic == tp.topic and entry.partition in (tp.partition, None)
     return entry.partitions is None or str(tp) in entry.partitions or len(entry.partitions) < (entry.count or 0)

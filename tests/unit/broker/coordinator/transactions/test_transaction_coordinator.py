@@ -39,7 +39,7 @@ def test_a_transaction_from_its_first_partition_to_its_completion(stage: Stage) 
     assert {each.marker.is_committed for each in stage.markers.asked} == {True}
 
 
-def test_two_transactions_in_quick_succession(stage: Stage) -> None:
+def test_two_transactions_in_quick_succession_ydb_21310(stage: Stage) -> None:
     producer = open_transaction(stage)
     stage.markers.at_once = False
     assert stage.end(producer)[0] is E.NONE
@@ -49,7 +49,7 @@ def test_two_transactions_in_quick_succession(stage: Stage) -> None:
     assert stage.state() is S.ONGOING
 
 
-def test_partitions_without_a_record_may_be_committed(stage: Stage) -> None:
+def test_partitions_without_a_record_may_be_committed_ydb_51053(stage: Stage) -> None:
     """The coordinator doesn't know whether anything was produced."""
     producer = open_transaction(stage)
     assert stage.end(producer, commit=True)[0] is E.NONE
@@ -103,7 +103,7 @@ def test_fences_that_fail_use_up_no_epochs_9666(stage: Stage) -> None:
     assert stage.markers.asked[0].marker.producer_epoch == producer.epoch + 1
 
 
-def test_a_timed_out_transaction_is_aborted_and_its_producer_fenced_6119_9600(stage: Stage) -> None:
+def test_a_timed_out_transaction_is_aborted_and_its_producer_fenced_6119_9600_redpanda_8236(stage: Stage) -> None:
     producer = open_transaction(stage)
     stage.clock.advance(60_000)
     stage.coordinator.abort_timed_out()
@@ -298,3 +298,53 @@ def test_an_unknown_id_and_an_empty_one(stage: Stage) -> None:
         stage.add(Producer(1, 0), name="")
     with pytest.raises(KafkaError, match="TRANSACTIONAL_ID_NOT_FOUND"):
         stage.coordinator.describe("unknown")
+
+
+def test_a_begin_counts_when_it_is_replicated_redpanda_6018(stage: Stage) -> None:
+    """A begin that is in memory alone is gone with an election, and records confirmed under it with it."""
+    _, producer = stage.init()
+    stage.log.at_once = False
+    answers: list[ErrorCode] = []
+    stage.coordinator.add_partitions("t", producer, (ORDERS,), answers.append)
+    assert answers == [], "not before all replicas have it"
+    assert stage.coordinator.verify("t", producer, (ORDERS,)) == {ORDERS: E.TRANSACTION_ABORTABLE}
+    stage.log.written.pop()  # the next leader doesn't have it
+    stage.log.settle(E.NOT_LEADER_OR_FOLLOWER)
+    assert answers == [E.NOT_COORDINATOR]
+    stage.resign(1)
+    stage.log.at_once = True
+    stage.lead(2)
+    assert stage.coordinator.verify("t", producer, (ORDERS,)) == {ORDERS: E.TRANSACTION_ABORTABLE}
+    assert (stage.add(producer), stage.end(producer)[0]) == (E.NONE, E.NONE)
+
+
+def test_a_marker_for_a_group_follows_its_coordinator_redpanda_10669(stage: Stage) -> None:
+    """The group's partition has another leader by now: the abort goes there, and is not over before."""
+    producer = open_transaction(stage)
+    stage.markers.at_once = False
+    assert stage.end(producer, commit=False)[0] is E.NONE
+    stage.publish(leader=1)
+    stage.markers.settle(E.NOT_LEADER_OR_FOLLOWER)
+    stage.passes(300)
+    assert (stage.state(), stage.markers.waiting) == (S.PREPARE_ABORT, [])
+    stage.publish(leader=0)
+    stage.passes(300)
+    stage.markers.settle()
+    assert stage.state() is S.COMPLETE_ABORT
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_an_end_that_is_decided_is_never_answered_with_an_unknown_error_franz_go_1348(
+    stage: Stage, commit: bool
+) -> None:
+    """Clients take −1 as the end of the transaction; what was decided is told when they ask again."""
+    producer = open_transaction(stage)
+    stage.markers.at_once = False
+    assert stage.end(producer, commit=commit)[0] is E.NONE
+    for error in (E.UNKNOWN_SERVER_ERROR, E.NOT_LEADER_OR_FOLLOWER):
+        assert stage.end(producer, commit=commit)[0] is E.CONCURRENT_TRANSACTIONS
+        stage.markers.settle(error)
+        stage.passes(100)
+    stage.markers.settle()
+    assert stage.end(producer, commit=commit)[0] is E.NONE
+    assert stage.end(producer, commit=not commit)[0] is E.INVALID_TXN_STATE

@@ -12,6 +12,7 @@ from odradek.broker.coordinator.state.state_log_writer import StateLogWriter
 from odradek.broker.coordinator.transactions.core.decisions import Producer
 from odradek.broker.coordinator.transactions.core.transaction import Transaction, TransactionState
 from odradek.broker.coordinator.transactions.core.transaction_records import decode_key, decode_transaction
+from odradek.broker.coordinator.transactions.core.transaction_story import TransactionEvent
 from odradek.broker.coordinator.transactions.transaction_coordinator import TransactionCoordinator
 from odradek.broker.coordinator.transactions.transaction_log import TransactionLog
 from odradek.broker.log.core.verification import VerificationGuard
@@ -106,7 +107,9 @@ class Markers:
 
 
 class Stage:
-    def __init__(self, settings: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, settings: dict[str, str] | None = None, record: Callable[[TransactionEvent], None] | None = None
+    ) -> None:
         properties = {"broker.id": "0", "zookeeper.connect": "unused:1", **(settings or {})}
         self.clock = ManualClock(1_700_000_000_000)
         self.log = MemoryLog()
@@ -125,6 +128,7 @@ class Stage:
             lambda: next(self.producer_ids),
             _unreachable,
             self.markers,  # type: ignore[arg-type]
+            record,
         )
         self.lead(0)
 

@@ -1,0 +1,140 @@
+"""Events of a transactional id for the flight recorder, and the choice of the events that are recorded.
+
+A busy producer commits a hundred times a second, and a journal is bounded: of transactions that go well a sample is
+recorded. Events of other transactions are kept until they end, then counted. A transaction that is fenced, times out,
+has a marker refused or stays open for a second is recorded with all that is kept of it.
+"""
+
+from collections import deque
+from dataclasses import dataclass, replace
+from typing import Final
+
+from odradek.broker.coordinator.transactions.core.transaction import NO_PRODUCER_EPOCH, Transaction, TransactionState
+from odradek.model.topology import TopicPartition
+
+SLOW_MS: Final = 1_000
+"""Age at which an open transaction is recorded."""
+SAMPLE_MS: Final = 60_000
+"""Time between two recorded transactions of one id that went well."""
+_KEPT_MAX: Final = 40
+
+INITIALIZED, BEGUN, PARTITIONS_ADDED, LOADED, EXPIRED = "Initialized", "Begun", "PartitionsAdded", "Loaded", "Expired"
+MARKERS_WRITTEN, MARKERS_REFUSED, MARKERS_DROPPED = "MarkersWritten", "MarkersRefused", "MarkersDropped"
+TIMED_OUT, FENCED = "TimedOut", "Fenced"
+_UNUSUAL: Final = frozenset({INITIALIZED, LOADED, MARKERS_REFUSED, MARKERS_DROPPED, TIMED_OUT, FENCED})
+_ENDS: Final = frozenset({TransactionState.COMPLETE_COMMIT.label, TransactionState.COMPLETE_ABORT.label})
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionEvent:
+    time_ms: int
+    what: str
+    transaction: Transaction
+    """The value after the event."""
+    before: Transaction | None = None
+    partitions: tuple[TopicPartition, ...] = ()
+    peer: int | None = None
+    """The leader of the partitions."""
+    why: str = ""
+    left_out: int = 0
+    """Number of transactions or single events of the id that were not recorded before this one."""
+
+    @property
+    def text(self) -> str:
+        parts = [self.why] if self.why else []
+        before, after = self.before, self.transaction
+        if before is not None and NO_PRODUCER_EPOCH < before.producer_epoch != after.producer_epoch:
+            if before.producer_id != after.producer_id:
+                parts.append(f"producer id {before.producer_id} ends")
+            elif after.bumps_epochs:
+                parts.append(f"the next transaction has epoch {after.producer_epoch}")
+            else:
+                parts.append(f"epoch {after.producer_epoch} fences epoch {before.producer_epoch}")
+        if self.what in _ENDS and after.start_ms >= 0:
+            parts.append(f"{self.time_ms - after.start_ms:,} ms after it began")
+        return "; ".join(parts)
+
+
+def move_name(before: Transaction, after: Transaction) -> str:
+    """Name the event of a move: the state, except where a state may be entered in several ways."""
+    match after.state:
+        case TransactionState.EMPTY:
+            return INITIALIZED
+        case TransactionState.ONGOING:
+            return PARTITIONS_ADDED if before.state is TransactionState.ONGOING else BEGUN
+        case TransactionState.DEAD:
+            return EXPIRED
+    return after.state.label
+
+
+class RecordingBudget:
+    """Token bucket: `burst` stories at once, `per_s` of them in the long run."""
+
+    def __init__(self, burst: int, per_s: float) -> None:
+        self._burst = burst
+        self._per_ms = per_s / 1000
+        self._tokens = float(burst)
+        self._at_ms = 0
+
+    def take(self, now_ms: int) -> bool:
+        passed_ms = max(0, now_ms - self._at_ms)
+        self._tokens = min(self._burst, self._tokens + passed_ms * self._per_ms)
+        self._at_ms = now_ms
+        if self._tokens < 1:
+            return False
+        self._tokens -= 1
+        return True
+
+
+class TransactionStory:
+    """Events of the present transaction of an id, and whether they are recorded."""
+
+    __slots__ = ("_is_told", "_kept", "_left_out", "_sampled_ms")
+
+    def __init__(self) -> None:
+        self._kept: deque[TransactionEvent] = deque(maxlen=_KEPT_MAX)
+        self._is_told = False
+        self._sampled_ms: int | None = None
+        self._left_out = 0
+
+    def add(
+        self, event: TransactionEvent, samples: RecordingBudget, troubles: RecordingBudget
+    ) -> list[TransactionEvent]:
+        """Return the events to be recorded now."""
+        now_ms = event.time_ms
+        if event.what in (BEGUN, EXPIRED):
+            self._kept.clear()
+            self._is_told = self._is_sample(now_ms) and samples.take(now_ms)
+            if self._is_told:
+                self._sampled_ms = now_ms
+        self._kept.append(event)
+        if not self._is_told and (event.what in _UNUSUAL or self._is_slow(now_ms)):
+            self._is_told = troubles.take(now_ms)
+        told = self._take_kept() if self._is_told else []
+        if event.transaction.is_ended:
+            self._left_out += 0 if self._is_told else 1
+            self._is_told = False
+            self._kept.clear()
+        return told
+
+    def overdue(self, now_ms: int, troubles: RecordingBudget) -> list[TransactionEvent]:
+        """Return the events of a transaction that is open for long and not recorded yet."""
+        if not self._is_told and self._is_slow(now_ms):
+            self._is_told = troubles.take(now_ms)
+            if self._is_told:
+                return self._take_kept()
+        return []
+
+    def _is_sample(self, now_ms: int) -> bool:
+        return self._sampled_ms is None or now_ms - self._sampled_ms >= SAMPLE_MS
+
+    def _is_slow(self, now_ms: int) -> bool:
+        return bool(self._kept) and now_ms - self._kept[0].time_ms >= SLOW_MS
+
+    def _take_kept(self) -> list[TransactionEvent]:
+        told = list(self._kept)
+        self._kept.clear()
+        if told and self._left_out:
+            told[0] = replace(told[0], left_out=self._left_out)
+            self._left_out = 0
+        return told

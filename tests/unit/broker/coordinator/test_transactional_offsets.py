@@ -1,0 +1,103 @@
+"""Positions of groups in transactions: verified, checked after the verification, pending until the marker."""
+
+from collections.abc import Callable, Iterable
+
+import pytest
+from slow_stage import ORDERS, SlowLog, Stage
+
+from odradek.base.errors import ErrorCode
+from odradek.broker.coordinator.groups.core.group_records import CommittedOffset
+from odradek.broker.coordinator.groups.group_offsets import UNSTABLE
+from odradek.broker.coordinator.state.core.state_batch import TransactionalProducer
+from odradek.broker.coordinator.state.state_log import EncodedRecord
+from odradek.broker.log.core.verification import VERIFICATION_OFF, VerificationGuard
+
+PRODUCER = TransactionalProducer("payments", 7, 0)
+Verified = Callable[[ErrorCode, VerificationGuard | None], None]
+
+
+class VerifyingLog(SlowLog):
+    """The coordinator of the transaction is played by the test."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.questions: list[Verified] = []
+        self.guards: list[VerificationGuard | None] = []
+        self.abandoned = 0
+
+    def verify(self, partition: int, producer: TransactionalProducer, done: Verified, *, add: bool) -> None:
+        self.questions.append(done)
+
+    def append(
+        self,
+        partition: int,
+        records: Iterable[EncodedRecord],
+        done: Callable[[ErrorCode], None],
+        producer: TransactionalProducer | None = None,
+        guard: VerificationGuard | None = None,
+    ) -> None:
+        self.guards.append(guard)
+        super().append(partition, records, done)
+
+    def abandon(self, partition: int, producer: TransactionalProducer, guard: VerificationGuard | None) -> None:
+        self.abandoned += 1
+
+
+@pytest.fixture
+def log() -> VerifyingLog:
+    return VerifyingLog()
+
+
+@pytest.fixture
+def stage(log: VerifyingLog, monkeypatch: pytest.MonkeyPatch) -> Stage:
+    monkeypatch.setattr("slow_stage.SlowLog", lambda: log)
+    made = Stage()
+    made.lead(0)
+    made.settle_tenures()
+    return made
+
+
+def commit(stage: Stage, member: str = "", generation: int = -1, offset: int = 5) -> list[ErrorCode]:
+    answers: list[ErrorCode] = []
+    commits = {ORDERS: CommittedOffset(offset, -1, "", stage.clock.now_ms())}
+    stage.groups.offsets.commit_in_transaction(
+        "g", member, None, generation, PRODUCER, commits, lambda errors: answers.append(errors[ORDERS]), add=False
+    )
+    return answers
+
+
+def test_offsets_of_a_transaction_are_verified_first_15449(stage: Stage, log: VerifyingLog) -> None:
+    answers = commit(stage)
+    assert (log.written, answers) == ([], [])
+    log.questions.pop()(ErrorCode.TRANSACTION_ABORTABLE, None)
+    assert (log.written, answers) == ([], [ErrorCode.TRANSACTION_ABORTABLE])
+    again = commit(stage)
+    log.at_once = True
+    log.questions.pop()(ErrorCode.NONE, VERIFICATION_OFF)
+    assert (len(log.written), log.guards, again) == (1, [VERIFICATION_OFF], [ErrorCode.NONE])
+
+
+def test_a_member_that_is_fenced_during_the_verification_commits_nothing_15784(stage: Stage, log: VerifyingLog) -> None:
+    """Checked after the answer, at one moment with the write; the guard is given back."""
+    log.at_once = True
+    answered = stage.join("g", "m-1")
+    stage.passes(3_000)
+    (joined,) = answered
+    stage.sync("g", "m-1", joined.generation)
+    answers = commit(stage, "m-1", joined.generation)
+    stage.passes(60_000)  # its session is over, the group is empty
+    log.questions.pop()(ErrorCode.NONE, VERIFICATION_OFF)
+    assert answers in ([ErrorCode.UNKNOWN_MEMBER_ID], [ErrorCode.ILLEGAL_GENERATION])
+    assert (log.guards.count(VERIFICATION_OFF), log.abandoned) == (0, 1)
+
+
+@pytest.mark.parametrize(("committed", "found"), [(True, 5), (False, 3)])
+def test_offsets_count_from_the_marker_on(stage: Stage, log: VerifyingLog, committed: bool, found: int) -> None:
+    log.at_once = True
+    stage.commit("g", 3)
+    commit(stage)
+    log.questions.pop()(ErrorCode.NONE, VERIFICATION_OFF)
+    assert stage.committed("g") == 3
+    assert stage.groups.offsets.committed("g", [ORDERS], stable=True)[ORDERS] is UNSTABLE
+    stage.groups.offsets.end_transaction(0, PRODUCER.producer_id, committed=committed)
+    assert stage.committed("g") == found
