@@ -215,7 +215,9 @@ def test_partitions_are_added_and_replicas_moved_within_a_transaction(
     with stable_offsets(cluster.bootstrap, moved) as monitor:
         send(client, transaction, topic, "1")
         add_partitions(client, topic, 2)
-        client.leaders([TopicPartition(topic, 1)])
+        for broker in cluster.brokers:
+            with ClusterClient(broker.bootstrap) as known_there:
+                eventually(lambda: len(known_there.topic(topic).partitions) == 2, PATIENCE_S)
         send(client, transaction, topic, "2", partition=1)
         alter_reassignments(client, {moved: [1]})
         eventually(lambda: moved not in ongoing_reassignments(client), PATIENCE_S)
