@@ -85,12 +85,12 @@ def story_of_writes(me: TransactionalClient) -> dict[str, Any]:
     """What leaders of partitions say to batches and markers that are not as they should be."""
     told: dict[str, Any] = {"init": [me.find(1, me.name), me.find(0, "g"), me.init()]}
     told["no transaction"] = [me.write("a", 0), me.write("a", 0, version=10), me.write("a", 0, version=8)]
-    told["no producer"] = [me.write("a", 0, id=-1, epoch=-1), me.write("a", 0, id=me.id + 77)]
+    told["another producer"] = me.write("a", 0, id=me.id + 77)
     told["another epoch"] = [me.write("a", 0, epoch=me.epoch + 1), me.write("a", 0, epoch=-1)]
     told["no name"] = [me.write("a", 0, named=False)]
-    told["marker of a client"] = [me.write("a", 0, control=True), me.write("a", 0, control=True, transactional=False)]
     told["no partition"] = me.write("a", 0, partition=9)
     told["add"] = me.add(0, 1)
+    told["marker of a client"] = [me.write("a", 0, control=True), me.write("a", 0, control=True, transactional=False)]
     told["out of order"] = [me.write("a", 5), me.write("a", 0), me.write("a", 2), me.write("a", 0)]
     told["not transactional"] = [me.write("b", 1, transactional=False), me.write("b", 1, named=False)]
     told["known"] = [me.producers(me.topic, 0)[0], me.producers(me.topic, 9), me.producers(unused_name(), 0)]
@@ -103,7 +103,9 @@ def story_of_writes(me: TransactionalClient) -> dict[str, Any]:
         me.mark(0, commit=True, topic=unused_name()),
         me.mark(1, commit=False, id=me.id + 78, epoch=0),
     ]
-    told["abort"] = [me.end(commit=False), me.write("d", 1), me.write("d", 1, version=10)]
+    told["abort"] = me.end(commit=False)
+    eventually(lambda: me.described(me.name)[1] == "CompleteAbort", PATIENCE_S)
+    told["aborted"] = [me.write("d", 1), me.write("d", 1, version=10)]
     told["empty names"] = [me.add_offsets(""), me.init(producer_id=-1, producer_epoch=5), me.init("", producer_id=-1)]
     told["offsets without a group"] = me.commit_offsets("", 0)
     return told
@@ -113,6 +115,14 @@ def test_every_wrong_write_gets_what_apache_kafka_says(pair: KafkaPair) -> None:
     name = unused_name()
     ours, theirs = (story_of_writes(TransactionalClient(each, pair.topic, name)) for each in (pair.ours, pair.theirs))
     assert [(step, answer, theirs[step]) for step, answer in ours.items() if theirs[step] != answer] == []
+
+
+def test_a_transactional_batch_without_a_producer_is_refused(pair: KafkaPair) -> None:
+    """Apache Kafka takes it, without asking a coordinator: a transaction that nobody can end. Here it is refused."""
+    name = unused_name()
+    ours, theirs = (TransactionalClient(each, pair.topic, name) for each in (pair.ours, pair.theirs))
+    assert ours.write("a", 0, id=-1, epoch=-1) is ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    assert theirs.write("a", 0, id=-1, epoch=-1) is ErrorCode.NONE
 
 
 def test_nobody_but_the_coordinator_writes_its_topic(pair: KafkaPair) -> None:

@@ -1,0 +1,243 @@
+"""Kafka's TransactionalMessageCopier, as Kafka's system test runs it, and an exactly-once source of Kafka Connect.
+
+Copiers read a topic and write it to another, offsets and records in one transaction, with aborts at random. Meanwhile
+brokers or copiers are killed, or stopped cleanly. In the end each partition has every record once, in order.
+"""
+
+import json
+import subprocess
+import threading
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka import TopicPartition as Position
+
+from apache_kafka import Unobtainable, jars_of, kafka_jars
+from java_program import java
+from odradek.local.zookeeper_server import free_port
+from odradek.model.topic_names import TRANSACTIONS_TOPIC
+from waiting import eventually
+
+from .conftest import unused_name
+from .own_cluster import OwnCluster, running_cluster
+
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(900)]
+
+COPIER = "org.apache.kafka.tools.TransactionalMessageCopier"
+CONNECT = "org.apache.kafka.connect.cli.ConnectDistributed"
+PARTITIONS = 2
+RECORDS = 20_000
+TRANSACTION_SIZE, TRANSACTION_TIMEOUT_MS = 200, 10_000
+PATIENCE_S = 240
+PROGRESS = 1_000
+"""Records that have to be copied between two faults."""
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory, zookeeper: str) -> Iterator[OwnCluster]:
+    settings = {
+        "transaction_state_log_num_partitions": "3",
+        "transaction_state_log_replication_factor": "3",
+        "transaction_state_log_min_isr": "2",
+        "group_initial_rebalance_delay_ms": "0",
+    }
+    with running_cluster(tmp_path_factory.mktemp("copier"), zookeeper, **settings) as running:
+        yield running
+
+
+def copier(cluster: OwnCluster, source: str, target: str, partition: int, group: str) -> tuple[object, ...]:
+    options = {
+        "--broker-list": cluster.bootstrap,
+        "--input-topic": source,
+        "--input-partition": partition,
+        "--output-topic": target,
+        "--max-messages": RECORDS,
+        "--consumer-group": group,
+        "--transaction-size": TRANSACTION_SIZE,
+        "--transaction-timeout": TRANSACTION_TIMEOUT_MS,
+        "--transactional-id": f"copier-{group}-{partition}",
+    }
+    return (COPIER, *(word for option in options.items() for word in option), "--enable-random-aborts")
+
+
+class Copying:
+    """A copier for each partition; one that ends too early, as one that is struck does, is started again."""
+
+    def __init__(self, cluster: OwnCluster, source: str, target: str, jars: Path, directory: Path) -> None:
+        self._words = [copier(cluster, source, target, each, target) for each in range(PARTITIONS)]
+        self._jars, self._directory = jars, directory
+        self._stopped = threading.Event()
+        self._processes: list[subprocess.Popen[bytes] | None] = [None] * PARTITIONS
+        self._threads = [threading.Thread(target=self._keep, args=(each,)) for each in range(PARTITIONS)]
+        self.starts = [0] * PARTITIONS
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self.strike(subprocess.Popen.kill)
+        for thread in self._threads:
+            thread.join()
+
+    def strike(self, how: Callable[[subprocess.Popen[bytes]], None]) -> None:
+        for process in self._processes:
+            if process is not None:
+                how(process)
+
+    def join(self) -> None:
+        for thread in self._threads:
+            thread.join(PATIENCE_S)
+            assert not thread.is_alive(), "the copier does not get on"
+
+    def _keep(self, partition: int) -> None:
+        while not self._stopped.is_set():
+            self.starts[partition] += 1
+            printed = self._directory / f"copier-{partition}-{self.starts[partition]}"
+            with java(f"{self._jars}/*", printed, *self._words[partition]) as process:
+                self._processes[partition] = process
+                if process.wait() == 0 and '"shutdown_complete"' in printed.read_text():
+                    remaining = printed.read_text().rpartition('"remaining":')[2].partition(",")[0].strip("}\n ")
+                    if remaining in ("0", ""):
+                        return
+
+
+@contextmanager
+def copying(cluster: OwnCluster, source: str, target: str, directory: Path) -> Iterator[Copying]:
+    running = Copying(cluster, source, target, kafka_jars(), directory)
+    running.start()
+    try:
+        yield running
+    finally:
+        running.stop()
+
+
+def fill(cluster: OwnCluster, topic: str) -> None:
+    producer = Producer({"bootstrap.servers": cluster.bootstrap, "enable.idempotence": True, "log_level": 0})
+    for number in range(RECORDS):
+        for partition in range(PARTITIONS):
+            producer.produce(topic, str(number).encode(), partition=partition)
+        producer.poll(0)
+    assert producer.flush(PATIENCE_S) == 0
+
+
+def committed(cluster: OwnCluster, topic: str, partition: int) -> list[int]:
+    """The records that a reader of committed ones gets, to the end of the partition."""
+    reading = {"group.id": unused_name(), "isolation.level": "read_committed", "enable.partition.eof": True}
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "log_level": 0, **reading})
+    consumer.assign([Position(topic, partition, 0)])
+    found: list[int] = []
+    try:
+        while True:
+            record = consumer.poll(PATIENCE_S)
+            assert record is not None
+            if record.error() is not None:
+                return found
+            value = record.value()
+            assert isinstance(value, bytes)
+            found.append(int(value))
+    finally:
+        consumer.close()
+
+
+def end_of(cluster: OwnCluster, topic: str) -> int:
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": unused_name(), "log_level": 0})
+    try:
+        return sum(consumer.get_watermark_offsets(Position(topic, each), PATIENCE_S)[1] for each in range(PARTITIONS))
+    finally:
+        consumer.close()
+
+
+def bounce_brokers(cluster: OwnCluster, copiers: Copying, topic: str, *, clean: bool) -> None:
+    for broker in range(3):
+        before = end_of(cluster, topic)
+        if clean:
+            cluster.brokers[broker].stop()
+        else:
+            cluster.kill(broker)
+        cluster.restart(broker)
+        for each in (topic, TRANSACTIONS_TOPIC):
+            cluster.await_isr(each, (0, 1, 2))
+        eventually(lambda before=before: end_of(cluster, topic) >= min(before + PROGRESS, RECORDS), PATIENCE_S)  # type: ignore[misc]
+
+
+def bounce_clients(cluster: OwnCluster, copiers: Copying, topic: str, *, clean: bool) -> None:
+    for _ in range(3):
+        before = end_of(cluster, topic)
+        eventually(lambda before=before: end_of(cluster, topic) >= min(before + PROGRESS, RECORDS), PATIENCE_S)  # type: ignore[misc]
+        copiers.strike(subprocess.Popen.terminate if clean else subprocess.Popen.kill)
+
+
+@pytest.mark.parametrize("bounce", [bounce_brokers, bounce_clients])
+@pytest.mark.parametrize("clean", [False, True], ids=["hard", "clean"])
+def test_every_record_is_copied_once_and_in_order(
+    cluster: OwnCluster, tmp_path: Path, bounce: Callable[..., None], clean: bool
+) -> None:
+    source, target = unused_name(), unused_name()
+    for topic in (source, target):
+        cluster.create_topic(topic, (0, 1, 2), (1, 2, 0), min_insync_replicas="2")
+    fill(cluster, source)
+    with copying(cluster, source, target, tmp_path) as copiers:
+        eventually(lambda: end_of(cluster, target) >= PROGRESS, PATIENCE_S)
+        bounce(cluster, copiers, target, clean=clean)
+        copiers.join()
+    for partition in range(PARTITIONS):
+        assert committed(cluster, target, partition) == list(range(RECORDS))
+
+
+def test_connect_copies_a_file_exactly_once_while_its_workers_are_killed(cluster: OwnCluster, tmp_path: Path) -> None:
+    try:
+        jars = jars_of("streams", "ODRADEK_STREAMS_LIB")
+    except Unobtainable as reason:
+        pytest.skip(str(reason))
+    source, topic, group, port = tmp_path / "source.txt", unused_name(), unused_name(), free_port()
+    cluster.create_topic(topic, (0, 1, 2), min_insync_replicas="2")
+    worker = tmp_path / "worker.properties"
+    worker.write_text(
+        f"bootstrap.servers={cluster.bootstrap}\ngroup.id={group}\nlisteners=http://127.0.0.1:{port}\n"
+        "key.converter=org.apache.kafka.connect.storage.StringConverter\n"
+        "value.converter=org.apache.kafka.connect.storage.StringConverter\n"
+        f"config.storage.topic={group}-configs\noffset.storage.topic={group}-offsets\n"
+        f"status.storage.topic={group}-status\nexactly.once.source.support=enabled\n"
+    )
+    connector = {
+        "connector.class": "FileStreamSource",
+        "file": str(source),
+        "topic": topic,
+        "tasks.max": "1",
+        "batch.size": "100",
+        "transaction.boundary": "poll",
+        "exactly.once.support": "required",
+    }
+    written: list[int] = []
+    for part in range(3):
+        added = range(part * 2_000, part * 2_000 + 2_000)
+        with source.open("a") as lines:
+            lines.writelines(f"{number}\n" for number in added)
+        written += added
+        with java(f"{jars}/*", tmp_path / f"connect-{part}", CONNECT, worker) as process:
+            if part == 0:
+                eventually(lambda: _configured(port, connector), PATIENCE_S)
+            wanted = len(written) if part == 2 else len(written) - 1_000  # amid its work, or after all of it
+            eventually(lambda wanted=wanted: len(committed(cluster, topic, 0)) >= wanted, PATIENCE_S)  # type: ignore[misc]
+            process.kill()
+    assert committed(cluster, topic, 0) == written
+
+
+def _configured(port: int, connector: dict[str, str]) -> bool:
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{port}/connectors/source/config",
+        json.dumps(connector).encode(),
+        {"Content-Type": "application/json"},
+        method="PUT",
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return answer.status in (200, 201)
+    except OSError:
+        return False  # it doesn't listen yet, or rebalances
