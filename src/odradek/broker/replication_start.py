@@ -73,17 +73,9 @@ def start_replication(
     )
     started.callback(fetchers.stop)
     live.on_change.append(lambda before, after: fetchers.reconfigure(after))
+    record = recording_rebalances(records), recording_transactions(records)
     coordinators = start_coordinators(
-        broker_id,
-        config,
-        replicas,
-        metadata,
-        reaper,
-        clock,
-        new_producer_id,
-        recording_rebalances(records),
-        recording_transactions(records),
-        started,
+        broker_id, config, replicas, metadata, reaper, clock, new_producer_id, *record, started
     )
     moves = DirectoryMoves(replicas, logs, config, clock)
     started.callback(moves.stop)
