@@ -15,7 +15,7 @@
 #include "record_walk.h"
 #include "record_objects.h"
 
-#define INTERFACE 4 /* as in load.py: a library built from another source is not used */
+#define INTERFACE 5 /* as in load.py: a library built from another source is not used */
 
 enum {
     HEADER_SIZE = 61,
@@ -372,6 +372,14 @@ static PyObject *py_survey_batches(PyObject *self, PyObject *const *args, Py_ssi
     return Py_BuildValue("(LLL)", records, compressed, transactional);
 }
 
+/* next_entry(ProducerEntry, AppendedBatch, entry, info, kept) */
+static PyObject *py_next_entry(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    int64_t kept;
+    if (!has_arguments(count, 5) || !as_int64(args[4], &kept)) return NULL;
+    if (!PyTuple_Check(args[2]) || !PyTuple_Check(args[3])) Py_RETURN_NONE;
+    return answer_or_none(next_entry(args[0], args[1], args[2], args[3], (Py_ssize_t)kept));
+}
+
 /* produce_response(topics, outcomes, AppendResult, correlation_id, version) */
 static PyObject *py_produce_response(PyObject *self, PyObject *const *args, Py_ssize_t count) {
     int64_t correlation_id, version;
@@ -392,6 +400,7 @@ static PyMethodDef functions[] = {
     FUNCTION(sound_batches), FUNCTION(count_records), FUNCTION(walk_records),
     FUNCTION(record_spans),  FUNCTION(records),       FUNCTION(make_decoder), FUNCTION(decode),
     FUNCTION(request_header), FUNCTION(survey_batches), FUNCTION(produce_response),
+    FUNCTION(next_entry),
     {NULL, NULL, 0, NULL},
 };
 

@@ -65,6 +65,11 @@ class InnerLoop(Protocol):
     ) -> tuple[Any, int] | None:
         """The function that `protocol.decoder_writer` writes: the message, and the position after it."""
 
+    def next_entry(
+        self, entry_type: type[T], batch_type: type[tuple[object, ...]], entry: T, info: tuple[Any, ...], kept: int, /
+    ) -> T | None:
+        """`producer_state.next_entry`, which keeps so many batches."""
+
     def request_header(self, header_type: type[T], header_versions: Buffer, frame: memoryview, /) -> T | None:
         """`framing.parse_request_header`, of an API and version that are in the table: at key * 32 + version its header
         version, 0 for none."""

@@ -1,6 +1,7 @@
-/* The two ends of a request: its header, and for a Produce what its batches say of themselves and the answer to batches
-   that were all written. The twins are `parse_request_header` of odradek/protocol/framing.py, `takes_long` and
-   `_transactional_batches` of odradek/broker/api/handlers/produce.py, and the encoder of ProduceResponse. */
+/* The two ends of a request: its header, and for a Produce what its batches say of themselves, the state of a producer
+   after its next batch, and the answer to batches that were all written. The twins are `parse_request_header` of odradek/protocol/framing.py, `takes_long` and
+   `_transactional_batches` of odradek/broker/api/handlers/produce.py, `next_entry` of
+   odradek/broker/log/core/producer_state.py, and the encoder of ProduceResponse. */
 
 enum {
     HEADER_VERSION_BITS = 5, /* a table of header versions has room for 32 versions of an API */
@@ -83,6 +84,76 @@ static int survey_topic(PyObject *topic, Survey *survey) {
     return is_usual;
 }
 
+/* Fields of BatchInfo and ProducerEntry, in their order; an AppendedBatch begins with its last sequence. */
+enum {
+    INFO_BASE_OFFSET,
+    INFO_LAST_OFFSET,
+    INFO_TIMESTAMP,
+    INFO_EPOCH = 6,
+    INFO_SEQUENCE,
+    INFO_LAST_SEQUENCE,
+    INFO_TRANSACTIONAL,
+    INFO_CONTROL,
+    INFO_FIELDS
+};
+enum { ENTRY_PRODUCER, ENTRY_EPOCH, ENTRY_COORDINATOR_EPOCH, ENTRY_TIMESTAMP, ENTRY_TXN_OFFSET, ENTRY_BATCHES, ENTRY_FIELDS };
+
+static int int_item(PyObject *tuple, Py_ssize_t place, int64_t *value) {
+    PyObject *item = PyTuple_GetItem(tuple, place);
+    return item != NULL && as_int64(item, value);
+}
+
+static PyObject *kept_item(PyObject *tuple, Py_ssize_t place) {
+    PyObject *item = PyTuple_GetItem(tuple, place);
+    Py_XINCREF(item);
+    return item;
+}
+
+/* The last `kept - 1` batches of the producer, and this one behind them. Takes the batch. */
+static PyObject *batches_with(PyObject *batches, PyObject *appended, Py_ssize_t kept) {
+    if (appended == NULL) return NULL;
+    Py_ssize_t count = PyTuple_Size(batches), first = count < kept ? 0 : count - kept + 1;
+    PyObject *all = PyTuple_New(count - first + 1);
+    if (all == NULL) {
+        Py_DECREF(appended);
+        return NULL;
+    }
+    for (Py_ssize_t place = first; place < count; place++) PyTuple_SetItem(all, place - first, kept_item(batches, place));
+    PyTuple_SetItem(all, count - first, appended);
+    return all;
+}
+
+/* The entry after the producer's next batch; NULL, and perhaps an exception, for anything else. */
+static PyObject *next_entry(PyObject *entry_type, PyObject *batch_type, PyObject *entry, PyObject *info, Py_ssize_t kept) {
+    int64_t epoch, txn_offset, last_sequence, of_epoch, sequence, base_offset, last_offset;
+    if (PyTuple_Size(entry) != ENTRY_FIELDS || PyTuple_Size(info) != INFO_FIELDS || kept < 1) return NULL;
+    PyObject *batches = PyTuple_GetItem(entry, ENTRY_BATCHES);
+    if (!PyTuple_Check(batches) || PyTuple_Size(batches) == 0) return NULL;
+    PyObject *last = PyTuple_GetItem(batches, PyTuple_Size(batches) - 1);
+    if (!PyTuple_Check(last) || !int_item(last, 0, &last_sequence)) return NULL;
+    if (!int_item(entry, ENTRY_EPOCH, &epoch) || !int_item(entry, ENTRY_TXN_OFFSET, &txn_offset)) return NULL;
+    if (!int_item(info, INFO_EPOCH, &of_epoch) || !int_item(info, INFO_SEQUENCE, &sequence)) return NULL;
+    if (!int_item(info, INFO_BASE_OFFSET, &base_offset) || !int_item(info, INFO_LAST_OFFSET, &last_offset)) return NULL;
+    if (txn_offset >= 0 || of_epoch != epoch || last_sequence < -1 || last_sequence > MAX_SEQUENCE) return NULL;
+    if (sequence != ((last_sequence + 1) & MAX_SEQUENCE)) return NULL;
+    if (PyTuple_GetItem(info, INFO_TRANSACTIONAL) != Py_False || PyTuple_GetItem(info, INFO_CONTROL) != Py_False) return NULL;
+    PyObject *of_batch[] = {
+        kept_item(info, INFO_LAST_SEQUENCE),
+        kept_item(info, INFO_LAST_OFFSET),
+        PyLong_FromLongLong((int64_t)((uint64_t)last_offset - (uint64_t)base_offset)),
+        kept_item(info, INFO_TIMESTAMP),
+    };
+    PyObject *values[] = {
+        kept_item(entry, ENTRY_PRODUCER),
+        kept_item(entry, ENTRY_EPOCH),
+        kept_item(entry, ENTRY_COORDINATOR_EPOCH),
+        kept_item(info, INFO_TIMESTAMP),
+        kept_item(entry, ENTRY_TXN_OFFSET),
+        batches_with(batches, tuple_of(batch_type, of_batch, 4), kept),
+    };
+    return tuple_of(entry_type, values, ENTRY_FIELDS);
+}
+
 typedef struct {
     uint8_t *data;
     size_t size, capacity;
@@ -112,11 +183,6 @@ static int put_length(Writer *out, int64_t length, int is_flexible, int size) {
     for (; rest >= 0x80; rest >>= 7)
         if (!put(out, (int64_t)(rest & 0x7f | 0x80), 1)) return 0;
     return put(out, (int64_t)rest, 1);
-}
-
-static int int_item(PyObject *tuple, Py_ssize_t place, int64_t *value) {
-    PyObject *item = PyTuple_GetItem(tuple, place);
-    return item != NULL && as_int64(item, value);
 }
 
 /* The answer for one partition, to which `outcome` was written; 0 when that is not an AppendResult. */

@@ -4,9 +4,11 @@ import random
 from collections.abc import Callable
 
 import pytest
-from test_twins import DEFAULT_INPUTS, SOAK_INPUTS, Batches
+from test_twins import DEFAULT_INPUTS, NOW, SOAK_INPUTS, Batches
 
 from odradek.broker.api.handlers import produce
+from odradek.broker.log.core.batch_info import batch_info
+from odradek.broker.log.core.producer_state import BATCHES_KEPT, AppendedBatch, ProducerEntry, next_entry
 from odradek.broker.log.files.partition_log import AppendResult
 from odradek.native.load import compiled
 from odradek.protocol import framing
@@ -21,6 +23,8 @@ from odradek.protocol.messages.produce import (
     TopicProduceResponse,
 )
 from odradek.protocol.primitives import ProtocolError
+from odradek.protocol.record_batch import CONTROL_BIT, TRANSACTIONAL_BIT, build_batch, read_header
+from odradek.protocol.records import Record
 
 pytestmark = pytest.mark.skipif(compiled is None, reason="the compiled inner loop is not built, or not wanted")
 
@@ -92,6 +96,23 @@ def twin_of_response(request: ProduceRequest, results: list[AppendResult], corre
     return frame
 
 
+def next_entries(pick: random.Random) -> None:
+    """The state of a producer after batches that are the next one, and after others, which are left to Python."""
+    assert compiled is not None
+    sequence = pick.choice((0, 5, 2**31 - 3, 2**31 - 1, -1))
+    kept = tuple(AppendedBatch(sequence, 100 + n, pick.choice((0, 2)), NOW) for n in range(pick.choice((0, 1, 9, 10))))
+    entry = ProducerEntry(7, pick.choice((0, 0, 1)), -1, NOW, pick.choice((-1, -1, -1, 50)), kept)
+    after = pick.choice(((sequence + 1) % 2**31, (sequence + 1) % 2**31, sequence, 0, -1))
+    header = read_header(
+        build_batch([Record(n, NOW, None, b"v") for n in range(3)], producer_id=7, base_sequence=after)
+    )
+    attributes = pick.choice((0, 0, 0, TRANSACTIONAL_BIT, CONTROL_BIT))
+    info = batch_info(header._replace(producer_epoch=0, attributes=attributes), pick.choice((103, 2**62)), 0)
+    found = compiled.next_entry(ProducerEntry, AppendedBatch, entry, info, BATCHES_KEPT)
+    assert found == next_entry(entry, info)
+    assert found is None or (type(found), type(found.batches[-1])) == (ProducerEntry, AppendedBatch)
+
+
 def compare(seed: int, inputs: int) -> int:
     """Number of headers that were read."""
     made, read = Batches(seed), 0
@@ -100,6 +121,7 @@ def compare(seed: int, inputs: int) -> int:
     for _ in range(inputs):
         found = same(parse_request_header, memoryview(header_frame(pick)))
         read += isinstance(found, RequestHeader)
+        next_entries(pick)
         request = produced(made)
         same(produce.takes_long, request)
         same(produce._transactional_batches, request)

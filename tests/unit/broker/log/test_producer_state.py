@@ -8,6 +8,7 @@ from crc32c import crc32c
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.log.core import deleted_producers
+from odradek.broker.log.core.batch_info import BatchInfo, batch_info
 from odradek.broker.log.core.producer_state import (
     EVERY_PRODUCER,
     MAX_PRODUCERS,
@@ -15,7 +16,7 @@ from odradek.broker.log.core.producer_state import (
     ProducerEntry,
     ProducerStates,
 )
-from odradek.broker.log.core.validation import BatchInfo, Origin, batch_info
+from odradek.broker.log.core.validation import Origin
 from odradek.broker.log.core.verification import VERIFICATION_OFF
 from odradek.broker.log.files.producer_snapshot import ProducerSnapshots, read_snapshot, write_snapshot
 from odradek.format.producer_snapshot import CorruptSnapshot

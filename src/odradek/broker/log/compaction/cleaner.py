@@ -17,10 +17,10 @@ from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
 from odradek.broker.log.compaction.swap import remove_cleaned
 from odradek.broker.log.core.batch_filter import BatchFilter, control_type, spans
+from odradek.broker.log.core.batch_info import BatchInfo, batch_info
 from odradek.broker.log.core.cleaned_transactions import CleanedTransactions
 from odradek.broker.log.core.dirtiness import Dirtiness, group_segments
 from odradek.broker.log.core.key_map import KeyMap
-from odradek.broker.log.core.validation import BatchInfo, batch_info
 from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.broker.log.files.scan import header_at
 from odradek.broker.log.files.segment import Segment

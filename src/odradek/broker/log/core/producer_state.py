@@ -16,9 +16,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.broker.log.core.batch_info import BatchInfo
 from odradek.broker.log.core.open_transactions import CompletedTransaction, OpenTransactions
-from odradek.broker.log.core.validation import BatchInfo, Origin
+from odradek.broker.log.core.validation import Origin
 from odradek.broker.log.core.verification import VerificationGuard, Verifications
+from odradek.native.load import compiled
 from odradek.protocol.record_batch import NO_PRODUCER_EPOCH, NO_SEQUENCE, NO_TIMESTAMP, Buffer, read_header
 from odradek.protocol.transaction_markers import EndTransactionMarker, read_marker
 
@@ -119,6 +121,24 @@ class ProducerStates:
     def find_duplicate(self, batch: BatchInfo) -> AppendedBatch | None:
         entry = self.entries.get(batch.producer_id)
         return entry.duplicate_of(batch) if entry else None
+
+    def stage_next(self, batches: Sequence[BatchInfo]) -> Staged | None:
+        """Stage one batch of a client that has no producer, or is the next of a known one, in the same epoch and
+        outside of transactions. None for anything else, which is left to `find_duplicate` and `stage`."""
+        if len(batches) != 1:
+            return None
+        batch = batches[0]
+        producer_id = batch.producer_id
+        if producer_id < 0:
+            return NOTHING_STAGED
+        entry = self.entries.get(producer_id)
+        if entry is None:
+            return None
+        if compiled is None:
+            entry = next_entry(entry, batch)
+        else:
+            entry = compiled.next_entry(ProducerEntry, AppendedBatch, entry, batch, BATCHES_KEPT)
+        return None if entry is None else Staged({producer_id: entry})
 
     def stage(
         self,
@@ -291,6 +311,15 @@ class ProducerStates:
         for _, producer_id in silent[: MAX_PRODUCERS // 8]:
             self._forget(producer_id)
             del self.entries[producer_id]
+
+
+def next_entry(entry: ProducerEntry, batch: BatchInfo) -> ProducerEntry | None:
+    """The entry after the next batch of its producer; None where the batch is not that, or belongs to a transaction."""
+    if not entry.batches or entry.txn_first_offset >= 0 or batch.producer_epoch != entry.epoch:
+        return None
+    if batch.is_transactional or batch.is_control or batch.base_sequence != (entry.last_sequence + 1) % _SEQUENCES:
+        return None
+    return _appended(entry, batch, Origin.CLIENT)
 
 
 def _check_epoch(entry: ProducerEntry, epoch: int) -> None:

@@ -10,7 +10,7 @@ that came with a hundred others takes 7 µs in all, and took 14 with an object p
 from typing import NamedTuple
 
 from odradek.base.errors import ErrorCode, KafkaError
-from odradek.broker.log.core.validation import BatchInfo, batch_info
+from odradek.broker.log.core.batch_info import BatchInfo, batch_info
 from odradek.format.segment_files import MAX_RELATIVE_OFFSET
 from odradek.protocol.record_batch import LOG_OVERHEAD, checked_batches
 

@@ -21,6 +21,7 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.broker.log.core.batch_info import BatchInfo, batch_info
 from odradek.broker.log.core.check_budget import DECODING_STEPS, FIELDS_STEPS, LENGTH_STEPS, UNBOUNDED, CheckBudget
 from odradek.broker.log.core.config import LogConfig
 from odradek.broker.log.core.refused_records import SEARCHED_MAX, keyless, out_of_time
@@ -35,9 +36,7 @@ from odradek.protocol.record_batch import (
     LOG_OVERHEAD,
     MAGIC,
     MAGIC_AT,
-    MAX_SEQUENCE,
     NO_TIMESTAMP,
-    TRANSACTIONAL_BIT,
     BatchHeader,
     TimestampType,
     assign,
@@ -89,6 +88,7 @@ class BatchRules:
     asks_about_records: bool = field(init=False)
     """Whether the fields of single records matter."""
     keeps_batches: bool = field(init=False)  # whether a producer's batch is written as it is, and asked no more
+    stamps: bool = field(init=False)  # whether records get the time of their append
 
     def __post_init__(self) -> None:
         asks = (
@@ -97,22 +97,7 @@ class BatchRules:
         object.__setattr__(self, "asks_about_records", asks)
         keeps = not asks and self.compression_type is None and self.origin is Origin.CLIENT
         object.__setattr__(self, "keeps_batches", keeps)
-
-
-class BatchInfo(NamedTuple):
-    """One batch as it will lie in the log."""
-
-    base_offset: int
-    last_offset: int
-    max_timestamp: int
-    position: int  # in ValidatedBatches.data
-    size: int
-    producer_id: int
-    producer_epoch: int
-    base_sequence: int
-    last_sequence: int
-    is_transactional: bool
-    is_control: bool
+        object.__setattr__(self, "stamps", self.timestamp_type is TimestampType.LOG_APPEND_TIME)
 
 
 class CheckedBatch(NamedTuple):
@@ -161,8 +146,10 @@ def check_records(
     """Check everything that does not depend on the log's state; this is the long part, to be done outside of locks.
     Raises KafkaError, or what the budget raises when it is spent."""
     budget.begin_batch()
-    if compiled and rules.keeps_batches and (usual := _usual_batch(records, rules, now_ms, budget)):
-        return CheckedRecords([usual], rules, now_ms)
+    if compiled is not None and rules.keeps_batches and (usual := _usual_batch(records, rules, now_ms, budget)):
+        # tuple.__new__ skips the Python-level constructor of NamedTuple, once per produced batch; so below.
+        checked_one: CheckedRecords = tuple.__new__(CheckedRecords, ([usual], rules, now_ms))
+        return checked_one
     if len(records) <= MAGIC_AT:
         raise _invalid(f"Records of {len(records)} bytes have no batch")
     if records[MAGIC_AT] < MAGIC:
@@ -183,23 +170,27 @@ def check_records(
 
 def _usual_batch(records: memoryview, rules: BatchRules, now_ms: int, budget: CheckBudget) -> CheckedBatch | None:
     """Check all of it in one call of the compiled inner loop; None says nothing about the records."""
-    stamps = rules.timestamp_type is TimestampType.LOG_APPEND_TIME
-    newest = NO_LIMIT_MS if stamps else min(now_ms + rules.timestamp_after_max_ms, NO_LIMIT_MS)
-    found = compiled and compiled.check_batch(BatchHeader, records, rules.max_message_bytes, newest, budget.left)
-    if not found:
+    assert compiled is not None
+    stamps = rules.stamps
+    newest = NO_LIMIT_MS if stamps else now_ms + rules.timestamp_after_max_ms
+    if newest > NO_LIMIT_MS:
+        newest = NO_LIMIT_MS
+    found = compiled.check_batch(BatchHeader, records, rules.max_message_bytes, newest, budget.left)
+    if found is None:
         return None
     header, steps = found
     if header.attributes & CODEC_MASK:
         _count_compressed(records, header, rules, budget)
     budget.charge(steps)
-    return CheckedBatch(records, header, now_ms if stamps else header.max_timestamp)
+    batch: CheckedBatch = tuple.__new__(CheckedBatch, (records, header, now_ms if stamps else header.max_timestamp))
+    return batch
 
 
 def _own_batch(batch: memoryview, header: BatchHeader, rules: BatchRules, now_ms: int) -> CheckedBatch:
     """A batch that this broker has just made: sound, and only perhaps too large."""
     if len(batch) > rules.max_message_bytes:
         raise _too_large(len(batch), rules)
-    stamps = rules.timestamp_type is TimestampType.LOG_APPEND_TIME
+    stamps = rules.stamps
     return CheckedBatch(batch, header, now_ms if stamps else header.max_timestamp)
 
 
@@ -232,10 +223,21 @@ def _check_batch(
 
 def assign_offsets(checked: CheckedRecords, *, next_offset: int, leader_epoch: int) -> ValidatedBatches:
     """Gives the batches offsets from `next_offset` on, where they lie."""
+    if compiled is not None and len(checked.batches) == 1 and not checked.rules.stamps:
+        ((batch, header, newest),) = checked.batches
+        if newest == header.max_timestamp and not header.attributes & LOG_APPEND_TIME_BIT:
+            info = compiled.place_batch(BatchInfo, batch, next_offset, leader_epoch, 0)
+            if info is not None:
+                usual: ValidatedBatches = tuple.__new__(ValidatedBatches, (batch, [info], newest, NO_TIMESTAMP))
+                return usual
+    return _assign_offsets(checked, next_offset, leader_epoch)
+
+
+def _assign_offsets(checked: CheckedRecords, next_offset: int, leader_epoch: int) -> ValidatedBatches:
     rules = checked.rules
     infos: list[BatchInfo] = []
     offset, position = next_offset, 0
-    stamps = rules.timestamp_type is TimestampType.LOG_APPEND_TIME
+    stamps = rules.stamps
     for batch, header, newest in checked.batches:
         if stamps or newest != header.max_timestamp or header.attributes & LOG_APPEND_TIME_BIT:
             header = set_max_timestamp(batch, 0, header, rules.timestamp_type, newest)
@@ -251,29 +253,6 @@ def assign_offsets(checked: CheckedRecords, *, next_offset: int, leader_epoch: i
         data = memoryview(b"".join(batch.data for batch in checked.batches))
         max_timestamp = max(info.max_timestamp for info in infos)
     return ValidatedBatches(data, infos, max_timestamp, checked.now_ms if stamps else NO_TIMESTAMP)
-
-
-def batch_info(header: BatchHeader, base_offset: int, position: int) -> BatchInfo:
-    """Facts of the batch with this header for the log, once it has its offsets."""
-    _, length, _, _, _, attributes, delta, _, max_timestamp, producer_id, producer_epoch, sequence, _ = header
-    # tuple.__new__ skips the Python-level constructor of NamedTuple: one is made per batch that is written anywhere.
-    info: BatchInfo = tuple.__new__(
-        BatchInfo,
-        (
-            base_offset,
-            base_offset + delta,
-            max_timestamp,
-            position,
-            length + LOG_OVERHEAD,
-            producer_id,
-            producer_epoch,
-            sequence,
-            sequence if sequence < 0 else (sequence + delta) & MAX_SEQUENCE,
-            attributes & TRANSACTIONAL_BIT != 0,
-            attributes & CONTROL_BIT != 0,
-        ),
-    )
-    return info
 
 
 def _check_header(batch: memoryview, header: BatchHeader, rules: BatchRules) -> None:

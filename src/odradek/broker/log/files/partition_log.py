@@ -12,13 +12,13 @@ from odradek.base.clock import SYSTEM_CLOCK, Clock
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
 from odradek.broker.log.compaction.swap import put_in_place
+from odradek.broker.log.core.batch_info import BatchInfo
 from odradek.broker.log.core.check_budget import UNBOUNDED, CheckBudget
 from odradek.broker.log.core.config import LogConfig
 from odradek.broker.log.core.producer_state import EVERY_PRODUCER, NO_PRODUCER, AppendedBatch, ProducerStates, Staged
 from odradek.broker.log.core.replicated import split_into_runs
 from odradek.broker.log.core.retention import expired_count
 from odradek.broker.log.core.validation import (
-    BatchInfo,
     BatchRules,
     CheckedBatch,
     CheckedRecords,
@@ -138,11 +138,13 @@ class PartitionLog(ReadableLog):
             checked, next_offset=first_offset, leader_epoch=leader_epoch
         )
         origin = checked.rules.origin
-        if infos[0].producer_id >= 0 and origin is Origin.CLIENT:
-            duplicate = self.producers.find_duplicate(infos[0])
-            if duplicate is not None:
-                return self._duplicate(duplicate, log_append_time)
-        staged = self.producers.stage(infos, data, origin, may_begin_anywhere=may_begin_anywhere, guard=guard)
+        staged = self.producers.stage_next(infos) if origin is Origin.CLIENT else None
+        if staged is None:
+            if infos[0].producer_id >= 0 and origin is Origin.CLIENT:
+                duplicate = self.producers.find_duplicate(infos[0])
+                if duplicate is not None:
+                    return self._duplicate(duplicate, log_append_time)
+            staged = self.producers.stage(infos, data, origin, may_begin_anywhere=may_begin_anywhere, guard=guard)
         if leader_epoch > self.epochs.latest_epoch:
             self.begin_epoch(leader_epoch)
         self._write(data, infos, max_timestamp, staged)

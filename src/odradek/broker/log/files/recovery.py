@@ -18,10 +18,10 @@ from pathlib import Path
 from odradek.base.clock import Clock
 from odradek.base.errors import KafkaError
 from odradek.base.logs import get_logger
+from odradek.broker.log.core.batch_info import batch_info
 from odradek.broker.log.core.config import LogConfig
 from odradek.broker.log.core.open_transactions import CompletedTransaction
 from odradek.broker.log.core.producer_state import EVERY_PRODUCER, ProducerStates
-from odradek.broker.log.core.validation import batch_info
 from odradek.broker.log.files.index import CorruptIndex
 from odradek.broker.log.files.leader_epochs import LeaderEpochCache
 from odradek.broker.log.files.producer_snapshot import ProducerSnapshots
