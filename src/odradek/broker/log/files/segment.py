@@ -151,40 +151,13 @@ class Segment:
         position = self.size
         file = self._file if self._file is not None else self.file
         write_all(file.fileno(), data, position)
-        if len(batches) == 1 and position and self._max is not None:
-            self._note_batch(batches[0], self._max, index_interval)
-        else:
-            self._note_batches(batches, index_interval)
-
-    def _note_batch(self, batch: BatchInfo, newest: TimestampOffset, index_interval: int) -> None:
-        """Mark and index one batch, as most appends have: `_note_batches` without its loop."""
-        last_offset, timestamp, size, position = batch.last_offset, batch.max_timestamp, batch.size, self.size
-        if timestamp > newest[1]:
-            newest = self._max = TimestampOffset(last_offset, timestamp)
-        if self._bytes_since_index > index_interval:
-            self.index.append(last_offset, position)
-            self.time_index.maybe_append(newest[1], newest[0])
-            self.index_room -= 1
-            self._bytes_since_index = size
-        else:
-            self._bytes_since_index += size
-        offsets, positions = self._marks
-        position += size
-        positions.append(position)
-        offsets.append(last_offset + 1)
-        if len(offsets) > _MARKS_MAX:
-            self._marks = (offsets[-_MARKS_MIN:], positions[-_MARKS_MIN:])
-        self.size = position
-
-    def _note_batches(self, batches: Sequence[BatchInfo], index_interval: int) -> None:
-        position = self.size
         offsets, positions = self._marks
         since_index = self._bytes_since_index
         newest = self._max or self.max_timestamp
         if not position:
             self._first_timestamp = max(batch.max_timestamp for batch in batches)
         for batch in batches:
-            last_offset = batch.last_offset
+            last_offset, size = batch.last_offset, batch.size
             if batch.max_timestamp > newest.timestamp:
                 newest = self._max = TimestampOffset(last_offset, batch.max_timestamp)
             if since_index > index_interval:
@@ -192,8 +165,8 @@ class Segment:
                 self.time_index.maybe_append(newest.timestamp, newest.offset)
                 self.index_room -= 1
                 since_index = 0
-            since_index += batch.size
-            position += batch.size
+            since_index += size
+            position += size
             positions.append(position)
             offsets.append(last_offset + 1)
         self._bytes_since_index = since_index
