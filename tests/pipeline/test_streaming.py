@@ -9,7 +9,13 @@ from pipeline.conftest import TopicFiller, TopicMaker, TopicReader
 
 
 def copy_query(
-    spark: SparkSession, bootstrap: str, source: str, sink: str, checkpoint: Path, **options: str
+    spark: SparkSession,
+    bootstrap: str,
+    source: str,
+    sink: str,
+    checkpoint: Path,
+    sink_options: dict[str, str] | None = None,
+    **options: str,
 ) -> StreamingQuery:
     """Everything that `source` has now, copied to `sink`."""
     rows = (
@@ -26,6 +32,7 @@ def copy_query(
         .option("kafka.bootstrap.servers", bootstrap)
         .option("topic", sink)
         .option("checkpointLocation", str(checkpoint))
+        .options(**(sink_options or {}))
         .trigger(availableNow=True)
         .start()
     )

@@ -123,10 +123,12 @@ def committed_offsets(
 
 
 def committed_metadata(
-    client: ClusterClient, group: str, partitions: Iterable[TopicPartition]
+    client: ClusterClient, group: str, partitions: Iterable[TopicPartition] | None = None
 ) -> dict[TopicPartition, str]:
-    """Return the words of the committer with each offset. Waits while a transaction may still change them."""
-    found = client.retrying(partial(_committed, client, group, _by_topic(partitions), stable=True))
+    """Return the words of the committer with each offset, of these partitions or of all. Waits while a transaction may
+    still change them."""
+    wanted = None if partitions is None else _by_topic(partitions)
+    found = client.retrying(partial(_committed, client, group, wanted, stable=True))
     return {tp: each.metadata or "" for tp, each in found.items()}
 
 

@@ -31,7 +31,8 @@ from odradek.apps.pipeline.replay import replay as prepare
 from odradek.apps.pipeline.runner import RunOptions, run, validate
 from odradek.apps.pipeline.scaffold import check_name, init_project
 from odradek.apps.pipeline.session import LOCAL, SparkTarget
-from odradek.apps.pipeline.status import find_statuses, is_live, read_status, short_target
+from odradek.apps.pipeline.status import find_statuses, is_live, read_status
+from odradek.apps.pipeline.targets import short_target
 from odradek.base.errors import FatalError
 from odradek.client.moments import parse_moment
 from odradek.local.process_start import process_start

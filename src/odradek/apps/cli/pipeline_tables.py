@@ -84,7 +84,7 @@ def migrate(project: ProjectArgument = Path()) -> None:
     pipeline = read_pipeline(project)
     _refuse_running(pipeline)
     from odradek.apps.pipeline.checkpoint import Checkpoint
-    from odradek.apps.pipeline.queries import target
+    from odradek.apps.pipeline.targets import target
 
     for name, sink in pipeline.own_delta_tables.items():
         if not is_of_directories(sink.path):

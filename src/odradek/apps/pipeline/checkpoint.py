@@ -2,6 +2,7 @@
 
     DIR/identity.json           whose this is: pipeline, cluster, topics that are read, targets; the generation
     DIR/g1/queries.json         the queries of generation 1: their sinks, views and inputs
+    DIR/g1/declaration.json     the declaration of the generation's last run, for `declaration_changes`
     DIR/g1/QUERY/               Spark's checkpoint of one query, in generation 1
     DIR/g1/QUERY.intent.json    what a topic's writer was about to do (`topic_output`)
 
@@ -23,6 +24,7 @@ from odradek.base.errors import FatalError
 
 _IDENTITY = "identity.json"
 _QUERIES = "queries.json"
+_DECLARATION = "declaration.json"
 _LETTERS_QUERY = "dead_letters_"
 
 
@@ -106,6 +108,17 @@ class Checkpoint:
     def keep_queries(self, generation: int, queries: Sequence[SharedQuery]) -> None:
         make_directory(self.directory / f"g{generation}")
         write_durably(self.directory / f"g{generation}" / _QUERIES, [asdict(query) for query in queries])
+
+    def declaration(self, generation: int) -> dict[str, Any] | None:
+        try:
+            kept: dict[str, Any] = json.loads((self.directory / f"g{generation}" / _DECLARATION).read_text())
+        except FileNotFoundError:
+            return None
+        return kept
+
+    def keep_declaration(self, generation: int, declared: Mapping[str, Any]) -> None:
+        make_directory(self.directory / f"g{generation}")
+        write_durably(self.directory / f"g{generation}" / _DECLARATION, declared)
 
     def begun(self, generation: int) -> list[str]:
         """Names of the queries that have finished a batch of the generation."""

@@ -1,10 +1,9 @@
 """The bytes of a record's value as columns, and columns as a value. What can't be decoded is told, never thrown.
 
-JSON and CSV are Spark's own. Avro and Protobuf come without a jar: a Python worker decodes them with fastavro or
-protobuf into JSON, which then takes the way of JSON; without the package they are refused by name.
+JSON and CSV are Spark's own. Avro and Protobuf come without a jar: a Python worker decodes Arrow batches of them with
+fastavro or protobuf into columns (`value_columns`); without the package they are refused by name.
 """
 
-import base64
 import io
 import json
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from odradek.apps.pipeline.spec import Decoding, Encoding
 from odradek.base.errors import FatalError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import Column
     from pyspark.sql.types import StructType
 
@@ -60,71 +60,86 @@ def decoded(value: "Column", decoding: Decoding) -> "Column":
 
     check_package(decoding.encoding)
     # nothing is required at this place: what is missing is told by a rule, with its name
-    nullable = [StructField(field.name, field.dataType) for field in columns_of(decoding).fields]
-    schema = StructType([*nullable, StructField(UNDECODABLE, StringType())])
+    fields = [StructField(field.name, field.dataType) for field in columns_of(decoding).fields]
+    schema = StructType([*fields, StructField(UNDECODABLE, StringType())])
     options = {"mode": "PERMISSIVE", **(decoding.options or {}), "columnNameOfCorruptRecord": UNDECODABLE}
     text = value.cast("string")
     match decoding.encoding:
         case Encoding.TEXT:
-            return F.struct(text.alias(nullable[0].name), F.lit(None).cast("string").alias(UNDECODABLE))
+            return F.struct(text.alias(fields[0].name), F.lit(None).cast("string").alias(UNDECODABLE))
         case Encoding.CSV:
             ddl = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in schema.fields)
             return F.from_csv(text, ddl, options)
         case Encoding.JSON:
             return F.from_json(text, schema, options)
         case _:
-            return F.from_json(_as_json(decoding)(value), schema, options)
+            return _in_batches(decoding, StructType(fields), schema)(value)
 
 
 def is_text(encoding: Encoding) -> bool:
     return encoding in (Encoding.JSON, Encoding.CSV, Encoding.TEXT)
 
 
-def _as_json(decoding: Decoding) -> "Callable[[Column], Column]":
-    """A function of Spark's: bytes to JSON. What can't be decoded becomes text that is no JSON."""
-    from pyspark.sql.functions import udf
+def _in_batches(decoding: Decoding, columns: "StructType", schema: "StructType") -> "Callable[[Column], Column]":
+    """A function of Spark's over Arrow batches: bytes to the columns and the reason why they are none."""
+    from pyspark.sql.pandas.functions import arrow_udf
 
+    from odradek.apps.pipeline.value_columns import is_convertible
+
+    for field in columns.fields:
+        if not is_convertible(field.dataType):
+            raise FatalError(
+                f"schema: column {field.name} is {field.dataType.simpleString()}, which {decoding.encoding.value} is "
+                "not decoded into"
+            )
     content = decoding.file.read_bytes() if decoding.file else b""
     is_avro, message = decoding.encoding is Encoding.AVRO, decoding.message
 
-    def as_json(value: bytes | None) -> str | None:
+    def decode(values: "pa.Array") -> "pa.Array":
+        from odradek.apps.pipeline.value_columns import struct_array
+
         read = _avro_reader(content) if is_avro else _protobuf_reader(content, message)
-        return _json_or_reason(read, value)
+        return struct_array([_record_or_error(read, value) for value in values.to_pylist()], columns, UNDECODABLE)
 
-    return udf(as_json, "string", useArrow=False)
+    # Spark tells the kind of the function by its annotations, which it evaluates
+    import pyarrow
+
+    decode.__annotations__ = {"values": pyarrow.Array, "return": pyarrow.Array}
+    made: Callable[[Column], Column] = arrow_udf(decode, schema)  # type: ignore[call-overload]  # takes any type
+    return made
 
 
-def _json_or_reason(read: Callable[[bytes], str], value: bytes | None) -> str | None:
+def _record_or_error(read: Callable[[bytes], Any], value: bytes | None) -> Any:
     if value is None:
         return None
     try:
-        return read(bytes(value))
+        return read(value)
     except Exception as error:  # whatever a foreign decoder throws at bytes that nobody has checked
-        return f"not decoded: {type(error).__name__}: {error}"
+        return error
 
 
 @cache
-def _avro_reader(schema: bytes) -> Callable[[bytes], str]:
+def _avro_reader(schema: bytes) -> Callable[[bytes], Any]:
     import fastavro
 
     parsed = fastavro.parse_schema(json.loads(schema))
 
-    def read(value: bytes) -> str:
+    def read(value: bytes) -> Any:
         stream = io.BytesIO(value)
         record = fastavro.schemaless_reader(stream, parsed, None)
         if stream.read(1):
             raise ValueError("bytes follow the record")
-        return json.dumps(record, default=_json_value)
+        return record
 
     return read
 
 
 @cache
-def _protobuf_reader(descriptors: bytes, name: str) -> Callable[[bytes], str]:
+def _protobuf_reader(descriptors: bytes, name: str) -> Callable[[bytes], Any]:
     message = _message_class(descriptors, name)
 
-    def read(value: bytes) -> str:
-        return json.dumps(_plain_message(message.FromString(value)), default=_json_value)
+    def read(value: bytes) -> Any:
+        return _plain_message(message.FromString(value))
 
     return read
 
@@ -134,7 +149,8 @@ def _plain_message(message: Any) -> Any:
     if message.DESCRIPTOR.file.package == "google.protobuf":  # times, durations, wrappers: as Protobuf writes them
         from google.protobuf.json_format import MessageToDict
 
-        return MessageToDict(message)
+        is_wrapper = message.DESCRIPTOR.file.name == "google/protobuf/wrappers.proto"
+        return message.value if is_wrapper else MessageToDict(message)
     return {
         field.name: _plain_value(getattr(message, field.name), field)
         for field in message.DESCRIPTOR.fields
@@ -173,10 +189,3 @@ def check_schema_file(decoding: Decoding, path: Path) -> None:
             _message_class(path.read_bytes(), decoding.message)
     except Exception as error:  # parsers of two packages, each with its own errors
         raise FatalError(f"{path} can't be used as schema: {type(error).__name__}: {error}") from None
-
-
-def _json_value(value: Any) -> str:
-    """Convert values that JSON has no type for: times, decimals, bytes (which Spark's BINARY takes as base64)."""
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode()
-    return value.isoformat() if hasattr(value, "isoformat") else str(value)

@@ -10,12 +10,13 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from odradek.apps.pipeline.status import short_target
+from odradek.apps.pipeline.targets import short_target
 
 _LINE_SECONDS = 5.0
 _STATE_COLOURS = {"running": "green", "starting": "yellow", "stopping": "yellow", "failed": "red", "died": "red"}
 
 
+_OVER = ("stopped", "failed", "died")
 _TEXTS = ("query", "sink", "delivery")
 _COLUMNS = (*_TEXTS, "batch", "rows in", "rows/s", "batch ms", "state rows", "late rows", "duplicates", "lag")
 _MOST_TELLING = (
@@ -39,6 +40,7 @@ class LiveView:
         self._console = console
         self._live = _live(console) if console.is_terminal else None
         self._next_line_s = 0.0
+        self._ui: str | None = None
         self._told: dict[str, int] = {}
         self._failures: dict[str, str] = {}
 
@@ -55,6 +57,9 @@ class LiveView:
         if self._live:
             self._live.update(status_panel(status), refresh=True)
         elif at_s >= self._next_line_s:
+            if (address := status.get("spark_ui")) and address != self._ui:
+                self._ui = address
+                self._console.print(f"Spark UI at {address}")
             self._next_line_s = at_s + _LINE_SECONDS
             for query in status["queries"]:
                 if query["batch"] > self._told.get(query["name"], -1):
@@ -73,14 +78,19 @@ def _live(console: Console) -> Live:
 def status_panel(status: Mapping[str, Any]) -> Group:
     state = Text(status["state"], style=_STATE_COLOURS.get(status["state"], ""))
     head = Text.assemble((status["pipeline"], "bold"), "  ", state, f"  on {status['spark']}  {status['project']}")
-    return Group(head, QueriesTable(status["queries"]))
+    if status.get("spark_ui") and status["state"] not in _OVER:
+        head.append(f"  Spark UI {status['spark_ui']}")
+    return Group(head, QueriesTable(status["queries"], is_over=status["state"] in _OVER))
 
 
 class QueriesTable:
-    """The queries, a line each: as many columns as the terminal is wide for, the most telling first."""
+    """The queries, a line each: as many columns as the terminal is wide for, the most telling first; then the parts of
+    each query's last batch and the reason for which it waits.
+    """
 
-    def __init__(self, queries: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(self, queries: Sequence[Mapping[str, Any]], *, is_over: bool = False) -> None:
         self._queries = queries
+        self._is_over = is_over
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         cells = [_cells(query) for query in self._queries]
@@ -100,6 +110,8 @@ class QueriesTable:
         for query in self._queries:
             if query["error"]:
                 yield Text(_failure(query), style="red")
+            if not self._is_over and (facts := _last_batch(query)):
+                yield Text(f"{query['name']}: {facts}", style="dim")
 
 
 def _cells(query: Mapping[str, Any]) -> dict[str, str]:
@@ -118,13 +130,31 @@ def _cells(query: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
+def _last_batch(query: Mapping[str, Any]) -> str:
+    """Latency, parts of the last batch, and why nothing runs now. A status file of an earlier release has none."""
+    facts: list[str] = []
+    if query.get("event_to_sink_ms") is not None:
+        facts.append(f"event to sink {_seconds(query['event_to_sink_ms'])}")
+    if parts := query.get("batch_parts_ms"):
+        facts.append(f"last batch {', '.join(f'{name} {ms:,} ms' for name, ms in parts.items())}")
+    if query.get("waits_for"):
+        facts.append(f"waits for {query['waits_for']}")
+    return "; ".join(facts)
+
+
+def _seconds(milliseconds: int) -> str:
+    return f"{milliseconds:,} ms" if milliseconds < 10_000 else f"{milliseconds / 1000:,.0f} s"
+
+
 def _failure(query: Mapping[str, Any]) -> str:
     return f"{query['name']} failed: {query['error']}"
 
 
 def _line(query: Mapping[str, Any]) -> str:
     lag = "?" if query["lag"] is None else f"{query['lag']:,}"
+    latency = query.get("event_to_sink_ms")
     return (
         f"{query['name']}: batch {query['batch']}, {query['input_rows_total']:,} rows in, "
         f"{query['processed_rows_per_second']:,.0f} rows/s, {query['batch_ms']:,} ms, lag {lag}"
+        f"{'' if latency is None else f', event to sink {_seconds(latency)}'}"
     )

@@ -1,4 +1,4 @@
-"""Views whose rows depend on the output mode of their query: aggregates and joins of streams, as Spark plans them."""
+"""Stateful steps of views, as Spark plans them: whose rows depend on the output mode, and what state they keep."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -31,6 +31,44 @@ def _is_bound(frame: "DataFrame") -> bool:
     return any(_depends_on_mode(node) for node in _nodes(plan.queryExecution().analyzed()))
 
 
+def state_shapes(frames: "Mapping[str, DataFrame]") -> dict[str, list[str]]:
+    """State of each view as text: two plans whose texts differ have states that can't stand for each other.
+
+    Empty with Spark Connect, which shows no plans.
+    """
+    plans = {name: getattr(frame, "_jdf", None) for name, frame in frames.items()}
+    return {
+        name: [shape for node in _nodes(plan.queryExecution().analyzed()) if (shape := _state_shape(node))]
+        for name, plan in plans.items()
+        if plan is not None
+    }
+
+
+def _state_shape(node: Any) -> str:
+    name = node.nodeName()
+    if name.startswith("Deduplicate") and node.isStreaming():
+        return f"{name} by {', '.join(sorted(_typed(key) for key in _elements(node.keys())))}"
+    if name == "Join":
+        is_of_streams = all(child.isStreaming() for child in _children(node))
+        condition = node.condition()
+        return f"Join on {condition.get().sql() if condition.isDefined() else 'nothing'}" if is_of_streams else ""
+    if name not in _STATEFUL or not node.isStreaming():
+        return ""
+    if name != "Aggregate":
+        return str(name)
+    groups = [_typed(each) for each in _elements(node.groupingExpressions())]
+    computed = [_unnamed(each).sql() for each in _elements(node.aggregateExpressions())]
+    return f"Aggregate by {', '.join(groups)}: {', '.join(sorted(computed))}"
+
+
+def _typed(expression: Any) -> str:
+    return f"{_unnamed(expression).sql()} {expression.dataType().simpleString()}"
+
+
+def _unnamed(expression: Any) -> Any:
+    return _children(expression)[0] if expression.nodeName() == "Alias" else expression
+
+
 def _depends_on_mode(node: Any) -> bool:
     name = node.nodeName()
     if name == "Join":
@@ -45,5 +83,8 @@ def _nodes(plan: Any) -> Iterator[Any]:
 
 
 def _children(node: Any) -> list[Any]:
-    children = node.children()
-    return [children.apply(number) for number in range(children.size())]
+    return _elements(node.children())
+
+
+def _elements(sequence: Any) -> list[Any]:
+    return [sequence.apply(number) for number in range(sequence.size())]

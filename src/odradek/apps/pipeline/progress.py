@@ -7,11 +7,19 @@ import json
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from typing import Any
 
 from odradek.model.topology import TopicPartition
 
 Offsets = Mapping[str, Mapping[str, int]]
+# Parts of a batch in the order of their run, and Spark's names of them.
+BATCH_PARTS = {
+    "offsets": ("latestOffset", "getBatch"),
+    "log": ("walCommit", "commitOffsets", "commitBatch"),
+    "planning": ("queryPlanning",),
+    "rows": ("addBatch",),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +32,8 @@ class QueryProgress:
     input_rows_per_second: float = 0.0
     processed_rows_per_second: float = 0.0
     batch_ms: int = 0
+    batch_parts_ms: Mapping[str, int] = field(default_factory=dict)
+    event_to_sink_ms: int | None = None  # from the batch's newest event to its end; None without a watermark
     state_rows: int = 0
     state_bytes: int = 0
     late_rows_total: int = 0
@@ -33,6 +43,7 @@ class QueryProgress:
     offsets: Offsets = field(default_factory=dict)
     restarts: int = 0
     error: str | None = None
+    waits_for: str | None = None  # None: a batch runs
 
     def after(self, told: Mapping[str, Any], branches: int = 1) -> "QueryProgress":
         """Add one more of Spark's reports, as its JSON has it. Each of `branches` deduplicates the same rows."""
@@ -48,6 +59,8 @@ class QueryProgress:
             input_rows_per_second=_number(told.get("inputRowsPerSecond")),
             processed_rows_per_second=_number(told.get("processedRowsPerSecond")),
             batch_ms=told.get("durationMs", {}).get("triggerExecution", 0),
+            batch_parts_ms=batch_parts(told),
+            event_to_sink_ms=event_to_sink_ms(told, self.event_to_sink_ms),
             state_rows=sum(operator["numRowsTotal"] for operator in operators),
             state_bytes=sum(operator["memoryUsedBytes"] for operator in operators),
             late_rows_total=self.late_rows_total + late,
@@ -82,9 +95,31 @@ class QueryProgressBoard:
         with self._lock:
             self._queries[name] = replace(self._queries[name], restarts=restarts, error=error)
 
+    def wait(self, name: str, reason: str | None) -> None:
+        with self._lock:
+            self._queries[name] = replace(self._queries[name], waits_for=reason)
+
     def queries(self) -> list[QueryProgress]:
         with self._lock:
             return list(self._queries.values())
+
+
+def batch_parts(told: Mapping[str, Any]) -> dict[str, int]:
+    """Milliseconds of the batch's parts, as far as Spark says."""
+    took: Mapping[str, int] = told.get("durationMs", {})
+    return {part: sum(took.get(name, 0) for name in names) for part, names in BATCH_PARTS.items()}
+
+
+def event_to_sink_ms(told: Mapping[str, Any], before: int | None) -> int | None:
+    """Return the time from the newest event to the end of its batch; a batch without events changes nothing.
+
+    Not from the average one: Spark counts rows without an event time, which are bad ones, as events of 1970.
+    """
+    newest = told.get("eventTime", {}).get("max")
+    if newest is None:
+        return before
+    end = _moment(told["timestamp"]) + timedelta(milliseconds=told.get("durationMs", {}).get("triggerExecution", 0))
+    return max(0, round((end - _moment(newest)).total_seconds() * 1000))
 
 
 def source_offsets(told: Mapping[str, Any]) -> Offsets:
@@ -111,3 +146,7 @@ def by_partition(offsets: Offsets) -> dict[TopicPartition, int]:
 def _number(value: Any) -> float:
     """Spark says NaN and Infinity as text, of a batch that took no time."""
     return float(value) if isinstance(value, int | float) and value < float("inf") else 0.0
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)

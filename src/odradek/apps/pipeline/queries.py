@@ -17,6 +17,7 @@ from odradek.apps.pipeline.spec import ConsoleSink, Delivery, Pipeline, Sink, Ta
 from odradek.apps.pipeline.table_output import TableOutput, check_columns, columns_of
 from odradek.apps.pipeline.tables.delta_output import DeltaTableOutput
 from odradek.apps.pipeline.tables.ownership import check_table_columns
+from odradek.apps.pipeline.targets import target
 from odradek.apps.pipeline.topic_output import TopicOutput
 from odradek.apps.pipeline.transaction_output import TransactionOutput
 from odradek.apps.pipeline.views import Views
@@ -121,16 +122,6 @@ def _records_output(
     checkpoint_id = kept.checkpoint_id if kept else ""  # without one, nothing runs
     transaction = BatchTransaction(pipeline.bootstrap, group, group)
     return TransactionOutput(transaction, name, checkpoint_id, generation, checkpoint.query(generation, query))
-
-
-def target(sink: Sink) -> str:
-    match sink:
-        case TopicSink():
-            return f"topic {sink.topic}"
-        case TableSink():
-            return f"{sink.format.value} table {sink.path}"
-        case ConsoleSink():
-            return "console"
 
 
 def promise(sink: Sink, topics: Delivery) -> str:

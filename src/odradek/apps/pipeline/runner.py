@@ -15,14 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 from odradek.apps.pipeline.checkpoint import Checkpoint, Identity, committed_offsets, make_directory
 from odradek.apps.pipeline.cluster_side import EndsWatch, cluster_with_inputs, create_outputs
+from odradek.apps.pipeline.declaration_changes import changes, declared
 from odradek.apps.pipeline.decoding import check_package, check_schema_file
 from odradek.apps.pipeline.kafka_settings import settings_of_workers, use_kafka_settings
 from odradek.apps.pipeline.lake_output import check_format
 from odradek.apps.pipeline.pipeline_metrics import pipeline_registry
+from odradek.apps.pipeline.plan_modes import state_shapes
 from odradek.apps.pipeline.progress import QueryProgressBoard
 from odradek.apps.pipeline.queries import Query, build, group_of, plan, table_writer
 from odradek.apps.pipeline.replay import retire_replayed
-from odradek.apps.pipeline.session import SparkTarget, start_session
+from odradek.apps.pipeline.session import SparkTarget, start_session, ui_address
 from odradek.apps.pipeline.spark_errors import in_one_sentence
 from odradek.apps.pipeline.spec import Delivery, Pipeline, TableFormat, TableSink
 from odradek.apps.pipeline.status import (
@@ -82,7 +84,7 @@ def run(pipeline: Pipeline, options: RunOptions, show: Show, note: Callable[[str
         pipeline = secured(pipeline, options.target)
         _check_formats(pipeline)
         checkpoint, identity = claim(pipeline, note)
-        Run(pipeline, options, checkpoint, identity, show).go(stop)
+        Run(pipeline, options, checkpoint, identity, show, note).go(stop)
 
 
 def secured(pipeline: Pipeline, target: SparkTarget) -> Pipeline:
@@ -109,13 +111,20 @@ def claim(pipeline: Pipeline, note: Callable[[str], None]) -> tuple[Checkpoint, 
 
 class Run:
     def __init__(
-        self, pipeline: Pipeline, options: RunOptions, checkpoint: Checkpoint, identity: Identity, show: Show
+        self,
+        pipeline: Pipeline,
+        options: RunOptions,
+        checkpoint: Checkpoint,
+        identity: Identity,
+        show: Show,
+        note: Callable[[str], None],
     ) -> None:
         self._pipeline = pipeline
         self._options = options
         self._checkpoint = checkpoint
         self._identity = identity
         self._show = show
+        self._note = note
         self._ends = EndsWatch(pipeline)
         self._board = QueryProgressBoard([])  # queries are known when Spark has planned them
         self._metrics = self._metrics_endpoint()
@@ -146,7 +155,9 @@ class Run:
 
     def _with_spark(self, stop: "StopRequest") -> None:
         pipeline = self._pipeline
-        spark = start_session(pipeline.name, self._options.target, pipeline.spark, pipeline.state_directory)
+        settings = {"spark.ui.enabled": str(not self._options.once).lower(), **pipeline.spark}
+        spark = start_session(pipeline.name, self._options.target, settings, pipeline.state_directory)
+        self._facts = replace(self._facts, spark_ui=ui_address(spark))
         listener = self._listener()
         stop.wait_for_queries()
         try:
@@ -154,6 +165,7 @@ class Run:
             generation = self._identity.generation
             views = Views(spark, pipeline, self._identity.starting)
             queries = _planned(pipeline, spark, views, self._checkpoint, generation)
+            check_changes(pipeline, views, self._checkpoint, generation, self._note)
             self._checkpoint.keep_queries(generation, [query.shared for query in queries])
             self._facts = replace(self._facts, sinks={query.name: query.sinks for query in queries})
             for query in queries:
@@ -215,6 +227,24 @@ def _planned(
         if is_jars and isinstance(sink, TableSink) and sink.format is not TableFormat.PARQUET:
             check_format(spark, sink.format)
     return build(pipeline, views, checkpoint, generation)
+
+
+def check_changes(
+    pipeline: Pipeline, views: Views, checkpoint: Checkpoint, generation: int, note: Callable[[str], None]
+) -> None:
+    """Tell what the declaration at hand keeps of the checkpoint, and keep it; FatalError if that needs a replay."""
+    texts = {name: transform.file.read_text() for name, transform in pipeline.transforms.items()}
+    states = state_shapes({sink.view: views.frames[sink.view] for sink in pipeline.sinks.values()})
+    wanted, kept = declared(pipeline, texts, states), checkpoint.declaration(generation)
+    found = changes(kept, wanted) if kept is not None and checkpoint.begun(generation) else []
+    if any(not change.is_kept for change in found):
+        raise FatalError(
+            f"the checkpoint in {checkpoint.directory} can't be kept: {'; '.join(map(str, found))}. "
+            "Declare it as before, or compute again with: odradek pipeline replay --from-offset earliest"
+        )
+    for change in found:
+        note(f"declaration changed: {change}")
+    checkpoint.keep_declaration(generation, wanted)
 
 
 def _check_formats(pipeline: Pipeline) -> None:

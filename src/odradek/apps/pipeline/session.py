@@ -108,6 +108,12 @@ def _choose_file_manager(session: "SparkSession") -> None:
             return
 
 
+def ui_address(session: "SparkSession") -> str | None:
+    """Address of Spark's own pages; None where they are off, or a Spark Connect server's."""
+    context = getattr(session, "_sc", None)
+    return None if context is None else context.uiWebUrl
+
+
 def environment_of_tests(work: Path) -> dict[str, str]:
     """Environment of a process whose Spark lives for seconds: one that starts fast, and shows no UI."""
     if find_spec("pyspark") is None:

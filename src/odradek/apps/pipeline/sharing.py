@@ -10,15 +10,12 @@ batch however many sinks hang on it. Three things keep sinks apart:
   at the beginning, and the others go on.
 """
 
-import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from odradek.apps.pipeline.spec import Mode, Pipeline, PythonTransform, Sink
+from odradek.apps.pipeline.spec import Mode, Pipeline, Sink
+from odradek.apps.pipeline.transform_inputs import inputs_of
 from odradek.base.errors import FatalError
-
-_WORD = re.compile(r"\w+")
-_PARAMETERS = r"def\s+{}\s*\(([^)]*)\)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,20 +30,11 @@ class SharedQuery:
 
 
 def sources_of_views(pipeline: Pipeline, texts: Mapping[str, str]) -> dict[str, frozenset[str]]:
-    """Return the sources below each view. `texts` are the files of the transforms, by name.
-
-    A word of the text that names a view counts, also where it is a column's: too many sources keep a sink apart from
-    others, and change no row of it.
-    """
+    """Return the sources below each view. `texts` are the files of the transforms, by name."""
     found: dict[str, frozenset[str]] = {name: frozenset({name}) for name in pipeline.sources}
     found |= dict.fromkeys(pipeline.dimensions, frozenset())
     for transform in pipeline.transforms.values():
-        text = texts[transform.name]
-        if isinstance(transform, PythonTransform):
-            declared = re.search(_PARAMETERS.format(re.escape(transform.function)), text)
-            text = declared[1] if declared else text
-        words = {word.lower() for word in _WORD.findall(text)}
-        below = [sources for view, sources in found.items() if view.lower() in words]
+        below = [found[view] for view in inputs_of(transform, texts[transform.name], found)]
         found[transform.name] = frozenset().union(*below)
     return found
 

@@ -32,6 +32,7 @@ class RunFacts:
     generation: int
     metrics_port: int | None
     sinks: Mapping[str, Sequence[SinkPlan]]  # by query
+    spark_ui: str | None = None
 
 
 def now() -> str:
@@ -55,6 +56,7 @@ def status_document(
         "pid": os.getpid(),
         "process_start": process_start(os.getpid()),
         "spark": facts.spark,
+        "spark_ui": facts.spark_ui,
         "bootstrap": pipeline.bootstrap,
         "generation": facts.generation,
         "metrics_port": facts.metrics_port,
@@ -116,8 +118,3 @@ def find_statuses(directory: Path) -> Iterator[dict[str, Any]]:
 
 def is_live(document: Mapping[str, Any]) -> bool:
     return document["state"] in _LIVE
-
-
-def short_target(target: str) -> str:
-    """Return a path by its last name: the table is what counts, not where the project lives."""
-    return target if "/" not in target else f"{target.partition('/')[0]}{target.rpartition('/')[2]}"

@@ -26,6 +26,12 @@ ATTEMPTS_MAX = 5
 BUSY_ATTEMPTS_MAX = 20
 _BUSY = "failed to connect back"
 _FIRST_PAUSE_S = 1.0
+_MESSAGES = {
+    "Initializing sources": "its sources",
+    "Getting offsets": "offsets from the brokers",
+    "Waiting for data to arrive": "records",
+    "Waiting for next trigger": "its next trigger",
+}
 _PAUSE_MAX_S = 30.0
 
 
@@ -64,6 +70,7 @@ class Supervisor:
             is_due = kept.running is None and not kept.done and time.monotonic() >= kept.again_at_s
             if is_due and not any(_is_initializing(other) for other in self._kept):
                 self._start(kept)
+            self._board.wait(kept.query.name, _waits_for(kept))
         return not all(kept.done for kept in self._kept)
 
     def stop(self) -> None:
@@ -104,6 +111,19 @@ class Supervisor:
         kept.restarts += 1
         self._board.note(kept.query.name, restarts=kept.restarts, error=reason)
         log.warning("query failed, starts again", query=kept.query.name, pause_s=pause_s, error=reason)
+
+
+def _waits_for(kept: _Kept) -> str | None:
+    """Return what a query waits for; None while it runs a batch."""
+    if kept.done:
+        return None
+    if kept.running is None:
+        seconds = kept.again_at_s - time.monotonic()
+        return f"its next start in {seconds:.0f} s" if seconds > 0 else "the start of another query"
+    told = kept.running.status
+    if told["isTriggerActive"]:
+        return None if told["isDataAvailable"] else _MESSAGES.get(told["message"], told["message"])
+    return "its next trigger" if told["isDataAvailable"] else "records"
 
 
 def _is_initializing(kept: _Kept) -> bool:

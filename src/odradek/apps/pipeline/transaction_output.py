@@ -109,6 +109,9 @@ class Partitions:
         self._turn += 1
         topics, keys = batch.column("topic").to_pylist(), batch.column("key").to_pylist()
         numbers = [self._of(topic, key) for topic, key in zip(topics, keys, strict=True)]
+        if "partition" in batch.schema.names:  # a row that names its partition has it
+            given = batch.column("partition").to_pylist()
+            numbers = [found if one is None else one for one, found in zip(given, numbers, strict=True)]
         columns = [batch.column("topic"), pyarrow.array(numbers, pyarrow.int32())]
         names = ["topic", "partition", "key", "value", "headers"]
         return pyarrow.record_batch([*columns, *(batch.column(name) for name in names[2:])], names=names)
@@ -122,10 +125,12 @@ class Partitions:
 class TransactionWriter:
     """Writes the rows of one task. Partitions join the transaction when their first row comes."""
 
-    def __init__(self, client: ClusterClient, transaction: OpenTransaction, tag: bytes) -> None:
+    def __init__(self, client: ClusterClient, transaction: OpenTransaction, tag: bytes | None) -> None:
+        """`tag` is the value of the header that names the batch; None: no such header."""
         self._client = client
+        self.partitions: set[TopicPartition] = set()
         self._transaction = ProducerTransaction(client, transaction.transactional_id, 0, transaction.producer)
-        self._tag = (BATCH_HEADER, tag)
+        self._tag: tuple[tuple[str, bytes], ...] = () if tag is None else ((BATCH_HEADER, tag),)
         self._senders: dict[str, RecordSender] = {}
         self._waiting: dict[TopicPartition, list[NewRecord]] = {}
         self._bytes: dict[TopicPartition, int] = {}
@@ -143,11 +148,12 @@ class TransactionWriter:
 
     def _add(self, row: dict[str, Any]) -> None:
         tp = TopicPartition(row["topic"], row["partition"])
+        self.partitions.add(tp)
         headers = tuple((each["key"], each["value"]) for each in row["headers"] or ())
         size = len(row["key"] or b"") + len(row["value"] or b"") + 200 + 100 * len(headers)
         if self._bytes.get(tp, 0) + size > _BATCH_BYTES_MAX:
             self._send(tp)
-        self._waiting.setdefault(tp, []).append(NewRecord(row["key"], row["value"], (*headers, self._tag)))
+        self._waiting.setdefault(tp, []).append(NewRecord(row["key"], row["value"], (*headers, *self._tag)))
         self._bytes[tp] = self._bytes.get(tp, 0) + size
 
     def _send(self, tp: TopicPartition) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from odradek.apps.pipeline.live_view import LiveView, QueriesTable
+from odradek.apps.pipeline.live_view import LiveView, QueriesTable, status_panel
 
 
 def query(name: str, **told: Any) -> dict[str, Any]:
@@ -63,3 +63,13 @@ def test_without_a_terminal_there_is_a_line_for_what_is_new() -> None:
         "t failed: the disk is full",
         "t: batch 13, 1,234,567 rows in, 823 rows/s, 1,340 ms, lag 0",
     ]
+
+
+def test_the_last_batch_and_the_reason_to_wait_are_below_the_table() -> None:
+    out = io.StringIO()
+    told = query("orders", event_to_sink_ms=1400, batch_parts_ms={"offsets": 11, "rows": 700}, waits_for="records")
+    status = {"pipeline": "shop", "state": "running", "spark": "local[2]", "project": "/p", "queries": [told]}
+    Console(file=out, width=160).print(status_panel({**status, "spark_ui": "http://127.0.0.1:4040"}))
+    assert "Spark UI http://127.0.0.1:4040" in out.getvalue()
+    wanted = "orders: event to sink 1,400 ms; last batch offsets 11 ms, rows 700 ms; waits for records"
+    assert wanted in out.getvalue()

@@ -50,6 +50,19 @@ def test_reports_add_up() -> None:
     assert query.offsets == {"orders": {"0": 60, "1": 40}, "clicks": {"0": 9}}
 
 
+def test_parts_and_latency_of_a_batch() -> None:
+    took = {"triggerExecution": 900, "latestOffset": 10, "getBatch": 1, "walCommit": 20, "addBatch": 700}
+    event_time = {"max": "2026-01-01T00:00:00.000Z", "avg": "1990-01-01T00:00:00.000Z"}
+    board = QueryProgressBoard(["q"])
+    report = {**REPORT, "timestamp": "2026-01-01T00:00:00.500Z", "durationMs": took, "eventTime": event_time}
+    board.report("q", report)
+    board.report("q", {**report, "eventTime": {}})  # a batch without events
+    board.wait("q", "records")
+    (query,) = board.queries()
+    assert query.batch_parts_ms == {"offsets": 11, "log": 20, "planning": 0, "rows": 700}
+    assert (query.event_to_sink_ms, query.waits_for) == (1400, "records")
+
+
 def test_offsets_of_other_sources_are_passed_over() -> None:
     assert source_offsets({"sources": [{"endOffset": None}, {"endOffset": {"a": 3}}]}) == {}
 

@@ -9,6 +9,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from odradek.apps.pipeline.source.exactly_once import ExactlyOnceWriter
 from odradek.apps.pipeline.source.options import includes_headers, read_options, write_options
 from odradek.apps.pipeline.source.reader import TopicBatchReader, TopicStreamReader
 from odradek.apps.pipeline.source.schema import record_schema
@@ -33,4 +34,5 @@ class TopicDataSource(DataSource):
         return TopicBatchWriter(write_options(self.options), schema, overwrite=overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
-        return TopicStreamWriter(write_options(self.options), schema)
+        options = write_options(self.options)
+        return ExactlyOnceWriter(options, schema) if options.exactly_once else TopicStreamWriter(options, schema)

@@ -78,6 +78,8 @@ class ReadOptions:
 class WriteOptions:
     settings: Settings = field(repr=False)
     topic: str | None
+    exactly_once: bool = False
+    is_plain: bool = True  # no kafka.* option but the brokers
 
 
 Options: TypeAlias = Mapping[str, str]
@@ -111,11 +113,13 @@ def read_options(options: Options, *, streaming: bool) -> ReadOptions:
 
 def write_options(options: Options) -> WriteOptions:
     settings = client_settings(_lower(options))
+    is_plain = settings.keys() <= _PLAIN_SETTINGS and str(settings.get("security.protocol", "plaintext")) == "plaintext"
     settings.setdefault("acks", "all")
     settings.setdefault("enable.idempotence", "true" if settings["acks"] in ("all", "-1") else "false")
     # where Java's producer would put the key
     settings.setdefault("partitioner", "murmur2_random")
-    return WriteOptions(settings, topic=options.get("topic") or None)
+    exactly_once = _flag(options, "exactlyOnce", default=False)
+    return WriteOptions(settings, options.get("topic") or None, exactly_once, is_plain)
 
 
 def includes_headers(options: Options) -> bool:

@@ -1,4 +1,4 @@
-"""Rows to topics, in batch and streaming queries: at least once, as Spark's connector writes.
+"""Rows to topics, in batch and streaming queries: at least once, as Spark's connector writes (or `exactly_once`).
 
 The columns are `value` (string or binary, needed), and as wanted `key` (string or binary), `topic` (when the option
 `topic` isn't given), `partition` (int) and `headers` (array of key and value). A task returns when every row of it is
@@ -101,6 +101,8 @@ class TopicBatchWriter(DataSourceArrowWriter):
     def __init__(self, options: WriteOptions, schema: StructType, *, overwrite: bool) -> None:
         if overwrite:
             raise OptionError('A topic is only appended to: write with mode("append")')
+        if options.exactly_once:
+            raise OptionError("exactlyOnce is for streaming queries: a batch query has no batch to know again")
         check_columns(schema, options)
         self._options = options
 

@@ -10,11 +10,10 @@ import pytest
 from odradek.apps.pipeline import pipeline_metrics
 from odradek.apps.pipeline.declaration import read_pipeline
 from odradek.apps.pipeline.graph.core.graph_svg import graph_svg
-from odradek.apps.pipeline.graph.core.pipeline_graph import Node, graph_of, inputs_of, layers
+from odradek.apps.pipeline.graph.core.pipeline_graph import Node, graph_of, layers
 from odradek.apps.pipeline.graph.graph_counts import counts_of
 from odradek.apps.pipeline.graph.graph_text import graph_text
 from odradek.apps.pipeline.scaffold import init_project
-from odradek.apps.pipeline.spec import SqlTransform
 
 
 @pytest.fixture
@@ -60,11 +59,6 @@ def test_the_picture_is_well_formed_and_escaped(project: Path) -> None:
     root = ElementTree.fromstring(picture)
     assert len(root.findall(".//{http://www.w3.org/2000/svg}rect")) == 8
     assert "<script>" not in picture
-
-
-def test_comments_and_texts_name_no_input() -> None:
-    sql = "-- from orders\nSELECT 'orders' FROM clicks /* orders */"
-    assert inputs_of(SqlTransform("t", Path("t.sql")), sql, ["orders", "clicks"]) == ("clicks",)
 
 
 def test_alerting_rules_name_metrics_that_exist(project: Path) -> None:

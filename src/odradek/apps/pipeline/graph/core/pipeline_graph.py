@@ -1,13 +1,11 @@
 """From a declaration to nodes and edges, and from those to layers."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from odradek.apps.pipeline.spec import ConsoleSink, Pipeline, PythonTransform, Sink, TableSink, TopicSink, Transform
-
-_WORD = re.compile(r"\w+")
-_COMMENT = re.compile(r"--[^\n]*|/\*[^+].*?\*/|'[^']*'", re.DOTALL)
+from odradek.apps.pipeline.spec import Pipeline
+from odradek.apps.pipeline.targets import short_target, target
+from odradek.apps.pipeline.transform_inputs import inputs_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,19 +28,10 @@ def graph_of(pipeline: Pipeline, texts: Mapping[str, str], counts: Mapping[str, 
         inputs = inputs_of(transform, texts[transform.name], known)
         nodes.append(Node(transform.name, "transform", transform.file.name, inputs))
     for sink in pipeline.sinks.values():
-        nodes.append(Node(sink.name, "sink", _target(sink), (sink.view,), counts.get(sink.name)))
+        nodes.append(Node(sink.name, "sink", short_target(target(sink)), (sink.view,), counts.get(sink.name)))
     judged = (*pipeline.sources, *pipeline.dimensions)
     nodes.append(Node("dead letters", "sink", f"topic {pipeline.dead_letters}", judged))
     return nodes
-
-
-def inputs_of(transform: Transform, text: str, known: list[str]) -> tuple[str, ...]:
-    """Return the views that a transform reads: the parameters of its function, or the names in its SQL."""
-    if isinstance(transform, PythonTransform):
-        declared = re.search(rf"def\s+{re.escape(transform.function)}\s*\(([^)]*)\)", text)
-        text = declared[1] if declared else ""
-    words = {word.lower() for word in _WORD.findall(_COMMENT.sub(" ", text))}
-    return tuple(name for name in known if name.lower() in words)
 
 
 def layers(nodes: list[Node]) -> list[list[Node]]:
@@ -61,13 +50,3 @@ def told_count(node: Node) -> str:
     if node.count is None:
         return ""
     return f"{node.count:,} {'rows' if node.kind == 'sink' else 'records'}"
-
-
-def _target(sink: Sink) -> str:
-    match sink:
-        case TopicSink():
-            return f"topic {sink.topic}"
-        case TableSink():
-            return f"{sink.format.value} table {sink.path.name}"
-        case ConsoleSink():
-            return "console"
