@@ -17,11 +17,12 @@ from uuid import UUID
 from odradek.base.clock import Clock
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
+from odradek.broker.log.core.append_result import AppendResult
 from odradek.broker.log.core.check_budget import CheckBudget
 from odradek.broker.log.core.config import LogConfig
 from odradek.broker.log.core.validation import CheckedRecords, check_produce_records
 from odradek.broker.log.core.verification import VerificationGuard
-from odradek.broker.log.files.partition_log import AppendResult, PartitionLog
+from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.broker.replication.core.append_rules import batch_rules, own_rules
 from odradek.broker.replication.core.followers import Followers, LagRules
 from odradek.broker.replication.core.isr import REFUSED, TAKEN_BACK, IsrChange

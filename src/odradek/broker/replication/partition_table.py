@@ -11,11 +11,11 @@ from uuid import UUID
 from odradek.base.clock import Clock
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.broker.log.core.append_result import AppendResult
 from odradek.broker.log.core.check_budget import UNBOUNDED, CheckBudget
 from odradek.broker.log.core.producer_state import ProducerStates
 from odradek.broker.log.core.validation import CheckedRecords
 from odradek.broker.log.core.verification import VERIFICATION_OFF, VerificationGuard
-from odradek.broker.log.files.partition_log import AppendResult
 from odradek.broker.purgatory.purgatory import Purgatory
 from odradek.broker.purgatory.reaper import ExpirationReaper
 from odradek.broker.replication.core.isr import IsrChange

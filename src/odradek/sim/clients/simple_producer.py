@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from random import Random
 
 from odradek.base.errors import KafkaError
-from odradek.broker.log.files.partition_log import AppendResult
+from odradek.broker.log.core.append_result import AppendResult
 from odradek.broker.replication.core.refused_batches import RefusedBatches
 from odradek.broker.replication.leader.delayed_produce import AppendOutcome
 from odradek.model.topology import TopicPartition

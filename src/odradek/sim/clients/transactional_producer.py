@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.coordinator.transactions.core.decisions import Producer
-from odradek.broker.log.files.partition_log import AppendResult
+from odradek.broker.log.core.append_result import AppendResult
 from odradek.broker.replication.core.refused_batches import RefusedBatches
 from odradek.broker.replication.leader.delayed_produce import AppendOutcome
 from odradek.broker.replication.leader.fetch_reader import FetchOutcome, FetchTarget, FetchTerms

@@ -4,10 +4,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from odradek.base.clock import ManualClock
+from odradek.broker.log.core.append_result import AppendResult
 from odradek.broker.log.core.config import LogConfig
 from odradek.broker.log.core.validation import BatchRules
 from odradek.broker.log.core.verification import VERIFICATION_OFF
-from odradek.broker.log.files.partition_log import AppendResult, PartitionLog
+from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.model.topology import TopicPartition
 from odradek.protocol.record_batch import batches, build_batch
 from odradek.protocol.records import Record, read_records

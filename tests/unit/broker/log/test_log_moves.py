@@ -13,8 +13,9 @@ from log_building import TP, append, contents, values_of
 from log_site import Site
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.broker.log.core.append_result import AppendResult
 from odradek.broker.log.directories.log_moves import LogCopy
-from odradek.broker.log.files.partition_log import AppendResult, PartitionLog
+from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.model.topology import TopicPartition
 
 PIECE = 300

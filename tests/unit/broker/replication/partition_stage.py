@@ -7,7 +7,7 @@ from pathlib import Path
 from replica_stage import ORDERS, ORDERS_ID, ReplicaStage
 
 from odradek.base.errors import ErrorCode, KafkaError
-from odradek.broker.log.files.partition_log import AppendResult
+from odradek.broker.log.core.append_result import AppendResult
 from odradek.broker.replication.core.refused_batches import RefusedBatches
 from odradek.broker.replication.leader.delayed_produce import AppendOutcome
 from odradek.broker.replication.leader.fetch_reader import FetchOutcome, FetchTarget, FetchTerms

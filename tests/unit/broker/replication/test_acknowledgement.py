@@ -7,7 +7,7 @@ import pytest
 from replica_stage import MAX_LAG_MS, ORDERS, ReplicaStage, batch
 
 from odradek.base.errors import ErrorCode, KafkaError
-from odradek.broker.log.files.partition_log import AppendResult
+from odradek.broker.log.core.append_result import AppendResult
 from odradek.broker.replication.core.refused_batches import RefusedBatches
 from odradek.broker.replication.leader.delayed_produce import AppendOutcome
 

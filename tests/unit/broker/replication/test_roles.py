@@ -9,7 +9,7 @@ import pytest
 from replica_stage import ORDERS, ReplicaStage, batch
 
 from odradek.base.errors import ErrorCode, KafkaError
-from odradek.broker.log.files.partition_log import AppendResult
+from odradek.broker.log.core.append_result import AppendResult
 from odradek.broker.replication.leader.fetch_reader import EpochEnd
 from odradek.broker.replication.partition import Partition
 

@@ -6,12 +6,12 @@ The partition that owns the log serialises its writers, which is everything here
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 from odradek.base.clock import SYSTEM_CLOCK, Clock
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
 from odradek.broker.log.compaction.swap import put_in_place
+from odradek.broker.log.core.append_result import AppendResult
 from odradek.broker.log.core.batch_info import BatchInfo
 from odradek.broker.log.core.check_budget import UNBOUNDED, CheckBudget
 from odradek.broker.log.core.config import LogConfig
@@ -40,17 +40,6 @@ from odradek.protocol.record_batch import NO_TIMESTAMP, Buffer, read_header
 from odradek.protocol.transaction_markers import EndTransactionMarker, build_marker
 
 log = get_logger(__name__)
-
-
-class AppendResult(NamedTuple):
-    """Offsets and times of appended records. For a duplicate: where they were put the first time."""
-
-    first_offset: int
-    last_offset: int
-    max_timestamp: int
-    log_append_time_ms: int  # -1 when records keep their producer's time
-    log_start_offset: int
-    is_duplicate: bool = False
 
 
 def ignore_failure(directory: Path, error: OSError) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from odradek.base.file_slice import FileSlice
-from odradek.broker.log.files.partition_log import AppendResult
+from odradek.broker.log.core.append_result import AppendResult
 from odradek.broker.replication.core.isr import IsrChange
 from odradek.format.transaction_index import AbortedTransaction
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable
 from typing import NamedTuple, TypeAlias
 
 from odradek.base.errors import ErrorCode, KafkaError
-from odradek.broker.log.files.partition_log import AppendResult
+from odradek.broker.log.core.append_result import AppendResult
 from odradek.broker.purgatory.purgatory import DelayedOperation
 from odradek.broker.replication.core.refused_batches import RefusedBatches
 from odradek.broker.replication.partition import Partition

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from odradek.base.errors import ErrorCode
 from odradek.base.logs import get_logger
-from odradek.broker.log.files.partition_log import AppendResult
+from odradek.broker.log.core.append_result import AppendResult
 from odradek.broker.replication.partition_table import PartitionTable
 from odradek.model.topic_names import OFFSETS_TOPIC
 from odradek.model.topology import TopicPartition
