@@ -207,7 +207,7 @@ def new_leader_commits_its_log(patch: pytest.MonkeyPatch) -> None:
 
     def committing(self: Any, directive: Any) -> bool:
         answer = become_leader(self, directive)
-        self.high_watermark = self.log.log_end_offset
+        self.committed.high_watermark = self.log.log_end_offset
         return answer
 
     patch.setattr(Partition, "become_leader", committing)

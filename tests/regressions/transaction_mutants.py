@@ -12,8 +12,8 @@ from odradek.broker.coordinator.transactions.marker_sender import MarkerSender
 from odradek.broker.coordinator.transactions.transaction_coordinator import TransactionCoordinator
 from odradek.broker.coordinator.transactions.transaction_log import TransactionLog
 from odradek.broker.log.files.partition_log import PartitionLog
+from odradek.broker.replication.committed_log import CommittedLog
 from odradek.broker.replication.leader.transactional_appends import TransactionalAppends
-from odradek.broker.replication.readable_replica import ReadableReplica
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -39,7 +39,7 @@ def without_fencing(patch: pytest.MonkeyPatch) -> None:
 
 
 def stable_means_replicated(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(ReadableReplica, "last_stable_offset", lambda self, watermark: watermark)
+    patch.setattr(CommittedLog, "last_stable_offset", lambda self, watermark: watermark)
 
 
 def markers_are_sent_once(patch: pytest.MonkeyPatch) -> None:

@@ -128,7 +128,7 @@ def _logs(services: BrokerServices) -> Iterable[Sample]:
         labels = {"topic": tp.topic, "partition": str(tp.partition)}
         log = partition.log
         watermark = partition.high_watermark
-        stable_lag = watermark - partition.last_stable_offset(watermark)
-        told = (log.size_bytes, log.log_start_offset, log.log_end_offset, watermark, stable_lag)
+        stable_lag = watermark - partition.committed.last_stable_offset(watermark)
+        told = (log.files.size_bytes, log.log_start_offset, log.log_end_offset, watermark, stable_lag)
         for name, value in zip(_LOGS, told, strict=True):
             yield Sample(name, "gauge", value, labels)

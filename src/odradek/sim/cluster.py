@@ -344,7 +344,7 @@ class SimulatedCluster:
             for broker in self.brokers.values():
                 replica = broker.replicas.partitions.get(tp)
                 if replica is not None and replica.is_leader:
-                    stable = replica.last_stable_offset(replica.high_watermark)
+                    stable = replica.committed.last_stable_offset(replica.high_watermark)
                     self.transactions.stable(tp, broker, replica.leader_epoch, stable)
 
     def _held(

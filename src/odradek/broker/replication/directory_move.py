@@ -118,7 +118,7 @@ class DirectoryMove:
                 pass
             if not self._copy.is_whole:
                 return _AGAIN_MS
-            partition.log = self._logs.moves.finish_move(self.tp)
+            partition.take_log(self._logs.moves.finish_move(self.tp))
         self._logs.moves.settle_move(source, self.future)
         self._logs.table.checkpoint_high_watermarks({self.tp: partition.high_watermark})
         return None

@@ -1,17 +1,13 @@
-"""One replica of a partition on this broker: its log, its role, and its high watermark.
+"""One replica of a partition on this broker: its role, its log with the high watermark (`committed`), its followers.
 
-Writers hold `lock`: appends, role changes, truncation and whatever moves the watermark or the ISR are serialised by
-it. Readers take no lock: the log publishes what it has written only once it is whole, and the high watermark is a
-single integer. Nothing is called back under the lock; what others must do next is returned.
-
-    log start ≤ high_watermark ≤ log end
+Writers hold `lock`: appends, role changes, truncation and all that moves the watermark or the ISR are serialised by
+it. Readers take no lock. Nothing is called back under the lock; what others must do next is returned.
 
 While it leads, everything below `high_watermark` is on the whole ISR. Consumers never see more. A follower's watermark
 is what its leader told it.
 """
 
 import threading
-from struct import Struct
 from uuid import UUID
 
 from odradek.base.clock import Clock
@@ -23,6 +19,7 @@ from odradek.broker.log.core.config import LogConfig
 from odradek.broker.log.core.validation import CheckedRecords, check_produce_records
 from odradek.broker.log.core.verification import VerificationGuard
 from odradek.broker.log.files.partition_log import PartitionLog
+from odradek.broker.replication.committed_log import CommittedLog
 from odradek.broker.replication.core.append_rules import batch_rules, own_rules
 from odradek.broker.replication.core.followers import Followers, LagRules
 from odradek.broker.replication.core.isr import REFUSED, TAKEN_BACK, IsrChange
@@ -34,7 +31,6 @@ from odradek.broker.replication.core.outcomes import (
     Appended,
 )
 from odradek.broker.replication.core.replica import RemoteReplica
-from odradek.broker.replication.readable_replica import ReadableReplica
 from odradek.model.topology import NO_LEADER, LeaderAndIsr, PartitionDirective, TopicPartition
 from odradek.protocol.transaction_markers import EndTransactionMarker
 
@@ -42,10 +38,8 @@ log = get_logger(__name__)
 
 NOT_LEADING = -1
 
-_BASE_OFFSET = Struct(">q")
 
-
-class Partition(ReadableReplica):
+class Partition:
     def __init__(
         self,
         partition: TopicPartition,
@@ -57,7 +51,12 @@ class Partition(ReadableReplica):
         lag_rules: LagRules,
         checkpointed_high_watermark: int = 0,
     ) -> None:
-        super().__init__(partition, topic_id, log, broker_id, checkpointed_high_watermark)
+        self.topic_partition = partition
+        self.topic_id = topic_id
+        self.log = log
+        self.committed = CommittedLog(log, checkpointed_high_watermark)
+        self.leader_id: int = NO_LEADER
+        self.leader_epoch = -1
         self.lock = threading.Lock()
         self.partition_epoch = -1
         self.controller_epoch = -1
@@ -67,9 +66,18 @@ class Partition(ReadableReplica):
         self.followers = Followers(broker_id, lag_rules)
         self.gone: ErrorCode | None = None  # why it is not served any more
         self.messages_in = self.bytes_in = self.bytes_out = 0  # since the broker began to host it
+        self._broker_id = broker_id
         self._clock = clock
         self._rules = batch_rules(log.config)
         self._own_rules = own_rules(self._rules)
+
+    @property
+    def is_leader(self) -> bool:
+        return self.leader_id == self._broker_id
+
+    @property
+    def high_watermark(self) -> int:
+        return self.committed.high_watermark
 
     @property
     def isr(self) -> tuple[int, ...]:
@@ -129,6 +137,23 @@ class Partition(ReadableReplica):
         self.controller_epoch = state.controller_epoch
         self.replicas = directive.replicas
 
+    # ---- readers
+
+    def check_epoch(self, current_leader_epoch: int, *, only_leader: bool) -> None:
+        if current_leader_epoch >= 0 and current_leader_epoch != self.leader_epoch:
+            older = current_leader_epoch < self.leader_epoch
+            raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH)
+        if only_leader and self.leader_id != self._broker_id:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+    def leader_log(self, current_leader_epoch: int = -1) -> PartitionLog:
+        """The log, if this broker leads in the epoch that the caller believes in (-1: it doesn't say)."""
+        self.check_epoch(current_leader_epoch, only_leader=True)
+        return self.log
+
+    def last_stable_offset(self, watermark: int) -> int:
+        return self.committed.last_stable_offset(watermark)
+
     # ---- the leader writes
 
     def check(self, records: memoryview, *, acks: int, api_version: int, budget: CheckBudget) -> CheckedRecords:
@@ -167,7 +192,7 @@ class Partition(ReadableReplica):
             result = self.log.append_marker(marker, leader_epoch=self.leader_epoch, rules=self._own_rules)
             if len(self.followers.maximal) == 1:
                 self._advance_high_watermark()
-            is_committed = self.high_watermark >= self.log.log_end_offset
+            is_committed = self.committed.high_watermark >= self.log.log_end_offset
             return Appended(result or self.log.nothing_appended(), COMMITTED if is_committed else self.led_since)
 
     def begin_verification(self, producer_id: int, producer_epoch: int) -> VerificationGuard | None:
@@ -191,7 +216,7 @@ class Partition(ReadableReplica):
                 return self.gone
             if self.led_since != awaited_in:
                 return ErrorCode.NOT_LEADER_OR_FOLLOWER
-            if self.high_watermark < end_offset:
+            if self.committed.high_watermark < end_offset:
                 return None
             if len(self.followers.maximal) < self._min_isr():
                 return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
@@ -228,7 +253,7 @@ class Partition(ReadableReplica):
             self._advance_high_watermark()
         self.messages_in += result.last_offset - result.first_offset + 1
         self.bytes_in += size
-        return Appended(result, COMMITTED if self.high_watermark > result.last_offset else self.led_since)
+        return Appended(result, COMMITTED if self.committed.high_watermark > result.last_offset else self.led_since)
 
     # ---- the leader and its followers
 
@@ -295,7 +320,8 @@ class Partition(ReadableReplica):
 
     def _maybe_expand(self, follower: RemoteReplica) -> IsrChange | None:
         assert self.epoch_start_offset is not None
-        isr = self.followers.expanded(follower, high_watermark=self.high_watermark, epoch_start=self.epoch_start_offset)
+        watermark = self.committed.high_watermark
+        isr = self.followers.expanded(follower, high_watermark=watermark, epoch_start=self.epoch_start_offset)
         return None if isr is None else self._propose(isr)
 
     def _propose(self, isr: tuple[int, ...]) -> IsrChange:
@@ -315,15 +341,15 @@ class Partition(ReadableReplica):
     def _advance_high_watermark(self) -> bool:
         """Advance the high watermark. Below the minimal ISR nothing more is committed: a lone replica may lose its
         tail, which no client has seen."""
-        followers = self.followers
+        followers, committed = self.followers, self.committed
         end = self.log.log_end_offset
         if followers.by_id:
             if len(followers.isr) < self._min_isr():
                 return False
-            end = followers.high_watermark(self.high_watermark, end, self._clock.monotonic_ms())
-        if end <= self.high_watermark:
+            end = followers.high_watermark(committed.high_watermark, end, self._clock.monotonic_ms())
+        if end <= committed.high_watermark:
             return False
-        self._set_high_watermark(end)
+        committed.set_high_watermark(end)
         return True
 
     # ---- the follower writes what it fetched
@@ -334,42 +360,23 @@ class Partition(ReadableReplica):
         """Write what the leader of this epoch sent, and take over its watermark and log start as far as it has them."""
         with self.lock:
             self._check_follows(leader_epoch)
-            self._maybe_start_before(records)
-            result = self.log.append_as_follower(records)
-            known = min(high_watermark, self.log.log_end_offset)
-            if known > self.high_watermark:
-                self._set_high_watermark(known)
-            if self.log.log_start_offset < log_start_offset <= self.high_watermark:
-                self.log.maybe_advance_log_start(log_start_offset)
-            return result
+            return self.committed.append_fetched(records, high_watermark, log_start_offset)
 
     def truncate_to(self, offset: int, *, leader_epoch: int) -> None:
         """Drop what the leader of this epoch doesn't have."""
         with self.lock:
             self._check_follows(leader_epoch)
-            self.log.truncate_to(offset)
-            self._set_high_watermark(min(self.high_watermark, self.log.log_end_offset))
+            self.committed.truncate_to(offset)
 
     def start_over_at(self, offset: int, *, leader_epoch: int) -> None:
         """Drop everything and go on from the offset: the leader's log begins later than this one ends."""
         with self.lock:
             self._check_follows(leader_epoch)
-            self.log.truncate_fully_and_start_at(offset)
-            self.high_watermark = offset
+            self.committed.start_over_at(offset)
 
     def _check_follows(self, leader_epoch: int) -> None:
         if leader_epoch != self.leader_epoch or self.leader_id == self._broker_id or self.gone is not None:
             raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH)
-
-    def _maybe_start_before(self, records: memoryview) -> None:
-        """An empty log that starts inside of the leader's first batch starts with that batch instead."""
-        partition_log = self.log
-        if partition_log.log_start_offset != partition_log.log_end_offset or len(records) < _BASE_OFFSET.size:
-            return
-        (base_offset,) = _BASE_OFFSET.unpack_from(records)
-        if 0 <= base_offset < partition_log.log_end_offset:
-            partition_log.truncate_fully_and_start_at(base_offset)
-            self.high_watermark = base_offset
 
     # ---- configuration and deletion
 
@@ -385,13 +392,8 @@ class Partition(ReadableReplica):
         """Advance the log start to the offset, -1: to the high watermark. Answers where it starts now."""
         with self.lock:
             self.check_epoch(-1, only_leader=True)
-            if "delete" not in self.log.config.cleanup_policy:
-                raise KafkaError(
-                    ErrorCode.POLICY_VIOLATION,
-                    f"Records of partition {self.topic_partition} can not be deleted due to the configured policy",
-                )
-            target = self.high_watermark if offset == -1 else offset
-            if not 0 <= target <= self.high_watermark:
-                raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
-            self.log.maybe_advance_log_start(target)
-            return target
+            return self.committed.delete_before(offset)
+
+    def take_log(self, moved: PartitionLog) -> None:
+        """Go on with the copy of the log in another directory. The caller holds the lock."""
+        self.log = self.committed.log = moved

@@ -29,13 +29,13 @@ class LogReading:
 
     def is_of(self, log: PartitionLog) -> bool:
         """Return whether that log was read, and not truncated since."""
-        return log is self._log and log.truncations == self._truncations
+        return log is self._log and log.flushed.truncations == self._truncations
 
     def read(self, log: PartitionLog) -> None:
         end_offset = log.log_end_offset
         if not self.is_of(log):
             self.entries, self.end_offset, self.compared = [], log.log_start_offset, 0
-            self._log, self._truncations = log, log.truncations
+            self._log, self._truncations = log, log.flushed.truncations
         while self.end_offset < end_offset:
             if self.end_offset < log.log_start_offset:
                 self.entries, self.end_offset, self.compared = [], log.log_start_offset, 0

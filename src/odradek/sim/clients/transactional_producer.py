@@ -15,11 +15,11 @@ from typing import TypeAlias
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.coordinator.transactions.core.decisions import Producer
 from odradek.broker.log.core.append_result import AppendResult
+from odradek.broker.replication.committed_log import READ_COMMITTED
 from odradek.broker.replication.core.refused_batches import RefusedBatches
 from odradek.broker.replication.leader.delayed_produce import AppendOutcome
 from odradek.broker.replication.leader.fetch_reader import FetchOutcome, FetchTarget, FetchTerms
 from odradek.broker.replication.leader.transactional_appends import TransactionalProduce
-from odradek.broker.replication.readable_replica import READ_COMMITTED
 from odradek.model.topic_names import TRANSACTIONS_TOPIC
 from odradek.model.topology import ZERO_UUID, TopicPartition
 from odradek.protocol.record_batch import build_batch

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from odradek.base.clock import ManualClock
 from odradek.broker.log.core.append_result import AppendResult
 from odradek.broker.log.core.config import LogConfig
 from odradek.broker.log.core.validation import BatchRules
 from odradek.broker.log.core.verification import VERIFICATION_OFF
+from odradek.broker.log.files.log_environment import LogEnvironment
 from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.model.topology import TopicPartition
 from odradek.protocol.record_batch import batches, build_batch
@@ -35,9 +37,25 @@ def batch(*values: str, timestamp: int = START_MS, **fields: int) -> memoryview:
     return memoryview(bytearray(build_batch(records, **fields)))  # type: ignore[arg-type]
 
 
-def open_log(directory: Path, config: LogConfig = SMALL, **options: object) -> PartitionLog:
-    options.setdefault("clock", ManualClock(START_MS))
-    return PartitionLog.open(directory, TP, config, **options)  # type: ignore[arg-type]
+def open_log(
+    directory: Path,
+    config: LogConfig = SMALL,
+    *,
+    recovery_point: int = 0,
+    log_start_offset: int = 0,
+    clean: bool = False,
+    **parts: Any,
+) -> PartitionLog:
+    """`parts`: of the log's environment, in which the time stands still."""
+    return PartitionLog.open(
+        directory,
+        TP,
+        config,
+        recovery_point=recovery_point,
+        log_start_offset=log_start_offset,
+        clean=clean,
+        environment=LogEnvironment(**{"clock": ManualClock(START_MS), **parts}),
+    )
 
 
 def append(log: PartitionLog, *values: str, leader_epoch: int = 0, **fields: int) -> AppendResult:

@@ -18,6 +18,7 @@ from odradek.broker.log.compaction.cleaned_offsets import CleanedOffsets
 from odradek.broker.log.compaction.log_cleaner import IoThrottle, LogCleaner
 from odradek.broker.log.core.config import LogConfig
 from odradek.broker.log.files.checkpoint import read_offsets, write_offsets
+from odradek.broker.log.files.log_environment import LogEnvironment
 from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.format.checkpoints import CLEANER_FILE
 from odradek.model.topology import TopicPartition
@@ -39,15 +40,13 @@ class Broker:
         self.cleaner = LogCleaner(config, self.hosts, self.cleaned, SYSTEM_CLOCK)
 
     def host(self, tp: TopicPartition, config: LogConfig = COMPACTED) -> Hosted:
-        log = PartitionLog.open(
-            self.directory / str(tp),
-            tp,
-            config,
+        environment = LogEnvironment(
             clock=ManualClock(START_MS),
             background=NEVER,
             on_failure=lambda directory, error: self.failures.append(error),
             on_truncate=self.cleaned.lower,
         )
+        log = PartitionLog.open(self.directory / str(tp), tp, config, environment=environment)
         self.hosts[tp] = Hosted(log)
         return self.hosts[tp]
 

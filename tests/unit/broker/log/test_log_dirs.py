@@ -203,7 +203,7 @@ def test_a_partition_in_two_directories_is_refused(tmp_path: Path) -> None:
 def test_a_failed_disk_takes_its_own_partitions_only(tmp_path: Path) -> None:
     site = Site(tmp_path / "one", tmp_path / "two")
     first, second = site.create(TopicPartition("orders", 0)), site.create(TopicPartition("orders", 1))
-    first._fail(OSError(errno.EIO, "Input/output error"))
+    first.files.fail(OSError(errno.EIO, "Input/output error"))
     assert not site.dirs.table.is_online(first.directory.parent)
     assert site.dirs.table.get(first.partition) is None
     with pytest.raises(KafkaError) as refused:
@@ -212,7 +212,7 @@ def test_a_failed_disk_takes_its_own_partitions_only(tmp_path: Path) -> None:
     append(second, "still served")
     assert site.create(TopicPartition("orders", 2)).directory.parent == second.directory.parent
     assert site.failures == []
-    second._fail(OSError(errno.EIO, "Input/output error"))
+    second.files.fail(OSError(errno.EIO, "Input/output error"))
     assert "All log directories have failed" in site.failures[0]
     site.stop()
     assert not list(tmp_path.glob("*/.kafka_cleanshutdown"))

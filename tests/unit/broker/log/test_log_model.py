@@ -11,6 +11,7 @@ from log_building import NEVER, START_MS, TP, append, contents
 
 from odradek.base.clock import ManualClock
 from odradek.broker.log.core.config import LogConfig
+from odradek.broker.log.files.log_environment import LogEnvironment
 from odradek.broker.log.files.partition_log import PartitionLog
 
 CONFIG = LogConfig(segment_bytes=700, index_interval_bytes=150, retention_ms=200, producer_id_expiration_ms=10**12)
@@ -36,8 +37,7 @@ class LogMachine(RuleBasedStateMachine):
             recovery_point=recovery_point,
             log_start_offset=self.start,
             clean=clean,
-            clock=self.clock,
-            background=NEVER,
+            environment=LogEnvironment(clock=self.clock, background=NEVER),
         )
 
     def teardown(self) -> None:

@@ -275,7 +275,7 @@ def test_a_copy_of_another_topic_of_the_same_name_is_dropped(disks: TwoDisks) ->
 def test_the_target_fails_and_the_log_stays(disks: TwoDisks) -> None:
     write(disks.log, *"abc")
     copy = disks.begin()
-    copy.future.fail(DISK_ERROR)
+    copy.future.files.fail(DISK_ERROR)
     assert disks.site.dirs.table.future(TP) is None
     write(disks.log, "d")
     with pytest.raises(KafkaError) as refused:

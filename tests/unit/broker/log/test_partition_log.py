@@ -205,11 +205,11 @@ def test_retention_by_time_size_and_start(tmp_path: Path) -> None:
     assert 0 < gone < count
     assert log.log_start_offset == log.segments[0].base_offset == contents(log)[0][0]
 
-    log.update_config(LogConfig(segment_bytes=500, retention_ms=-1, retention_bytes=log.size_bytes - 1))
+    log.update_config(LogConfig(segment_bytes=500, retention_ms=-1, retention_bytes=log.files.size_bytes - 1))
     assert log.delete_expired(START_MS, high_watermark=30) == 0, "only what is wholly in excess goes"
     log.update_config(LogConfig(segment_bytes=500, retention_ms=-1, retention_bytes=450))
     assert log.delete_expired(START_MS, high_watermark=30) > 0
-    assert log.size_bytes >= 450
+    assert log.files.size_bytes >= 450
 
     log.maybe_advance_log_start(30)
     log.update_config(LogConfig(segment_bytes=500, retention_ms=-1, cleanup_policy=frozenset({"compact"})))
@@ -222,7 +222,7 @@ def test_a_log_that_expires_whole_goes_on_at_its_end(tmp_path: Path) -> None:
     log = open_log(tmp_path / "orders-0", LogConfig(retention_ms=10))
     append(log, "a")
     assert log.delete_expired(START_MS + 11, high_watermark=1) == 1
-    assert (log.log_start_offset, log.log_end_offset, log.size_bytes) == (1, 1, 0)
+    assert (log.log_start_offset, log.log_end_offset, log.files.size_bytes) == (1, 1, 0)
     assert append(log, "b").first_offset == 1
 
 
@@ -296,7 +296,7 @@ def test_a_failed_write_is_cut_back_and_reported(tmp_path: Path, monkeypatch: py
     failures: list[Path] = []
     log = open_log(tmp_path / "orders-0", on_failure=lambda directory, _: failures.append(directory))
     append(log, "a")
-    size = log.size_bytes
+    size = log.files.size_bytes
 
     real = os.pwrite
 
@@ -363,4 +363,4 @@ def test_preallocated_segments_hold_no_more_than_was_written(tmp_path: Path) -> 
     log = PartitionLog.open(tmp_path / "orders-0", TP, config)
     log.append_as_leader(batch("b"), leader_epoch=0, rules=RULES)
     log.close()
-    assert os.stat(log.segments[0].path).st_size == log.size_bytes
+    assert os.stat(log.segments[0].path).st_size == log.files.size_bytes

@@ -20,7 +20,7 @@ def three_batches(directory: Path) -> tuple[PartitionLog, int]:
     log = open_log(directory, WIDE)
     append(log, "a", base_sequence=0, **IDEMPOTENT)
     append(log, "b", base_sequence=1, **IDEMPOTENT)
-    position = log.size_bytes
+    position = log.files.size_bytes
     append(log, "c", "d", "e", base_sequence=2, **IDEMPOTENT)
     log.flush()
     return log, position
@@ -50,7 +50,7 @@ def test_a_tail_cut_at_any_byte_keeps_all_before_it(tmp_path: Path) -> None:
         kept = "" if cut < last // 2 else "a" if cut < last else "ab"
         assert values_of(contents(torn)) == list(kept), f"cut at {cut}"
         assert torn.log_end_offset == len(kept)
-        assert os.stat(path).st_size == torn.size_bytes == len(kept) * (last // 2)
+        assert os.stat(path).st_size == torn.files.size_bytes == len(kept) * (last // 2)
         assert append(torn, "next").first_offset == len(kept)
         shutil.rmtree(path.parent)
 

@@ -10,6 +10,7 @@ from odradek.base.clock import ManualClock
 from odradek.broker.log.core.config import LogConfig
 from odradek.broker.log.core.validation import BatchRules, Origin
 from odradek.broker.log.core.verification import VERIFICATION_OFF
+from odradek.broker.log.files.log_environment import LogEnvironment
 from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.format.transaction_index import AbortedTransaction
 from odradek.protocol.transaction_markers import EndTransactionMarker
@@ -38,8 +39,7 @@ class TransactionalLog:
             self.config,
             recovery_point=recovery_point,
             clean=clean,
-            clock=ManualClock(START_MS),
-            background=NEVER,
+            environment=LogEnvironment(clock=ManualClock(START_MS), background=NEVER),
         )
 
     def put(self, producer_id: int, value: str = "v") -> None:

@@ -12,7 +12,7 @@ from odradek.broker.replication.core.refused_batches import RefusedBatches
 from odradek.broker.replication.leader.delayed_produce import AppendOutcome
 from odradek.broker.replication.leader.fetch_reader import FetchOutcome, FetchTarget, FetchTerms
 from odradek.broker.replication.leader.transactional_appends import TransactionalProduce, VerificationResult
-from odradek.broker.replication.readable_replica import READ_COMMITTED
+from odradek.broker.replication.committed_log import READ_COMMITTED
 from odradek.model.topology import TopicPartition
 from odradek.protocol.record_batch import build_batch
 from odradek.protocol.records import Record
@@ -130,7 +130,7 @@ class TransactionStage(ReplicaStage):
 
     @property
     def stable(self) -> int:
-        return self.partition.last_stable_offset(self.partition.high_watermark)
+        return self.partition.committed.last_stable_offset(self.partition.high_watermark)
 
     def read_committed(self, offset: int = 0, *, wait_ms: int = 0) -> list[FetchOutcome]:
         answered: list[FetchOutcome] = []

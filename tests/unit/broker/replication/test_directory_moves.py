@@ -130,8 +130,8 @@ def test_writers_that_outrun_the_copy_are_held_back(disks: Disks) -> None:
 
     def write_more_than_a_piece() -> None:
         nonlocal number
-        size = disks.stage.partition.log.size_bytes
-        while disks.stage.partition.log.size_bytes < size + 2 * PIECE:
+        size = disks.stage.partition.log.files.size_bytes
+        while disks.stage.partition.log.files.size_bytes < size + 2 * PIECE:
             disks.write(str(number))
             number += 1
 
@@ -158,7 +158,7 @@ def test_a_held_piece_goes_beyond_its_segment(disks: Disks) -> None:
     while move._copy.is_prefix is False:
         move.step()
     move.step()
-    assert 12_000 <= future.size_bytes < 17_000
+    assert 12_000 <= future.files.size_bytes < 17_000
 
 
 def test_a_throttle_is_kept(disks: Disks) -> None:
@@ -173,7 +173,7 @@ def test_a_throttle_is_kept(disks: Disks) -> None:
         steps += 1
         assert steps < 10_000
     allowed_bytes = throttle.limit * (disks.stage.clock.monotonic_ms() - began_ms) / 1000
-    assert allowed_bytes >= disks.stage.partition.log.size_bytes / 2
+    assert allowed_bytes >= disks.stage.partition.log.files.size_bytes / 2
     assert disks.values() == [str(number) for number in range(100)]
 
 

@@ -49,7 +49,7 @@ def _directory(directory: Path, wanted: set[TopicPartition] | None, ctx: Request
             if wanted is None or tp in wanted:
                 partition = DescribeLogDirsPartition(
                     partition_index=tp.partition,
-                    partition_size=log.size_bytes,
+                    partition_size=log.files.size_bytes,
                     offset_lag=_lag(ctx.broker.replicas.partitions.get(tp), log, is_future=is_future),
                     is_future_key=is_future,
                 )

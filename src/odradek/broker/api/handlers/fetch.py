@@ -19,9 +19,9 @@ from odradek.broker.api.authorization import authorized_on_cluster, denied_topic
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.current_leader import current_leader, leader_node
 from odradek.broker.api.registry import LATER, Outcome, handles
+from odradek.broker.replication.committed_log import READ_COMMITTED
 from odradek.broker.replication.leader.fetch_reader import FetchOutcome, FetchTarget, FetchTerms
 from odradek.broker.replication.leader.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, SESSIONLESS, FetchSession
-from odradek.broker.replication.readable_replica import READ_COMMITTED
 from odradek.model.acls import AclOperation
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey

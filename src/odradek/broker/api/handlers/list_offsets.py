@@ -11,8 +11,8 @@ from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.api.authorization import denied_topics
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import handles
+from odradek.broker.replication.committed_log import READ_COMMITTED
 from odradek.broker.replication.partition import Partition
-from odradek.broker.replication.readable_replica import READ_COMMITTED
 from odradek.model.acls import AclOperation
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey
@@ -112,7 +112,7 @@ def _visible_end(partition: Partition, request: ListOffsetsRequest) -> int:
     if request.replica_id != CONSUMER:
         return partition.log.log_end_offset
     watermark = partition.high_watermark
-    return partition.last_stable_offset(watermark) if request.isolation_level == READ_COMMITTED else watermark
+    return partition.committed.last_stable_offset(watermark) if request.isolation_level == READ_COMMITTED else watermark
 
 
 def _check_available(partition: Partition, request: ListOffsetsRequest) -> None:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from odradek.broker.log.files.checkpoint import read_offsets, write_offsets
 from odradek.broker.log.files.partition_log import PartitionLog
-from odradek.broker.log.files.segmented_log import SegmentedLog
 from odradek.format.checkpoints import CLEANER_FILE
 from odradek.model.topology import TopicPartition
 
@@ -40,9 +39,8 @@ class CleanedOffsets:
         with self._lock:
             self._replace(directory, {**self._offsets.get(directory, {}), opened.partition: offset})
 
-    def lower(self, opened: SegmentedLog, offset: int) -> None:
+    def lower(self, directory: Path, tp: TopicPartition, offset: int) -> None:
         """The log is about to be cut back to there."""
-        directory, tp = opened.directory.parent, opened.partition
         with self._lock:
             known = self._offsets.get(directory, {})
             if known.get(tp, offset) > offset:

@@ -233,11 +233,11 @@ class _Run:
         self.host = host
         self.log = opened
         self.now_ms = now_ms
-        self.truncations = opened.truncations
+        self.truncations = opened.flushed.truncations
         self._go_on = go_on
 
     def check(self) -> None:
-        if self.host.log is not self.log or self.log.truncations != self.truncations:
+        if self.host.log is not self.log or self.log.flushed.truncations != self.truncations:
             raise CleaningAborted("the log was cut, moved or deleted")
         if not self.log.config.compacts or not self._go_on():
             raise CleaningAborted("it isn't to be cleaned any more")

@@ -178,7 +178,7 @@ class LogCleaner:
     def _candidates(self, tp: TopicPartition, host: CleanableLog, now_ms: int) -> "list[_Candidate]":
         """The log as it is now; none if it can't be told how dirty it is."""
         opened = host.log
-        truncations = opened.truncations  # before anything that a truncation makes wrong
+        truncations = opened.flushed.truncations  # before anything that a truncation makes wrong
         stable = host.last_stable_offset(host.high_watermark)
         first_dirty = first_dirty_offset(self._cleaned.of(opened), opened.log_start_offset, opened.log_end_offset)
         try:
@@ -197,7 +197,7 @@ class LogCleaner:
         started_ms = self._clock.monotonic_ms()
 
         def go_on() -> bool:
-            is_same = self._hosts.get(tp) is host and host.log is opened and opened.truncations == truncations
+            is_same = self._hosts.get(tp) is host and host.log is opened and opened.flushed.truncations == truncations
             return is_same and not self._stopping.is_set()
 
         try:
@@ -210,7 +210,7 @@ class LogCleaner:
             log.info("log cleaning aborted", partition=str(tp), reason=str(error))
             return False
         except OSError as error:
-            opened.fail(error)
+            opened.files.fail(error)
             return False
         except Exception as error:
             if isinstance(error, KafkaError) and error.code is ErrorCode.KAFKA_STORAGE_ERROR:

@@ -119,7 +119,7 @@ class DirectoryTable:
         """Flushes the logs whose `flush.ms` has passed."""
         now_ms = self._clock.now_ms()
         for opened in self.logs.copy().values():
-            if now_ms - opened.last_flush_ms >= opened.config.flush_ms:
+            if now_ms - opened.flushed.last_flush_ms >= opened.config.flush_ms:
                 with self.failing(opened.directory.parent):
                     opened.flush()
 
@@ -145,10 +145,10 @@ class DirectoryTable:
             self.lost.update(lost)
             for tp, opened in lost.items():
                 del self.logs[tp]
-                opened.abandon(error)
+                opened.files.abandon(error)
             for tp, copy in copies.items():
                 del self.futures[tp]
-                copy.abandon(error)
+                copy.files.abandon(error)
                 if (source := self.logs.get(tp)) is not None:
                     source.is_copied = False
             none_left = not self.online

@@ -41,6 +41,7 @@ from odradek.broker.log.directories.identity import (
 from odradek.broker.log.directories.moving_logs import MovingLogs
 from odradek.broker.log.files.background import Background
 from odradek.broker.log.files.checkpoint import replace_file, sync_directory
+from odradek.broker.log.files.log_environment import LogEnvironment
 from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.format.log_names import LogKind, current_name, deletion_name, parse
 from odradek.model.topology import ZERO_UUID, TopicPartition
@@ -66,6 +67,7 @@ class LogDirs:
         self._config = config
         self._background = background
         self.cleaned = CleanedOffsets()
+        self._environment = LogEnvironment(clock, background, self.table.fail, self.cleaned.lower)
         self._wishes: dict[TopicPartition, Path] = {}  # where to make logs that aren't there yet
         self._topic_ids: dict[TopicPartition, UUID] = {}
         self._deleted_producers = DeletedProducers()
@@ -163,10 +165,7 @@ class LogDirs:
             recovery_point=recovery_point,
             log_start_offset=start,
             clean=clean,
-            clock=self._clock,
-            background=self._background,
-            on_failure=self.table.fail,
-            on_truncate=self.cleaned.lower,
+            environment=self._environment,
         )
 
     def _add_loaded(self, tp: TopicPartition, opened: PartitionLog, topic_id: UUID | None, high_watermark: int) -> None:

@@ -45,7 +45,7 @@ class LogCopy:
     @property
     def is_prefix(self) -> bool:
         """Return whether the whole copy is known to equal the source."""
-        return self._compared_at == self.source.truncations
+        return self._compared_at == self.source.flushed.truncations
 
     @property
     def is_whole(self) -> bool:
@@ -57,10 +57,10 @@ class LogCopy:
     def compare(self) -> None:
         """Drops what the source doesn't have; nothing if that is truncated meanwhile, which `is_prefix` tells."""
         source, future = self.source, self.future
-        truncations = source.truncations
+        truncations = source.flushed.truncations
         end = common_end(source, future)
-        with future.in_place:
-            if source.truncations != truncations or future.is_deleted:
+        with future.files.in_place:
+            if source.flushed.truncations != truncations or future.files.is_deleted:
                 return
             if future.log_start_offset <= source.log_start_offset <= end:
                 future.truncate_to(end)
@@ -73,8 +73,8 @@ class LogCopy:
         if not self.is_prefix:
             self.compare()
             return 0
-        with self.future.in_place:  # it may be cancelled at any time
-            return 0 if self.future.is_deleted else self._copy(max_bytes)
+        with self.future.files.in_place:  # it may be cancelled at any time
+            return 0 if self.future.files.is_deleted else self._copy(max_bytes)
 
     def _copy(self, max_bytes: int) -> int:
         source, future = self.source, self.future

@@ -85,7 +85,7 @@ class MovingLogs:
         if source is None or future is None:
             return
         directory = future.directory.parent
-        with self._table.failing(directory), future.in_place:
+        with self._table.failing(directory), future.files.in_place:
             future.flush()
             self._table.checkpoints[directory].write_log_starts(lambda: self._table.all_in(directory))
             log_moves.mark_moved(future, source)
@@ -117,7 +117,7 @@ class MovingLogs:
     def settle_move(self, source: PartitionLog, moved: PartitionLog) -> None:
         """The source is out of the way, on disk too: the mark that tells which of the two is right can go."""
         former = source.directory.parent
-        with self._table.failing(former), moved.in_place:
+        with self._table.failing(former), moved.files.in_place:
             if self._table.is_online(former):
                 sync_directory(former)
                 log_moves.unmark_moved(moved.directory)

@@ -27,6 +27,7 @@ from odradek.broker.log.files.leader_epochs import LeaderEpochCache
 from odradek.broker.log.files.producer_snapshot import ProducerSnapshots
 from odradek.broker.log.files.scan import checked_batches, headers
 from odradek.broker.log.files.segment import Segment, TimestampOffset
+from odradek.format.checkpoints import LEADER_EPOCH_FILE
 from odradek.format.segment_files import (
     CLEANED_SUFFIX,
     DELETED_SUFFIX,
@@ -43,9 +44,12 @@ log = get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class LoadedLog:
-    """The last segment is active."""
+    """Parts of a log as they are found on disk. The last segment is active."""
 
     segments: tuple[Segment, ...]
+    epochs: LeaderEpochCache
+    producers: ProducerStates
+    snapshots: ProducerSnapshots
     log_start_offset: int
     log_end_offset: int
     recovery_point: int
@@ -55,14 +59,14 @@ def load(
     directory: Path,
     config: LogConfig,
     clock: Clock,
-    epochs: LeaderEpochCache,
-    states: ProducerStates,
-    snapshots: ProducerSnapshots,
     *,
     recovery_point: int,
     log_start_offset: int,
     clean: bool,
 ) -> LoadedLog:
+    epochs = LeaderEpochCache(directory / LEADER_EPOCH_FILE)
+    states = ProducerStates(config.producer_id_expiration_ms)
+    snapshots = ProducerSnapshots(directory)
     finish_interrupted_swaps(directory)
     segments = _segments_on_disk(directory)
     trusted = [segment for segment in segments if clean or segment.end_offset <= recovery_point]
@@ -94,9 +98,8 @@ def load(
     if not _holds_every_producer(segments[0], log_start_offset, end_offset, states.oldest_kept_ms(clock.now_ms())):
         states.forgotten_up_to = EVERY_PRODUCER
     rebuild_producers(segments, states, snapshots, log_start_offset, end_offset, clock.now_ms())
-    return LoadedLog(
-        tuple(segments), log_start_offset, end_offset, end_offset if clean else min(recovery_point, end_offset)
-    )
+    recovery_point = end_offset if clean else min(recovery_point, end_offset)
+    return LoadedLog(tuple(segments), epochs, states, snapshots, log_start_offset, end_offset, recovery_point)
 
 
 def _holds_every_producer(first: Segment, log_start_offset: int, log_end_offset: int, oldest_kept_ms: int) -> bool:

@@ -179,6 +179,13 @@ class Segment:
         self.set_end(size, end_offset)
         os.ftruncate(self.file.fileno(), size)
 
+    def undo_append(self, size: int, end_offset: int) -> None:
+        """Cut back to the state before an append that failed, with the indexes."""
+        self.cut_back(size, end_offset)
+        self.index.truncate_to(end_offset)
+        self.time_index.truncate_to(end_offset)
+        self.transactions.truncate_to(end_offset)
+
     def truncate_to(self, offset: int) -> int:
         """Drops the batch that has the offset and all after it; returns how many bytes went."""
         found = self.locate(offset)

@@ -15,7 +15,7 @@ from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.broker.purgatory.purgatory import DelayedOperation
 from odradek.broker.replication.core.outcomes import Advance, FetchedPartition
 from odradek.broker.replication.partition import Partition
-from odradek.broker.replication.readable_replica import READ_COMMITTED
+from odradek.broker.replication.committed_log import READ_COMMITTED
 from odradek.broker.replication.replication_quota import ReplicationQuotas
 from odradek.model.topology import TopicPartition
 
@@ -137,18 +137,10 @@ class FetchReader:
                 better = self._preferred_replica(partition, target, terms)
                 if better is not None:
                     return FetchOutcome(target, ErrorCode.NONE, _nothing(partition), read_from=better)
-            if target.last_fetched_epoch >= 0:
-                partition.check_epoch(target.current_leader_epoch, only_leader=terms.only_leader)
-                if (diverging := _divergence(partition.log, target)) is not None:
-                    return FetchOutcome(target, ErrorCode.NONE, _nothing(partition), diverging)
-            found = partition.read(
-                target.fetch_offset,
-                max_bytes,
-                isolation=terms.isolation,
-                current_leader_epoch=target.current_leader_epoch,
-                min_one_batch=min_one,
-                only_leader=terms.only_leader,
-            )
+            partition.check_epoch(target.current_leader_epoch, only_leader=terms.only_leader)
+            if target.last_fetched_epoch >= 0 and (diverging := _divergence(partition.log, target)) is not None:
+                return FetchOutcome(target, ErrorCode.NONE, _nothing(partition), diverging)
+            found = partition.committed.read(target.fetch_offset, max_bytes, terms.isolation, min_one)
             return FetchOutcome(target, ErrorCode.NONE, found)
         except KafkaError as error:
             return FetchOutcome(target, error.code)
@@ -183,8 +175,9 @@ class FetchReader:
         if offset >= end or self._quotas.leader_throttled(target.partition, in_sync=replica_id in partition.isr):
             return FetchOutcome(target, ErrorCode.NONE, _nothing(partition))
         records = log.read(offset, max_bytes, upper_bound=end, min_one_batch=min_one).records
-        watermark = partition.high_watermark
-        found = FetchedPartition(records, watermark, partition.last_stable_offset(watermark), log.log_start_offset)
+        committed = partition.committed
+        watermark = committed.high_watermark
+        found = FetchedPartition(records, watermark, committed.last_stable_offset(watermark), log.log_start_offset)
         return FetchOutcome(target, ErrorCode.NONE, found)
 
     def _skips(self, target: FetchTarget, terms: FetchTerms, now_ms: int) -> bool:
@@ -195,12 +188,12 @@ class FetchReader:
             partition is None
             or partition is not target.seen_in
             or partition.leader_epoch != target.current_leader_epoch
-            or partition.high_watermark != target.told_high_watermark
+            or partition.committed.high_watermark != target.told_high_watermark
             or partition.log.log_start_offset != target.told_log_start
         ):
             return False
         if terms.replica_id < 0:
-            return partition.high_watermark <= target.fetch_offset <= partition.log.log_end_offset
+            return partition.committed.high_watermark <= target.fetch_offset <= partition.log.log_end_offset
         followers, offset = partition.followers, target.fetch_offset
         follower = followers.by_id.get(terms.replica_id)
         if partition.log.log_end_offset != offset or follower is None or follower.log_end_offset != offset:
@@ -230,17 +223,18 @@ class FetchReader:
                 ):
                     return True
                 continue
-            end = partition.high_watermark
+            end = partition.committed.high_watermark
             if terms.isolation == READ_COMMITTED:
-                end = partition.last_stable_offset(end)
+                end = partition.committed.last_stable_offset(end)
             if end > target.fetch_offset:
                 return True
         return False
 
 
 def _nothing(partition: Partition) -> FetchedPartition:
-    watermark = partition.high_watermark
-    return FetchedPartition(None, watermark, partition.last_stable_offset(watermark), partition.log.log_start_offset)
+    committed = partition.committed
+    watermark = committed.high_watermark
+    return FetchedPartition(None, watermark, committed.last_stable_offset(watermark), partition.log.log_start_offset)
 
 
 def _divergence(log: PartitionLog, target: FetchTarget) -> EpochEnd | None:

@@ -1,4 +1,4 @@
-"""Reading a partition's log: batches by offset, records by time, aborted transactions. No lock of the writer's."""
+"""Reading a log's files: batches by offset, records by time, aborted transactions. No lock of the writer's."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
@@ -7,8 +7,8 @@ from typing import NamedTuple
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.file_slice import FileSlice
 from odradek.broker.log.files import timestamps
+from odradek.broker.log.files.log_files import LogFiles
 from odradek.broker.log.files.segment import Segment, TimestampOffset
-from odradek.broker.log.files.segmented_log import SegmentedLog
 from odradek.format.transaction_index import AbortedTransaction
 
 
@@ -19,19 +19,13 @@ class ReadResult(NamedTuple):
     segment: Segment
 
 
-class ReadableLog(SegmentedLog):
-    def read(self, offset: int, max_bytes: int, *, upper_bound: int, min_one_batch: bool = True) -> ReadResult:
-        """The batches from the one that has the offset, up to the upper bound or the end of its segment.
+class LogReader:
+    def __init__(self, files: LogFiles) -> None:
+        self._files = files
 
-        With `min_one_batch` the first batch comes whole whatever `max_bytes` says; without, nothing comes instead.
-        """
-        if not self.log_start_offset <= offset <= self.log_end_offset:
-            raise KafkaError(
-                ErrorCode.OFFSET_OUT_OF_RANGE,
-                f"Received request for offset {offset} for partition {self.partition}, "
-                f"but we only have log segments from offset {self.log_start_offset} to {self.log_end_offset}.",
-            )
-        segments = self.segments
+    def read(self, offset: int, max_bytes: int, upper_bound: int, min_one_batch: bool) -> ReadResult:
+        """Read as `PartitionLog.read`, an offset that the log has."""
+        segments = self._files.segments
         slot = len(segments) - 1
         if offset < segments[slot].base_offset:
             slot = max(bisect_right(segments, offset, key=_base_of) - 1, 0)
@@ -46,44 +40,38 @@ class ReadableLog(SegmentedLog):
     def _read_segment(
         self, segment: Segment, offset: int, max_bytes: int, upper_bound: int, min_one_batch: bool
     ) -> FileSlice | None:
-        renames = self._renames
+        files = self._files
+        renames = files.renames
         try:
             return segment.read(offset, max_bytes, upper_bound, min_one_batch=min_one_batch)
         except FileNotFoundError as error:  # deleted between the look at the tuple and the opening
-            if self.is_deleted:
-                raise self._storage_error(error) from error
-            if self._was_renamed_since(renames):
+            if files.is_deleted:
+                raise files.storage_error(error) from error
+            if files.were_renamed_since(renames):
                 return self._read_segment(segment, offset, max_bytes, upper_bound, min_one_batch)
-            if segment in self.segments:
-                raise self._fail(error) from error
+            if segment in files.segments:
+                raise files.fail(error) from error
             raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"Offset {offset} has just been deleted") from error
         except OSError as error:
-            raise self._fail(error) from error
+            raise files.fail(error) from error
 
-    def read_committed(
-        self, offset: int, max_bytes: int, *, upper_bound: int, min_one_batch: bool
-    ) -> tuple[ReadResult, list[AbortedTransaction]]:
-        """Read as `read` does, with the aborted transactions in the range, which compaction may be about to drop."""
-        while True:
-            segments = self.segments
-            found = self.read(offset, max_bytes, upper_bound=upper_bound, min_one_batch=min_one_batch)
-            aborted: list[AbortedTransaction] = []
-            if found.records.size and any(len(segment.transactions) for segment in _from(segments, offset)):
-                end = found.segment.offset_bound(found.records.position + found.records.size)
-                aborted = self.aborted_transactions(offset, min(upper_bound, end))
-            if segments is self.segments:
-                return found, aborted
+    def aborted_in(self, found: ReadResult, offset: int, upper_bound: int) -> list[AbortedTransaction]:
+        """Return the aborted transactions in a range that was read from the offset on, up to the bound."""
+        if not found.records.size or not any(len(segment.transactions) for segment in self._from(offset)):
+            return []
+        end = found.segment.offset_bound(found.records.position + found.records.size)
+        return self.aborted_transactions(offset, min(upper_bound, end))
 
     def aborted_transactions(self, offset: int, upper_bound: int) -> list[AbortedTransaction]:
         """Return the aborted transactions with records in [offset, upper_bound), by first offset: read_committed
         consumers skip them."""
-        renames = self._renames
+        renames = self._files.renames
         found = self._aborted_transactions(offset, upper_bound)
-        return self.aborted_transactions(offset, upper_bound) if self._was_renamed_since(renames) else found
+        return self.aborted_transactions(offset, upper_bound) if self._files.were_renamed_since(renames) else found
 
     def _aborted_transactions(self, offset: int, upper_bound: int) -> list[AbortedTransaction]:
         found: list[AbortedTransaction] = []
-        for segment in _from(self.segments, offset):
+        for segment in self._from(offset):
             here, complete = segment.transactions.overlapping(offset, upper_bound)
             found += here
             if complete:
@@ -91,29 +79,30 @@ class ReadableLog(SegmentedLog):
         found.sort(key=_first_offset)  # each index is in the order of markers; clients trust the order of first offsets
         return found
 
-    def find_offset_by_timestamp(self, timestamp: int) -> TimestampOffset | None:
+    def find_offset_by_timestamp(self, timestamp: int, log_start_offset: int) -> TimestampOffset | None:
         """The first record that is not older, with its own timestamp."""
         return self._among_segments(
-            lambda segments: timestamps.first_at_or_after(segments, timestamp, self.log_start_offset)
+            lambda segments: timestamps.first_at_or_after(segments, timestamp, log_start_offset)
         )
 
-    def max_timestamp(self) -> TimestampOffset | None:
+    def max_timestamp(self, log_start_offset: int) -> TimestampOffset | None:
         """The youngest record, None in an empty log."""
-        return self._among_segments(lambda segments: timestamps.youngest(segments, self.log_start_offset))
+        return self._among_segments(lambda segments: timestamps.youngest(segments, log_start_offset))
 
     def _among_segments(self, look: Callable[[Sequence[Segment]], TimestampOffset | None]) -> TimestampOffset | None:
         """Search again when segments are deleted or replaced during a lookup."""
         while True:
-            segments = self.segments
+            segments = self._files.segments
             try:
                 return look(segments)
             except FileNotFoundError:
-                if segments is self.segments:
+                if segments is self._files.segments:
                     raise
 
-    @property
-    def size_bytes(self) -> int:
-        return sum(segment.size for segment in self.segments)
+    def _from(self, offset: int) -> Sequence[Segment]:
+        """Return the segments from the one that has the offset on."""
+        segments = self._files.segments
+        return segments[max(bisect_right(segments, offset, key=_base_of) - 1, 0) :]
 
 
 def _base_of(segment: Segment) -> int:
@@ -122,8 +111,3 @@ def _base_of(segment: Segment) -> int:
 
 def _first_offset(transaction: AbortedTransaction) -> int:
     return transaction.first_offset
-
-
-def _from(segments: Sequence[Segment], offset: int) -> Sequence[Segment]:
-    """Return the segments from the one that has the offset on."""
-    return segments[max(bisect_right(segments, offset, key=_base_of) - 1, 0) :]
