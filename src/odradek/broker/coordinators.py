@@ -26,7 +26,6 @@ from odradek.model.metadata_image import MetadataCache
 class Coordinators:
     groups: GroupCoordinator
     transactions: TransactionCoordinator
-    verifier: PartitionVerifier
     markers: MarkerWriter
 
 
@@ -34,6 +33,7 @@ def start_coordinators(
     broker_id: int,
     config: BrokerConfig,
     replicas: PartitionTable,
+    verifier: PartitionVerifier,
     metadata: MetadataCache,
     reaper: ExpirationReaper,
     clock: Clock,
@@ -46,7 +46,7 @@ def start_coordinators(
     group_log = GroupLog(config, replicas, metadata, clock)
     groups = GroupCoordinator(config, group_log, reaper, clock, writer, on_rebalance=rebalanced)
     started.callback(groups.stop)
-    connect = _connector(broker_id, config, metadata)
+    connect = connector(broker_id, config, metadata)
     markers = MarkerWriter(replicas, groups, config.integer("request.timeout.ms"))
     transactions = TransactionCoordinator(
         broker_id,
@@ -62,13 +62,12 @@ def start_coordinators(
         transaction_moved,
     )
     started.callback(transactions.stop)
-    verifier = PartitionVerifier(broker_id, transactions, metadata, reaper, clock, connect)
+    verifier.start(transactions)
     started.callback(verifier.stop)
-    replicas.transactions.verifier = verifier
-    return Coordinators(groups, transactions, verifier, markers)
+    return Coordinators(groups, transactions, markers)
 
 
-def _connector(broker_id: int, config: BrokerConfig, metadata: MetadataCache) -> Callable[[int], BrokerClient]:
+def connector(broker_id: int, config: BrokerConfig, metadata: MetadataCache) -> Callable[[int], BrokerClient]:
     """Connections to other brokers by their id, through the listener that brokers use."""
     listener, timeout_ms = config.inter_broker_listener_name, config.integer("request.timeout.ms")
     connect_timeout_ms = config.socket_connection_setup_timeout_ms

@@ -12,7 +12,8 @@ from odradek.base.clock import Clock
 from odradek.base.config.live_config import LiveConfig
 from odradek.broker.api.control_gate import ControlGate
 from odradek.broker.controller_link import ControllerLink
-from odradek.broker.coordinators import Coordinators, start_coordinators
+from odradek.broker.coordinator.transactions.partition_verifier import PartitionVerifier
+from odradek.broker.coordinators import Coordinators, connector, start_coordinators
 from odradek.broker.directory_failures import DirectoryFailures
 from odradek.broker.log.directories.log_dirs import LogDirs
 from odradek.broker.membership import asks_controller
@@ -57,7 +58,8 @@ def start_replication(
     config = live.current
     isr_changes = _isr_changes(broker_id, live, metadata, store, gate, started)
     submit = recording_isr_changes(records, isr_changes.submit)
-    replicas = PartitionTable(broker_id, config, metadata, reaper, clock, submit)
+    verifier = PartitionVerifier(broker_id, metadata, reaper, clock, connector(broker_id, config, metadata))
+    replicas = PartitionTable(broker_id, config, metadata, reaper, clock, submit, verifier)
     live.on_change.append(lambda before, after: replicas.transactions.reconfigure(after))
     started.callback(lambda: logs.table.checkpoint_high_watermarks(replicas.high_watermarks()))
     isr_changes.start(replicas.isr_answered)
@@ -75,7 +77,7 @@ def start_replication(
     live.on_change.append(lambda before, after: fetchers.reconfigure(after))
     record = recording_rebalances(records), recording_transactions(records)
     coordinators = start_coordinators(
-        broker_id, config, replicas, metadata, reaper, clock, new_producer_id, *record, started
+        broker_id, config, replicas, verifier, metadata, reaper, clock, new_producer_id, *record, started
     )
     moves = DirectoryMoves(replicas, logs, config, clock)
     started.callback(moves.stop)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 from odradek.base.clock import Clock
@@ -55,16 +56,20 @@ def start_authorizer(
     clock: Clock,
     on_znode: list[Callable[[str], None]],
     on_session_event: list[Callable[[SessionEvent], None]],
+    audit: AuditLog | None,
     started: ExitStack,
 ) -> tuple[AclAuthorizer, AclAdmin] | tuple[None, None]:
     """Return None without `authorizer.class.name`: every client may do everything."""
-    if not str(config.get("authorizer.class.name")).strip():
+    if not _has_authorizer(config):
         return None, None
+    assert audit is not None, "an authorizer has an audit log"
     super_users = [
         KafkaPrincipal.parse(user.strip()) for user in str(config.get("super.users")).split(";") if user.strip()
     ]
     authorizer = AclAuthorizer(
-        super_users, allow_everyone_if_no_acl_found=bool(config.get("allow.everyone.if.no.acl.found"))
+        super_users,
+        allow_everyone_if_no_acl_found=bool(config.get("allow.everyone.if.no.acl.found")),
+        on_denied=partial(_record_denial, audit),
     )
     known = KnownAcls(session, clock, authorizer.set_acls)
     refresh_on_changes(known.refresh, frozenset(AclChanges.roots.values()), on_znode, on_session_event)
@@ -77,33 +82,35 @@ def start_authorizer(
 _NAME_MAX = 249
 
 
-def start_audit_log(
-    config: BrokerConfig, clock: Clock, authorizer: AclAuthorizer | None, started: ExitStack
-) -> AuditLog | None:
+def _has_authorizer(config: BrokerConfig) -> bool:
+    return bool(str(config.get("authorizer.class.name")).strip())
+
+
+def start_audit_log(config: BrokerConfig, clock: Clock, started: ExitStack) -> AuditLog | None:
     """Return None without an authorizer and without `odradek.audit.dir`: clients have no names there."""
     named = config.odradek_audit_dir
-    if named is None and authorizer is None:
+    if named is None and not _has_authorizer(config):
         return None
     audit = AuditLog(Path(named or config.log_dirs[0]), config.odradek_audit_max_bytes, clock)
     audit.start()
     started.callback(audit.stop)
-
-    def denied(requester: Requester, operation: AclOperation, kind: ResourceType, name: str) -> None:
-        audit.record(
-            {
-                "event": "denied",
-                "principal": str(requester.principal),
-                "host": requester.host,
-                "request": requester.request,
-                "operation": operation.shown,
-                "resource_type": kind.shown,
-                "resource": name[:_NAME_MAX],
-            }
-        )
-
-    if authorizer is not None:
-        authorizer.on_denied = denied
     return audit
+
+
+def _record_denial(
+    audit: AuditLog, requester: Requester, operation: AclOperation, kind: ResourceType, name: str
+) -> None:
+    audit.record(
+        {
+            "event": "denied",
+            "principal": str(requester.principal),
+            "host": requester.host,
+            "request": requester.request,
+            "operation": operation.shown,
+            "resource_type": kind.shown,
+            "resource": name[:_NAME_MAX],
+        }
+    )
 
 
 def start_security(
@@ -115,11 +122,12 @@ def start_security(
     on_session_event: list[Callable[[SessionEvent], None]],
     started: ExitStack,
 ) -> SecurityServices:
-    authorizer, acls = start_authorizer(config, session, clock, on_znode, on_session_event, started)
+    audit = start_audit_log(config, clock, started)
+    authorizer, acls = start_authorizer(config, session, clock, on_znode, on_session_event, audit, started)
     return SecurityServices(
         credentials,
         authorizer,
         acls,
-        start_audit_log(config, clock, authorizer, started),
+        audit,
         start_tokens(config, session, clock, on_znode, on_session_event, started),
     )

@@ -267,9 +267,8 @@ class BrokerServer:
         return controller
 
     def _follow_configs(self, application: ConfigApplication, known: KnownConfigs) -> None:
-        known.on_change = application.apply
         refresh_on_changes(known.refresh, (ConfigChanges.path,), self._on_znode, self._on_session_event)
-        known.start()
+        known.start(application.apply)
         application.apply_all()
 
     def _enter(self, session: ZkSession, server: SocketServer, services: BrokerServices, started: ExitStack) -> Broker:

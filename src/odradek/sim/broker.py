@@ -150,8 +150,15 @@ class SimulatedBroker:
         self.logs.load()
         self.reaper = ExpirationReaper(clock)
         self.metadata = MetadataCache()
+        self._verifier = PartitionVerifier(broker_id, self.metadata, self.reaper, clock, _no_connection)
         self.replicas = PartitionTable(
-            broker_id, self.config, self.metadata, self.reaper, clock, lambda change: self._want_isr(change)
+            broker_id,
+            self.config,
+            self.metadata,
+            self.reaper,
+            clock,
+            lambda change: self._want_isr(change),
+            self._verifier,
         )
         writer = StateLogWriter()
         self.groups = GroupCoordinator(
@@ -195,8 +202,8 @@ class SimulatedBroker:
             _no_connection,
             self.markers,
         )
-        verifier = PartitionVerifier(self.id, coordinator, self.metadata, self.reaper, clock, _no_connection)
-        for name, sender in (("markers", coordinator.markers), ("verification", verifier)):
+        self._verifier.start(coordinator)
+        for name, sender in (("markers", coordinator.markers), ("verification", self._verifier)):
             sender._channels = NetworkChannels(  # type: ignore[assignment, misc]
                 name,
                 self.id,
@@ -206,7 +213,6 @@ class SimulatedBroker:
                 sender._exchange,
                 sender._failed if isinstance(sender, PartitionVerifier) else sender._unreachable,
             )
-        self.replicas.transactions.verifier = verifier
         return coordinator
 
     def topic_config(self, topic: str) -> TopicConfig:

@@ -38,6 +38,7 @@ from odradek.broker.replication.leader.transactional_appends import (
     TransactionalAppend,
     TransactionalAppends,
     TransactionalProduce,
+    TransactionVerifier,
 )
 from odradek.broker.replication.partition import Partition
 from odradek.broker.replication.replication_quota import ReplicationQuotas
@@ -68,13 +69,15 @@ class PartitionTable:
         reaper: ExpirationReaper,
         clock: Clock,
         submit_isr_change: Callable[[IsrChange], None],
+        verifier: TransactionVerifier,
     ) -> None:
-        """`submit_isr_change` takes a change of an ISR to the controller; its answer goes to `isr_answered`."""
+        """`submit_isr_change` takes a change of an ISR to the controller; its answer goes to `isr_answered`.
+        `verifier` asks the coordinator of a transaction before its first append to a partition."""
         self.partitions: dict[TopicPartition, Partition] = {}
         self.offline: set[TopicPartition] = set()
         self.quotas = ReplicationQuotas(broker_id, config, clock)
         self._submit_isr_change = submit_isr_change
-        self.transactions = TransactionalAppends(config)
+        self.transactions = TransactionalAppends(config, verifier)
         self._metadata = metadata
         self._produces: Purgatory[TopicPartition] = Purgatory("produce", reaper)
         self._fetches: Purgatory[TopicPartition] = Purgatory("fetch", reaper)

@@ -1,7 +1,7 @@
 """Overrides of topics, brokers and clients, current on every broker without restart.
 
 Whoever changes a configuration leaves a notice under /config/changes. Every broker watches that node, reads what the
-new notices name, and tells `on_change`, on a thread of its own that waits for ZooKeeper as long as it takes. A topic's
+new notices name, and tells its listener, on a thread of its own that waits for ZooKeeper as long as it takes. A topic's
 creation leaves no notice: before a log is made, `look_up` reads.
 """
 
@@ -24,8 +24,8 @@ OnChange = Callable[[str, str], None]
 
 
 class KnownConfigs:
-    def __init__(self, session: ZkSession, clock: Clock, on_change: OnChange = lambda entity_type, name: None) -> None:
-        self.on_change = on_change
+    def __init__(self, session: ZkSession, clock: Clock) -> None:
+        self._on_change: OnChange | None = None
         self._session = session
         self._clock = clock
         self._store = ZkStore(session)
@@ -38,8 +38,9 @@ class KnownConfigs:
         self._follower = ChangeFollower("config-changes", self._catch_up)
         self.refresh, self.stop = self._follower.refresh, self._follower.stop
 
-    def start(self) -> None:
-        """Reads everything, and listens from then on."""
+    def start(self, on_change: OnChange) -> None:
+        """Reads everything, and tells `on_change` of each change from then on."""
+        self._on_change = on_change
         self._catch_up(everything=True, tell=False)
         self._follower.start()
 
@@ -101,8 +102,10 @@ class KnownConfigs:
 
     def _tell(self, entity_type: str, name: str) -> None:
         log.info("config changed", entity_type=entity_type, name=name)
+        if self._on_change is None:
+            return
         try:
-            self.on_change(entity_type, name)
+            self._on_change(entity_type, name)
         except Exception as error:
             log.error("config change failed", entity_type=entity_type, name=name, error=str(error))
 

@@ -7,6 +7,7 @@ from uuid import uuid4
 
 import pytest
 
+from no_verification import NO_VERIFIER
 from odradek.base.clock import ManualClock
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.topic_config import TopicConfig
@@ -53,7 +54,7 @@ class Stage:
         self.logs.load()
         self.reaper = ExpirationReaper(self.clock)
         metadata = MetadataCache()
-        self.replicas = PartitionTable(0, config, metadata, self.reaper, self.clock, lambda change: None)
+        self.replicas = PartitionTable(0, config, metadata, self.reaper, self.clock, lambda change: None, NO_VERIFIER)
         group_log = GroupLog(config, self.replicas, metadata, self.clock)
         self.groups = GroupCoordinator(config, group_log, self.reaper, self.clock)
         self.roles = ReplicaManager(

@@ -8,11 +8,11 @@ from replica_stage import ORDERS, ORDERS_ID, ReplicaStage
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.log.core.append_result import AppendResult
+from odradek.broker.replication.committed_log import READ_COMMITTED
 from odradek.broker.replication.core.refused_batches import RefusedBatches
 from odradek.broker.replication.leader.delayed_produce import AppendOutcome
 from odradek.broker.replication.leader.fetch_reader import FetchOutcome, FetchTarget, FetchTerms
 from odradek.broker.replication.leader.transactional_appends import TransactionalProduce, VerificationResult
-from odradek.broker.replication.committed_log import READ_COMMITTED
 from odradek.model.topology import TopicPartition
 from odradek.protocol.record_batch import build_batch
 from odradek.protocol.records import Record
@@ -59,9 +59,8 @@ class Coordinator:
 
 class TransactionStage(ReplicaStage):
     def __init__(self, *directories: Path, **topic: str) -> None:
-        super().__init__(*directories, **topic)
         self.coordinator = Coordinator()
-        self.replicas.transactions.verifier = self.coordinator
+        super().__init__(*directories, verifier=self.coordinator, **topic)
         self.refused = RefusedBatches()  # of the one connection that there is
         self.become(0, 0)
 

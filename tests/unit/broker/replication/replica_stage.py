@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from no_verification import NO_VERIFIER
 from odradek.base.clock import ManualClock
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.topic_config import TopicConfig
@@ -21,6 +22,7 @@ from odradek.broker.replication.core.refused_batches import RefusedBatches
 from odradek.broker.replication.follower.fetch_assignment import FetchAssignment
 from odradek.broker.replication.leader.delayed_produce import AppendOutcome
 from odradek.broker.replication.leader.fetch_reader import FetchOutcome, FetchTarget, FetchTerms
+from odradek.broker.replication.leader.transactional_appends import TransactionVerifier
 from odradek.broker.replication.partition import Partition
 from odradek.broker.replication.partition_table import PartitionTable
 from odradek.broker.replication.replica_manager import ReplicaManager
@@ -68,7 +70,9 @@ class RecordingListener:
 
 
 class ReplicaStage:
-    def __init__(self, *directories: Path, broker_id: int = 0, **topic: str) -> None:
+    def __init__(
+        self, *directories: Path, broker_id: int = 0, verifier: TransactionVerifier = NO_VERIFIER, **topic: str
+    ) -> None:
         self.clock = ManualClock(1_700_000_000_000)
         self.config = BrokerConfig.from_properties(
             {
@@ -89,7 +93,7 @@ class ReplicaStage:
         self.live(0, 1, 2)
         self.proposed: list[IsrChange] = []
         self.replicas = PartitionTable(
-            broker_id, self.config, self.metadata, self.reaper, self.clock, self.proposed.append
+            broker_id, self.config, self.metadata, self.reaper, self.clock, self.proposed.append, verifier
         )
         self.copies = Copies()
         self.listener = RecordingListener()

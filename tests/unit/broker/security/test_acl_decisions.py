@@ -187,9 +187,12 @@ def test_a_super_user_is_not_denied() -> None:
 
 def test_refusals_are_told_when_they_were_asked_for() -> None:
     told = []
-    authorizer = AclAuthorizer([], allow_everyone_if_no_acl_found=False)
+    authorizer = AclAuthorizer(
+        [],
+        allow_everyone_if_no_acl_found=False,
+        on_denied=lambda requester, operation, kind, name: told.append((operation, kind, name)),
+    )
     authorizer.set_acls({})
-    authorizer.on_denied = lambda requester, operation, kind, name: told.append((operation, kind, name))
     requester = Requester(KafkaPrincipal.parse(ALICE), HOST, "METADATA")
     assert not authorizer.authorize(requester, DESCRIBE, TOPIC, "a", log_denied=False)
     assert authorizer.authorized_operations(requester, TOPIC, "a") == 0

@@ -27,7 +27,18 @@ class Listening:
         self.configs: KnownConfigs | None = None
         self.session = open_session(self._session_changed, 60_000, on_znode=self._znode_changed, through=proxy)
         ensure_roots(self.session)
-        self.configs = KnownConfigs(self.session, SYSTEM_CLOCK, lambda *change: self.changes.put(change))
+        self.configs = KnownConfigs(self.session, SYSTEM_CLOCK)
+        self.fails_once = False
+
+    def start(self) -> None:
+        assert self.configs
+        self.configs.start(self._changed)
+
+    def _changed(self, entity_type: str, name: str) -> None:
+        self.changes.put((entity_type, name))
+        if self.fails_once:
+            self.fails_once = False
+            raise ValueError("can't")
 
     def _session_changed(self, event: SessionEvent) -> None:
         self.events.put(event)
@@ -56,7 +67,7 @@ def test_what_was_set_before_and_what_is_set_later(listening: Listening, other: 
     other.configs.set_config("topics", "orders", {"retention.ms": "1"})
     other.configs.set_config("brokers", "<default>", {"background.threads": "8"})
     configs = listening.configs
-    configs.start()
+    listening.start()
     assert configs.of("orders") == {"retention.ms": "1"}
     assert configs.of_broker("<default>") == {"background.threads": "8"}
     assert configs.of("other") == configs.of_broker("0") == {}
@@ -69,7 +80,7 @@ def test_what_was_set_before_and_what_is_set_later(listening: Listening, other: 
 
 
 def test_a_change_during_a_cut_is_heard(listening: Listening, other: ZkStore, proxy: CutProxy) -> None:
-    listening.configs.start()
+    listening.start()
     proxy.cut()
     assert listening.events.get(timeout=WAIT) is SessionEvent.CONNECTION_LOST
     other.configs.set_config("topics", "orders", {"retention.ms": "2"})
@@ -79,7 +90,7 @@ def test_a_change_during_a_cut_is_heard(listening: Listening, other: ZkStore, pr
 
 
 def test_a_renewed_session_reads_everything(listening: Listening, other: ZkStore) -> None:
-    listening.configs.start()
+    listening.start()
     other.configs._access.put("/config/topics/orders", b'{"version":1,"config":{"a":"1"}}')
     session = listening.session
     session._client._call(_SESSION_EXPIRED, session._client.handler.async_result())
@@ -88,7 +99,7 @@ def test_a_renewed_session_reads_everything(listening: Listening, other: ZkStore
 
 
 def test_a_notice_that_nobody_understands_is_passed_over(listening: Listening, other: ZkStore) -> None:
-    listening.configs.start()
+    listening.start()
     for content in (b"{", b'{"version":2,"entity_path":"nonsense"}'):
         other.configs._access.create_sequential(ConfigChanges.sequence_path, content)
     other.configs.set_config("topics", "orders", {"a": "1"})
@@ -96,22 +107,15 @@ def test_a_notice_that_nobody_understands_is_passed_over(listening: Listening, o
 
 
 def test_a_listener_that_fails_does_not_end_the_listening(listening: Listening, other: ZkStore) -> None:
-    listening.configs.start()
-    heard = listening.configs.on_change
-
-    def fail_once(entity_type: str, name: str) -> None:
-        listening.configs.on_change = heard
-        heard(entity_type, name)
-        raise ValueError("can't")
-
-    listening.configs.on_change = fail_once
+    listening.start()
+    listening.fails_once = True
     for name in ("first", "second"):
         other.configs.set_config("topics", name, {"a": "1"})
         assert listening.changes.get(timeout=WAIT) == ("topics", name)
 
 
 def test_a_new_topic_is_looked_up(listening: Listening, other: ZkStore) -> None:
-    listening.configs.start()
+    listening.start()
     other.topics.create_topic(TopicAssignment("orders", uuid4(), {0: ReplicaAssignment((0,))}), {"a": "1"})
     assert listening.configs.look_up(["orders", "none"]) == {"orders": {"a": "1"}, "none": {}}
     assert listening.configs.of("orders") == {"a": "1"}
@@ -119,7 +123,7 @@ def test_a_new_topic_is_looked_up(listening: Listening, other: ZkStore) -> None:
 
 def test_without_zookeeper_the_last_known_is_used(listening: Listening, other: ZkStore, proxy: CutProxy) -> None:
     other.configs.set_config("topics", "orders", {"a": "1"})
-    listening.configs.start()
+    listening.start()
     listening.session._connection_timeout_ms = 100
     proxy.cut()
     assert listening.configs.look_up(["orders"]) == {"orders": {"a": "1"}}

@@ -238,8 +238,6 @@ def _transaction(request: ProduceRequest, ctx: RequestContext) -> tuple[Transact
     if len(producers) > 1:
         why = "Transactional records contained more than one producer ID"
         return None, KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING, why)
-    if ctx.broker.replicas.transactions.verifier is None:
-        return None, KafkaError(ErrorCode.INVALID_TXN_STATE, "This broker has no transactions yet.")
     ((producer_id, epoch),) = producers
     adds = ctx.version >= FIRST_THAT_ADDS
     return TransactionalProduce(request.transactional_id, producer_id, epoch, ctx.version, adds), None

@@ -67,14 +67,13 @@ class PartitionVerifier:
     def __init__(
         self,
         broker_id: int,
-        coordinator: TransactionCoordinator,
         metadata: MetadataCache,
         reaper: ExpirationReaper,
         clock: Clock,
         connect: Callable[[int], BrokerClient],
     ) -> None:
         self._broker_id = broker_id
-        self._coordinator = coordinator
+        self._coordinator: TransactionCoordinator | None = None
         self._metadata = metadata
         self._reaper = reaper
         self._clock = clock
@@ -84,6 +83,10 @@ class PartitionVerifier:
         self.failures = 0
         self.count = 0
         self.recent_ns: deque[int] = deque(maxlen=_RECENT_MAX)
+
+    def start(self, coordinator: TransactionCoordinator) -> None:
+        """Verify with the coordinator of this broker, whose log is in partitions that are verified here themselves."""
+        self._coordinator = coordinator
 
     def stop(self) -> None:
         self._channels.stop()
@@ -104,24 +107,28 @@ class PartitionVerifier:
         self._ask(_Question(transactional_id, producer, tuple(partitions), callback, now_ms, add=add))
 
     def _ask(self, question: _Question) -> None:
-        tp = TopicPartition(TRANSACTIONS_TOPIC, self._coordinator.partition_for(question.transactional_id))
+        coordinator = self._coordinator
+        if coordinator is None:
+            self._answer_all(question, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            return
+        tp = TopicPartition(TRANSACTIONS_TOPIC, coordinator.partition_for(question.transactional_id))
         state = self._metadata.image.partition(tp)
         leader = -1 if state is None else state.leader
         if leader == self._broker_id:
-            self._ask_here(question)
+            self._ask_here(question, coordinator)
         elif leader not in self._metadata.image.brokers or not self._channels.put(leader, question):
             self._answer_all(question, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
-    def _ask_here(self, question: _Question) -> None:
+    def _ask_here(self, question: _Question, coordinator: TransactionCoordinator) -> None:
         if question.add:
-            self._add_here(question)
+            self._add_here(question, coordinator)
             return
-        errors = self._coordinator.verify(question.transactional_id, question.producer, question.partitions)
+        errors = coordinator.verify(question.transactional_id, question.producer, question.partitions)
         self._answer(question, errors)
 
-    def _add_here(self, question: _Question) -> None:
+    def _add_here(self, question: _Question, coordinator: TransactionCoordinator) -> None:
         try:
-            self._coordinator.add_partitions(
+            coordinator.add_partitions(
                 question.transactional_id,
                 question.producer,
                 question.partitions,

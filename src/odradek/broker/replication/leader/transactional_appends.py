@@ -79,10 +79,8 @@ class TransactionalAppend:
 
 
 class TransactionalAppends:
-    """`verifier` is set once, before clients are served; without one, transactional batches are refused."""
-
-    def __init__(self, config: BrokerConfig) -> None:
-        self.verifier: TransactionVerifier | None = None
+    def __init__(self, config: BrokerConfig, verifier: TransactionVerifier) -> None:
+        self._verifier = verifier
         self.is_enabled = True
         self.reconfigure(config)
         self._waiting: dict[int, deque[TransactionalAppend]] = {}  # behind a verification, by producer id
@@ -173,13 +171,9 @@ class TransactionalAppends:
         partitions: Collection[TopicPartition],
         answered: Callable[[VerificationResult], None],
     ) -> None:
-        verifier = self.verifier
-        if verifier is None:
-            answered(dict.fromkeys(partitions, ErrorCode.COORDINATOR_NOT_AVAILABLE))
-            return
         transactional_id, producer_id, producer_epoch, _, add = transaction
         try:
-            verifier.verify(transactional_id, producer_id, producer_epoch, partitions, answered, add=add)
+            self._verifier.verify(transactional_id, producer_id, producer_epoch, partitions, answered, add=add)
         except Exception:
             log.exception("verification failed", transactional_id=transactional_id)
             answered(dict.fromkeys(partitions, ErrorCode.COORDINATOR_NOT_AVAILABLE))

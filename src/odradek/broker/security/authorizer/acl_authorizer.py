@@ -53,13 +53,23 @@ class _State:
         """Decisions by plain texts and numbers: principals and enum members have a hash function in Python."""
 
 
+def _ignore_denial(requester: Requester, operation: AclOperation, kind: ResourceType, name: str) -> None:
+    pass
+
+
 class AclAuthorizer:
-    def __init__(self, super_users: Iterable[KafkaPrincipal], *, allow_everyone_if_no_acl_found: bool) -> None:
+    def __init__(
+        self,
+        super_users: Iterable[KafkaPrincipal],
+        *,
+        allow_everyone_if_no_acl_found: bool,
+        on_denied: OnDenied = _ignore_denial,
+    ) -> None:
+        """`on_denied` hears of each refusal of an action that was asked for explicitly."""
         self._super_users = frozenset((user.type, user.name) for user in super_users)
         self._allow_everyone_if_no_acl_found = allow_everyone_if_no_acl_found
         self._state: _State | None = None
-        self.on_denied: OnDenied = lambda requester, operation, kind, name: None
-        """Hears of each refusal of something that was asked for explicitly."""
+        self._on_denied = on_denied
 
     @property
     def acl_count(self) -> int:
@@ -91,7 +101,7 @@ class AclAuthorizer:
         """Decide an action. `count`: how often the request names the resource."""
         allowed = self._is_super_user(requester) or self._decide(requester, operation, kind, name)
         if not allowed and log_denied:
-            self.on_denied(requester, operation, kind, name)
+            self._on_denied(requester, operation, kind, name)
         if (log_allowed if allowed else log_denied) and _is_logged(allowed=allowed):
             _log(requester, operation, f"{kind.shown}:LITERAL:{name}", count, allowed=allowed)
         return allowed
@@ -104,7 +114,7 @@ class AclAuthorizer:
         principal, host = str(requester.principal), requester.host
         allowed = state is not None and state.index.allows_any(principal, host, operation, kind)
         if not allowed:
-            self.on_denied(requester, operation, kind, "NONE")
+            self._on_denied(requester, operation, kind, "NONE")
         if _is_logged(allowed=allowed):
             _log(requester, operation, f"{kind.shown}:UNKNOWN:NONE", 0, allowed=allowed)
         return allowed

@@ -84,7 +84,9 @@ def verifier(stage: Stage) -> PartitionVerifier:
         tp.topic: TopicImage(tp.topic, ZERO_UUID, {0: PartitionImage(0, 0, (0,), (0,))}) for tp in (KEPT_IN, ORDERS)
     }
     stage.metadata.publish(MetadataImage(controller_id=0, brokers={0: Broker(0, ())}, topics=topics))
-    return PartitionVerifier(0, stage.coordinator, stage.metadata, stage.reaper, stage.clock, unreachable)
+    verifier = PartitionVerifier(0, stage.metadata, stage.reaper, stage.clock, unreachable)
+    verifier.start(stage.coordinator)
+    return verifier
 
 
 def asked(verifier: PartitionVerifier, producer: Producer) -> list[dict[TopicPartition, ErrorCode]]:
