@@ -199,11 +199,7 @@ class Partition:
         """A guard for the first append of a transaction; None: the transaction is open here already."""
         with self.lock:
             self._check_may_append(0)
-            producers = self.log.producers
-            entry = producers.entries.get(producer_id)
-            if entry is not None and entry.is_in_transaction(producer_epoch):
-                return None
-            return producers.verifications.begin(producer_id, producer_epoch)
+            return self.log.producers.begin_verification(producer_id, producer_epoch)
 
     def end_verification(self, producer_id: int, guard: VerificationGuard) -> None:
         with self.lock:
@@ -229,12 +225,10 @@ class Partition:
             self._check_in_sync()
 
     def _check_in_sync(self) -> None:
-        if len(self.isr) < self._min_isr():
-            raise KafkaError(
-                ErrorCode.NOT_ENOUGH_REPLICAS,
-                f"The size of the current ISR {list(self.isr)} is insufficient to satisfy the min.isr requirement "
-                f"of {self._min_isr()} for partition {self.topic_partition}",
-            )
+        isr, least = list(self.isr), self._min_isr()
+        if len(isr) < least:
+            why = f"The size of the current ISR {isr} is insufficient to satisfy the min.isr requirement of {least}"
+            raise KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, f"{why} for partition {self.topic_partition}")
 
     def _min_isr(self) -> int:
         return self.followers.min_isr(self.log.config.min_insync_replicas)
@@ -257,15 +251,12 @@ class Partition:
 
     # ---- the leader and its followers
 
-    def follower(self, broker_id: int, current_leader_epoch: int) -> RemoteReplica:
-        """Return the leader's view of a follower. One that isn't assigned here may know better: it is told to look
-        again."""
-        try:
-            return self.followers.by_id[broker_id]
-        except KeyError:
+    def check_is_replica(self, broker_id: int, current_leader_epoch: int) -> None:
+        """Refuse a broker that isn't assigned here. It may know better: it is told to look again."""
+        if broker_id not in self.followers.by_id:
             known = current_leader_epoch >= 0
             code = ErrorCode.UNKNOWN_LEADER_EPOCH if known else ErrorCode.NOT_LEADER_OR_FOLLOWER
-            raise KafkaError(code, f"Broker {broker_id} is no replica of {self.topic_partition}") from None
+            raise KafkaError(code, f"Broker {broker_id} is no replica of {self.topic_partition}")
 
     def record_follower_fetch(
         self, broker_id: int, offset: int, *, log_start_offset: int, leader_epoch: int, broker_epoch: int
@@ -285,6 +276,19 @@ class Partition:
         if change is not None:
             return Advance(committed, change)
         return MORE_COMMITTED if committed else NO_ADVANCE
+
+    def record_idle_fetch(
+        self, broker_id: int, offset: int, *, log_start_offset: int, leader_epoch: int, now_ms: int
+    ) -> bool:
+        """Record the fetch of a follower in the ISR that had the whole log before. False: the fetch is to be read."""
+        with self.lock:
+            follower = self.followers.by_id.get(broker_id)
+            if follower is None or self.leader_epoch != leader_epoch or self.leader_id != self._broker_id:
+                return False
+            if self.log.log_end_offset != offset or not follower.is_at(offset, log_start_offset):
+                return False
+            follower.fetched_nothing_new(now_ms)
+            return broker_id in self.followers.isr
 
     def check_followers(self) -> Advance:
         """Time has passed: propose to drop who has not kept up, and stop waiting for who does not join."""
@@ -326,16 +330,9 @@ class Partition:
 
     def _propose(self, isr: tuple[int, ...]) -> IsrChange:
         log.info("ISR change proposed", partition=str(self.topic_partition), isr=isr, was=self.isr)
-        change = IsrChange(
-            self.topic_partition,
-            self.topic_id,
-            self._broker_id,
-            self.leader_epoch,
-            self.partition_epoch,
-            self.controller_epoch,
-            isr,
-            self.followers.broker_epochs(isr),
-        )
+        epochs = self.leader_epoch, self.partition_epoch, self.controller_epoch
+        broker_epochs = self.followers.broker_epochs(isr)
+        change = IsrChange(self.topic_partition, self.topic_id, self._broker_id, *epochs, isr, broker_epochs)
         return self.followers.propose(change)
 
     def _advance_high_watermark(self) -> bool:

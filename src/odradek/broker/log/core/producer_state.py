@@ -221,6 +221,13 @@ class ProducerStates:
         former = self.inherited.get(producer_id)
         return former is not None and former.epoch == epoch and former.reaches(sequence)
 
+    def begin_verification(self, producer_id: int, producer_epoch: int) -> VerificationGuard | None:
+        """A guard for the first append of a transaction; None: the transaction is open already."""
+        entry = self.entries.get(producer_id)
+        if entry is not None and entry.is_in_transaction(producer_epoch):
+            return None
+        return self.verifications.begin(producer_id, producer_epoch)
+
     def check_marker(self, marker: EndTransactionMarker) -> bool:
         """Return whether the marker has to be written, or raise KafkaError. A repeated marker changes nothing, and is
         not written again: its transaction is over, and its epochs are known. Where each end raises the epoch, a

@@ -1,4 +1,4 @@
-"""A leader's followers, and which of the replicas are in sync. Owned by the partition, touched under its lock.
+"""A leader's followers, and which of the replicas are in sync. Owned by the partition, written under its lock.
 
 isr      what the controller has confirmed; the leader is in it
 maximal  the same with what a pending change would add: all of these must have a record before it is committed

@@ -1,7 +1,7 @@
 """Follower as its leader sees it: the end of its log, and the time since which it has kept up.
 
 The leader learns both from the follower's fetches: to ask for an offset is to have everything before it. Owned by the
-partition, touched under its lock. Times are monotonic.
+partition, written under its lock. Times are monotonic.
 """
 
 NEVER_MS = -(2**62)
@@ -56,6 +56,9 @@ class RemoteReplica:
         self.log_start_offset = log_start_offset
         self.last_fetch_leader_end = max(leader_end, self.last_fetch_leader_end)
         self.last_fetch_ms = now_ms
+
+    def is_at(self, offset: int, log_start_offset: int) -> bool:
+        return self.log_end_offset == offset and self.log_start_offset == log_start_offset
 
     def fetched_nothing_new(self, now_ms: int) -> None:
         """Record a fetch at the end of the leader's log, where the follower was before."""

@@ -13,9 +13,9 @@ from odradek.base.clock import Clock
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.broker.purgatory.purgatory import DelayedOperation
+from odradek.broker.replication.committed_log import READ_COMMITTED
 from odradek.broker.replication.core.outcomes import Advance, FetchedPartition
 from odradek.broker.replication.partition import Partition
-from odradek.broker.replication.committed_log import READ_COMMITTED
 from odradek.broker.replication.replication_quota import ReplicationQuotas
 from odradek.model.topology import TopicPartition
 
@@ -157,7 +157,7 @@ class FetchReader:
         replica_id, offset = terms.replica_id, target.fetch_offset
         leader_epoch = partition.leader_epoch  # before anything is read: what is recorded must be true in this epoch
         log = partition.leader_log(target.current_leader_epoch)
-        partition.follower(replica_id, target.current_leader_epoch)
+        partition.check_is_replica(replica_id, target.current_leader_epoch)
         if target.last_fetched_epoch >= 0 and (diverging := _divergence(log, target)) is not None:
             return FetchOutcome(target, ErrorCode.NONE, _nothing(partition), diverging)
         if not log.log_start_offset <= offset <= log.log_end_offset:
@@ -194,17 +194,14 @@ class FetchReader:
             return False
         if terms.replica_id < 0:
             return partition.committed.high_watermark <= target.fetch_offset <= partition.log.log_end_offset
-        followers, offset = partition.followers, target.fetch_offset
-        follower = followers.by_id.get(terms.replica_id)
-        if partition.log.log_end_offset != offset or follower is None or follower.log_end_offset != offset:
-            return False
-        if follower.log_start_offset != target.log_start_offset:
-            return False
-        with partition.lock:
-            if partition.leader_epoch != target.current_leader_epoch:
-                return False
-            follower.fetched_nothing_new(now_ms)
-        return terms.replica_id in followers.isr
+        offset = target.fetch_offset
+        return partition.log.log_end_offset == offset and partition.record_idle_fetch(
+            terms.replica_id,
+            offset,
+            log_start_offset=target.log_start_offset,
+            leader_epoch=target.current_leader_epoch,
+            now_ms=now_ms,
+        )
 
     def has_moved(self, targets: Iterable[FetchTarget], terms: FetchTerms) -> bool:
         """Return whether a second look at one of the partitions would find records, or an error."""
