@@ -11,6 +11,9 @@ from typing import NamedTuple
 
 import pytest
 
+from odradek.base.config.definition import ConfigType
+from odradek.base.config.keys import STATIC_KEYS
+
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "odradek"
 FILE_LINES_MAX = 400
@@ -56,19 +59,28 @@ class Contents(NamedTuple):
     """Name and number of lines."""
     imported: set[str]
     """Packages from elsewhere, and our own: the first part of their names."""
+    classes: list[tuple[str, list[str]]]
+    """Name and bases."""
+    called: set[str]
+    """Names that are called, and so the classes that are made."""
 
 
 @cache
 def contents(path: Path) -> Contents:
     """What the rules ask about a file, from one walk through it: the walk is what costs."""
     tree = ast.parse(path.read_text())
-    found = Contents(ast.get_docstring(tree), [], [], set())
+    found = Contents(ast.get_docstring(tree), [], [], set(), [], set())
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 found.functions.append((node.name, (node.end_lineno or 0) - node.lineno + 1))
+            elif isinstance(node, ast.ClassDef):
+                bases = [base.id for base in node.bases if isinstance(base, ast.Name)]
+                found.classes.append((node.name, bases))
             if text := ast.get_docstring(node):
                 found.docstrings.append(text)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            found.called.add(node.func.id)
         elif isinstance(node, ast.Import):
             found.imported.update(alias.name.split(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -183,6 +195,42 @@ def test_server_processes_are_started_by_one_class() -> None:
         "local/owned_process.py",
     }
     assert {name_of(path) for path in sources() if "Popen(" in path.read_text()} - allowed == set()
+
+
+def test_settings_are_read_by_their_fields() -> None:
+    """`BrokerConfig` has a typed field for each setting that the broker reads; passwords and lists are read by name."""
+    by_name = re.compile(r"(?:config|live\.current)\.(?:get|integer)\(\"([a-z.]+)\"\)")
+    read = {
+        (name_of(path), name)
+        for path in sources()
+        if name_of(path).startswith("broker/")
+        for name in by_name.findall(path.read_text())
+    }
+    untyped = (ConfigType.PASSWORD, ConfigType.LIST)
+    assert {(path, name) for path, name in read if STATIC_KEYS[name].type not in untyped} == set()
+
+
+# The simulated cluster, its healing and the steps of a story; a node of the timing wheel's lists, which the wheel knows
+# as such; the stand-in for an interface that older versions of Spark lack.
+BASES_OF_ONE = {"World", "SimulatedCluster", "HealingCluster", "TimerEntry", "SupportsTriggerAvailableNow"}
+
+
+def test_no_object_is_cut_into_files_by_inheritance() -> None:
+    """A class with one subclass, in another file of its room, that nothing makes by itself, is part of the other."""
+    defined = {name: path for path in sources() for name, _ in contents(path).classes if not name.startswith("_")}
+    made = {name for path in sources() for name in contents(path).called}
+    subclasses: dict[str, list[Path]] = {}
+    for path in sources():
+        for _, bases in contents(path).classes:
+            for base in bases:
+                subclasses.setdefault(base, []).append(path)
+    cut = {
+        base
+        for base, paths in subclasses.items()
+        if base in defined and base not in made and len(paths) == 1
+        if paths[0] != defined[base] and paths[0].parent == defined[base].parent
+    }
+    assert cut - BASES_OF_ONE == set()
 
 
 def test_dependencies_are_declared() -> None:

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from odradek.base.clock import Clock
 from odradek.base.config.broker_config import BrokerConfig
+from odradek.broker.broker_parts import BrokerParts
 from odradek.broker.coordinator.groups.core.group_requests import Rebalanced
 from odradek.broker.coordinator.groups.group_coordinator import GroupCoordinator
 from odradek.broker.coordinator.groups.group_log import GroupLog
@@ -15,7 +15,6 @@ from odradek.broker.coordinator.transactions.partition_verifier import Partition
 from odradek.broker.coordinator.transactions.transaction_coordinator import TransactionCoordinator
 from odradek.broker.coordinator.transactions.transaction_log import TransactionLog
 from odradek.broker.network.setup_timeout import SetupTimeout
-from odradek.broker.purgatory.reaper import ExpirationReaper
 from odradek.broker.replication.leader.marker_writer import MarkerWriter
 from odradek.broker.replication.partition_table import PartitionTable
 from odradek.client.broker_client import BrokerClient, ConnectionFailed
@@ -26,30 +25,28 @@ from odradek.model.metadata_image import MetadataCache
 class Coordinators:
     groups: GroupCoordinator
     transactions: TransactionCoordinator
+    verifier: PartitionVerifier
     markers: MarkerWriter
 
 
 def start_coordinators(
-    broker_id: int,
-    config: BrokerConfig,
+    parts: BrokerParts,
     replicas: PartitionTable,
     verifier: PartitionVerifier,
-    metadata: MetadataCache,
-    reaper: ExpirationReaper,
-    clock: Clock,
     new_producer_id: Callable[[], int],
     rebalanced: Callable[[Rebalanced], None],
     transaction_moved: Callable[[TransactionEvent], None] | None,
     started: ExitStack,
 ) -> Coordinators:
+    config, metadata, reaper, clock = parts.live.current, parts.metadata, parts.reaper, parts.clock
     writer = StateLogWriter()
     group_log = GroupLog(config, replicas, metadata, clock)
     groups = GroupCoordinator(config, group_log, reaper, clock, writer, on_rebalance=rebalanced)
     started.callback(groups.stop)
-    connect = connector(broker_id, config, metadata)
-    markers = MarkerWriter(replicas, groups, config.integer("request.timeout.ms"))
+    connect = connector(parts.id, config, metadata)
+    markers = MarkerWriter(replicas, groups, config.request_timeout_ms)
     transactions = TransactionCoordinator(
-        broker_id,
+        parts.id,
         config,
         TransactionLog(config, replicas, metadata, clock),
         metadata,
@@ -64,12 +61,12 @@ def start_coordinators(
     started.callback(transactions.stop)
     verifier.start(transactions)
     started.callback(verifier.stop)
-    return Coordinators(groups, transactions, markers)
+    return Coordinators(groups, transactions, verifier, markers)
 
 
 def connector(broker_id: int, config: BrokerConfig, metadata: MetadataCache) -> Callable[[int], BrokerClient]:
     """Connections to other brokers by their id, through the listener that brokers use."""
-    listener, timeout_ms = config.inter_broker_listener_name, config.integer("request.timeout.ms")
+    listener, timeout_ms = config.inter_broker_listener_name, config.request_timeout_ms
     connect_timeout_ms = config.socket_connection_setup_timeout_ms
     security = SetupTimeout.of(config).security
 

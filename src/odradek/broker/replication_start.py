@@ -8,16 +8,14 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from odradek.base.clock import Clock
-from odradek.base.config.live_config import LiveConfig
 from odradek.broker.api.control_gate import ControlGate
+from odradek.broker.broker_parts import BrokerParts
 from odradek.broker.controller_link import ControllerLink
 from odradek.broker.coordinator.transactions.partition_verifier import PartitionVerifier
 from odradek.broker.coordinators import Coordinators, connector, start_coordinators
 from odradek.broker.directory_failures import DirectoryFailures
 from odradek.broker.log.directories.log_dirs import LogDirs
 from odradek.broker.membership import asks_controller
-from odradek.broker.purgatory.reaper import ExpirationReaper
 from odradek.broker.recorder.recorder import Records
 from odradek.broker.recording import recording_isr_changes, recording_rebalances, recording_transactions
 from odradek.broker.replication.directory_moves import DirectoryMoves
@@ -31,7 +29,6 @@ from odradek.broker.replication.leader.isr_changes import (
 from odradek.broker.replication.partition_table import PartitionTable
 from odradek.broker.replication.replica_manager import ReplicaManager
 from odradek.broker.zk.store import ZkStore
-from odradek.model.metadata_image import MetadataCache
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,20 +40,17 @@ class Replication:
 
 
 def start_replication(
-    broker_id: int,
-    live: LiveConfig,
+    parts: BrokerParts,
     logs: LogDirs,
-    metadata: MetadataCache,
     store: ZkStore,
-    reaper: ExpirationReaper,
     gate: ControlGate,
-    clock: Clock,
     records: Records,
     new_producer_id: Callable[[], int],
     started: ExitStack,
 ) -> Replication:
-    config = live.current
-    isr_changes = _isr_changes(broker_id, live, metadata, store, gate, started)
+    live, config = parts.live, parts.live.current
+    broker_id, metadata, reaper, clock = parts.id, parts.metadata, parts.reaper, parts.clock
+    isr_changes = _isr_changes(parts, store, gate, started)
     submit = recording_isr_changes(records, isr_changes.submit)
     verifier = PartitionVerifier(broker_id, metadata, reaper, clock, connector(broker_id, config, metadata))
     replicas = PartitionTable(broker_id, config, metadata, reaper, clock, submit, verifier)
@@ -76,9 +70,7 @@ def start_replication(
     started.callback(fetchers.stop)
     live.on_change.append(lambda before, after: fetchers.reconfigure(after))
     record = recording_rebalances(records), recording_transactions(records)
-    coordinators = start_coordinators(
-        broker_id, config, replicas, verifier, metadata, reaper, clock, new_producer_id, *record, started
-    )
+    coordinators = start_coordinators(parts, replicas, verifier, new_producer_id, *record, started)
     moves = DirectoryMoves(replicas, logs, config, clock)
     started.callback(moves.stop)
     roles = ReplicaManager(
@@ -99,19 +91,12 @@ def start_replication(
     return Replication(replicas, roles, moves, coordinators)
 
 
-def _isr_changes(
-    broker_id: int,
-    live: LiveConfig,
-    metadata: MetadataCache,
-    store: ZkStore,
-    gate: ControlGate,
-    started: ExitStack,
-) -> IsrChanges:
-    config = live.current
-    link = ControllerLink(broker_id, config, metadata)
+def _isr_changes(parts: BrokerParts, store: ZkStore, gate: ControlGate, started: ExitStack) -> IsrChanges:
+    config = parts.live.current
+    link = ControllerLink(parts.id, config, parts.metadata)
     started.callback(link.close)
-    updater: IsrUpdater = AlterPartitionUpdater(broker_id, lambda: gate.broker_epoch, link.send)
-    if not asks_controller(str(config.get("inter.broker.protocol.version"))):
+    updater: IsrUpdater = AlterPartitionUpdater(parts.id, lambda: gate.broker_epoch, link.send)
+    if not asks_controller(config.inter_broker_protocol_version):
         updater = ZooKeeperIsrUpdater(
             store.partition_states.update_partition_state_as_leader, store.requests.notify_isr_change
         )

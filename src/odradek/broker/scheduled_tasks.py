@@ -36,21 +36,19 @@ def schedule_tasks(scheduler: Scheduler, logs: LogDirs, services: BrokerServices
         lambda: logs.table.checkpoint_high_watermarks(replicas.high_watermarks()),
     )
     scheduler.every("replica lag", max(1, config.replica_lag_time_max_ms // 2), roles.check_replicas)
-    scheduler.every(
-        "offsets", config.integer("offsets.retention.check.interval.ms"), services.groups.expire_offsets, delay_ms=0
-    )
+    scheduler.every("offsets", config.offsets_retention_check_interval_ms, services.groups.expire_offsets, delay_ms=0)
     scheduler.every(
         "timed out transactions",
-        config.integer("transaction.abort.timed.out.transaction.cleanup.interval.ms"),
+        config.transaction_abort_timed_out_transaction_cleanup_interval_ms,
         services.transactions.abort_timed_out,
     )
     scheduler.every(
         "transactional ids",
-        config.integer("transaction.remove.expired.transaction.cleanup.interval.ms"),
+        config.transaction_remove_expired_transaction_cleanup_interval_ms,
         services.transactions.expire_ids,
     )
     if (tokens := services.security.tokens) is not None:
-        interval_ms = config.integer("delegation.token.expiry.check.interval.ms")
+        interval_ms = config.delegation_token_expiry_check_interval_ms
         scheduler.every("tokens", interval_ms, lambda: _remove_expired(tokens, services))
 
 

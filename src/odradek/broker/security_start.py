@@ -40,8 +40,8 @@ def start_tokens(
     if not secret_key:
         return None
     lifetimes = TokenLifetimes(
-        max_ms=config.integer("delegation.token.max.lifetime.ms"),
-        renewal_ms=config.integer("delegation.token.expiry.time.ms"),
+        max_ms=config.delegation_token_max_lifetime_ms,
+        renewal_ms=config.delegation_token_expiry_time_ms,
     )
     tokens = TokenAdmin(session, clock, KnownTokens(str(secret_key).encode(), clock), lifetimes)
     refresh_on_changes(tokens.refresh, (TokenChanges.path,), on_znode, on_session_event)
@@ -63,12 +63,10 @@ def start_authorizer(
     if not _has_authorizer(config):
         return None, None
     assert audit is not None, "an authorizer has an audit log"
-    super_users = [
-        KafkaPrincipal.parse(user.strip()) for user in str(config.get("super.users")).split(";") if user.strip()
-    ]
+    super_users = [KafkaPrincipal.parse(user.strip()) for user in config.super_users.split(";") if user.strip()]
     authorizer = AclAuthorizer(
         super_users,
-        allow_everyone_if_no_acl_found=bool(config.get("allow.everyone.if.no.acl.found")),
+        allow_everyone_if_no_acl_found=config.allow_everyone_if_no_acl_found,
         on_denied=partial(_record_denial, audit),
     )
     known = KnownAcls(session, clock, authorizer.set_acls)
@@ -83,7 +81,7 @@ _NAME_MAX = 249
 
 
 def _has_authorizer(config: BrokerConfig) -> bool:
-    return bool(str(config.get("authorizer.class.name")).strip())
+    return bool(config.authorizer_class_name.strip())
 
 
 def start_audit_log(config: BrokerConfig, clock: Clock, started: ExitStack) -> AuditLog | None:

@@ -35,6 +35,7 @@ from odradek.broker.broker_metrics import (
     register_cleaner_metrics,
     register_transaction_metrics,
 )
+from odradek.broker.broker_parts import BrokerParts
 from odradek.broker.config_application import ConfigApplication
 from odradek.broker.controller.controller import Controller
 from odradek.broker.controller_link import ControllerLink
@@ -201,10 +202,8 @@ class BrokerServer:
     ) -> BrokerServices:
         config, clock = self.config, self._clock
         producer_ids = ProducerIds(self.id, store)
-        make_id, records = producer_ids.next, self._records
-        replication = start_replication(
-            self.id, self._live, logs, metadata, store, reaper, gate, clock, records, make_id, started
-        )
+        parts = BrokerParts(self.id, self._live, metadata, reaper, clock)
+        replication = start_replication(parts, logs, store, gate, self._records, producer_ids.next, started)
         controller = self._controller(store, session)
         link = ControllerLink(self.id, config, metadata)
         topics = TopicAdmin(controller, config, store, metadata, reaper, link.send)

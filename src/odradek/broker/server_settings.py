@@ -22,8 +22,8 @@ def server_settings(config: BrokerConfig) -> ServerSettings:
         max_connections_per_ip=config.max_connections_per_ip,
         max_connections_per_ip_overrides=config.max_connections_per_ip_overrides,
         max_connection_creation_rate=config.max_connection_creation_rate,
-        quota_windows=config.integer("quota.window.num"),
-        quota_window_ms=config.integer("quota.window.size.seconds") * 1000,
+        quota_windows=config.quota_window_num,
+        quota_window_ms=config.quota_window_size_seconds * 1000,
     )
 
 

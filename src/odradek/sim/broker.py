@@ -164,7 +164,7 @@ class SimulatedBroker:
         self.groups = GroupCoordinator(
             self.config, GroupLog(self.config, self.replicas, self.metadata, clock), self.reaper, clock, writer
         )
-        self.markers = MarkerWriter(self.replicas, self.groups, self.config.integer("request.timeout.ms"))
+        self.markers = MarkerWriter(self.replicas, self.groups, self.config.request_timeout_ms)
         self.transactions = self._start_transactions(clock, writer, peers or Peers())
         self._tables: list[Any] = [self.groups._table.states, self.transactions._table]
         for table in self._tables:

@@ -38,6 +38,10 @@ class BrokerConfig:
     request_timeout_ms: int
     fetch_max_bytes: int
     max_incremental_fetch_session_cache_slots: int
+    quota_window_num: int
+    quota_window_size_seconds: int
+    controller_quota_window_num: int
+    controller_quota_window_size_seconds: int
 
     # listeners and sockets
     listeners: tuple[Listener, ...]
@@ -55,12 +59,27 @@ class BrokerConfig:
     connections_max_idle_ms: int
     socket_connection_setup_timeout_ms: int
     socket_connection_setup_timeout_max_ms: int
+    connection_failed_authentication_delay_ms: int
 
     # ZooKeeper
     zookeeper_connect: str
     zookeeper_session_timeout_ms: int
     zookeeper_connection_timeout_ms: int
     zookeeper_max_in_flight_requests: int
+    zookeeper_set_acl: bool
+    zookeeper_ssl_client_enable: bool
+
+    # security
+    authorizer_class_name: str
+    super_users: str
+    allow_everyone_if_no_acl_found: bool
+    delegation_token_max_lifetime_ms: int
+    delegation_token_expiry_time_ms: int
+    delegation_token_expiry_check_interval_ms: int
+    password_encoder_cipher_algorithm: str
+    password_encoder_keyfactory_algorithm: str | None
+    password_encoder_iterations: int
+    password_encoder_key_length: int
 
     # topics
     auto_create_topics_enable: bool
@@ -80,9 +99,43 @@ class BrokerConfig:
     log_cleaner_enable: bool
     log_cleaner_threads: int
     log_cleaner_backoff_ms: int
-    message_max_bytes: int
+    log_cleaner_dedupe_buffer_size: int
+    log_cleaner_io_buffer_size: int
+    log_cleaner_io_buffer_load_factor: float
+    log_cleaner_io_max_bytes_per_second: float
     producer_id_expiration_ms: int
     producer_id_expiration_check_interval_ms: int
+    num_replica_alter_log_dirs_threads: int | None
+    alter_log_dirs_replication_quota_window_num: int
+    alter_log_dirs_replication_quota_window_size_seconds: int
+
+    # consumer groups
+    group_min_session_timeout_ms: int
+    group_max_session_timeout_ms: int
+    group_max_size: int
+    group_initial_rebalance_delay_ms: int
+    offset_metadata_max_bytes: int
+    offsets_commit_required_acks: int
+    offsets_commit_timeout_ms: int
+    offsets_load_buffer_size: int
+    offsets_retention_minutes: int
+    offsets_retention_check_interval_ms: int
+    offsets_topic_compression_codec: int
+    offsets_topic_num_partitions: int
+    offsets_topic_replication_factor: int
+    offsets_topic_segment_bytes: int
+
+    # transactions
+    transaction_max_timeout_ms: int
+    transactional_id_expiration_ms: int
+    transaction_partition_verification_enable: bool
+    transaction_abort_timed_out_transaction_cleanup_interval_ms: int
+    transaction_remove_expired_transaction_cleanup_interval_ms: int
+    transaction_state_log_load_buffer_size: int
+    transaction_state_log_min_isr: int
+    transaction_state_log_num_partitions: int
+    transaction_state_log_replication_factor: int
+    transaction_state_log_segment_bytes: int
 
     # replication and control
     replica_lag_time_max_ms: int
@@ -103,12 +156,18 @@ class BrokerConfig:
     controlled_shutdown_enable: bool
     controlled_shutdown_max_retries: int
     controlled_shutdown_retry_backoff_ms: int
+    inter_broker_protocol_version: str
+    replica_selector_class: str | None
+    replication_quota_window_num: int
+    replication_quota_window_size_seconds: int
 
     # what Kafka doesn't have
     odradek_audit_dir: str | None
     odradek_audit_max_bytes: int
     odradek_metrics_host: str
     odradek_metrics_port: int
+    odradek_metrics_keystore_location: str | None
+    odradek_transaction_version: int
     odradek_recorder_enable: bool
     odradek_recorder_dir: str | None
     odradek_recorder_max_bytes: int

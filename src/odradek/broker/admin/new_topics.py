@@ -54,26 +54,26 @@ def topic_made_by_asking(name: str, config: BrokerConfig) -> NewTopic:
     if name == TRANSACTIONS_TOPIC:
         return NewTopic(
             name,
-            config.integer("transaction.state.log.num.partitions"),
-            config.integer("transaction.state.log.replication.factor"),
+            config.transaction_state_log_num_partitions,
+            config.transaction_state_log_replication_factor,
             configs=[
                 ("unclean.leader.election.enable", "false"),
                 ("compression.type", "uncompressed"),
                 ("cleanup.policy", "compact"),
-                ("min.insync.replicas", str(config.integer("transaction.state.log.min.isr"))),
-                ("segment.bytes", str(config.integer("transaction.state.log.segment.bytes"))),
+                ("min.insync.replicas", str(config.transaction_state_log_min_isr)),
+                ("segment.bytes", str(config.transaction_state_log_segment_bytes)),
             ],
         )
     if name != OFFSETS_TOPIC:
         return NewTopic(name, config.num_partitions, config.default_replication_factor)
     return NewTopic(
         name,
-        config.integer("offsets.topic.num.partitions"),
-        config.integer("offsets.topic.replication.factor"),
+        config.offsets_topic_num_partitions,
+        config.offsets_topic_replication_factor,
         configs=[
             ("cleanup.policy", "compact"),
             ("compression.type", "producer"),
-            ("segment.bytes", str(config.integer("offsets.topic.segment.bytes"))),
+            ("segment.bytes", str(config.offsets_topic_segment_bytes)),
         ],
     )
 

@@ -87,8 +87,8 @@ def _encoder(config: BrokerConfig, key: str) -> "PasswordEncoder | None":
     assert isinstance(secret, Password)
     return PasswordEncoder(
         secret.value,
-        str(config.get("password.encoder.cipher.algorithm")),
-        str(config.get("password.encoder.keyfactory.algorithm") or "PBKDF2WithHmacSHA512"),
-        config.integer("password.encoder.key.length"),
-        config.integer("password.encoder.iterations"),
+        config.password_encoder_cipher_algorithm,
+        config.password_encoder_keyfactory_algorithm or "PBKDF2WithHmacSHA512",
+        config.password_encoder_key_length,
+        config.password_encoder_iterations,
     )

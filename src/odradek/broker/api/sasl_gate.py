@@ -43,7 +43,7 @@ class SaslGate:
 
     @classmethod
     def of(cls, config: BrokerConfig, reaper: ExpirationReaper) -> Self:
-        return cls(reaper, config.integer("connection.failed.authentication.delay.ms"))
+        return cls(reaper, config.connection_failed_authentication_delay_ms)
 
     def samples(self) -> Iterable[Sample]:
         counts = (self._successes, self._renewals, self._failures, self._expired)

@@ -161,16 +161,16 @@ class QuotaExceeded(KafkaError):
 
 class ClientQuotas:
     def __init__(self, config: BrokerConfig, clock: Clock) -> None:
-        windows = config.integer("quota.window.num")
-        window_ms = config.integer("quota.window.size.seconds") * 1000
+        windows = config.quota_window_num
+        window_ms = config.quota_window_size_seconds * 1000
         self.produce = RateQuota("producer_byte_rate", windows, window_ms, clock, THROTTLE_MS_MAX)
         self.fetch = RateQuota("consumer_byte_rate", windows, window_ms, clock, THROTTLE_MS_MAX)
         # In percent of one thread. A request that took long costs a window at most, as in Kafka.
         self.request = RateQuota("request_percentage", windows, window_ms, clock, throttle_ms_max=window_ms)
         self.mutations = MutationQuota(
             "controller_mutation_rate",
-            config.integer("controller.quota.window.num"),
-            config.integer("controller.quota.window.size.seconds") * 1000,
+            config.controller_quota_window_num,
+            config.controller_quota_window_size_seconds * 1000,
             clock,
         )
         self.addresses = AddressLimits()

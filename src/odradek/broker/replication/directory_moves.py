@@ -34,8 +34,8 @@ class DirectoryMoves:
         self._replicas = replicas
         self._logs = logs
         self._clock = clock
-        window_ms = config.integer("alter.log.dirs.replication.quota.window.size.seconds") * 1000
-        windows = config.integer("alter.log.dirs.replication.quota.window.num")
+        window_ms = config.alter_log_dirs_replication_quota_window_size_seconds * 1000
+        windows = config.alter_log_dirs_replication_quota_window_num
         self._throttle = MoveThrottle(WindowedRate(window_ms, windows, clock))
         self._threads_max = _threads(config, logs)
         self._changed = threading.Condition()
@@ -166,5 +166,5 @@ class DirectoryMoves:
 
 def _threads(config: BrokerConfig, logs: LogDirs) -> int:
     """As many as there are directories, unless told otherwise."""
-    configured = config.get("num.replica.alter.log.dirs.threads")
-    return configured if isinstance(configured, int) and configured > 0 else len(logs.table.directories)
+    configured = config.num_replica_alter_log_dirs_threads
+    return configured if configured is not None and configured > 0 else len(logs.table.directories)

@@ -91,8 +91,8 @@ class Throttle:
 
 class ReplicationQuotas:
     def __init__(self, broker_id: int, config: BrokerConfig, clock: Clock) -> None:
-        window_ms = config.integer("replication.quota.window.size.seconds") * 1000
-        windows = config.integer("replication.quota.window.num")
+        window_ms = config.replication_quota_window_size_seconds * 1000
+        windows = config.replication_quota_window_num
         self.leader = Throttle(broker_id, WindowedRate(window_ms, windows, clock))
         self.follower = Throttle(broker_id, WindowedRate(window_ms, windows, clock))
 

@@ -38,12 +38,12 @@ def zk_security(config: BrokerConfig) -> ZkSecurity:
             f"Invalid value {name} for configuration zookeeper.clientCnxnSocket: Java classes can't run in this "
             f"broker. Valid here: no value, or {', '.join(_SOCKETS)}."
         )
-    tls = _tls(config) if config.get("zookeeper.ssl.client.enable") is True else None
+    tls = _tls(config) if config.zookeeper_ssl_client_enable else None
     digest = config.get("odradek.zookeeper.digest")
     assert digest is None or isinstance(digest, Password)
     if digest is not None and not _DIGEST.fullmatch(digest.value):
         raise ConfigError("odradek.zookeeper.digest is written USER:PASSWORD")
-    sets_acls = config.get("zookeeper.set.acl") is True
+    sets_acls = config.zookeeper_set_acl
     if sets_acls and digest is None and (tls is None or "ssl.keystore.location" not in tls):
         raise ConfigError(
             "zookeeper.set.acl needs a way by which ZooKeeper knows this broker: zookeeper.ssl.client.enable with "

@@ -5,6 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from odradek.broker.replication.readable_replica import ReadableReplica
 from partition_stage import NOW_MS, TransactionStage, code_of
 from replica_stage import ORDERS
 
@@ -12,7 +13,6 @@ from odradek.base.config.topic_config import TopicConfig
 from odradek.base.errors import ErrorCode
 from odradek.broker.api.handlers.list_offsets import _partition
 from odradek.broker.replication.leader.marker_writer import MarkerToWrite, MarkerWriter
-from odradek.broker.replication.readable_replica import ReadableReplica
 from odradek.model.topology import TopicPartition
 from odradek.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from odradek.protocol.record_batch import batches

@@ -34,7 +34,7 @@ def api_versions(request: ApiVersionsRequest, ctx: RequestContext) -> ApiVersion
         name, version = request.client_software_name, request.client_software_version
         if not (SOFTWARE_NAME.fullmatch(name) and SOFTWARE_NAME.fullmatch(version)):
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
-    return _answer(ctx.broker.config.integer("odradek.transaction.version"))
+    return _answer(ctx.broker.config.odradek_transaction_version)
 
 
 @cache

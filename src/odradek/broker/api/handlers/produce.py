@@ -17,9 +17,9 @@ from odradek.broker.api.authorization import NONE_DENIED, authorized, denial, de
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.current_leader import current_leader, leader_node
 from odradek.broker.api.registry import LATER, NO_ANSWER, Outcome, handles
+from odradek.broker.log.core.append_result import AppendResult
 from odradek.broker.log.core.check_budget import CheckBudget
 from odradek.broker.log.core.refused_records import RecordsRefused
-from odradek.broker.log.files.partition_log import AppendResult
 from odradek.broker.network.connection import Connection
 from odradek.broker.replication.core.refused_batches import RefusedBatches, idempotent_producer
 from odradek.broker.replication.leader.delayed_produce import AppendOutcome

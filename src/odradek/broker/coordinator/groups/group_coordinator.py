@@ -89,10 +89,10 @@ class GroupCoordinator:
         self._reaper = reaper
         self._clock = clock
         self._rules = GroupRules(
-            config.integer("group.min.session.timeout.ms"),
-            config.integer("group.max.session.timeout.ms"),
-            config.integer("group.max.size"),
-            config.integer("group.initial.rebalance.delay.ms"),
+            config.group_min_session_timeout_ms,
+            config.group_max_session_timeout_ms,
+            config.group_max_size,
+            config.group_initial_rebalance_delay_ms,
         )
         self._writes = GroupWriter(writer)
         self._table = GroupTable(group_log, clock, self._begin, self._give_up)

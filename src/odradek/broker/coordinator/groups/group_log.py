@@ -17,11 +17,11 @@ class GroupLog(StateLog):
             replicas,
             metadata,
             clock,
-            partitions_to_be=config.integer("offsets.topic.num.partitions"),
-            acks=config.integer("offsets.commit.required.acks"),
-            timeout_ms=config.integer("offsets.commit.timeout.ms"),
-            codec=Codec(config.integer("offsets.topic.compression.codec")),
-            load_bytes=config.integer("offsets.load.buffer.size"),
+            partitions_to_be=config.offsets_topic_num_partitions,
+            acks=config.offsets_commit_required_acks,
+            timeout_ms=config.offsets_commit_timeout_ms,
+            codec=Codec(config.offsets_topic_compression_codec),
+            load_bytes=config.offsets_load_buffer_size,
         )
 
     def replay(self, partition: int) -> GroupReplay:

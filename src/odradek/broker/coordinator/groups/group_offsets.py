@@ -65,8 +65,8 @@ class GroupOffsets:
         self._clock = clock
         self._open_lock = threading.Lock()
         self._open: dict[tuple[int, int], set[GroupEntry]] = {}  # by partition and producer id: groups it commits to
-        self._metadata_length_max = config.integer("offset.metadata.max.bytes")
-        self._retention_ms = config.integer("offsets.retention.minutes") * _MINUTE_MS
+        self._metadata_length_max = config.offset_metadata_max_bytes
+        self._retention_ms = config.offsets_retention_minutes * _MINUTE_MS
 
     # ---- commits
 

@@ -82,8 +82,8 @@ class TransactionCoordinator:
         self._reaper = reaper
         self._writer = writer
         self._new_producer_id = new_producer_id
-        self._timeout_max_ms = config.integer("transaction.max.timeout.ms")
-        self._expiration_ms = config.integer("transactional.id.expiration.ms")
+        self._timeout_max_ms = config.transaction_max_timeout_ms
+        self._expiration_ms = config.transactional_id_expiration_ms
         self._table = StateTable("transactional ids", transaction_log, clock, self)
         self._stories = TransactionStories(clock, record)
         self.markers = MarkerSender(

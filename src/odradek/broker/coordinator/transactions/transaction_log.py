@@ -25,11 +25,11 @@ class TransactionLog(StateLog):
             replicas,
             metadata,
             clock,
-            partitions_to_be=config.integer("transaction.state.log.num.partitions"),
+            partitions_to_be=config.transaction_state_log_num_partitions,
             acks=_ALL_REPLICAS,
-            timeout_ms=config.integer("request.timeout.ms"),
+            timeout_ms=config.request_timeout_ms,
             codec=Codec.NONE,
-            load_bytes=config.integer("transaction.state.log.load.buffer.size"),
+            load_bytes=config.transaction_state_log_load_buffer_size,
         )
 
     def replay(self, partition: int) -> dict[str, Transaction]:

@@ -89,9 +89,8 @@ class LogCleaner:
 
     def _use(self, config: BrokerConfig) -> None:
         self._config = config
-        self._backoff_s = config.integer("log.cleaner.backoff.ms") / 1000
-        rate = config.get("log.cleaner.io.max.bytes.per.second")
-        assert isinstance(rate, float)
+        self._backoff_s = config.log_cleaner_backoff_ms / 1000
+        rate = config.log_cleaner_io_max_bytes_per_second
         self._throttle = IoThrottle(rate, self._clock, self._stopping.wait)
 
     def reconfigure(self, config: BrokerConfig) -> None:
@@ -106,9 +105,9 @@ class LogCleaner:
                 self.start()
 
     def start(self) -> None:
-        if not self._config.get("log.cleaner.enable"):
+        if not self._config.log_cleaner_enable:
             return
-        count = self._config.integer("log.cleaner.threads")
+        count = self._config.log_cleaner_threads
         for number in range(count):
             thread = SupervisedThread(target=self._run, args=(self.new_cleaner(count),), name=f"log-cleaner-{number}")
             self._threads.append(thread)
@@ -132,10 +131,9 @@ class LogCleaner:
 
     def new_cleaner(self, threads: int = 1) -> Cleaner:
         """With one thread's part of the memory."""
-        load_factor = self._config.get("log.cleaner.io.buffer.load.factor")
-        assert isinstance(load_factor, float)
-        map_bytes = min(self._config.integer("log.cleaner.dedupe.buffer.size") // threads, _MAX_MAP_BYTES)
-        buffer_bytes = self._config.integer("log.cleaner.io.buffer.size") // threads // 2
+        load_factor = self._config.log_cleaner_io_buffer_load_factor
+        map_bytes = min(self._config.log_cleaner_dedupe_buffer_size // threads, _MAX_MAP_BYTES)
+        buffer_bytes = self._config.log_cleaner_io_buffer_size // threads // 2
         return Cleaner(KeyMap(map_bytes, load_factor), buffer_bytes, self._throttle.used)
 
     def _run(self, cleaner: Cleaner) -> None:

@@ -42,7 +42,7 @@ class LeaderLink:
         self._client_id = client_id
         self._session = session
         self._summons = summons
-        self._may_know_divergence = knows_divergence(str(self._config.get("inter.broker.protocol.version")))
+        self._may_know_divergence = knows_divergence(self._config.inter_broker_protocol_version)
         self.knows_divergence = self._may_know_divergence
         """Whether an answer to a fetch says where the logs part. If not, the leader must be asked for that first."""
         self._setup = SetupTimeout.of(self._config)

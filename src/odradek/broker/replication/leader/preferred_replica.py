@@ -13,7 +13,7 @@ RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 
 def preferred_replica_chooser(config: BrokerConfig, metadata: MetadataCache) -> PreferredReplica | None:
-    if config.get("replica.selector.class") != RACK_AWARE:
+    if config.replica_selector_class != RACK_AWARE:
         return None
 
     def choose(partition: Partition, target: FetchTarget, terms: FetchTerms) -> int | None:

@@ -87,7 +87,7 @@ class TransactionalAppends:
         self._lock = threading.Lock()
 
     def reconfigure(self, config: BrokerConfig) -> None:
-        self.is_enabled = bool(config.get("transaction.partition.verification.enable"))
+        self.is_enabled = config.transaction_partition_verification_enable
 
     def submit(self, append: TransactionalAppend) -> list[AppendOutcome] | None:
         """The outcomes, or None: `done` gets them, exactly once."""

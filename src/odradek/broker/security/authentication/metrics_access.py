@@ -27,7 +27,7 @@ class MetricsAccess:
 
 def metrics_access(config: BrokerConfig) -> MetricsAccess:
     """ConfigError where the endpoint would be less secured than its settings say."""
-    location, login = config.get("odradek.metrics.keystore.location"), config.get("odradek.metrics.login")
+    location, login = config.odradek_metrics_keystore_location, config.get("odradek.metrics.login")
     assert login is None or isinstance(login, Password)
     if login is not None and not _LOGIN.fullmatch(login.value):
         raise ConfigError("odradek.metrics.login is written USER:PASSWORD")

@@ -1,0 +1,17 @@
+"""Parts of a broker that most of its engines are made with."""
+
+from dataclasses import dataclass
+
+from odradek.base.clock import Clock
+from odradek.base.config.live_config import LiveConfig
+from odradek.broker.purgatory.reaper import ExpirationReaper
+from odradek.model.metadata_image import MetadataCache
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerParts:
+    id: int
+    live: LiveConfig
+    metadata: MetadataCache
+    reaper: ExpirationReaper
+    clock: Clock
