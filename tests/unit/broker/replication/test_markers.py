@@ -5,13 +5,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from odradek.broker.replication.readable_replica import ReadableReplica
 from partition_stage import NOW_MS, TransactionStage, code_of
 from replica_stage import ORDERS
 
 from odradek.base.config.topic_config import TopicConfig
 from odradek.base.errors import ErrorCode
 from odradek.broker.api.handlers.list_offsets import _partition
+from odradek.broker.replication.committed_log import CommittedLog
 from odradek.broker.replication.leader.marker_writer import MarkerToWrite, MarkerWriter
 from odradek.model.topology import TopicPartition
 from odradek.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
@@ -136,17 +136,17 @@ def test_kafka_9807_a_watermark_that_moves_between_two_reads_shows_nothing_unsta
     stage.end(producer_id=1)
     stage.replicate()
     end = stage.partition.high_watermark
-    stable = ReadableReplica.last_stable_offset
+    stable = CommittedLog.last_stable_offset
 
-    def moved_meanwhile(replica: ReadableReplica, watermark: int) -> int:
-        monkeypatch.setattr(ReadableReplica, "last_stable_offset", stable)  # once
+    def moved_meanwhile(replica: CommittedLog, watermark: int) -> int:
+        monkeypatch.setattr(CommittedLog, "last_stable_offset", stable)  # once
         stage.send("b", 0, producer_id=2)
         stage.replicate()
         stage.end(producer_id=2)
         stage.replicate()
         return stable(replica, watermark)
 
-    monkeypatch.setattr(ReadableReplica, "last_stable_offset", moved_meanwhile)
+    monkeypatch.setattr(CommittedLog, "last_stable_offset", moved_meanwhile)
     (outcome,) = stage.read_committed()
     found = outcome.found
     assert found is not None
