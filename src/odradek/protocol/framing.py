@@ -15,7 +15,7 @@ from odradek.protocol.api_keys import APIS, ApiKey
 from odradek.protocol.decoding_steps import HEADER_STEPS_MAX, RESPONSE_STEPS_MAX, STEPS_MAX
 from odradek.protocol.messages import request_header
 from odradek.protocol.messages.response_header import ResponseHeader
-from odradek.protocol.primitives import ProtocolError, Splices, bad_length, skip_tagged_fields
+from odradek.protocol.primitives import EncodeError, ProtocolError, Splices, bad_length, skip_tagged_fields
 from odradek.protocol.schema import Decoder, Request, Response
 
 _FIXED_HEADER = Struct(">hhi")
@@ -127,10 +127,10 @@ class FixedResponse:
 
 
 def encode_response(
-    correlation_id: int, response: Response | FixedResponse | bytes, version: int
+    correlation_id: int, response: Response | FixedResponse | bytes, version: int, copied_max: int = 0
 ) -> list[bytes | FileSlice]:
     """The whole frame, its length included. A response without file slices is exactly one chunk; bytes are a frame
-    already."""
+    already. File slices of so many bytes together are read and become part of it."""
     if isinstance(response, bytes):
         return [response]
     if isinstance(response, FixedResponse):
@@ -142,8 +142,14 @@ def encode_response(
     if not splices:
         _LENGTH_AND_CORRELATION.pack_into(out, 0, length, correlation_id)
         return [bytes(out)]
-    length += sum(file_slice.size for _, file_slice in splices)
-    _LENGTH_AND_CORRELATION.pack_into(out, 0, length, correlation_id)
+    sliced = splices[0][1].size if len(splices) == 1 else sum(file_slice.size for _, file_slice in splices)
+    _LENGTH_AND_CORRELATION.pack_into(out, 0, length + sliced, correlation_id)
+    if sliced <= copied_max:
+        for position, file_slice in reversed(splices):
+            out[position:position] = file_slice.read()
+        if len(out) - 4 == length + sliced:
+            return [bytes(out)]
+        raise EncodeError(f"{length + sliced + 4 - len(out)} bytes of records are missing in their files")
     return _interleave(out, splices)
 
 

@@ -21,7 +21,7 @@ from odradek.protocol.messages.api_versions import ApiVersion, ApiVersionsReques
 from odradek.protocol.messages.controlled_shutdown import ControlledShutdownRequest
 from odradek.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from odradek.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from odradek.protocol.primitives import ProtocolError
+from odradek.protocol.primitives import EncodeError, ProtocolError
 
 
 @pytest.fixture
@@ -109,11 +109,20 @@ def test_file_slices_are_interleaved(segment: FileIO, version: int) -> None:
     assert [chunk for chunk in chunks if isinstance(chunk, FileSlice)] == [first, second]
     frame = b"".join(chunk.read() if isinstance(chunk, FileSlice) else chunk for chunk in chunks)
     assert struct.unpack_from(">i", frame) == (len(frame) - 4,)
+    assert encode_response(3, response, version, copied_max=9) == [frame]
+    assert encode_response(3, response, version, copied_max=8) == chunks
     assert frame.endswith(response.encode(version))
     _, decoded = decode_response(FetchResponse, memoryview(frame)[4:], version)
     received = [partition.records for partition in decoded.responses[0].partitions]
     assert received == [b"0123", b"ab45678cd", b"", None]
     assert isinstance(received[0], memoryview)
+
+
+def test_a_file_that_ends_before_its_slice_makes_no_answer(segment: FileIO) -> None:
+    partition = PartitionData(partition_index=0, records=FileSlice(segment, 4, 100))
+    response = FetchResponse(responses=[FetchableTopicResponse(partitions=[partition])])
+    with pytest.raises(EncodeError, match="bytes of records are missing"):
+        encode_response(3, response, 12, copied_max=100)
 
 
 def test_the_table_and_the_classes_agree() -> None:

@@ -67,6 +67,8 @@ class FrameReader:
 
     def _cut(self, scratch: Scratch, end: int) -> list[bytearray]:
         buffer = scratch.buffer
+        if end >= 4 and _SIZE.unpack_from(buffer)[0] == end - 4 <= self.max_size:
+            return [buffer[4:end]]  # one whole frame, as it nearly always is
         frames: list[bytearray] = []
         start = 0
         while end - start >= 4:
