@@ -30,25 +30,6 @@ from .transaction_mutants import TRANSACTION_MUTANTS
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 MUTANTS: dict[str, Plant] = dict(TRANSACTION_MUTANTS)
-FOUND_LATE = frozenset(
-    {
-        "a gap gets no benefit of the doubt after leadership moved",
-        "KIP-497: only the confirmed ISR is waited for",
-        "KAFKA-7164: a follower goes on where it is, whatever the leader has",
-        "offsets are acknowledged when the coordinator alone has them",
-        "an answer to a former registration of a broker ends the deletion that was begun for the present one",
-        "compaction removes the last record of a key",
-        "replicas of a failed directory are served on",
-        "a reassignment ends before the new replicas are in sync",
-        "KAFKA-14402: a batch of a transaction is appended without asking its coordinator",
-        "a fenced producer may go on",
-        "the end of a transaction is answered when the coordinator alone has it",
-        "a marker that is refused or lost is not sent again",
-        "a transaction without its producer stays open",
-        "a transaction coordinator that takes over leaves decided ends half done",
-    }
-)
-"""Bugs that may take a hundred seeds: they are left to the long run."""
 
 
 def mutant(name: str) -> Callable[[Plant], Plant]:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from odradek.base.errors import ErrorCode
+from odradek.broker.coordinator.groups.group_entry import GroupEntry, GroupWriter, OffsetWrite
 from odradek.broker.coordinator.transactions import transaction_log
 from odradek.broker.coordinator.transactions.core import decisions
 from odradek.broker.coordinator.transactions.marker_sender import MarkerSender
@@ -60,6 +61,34 @@ def without_timeout(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(TransactionCoordinator, "abort_timed_out", lambda self: None)
 
 
+def offsets_count_at_once(patch: pytest.MonkeyPatch) -> None:
+    apply = OffsetWrite.apply
+
+    def applied(self: Any) -> None:
+        self.producer = None
+        apply(self)
+
+    patch.setattr(OffsetWrite, "apply", applied)
+
+
+def offsets_of_aborted_ones_count(patch: pytest.MonkeyPatch) -> None:
+    end = GroupWriter.end_transaction
+
+    def committed_always(self: Any, held: Any, producer_id: int, *, committed: bool) -> None:
+        end(self, held, producer_id, committed=True)
+
+    patch.setattr(GroupWriter, "end_transaction", committed_always)
+
+
+def unstable_offsets_are_told(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(GroupEntry, "unsettled_offsets", lambda self: set())
+
+
+def epochs_stay_in_version_2(patch: pytest.MonkeyPatch) -> None:
+    """Ends of transactions as in version 1, while leaders still add partitions by themselves."""
+    patch.setattr(decisions, "EPOCH_BUMP_VERSION", 99)
+
+
 TRANSACTION_MUTANTS: dict[str, Plant] = {
     "KAFKA-14402: a batch of a transaction is appended without asking its coordinator": without_verification,
     "a transaction coordinator that takes over begins with nothing": without_replay,
@@ -70,4 +99,8 @@ TRANSACTION_MUTANTS: dict[str, Plant] = {
     "a marker that is refused or lost is not sent again": markers_are_sent_once,
     "aborted transactions are not told to readers of committed records": aborted_ones_are_not_told,
     "a transaction without its producer stays open": without_timeout,
+    "offsets that a transaction commits count before its end": offsets_count_at_once,
+    "offsets of an aborted transaction count": offsets_of_aborted_ones_count,
+    "an offset that a transaction is about to change is answered": unstable_offsets_are_told,
+    "version 2: the epoch stays when a transaction ends": epochs_stay_in_version_2,
 }

@@ -14,7 +14,7 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-from odradek.base.clock import ManualClock
+from odradek.base.clock import Clock
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.topic_config import TopicConfig
 from odradek.base.errors import ErrorCode, KafkaError
@@ -137,7 +137,7 @@ class SimulatedBroker:
         self,
         broker_id: int,
         directories: Sequence[Path],
-        clock: ManualClock,
+        clock: Clock,
         options: Options | None = None,
         peers: Peers | None = None,
     ) -> None:
@@ -187,7 +187,7 @@ class SimulatedBroker:
         self.asked: dict[TopicPartition, FetchTarget] = {}  # the fetches that are under way
         self.wanted_isr: dict[TopicPartition, IsrChange] = {}
 
-    def _start_transactions(self, clock: ManualClock, writer: StateLogWriter, peers: Peers) -> TransactionCoordinator:
+    def _start_transactions(self, clock: Clock, writer: StateLogWriter, peers: Peers) -> TransactionCoordinator:
         """The coordinator and the verification; their requests to other brokers go out on the simulated network."""
         state = TransactionLog(self.config, self.replicas, self.metadata, clock)
         coordinator = TransactionCoordinator(

@@ -5,7 +5,7 @@ controller's requests and every decision of the controller. In memory: ZooKeeper
 Nothing happens by itself: `story` says what does.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -16,48 +16,32 @@ from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.controller.core import effects
 from odradek.broker.controller.core.events import IsrChangeAsked
 from odradek.broker.controller.request_answers import event_of
-from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.broker.replication.core.isr import IsrChange
 from odradek.broker.replication.leader.fetch_reader import FetchOutcome, FetchTarget, FetchTerms
-from odradek.broker.replication.partition import Partition
 from odradek.model.topic_names import is_internal
 from odradek.model.topology import LeaderAndIsr, ReplicaAssignment, TopicAssignment, TopicPartition
 from odradek.protocol.schema import Request, Response
 from odradek.sim.broker import SimulatedBroker, wire_data
+from odradek.sim.broker_clock import BrokerClock
 from odradek.sim.broker_requests import Peers
 from odradek.sim.checkers.group_history import GroupHistory
 from odradek.sim.checkers.partition_history import PartitionHistory
 from odradek.sim.checkers.transaction_history import TransactionHistory
-from odradek.sim.checkers.violation import Violation
+from odradek.sim.checkers.unclean_history import UncleanPartitionHistory
+from odradek.sim.clients.committed_reader import CommittedReader
 from odradek.sim.clients.group_member import GROUP, GroupMember
 from odradek.sim.clients.java_producer import JavaProducer
 from odradek.sim.clients.librdkafka_producer import LibrdkafkaProducer
 from odradek.sim.clients.simple_producer import Producer
-from odradek.sim.clients.transactional_producer import CommittedReader, TransactionalProducer
+from odradek.sim.clients.transactional_producer import TransactionalProducer
+from odradek.sim.clients.transformer import TRANSFORMERS, Transformer
+from odradek.sim.lagging_zookeeper import SimulatedWorld
 from odradek.sim.network import Network
-from odradek.sim.options import LEDGER, Options
-from odradek.sim.world import World
+from odradek.sim.options import COPIES, LEDGER, LOOSE, UNCLEAN, Options
 
 START_MS = 1_700_000_000_000
 SENT_TWICE = 0.1
 """Share of the controller's requests that are sent twice: the first copy was held back and comes later, at any time."""
-
-
-class SimulatedWorld(World):
-    """ZooKeeper and the controller's decisions; what it sends goes out on the simulated network."""
-
-    def __init__(self, send: Callable[[effects.Send], None], close: Callable[[int], None]) -> None:
-        super().__init__()
-        self._transmit = send
-        self._close = close
-
-    def _send(self, effect: effects.Send) -> None:
-        self._transmit(effect)
-
-    def _perform(self, effect: effects.Effect) -> Any:
-        if isinstance(effect, effects.CloseChannel):
-            self._close(effect.broker_id)
-        return super()._perform(effect)
 
 
 class SimulatedCluster:
@@ -66,13 +50,14 @@ class SimulatedCluster:
         self.chance = Random(0)
         self.trace: list[str] = []
         self.clock = ManualClock(START_MS)
-        self.world = SimulatedWorld(self._transmit, self._close_channel)
+        self.world = SimulatedWorld(self._transmit, self._close_channel, self._unclean_election)
         self.brokers: dict[int, SimulatedBroker] = {}
         self.network = Network(self.trace.append)
         self.histories: dict[TopicPartition, PartitionHistory] = {}
         self.group = GroupHistory(GROUP)
         self.lost_tail: set[int] = set()  # brokers whose loss the controller doesn't know of yet
         self.weak: int | None = None  # who lost its tail and is not back in the ISR
+        self._logs_of: dict[int, set[TopicPartition] | frozenset[TopicPartition]] = {}  # as last checked, by broker
         self.epoch_before = -1  # under which that one was registered when it lost it
         self.seat_of_dead: int | None = None  # the controller that died, until its session ends
         self._directory = directory
@@ -82,6 +67,7 @@ class SimulatedCluster:
         self._peers = Peers(self.network, self.brokers.get, lambda: next(coordinators_producer_ids))
         self._closed_channels: set[object] = set()
         self.broker_ids = self.options.broker_ids
+        self.clocks = {broker_id: BrokerClock(self.clock) for broker_id in self.broker_ids}
         for broker_id in self.broker_ids:
             self.start(broker_id)
             self.register(broker_id)
@@ -90,9 +76,14 @@ class SimulatedCluster:
             replicas = {n: self._placed(n, plan.replication) for n in range(plan.partitions)}
             self.create_topic(plan.name, replicas)
         self.world.run()
-        names = [plan.name for plan in self.options.topics if plan.name != LEDGER and not is_internal(plan.name)]
+        self._start_clients()
+
+    def _start_clients(self) -> None:
+        others = (LEDGER, COPIES, LOOSE)
+        names = [plan.name for plan in self.options.topics if plan.name not in others and not is_internal(plan.name)]
         own = [tp for name in names for tp in self.partitions_of(name)]
-        self.producers = {tp: Producer(next(self._producer_ids), tp) for tp in own}
+        loose = self.partitions_of(LOOSE)
+        self.producers = {tp: self.new_producer(tp) for tp in (*own, *loose)}
         self.librdkafka = [LibrdkafkaProducer(number, own, self) for number in (101, 102)]
         self.java = JavaProducer(201, own, self)
         members = (1, 2, 3) if self.options.groups else ()
@@ -101,8 +92,33 @@ class SimulatedCluster:
         ledger = self.partitions_of(LEDGER)
         self.transactions = TransactionHistory()
         numbers = (301, 302) if ledger else ()
-        self.transactional = [TransactionalProducer(number, ledger, self, self.transactions) for number in numbers]
+        version = self.options.transaction_version
+        self.transactional = [
+            TransactionalProducer(number, ledger, self, self.transactions, version=version) for number in numbers
+        ]
         self.committed_reader = CommittedReader(ledger, self.transactions)
+        self.copied = TransactionHistory()
+        self.copied_offsets = GroupHistory(TRANSFORMERS)
+        self.transformers = [self._new_transformer(401)] if self.partitions_of(COPIES) else []
+        """The last one goes on; those before it don't know that they are replaced."""
+
+    def new_producer(self, tp: TopicPartition) -> Producer:
+        begins_anew = (lambda: next(self._producer_ids)) if tp.topic == LOOSE else None
+        return Producer(next(self._producer_ids), tp, begins_anew=begins_anew)
+
+    def _new_transformer(self, number: int) -> Transformer:
+        return Transformer(
+            number,
+            TopicPartition(self.options.topics[0].name, 0),
+            self.partitions_of(COPIES),
+            self,
+            self.copied,
+            self.copied_offsets,
+            version=self.options.transaction_version,
+        )
+
+    def replace_transformer(self) -> None:
+        self.transformers.append(self._new_transformer(self.transformers[-1].number + 1))
 
     # ---- topics
 
@@ -113,10 +129,22 @@ class SimulatedCluster:
     def create_topic(self, name: str, replicas: dict[int, ReplicaAssignment]) -> None:
         topic_id = self.world._draw_topic_id(effects.DrawTopicId())
         self.world.write_topic(TopicAssignment(name, topic_id, replicas))
-        is_compacted = self.options.plan(name).is_compacted
+        plan = self.options.plan(name)
+        if plan.is_unclean:
+            self.world.configs[name] = {UNCLEAN: "true"}
         for number in replicas:
             tp = TopicPartition(name, number)
-            self.histories[tp] = PartitionHistory(str(tp), is_compacted=is_compacted)
+            self.histories[tp] = (
+                UncleanPartitionHistory(str(tp))
+                if plan.is_unclean
+                else PartitionHistory(str(tp), is_compacted=plan.is_compacted)
+            )
+
+    def _unclean_election(self, tp: TopicPartition, leader_epoch: int) -> None:
+        history = self.histories.get(tp)
+        if isinstance(history, UncleanPartitionHistory):
+            self.trace.append(f"{tp}: unclean election in epoch {leader_epoch}")
+            history.elected_uncleanly(leader_epoch)
 
     def partitions_of(self, topic: str) -> list[TopicPartition]:
         assignment = self.world.topics.get(topic)
@@ -269,13 +297,15 @@ class SimulatedCluster:
     def acknowledged_records(self) -> int:
         pipelined = sum(producer.acknowledged for producer in self.pipelined)
         simple = sum(producer.sequence for producer in self.producers.values())
-        return pipelined + simple + self.transactions.committed
+        return pipelined + simple + self.transactions.committed + self.copied.committed
 
     # ---- the lives of brokers
 
     def start(self, broker_id: int) -> None:
         directories = [self._directory / f"{broker_id}-{number}" for number in range(self.options.directories)]
-        self.brokers[broker_id] = SimulatedBroker(broker_id, directories, self.clock, self.options, self._peers)
+        self.brokers[broker_id] = SimulatedBroker(
+            broker_id, directories, self.clocks[broker_id], self.options, self._peers
+        )
 
     def register(self, broker_id: int) -> None:
         self.world.register(broker_id, f"rack-{broker_id % self.options.racks}")
@@ -318,56 +348,6 @@ class SimulatedCluster:
         """The end of a story that failed: files are closed, nothing else."""
         for broker in self.brokers.values():
             broker.crash()
-
-    # ---- what must be true
-
-    def check(self) -> None:
-        context = self.world.context
-        if self.weak is not None and context is not None and context.brokers:
-            known = context.brokers.get(self.weak)
-            if known is None or known.epoch > self.epoch_before:
-                self.lost_tail.discard(self.weak)
-        for tp, history in self.histories.items():
-            history.check(self._held(tp, history))
-            if tp.topic not in self.world.to_delete and (state := self.world.states.get(tp)) is not None:
-                history.check_isr(state, self.lost_tail)
-        self.group.check()
-        self._check_transactions()
-        if faults := [each.fault for each in (*self.pipelined, *self.transactional) if each.fault]:
-            raise Violation(faults[0])
-        if self.weak is not None and self.weak not in self.lost_tail and self.is_well(self.weak):
-            self.weak = None
-
-    def _check_transactions(self) -> None:
-        self.transactions.check()
-        for tp in self.committed_reader.positions:
-            for broker in self.brokers.values():
-                replica = broker.replicas.partitions.get(tp)
-                if replica is not None and replica.is_leader:
-                    stable = replica.committed.last_stable_offset(replica.high_watermark)
-                    self.transactions.stable(tp, broker, replica.leader_epoch, stable)
-
-    def _held(
-        self, tp: TopicPartition, history: PartitionHistory
-    ) -> Iterator[tuple[int, object, PartitionLog, Partition | None]]:
-        for broker_id, broker in self.brokers.items():
-            log = broker.logs.table.get(tp)
-            if log is not None:
-                yield broker_id, broker, log, broker.replicas.partitions.get(tp)
-            elif broker.logs.table.all_online:
-                history.forget(broker_id)
-
-    def is_well(self, broker_id: int) -> bool:
-        """Return whether the broker lives, and is in sync in all its partitions."""
-        if broker_id not in self.brokers or broker_id not in self.world.registered:
-            return False
-        if broker_id in self.network.frozen or not self.brokers[broker_id].logs.table.all_online:
-            return False
-        for tp in self.all_partitions():
-            state = self.state(tp)
-            if broker_id in self.replicas_of(tp).replicas and (state is None or broker_id not in state.isr):
-                return False
-        return True
 
 
 def _is_of(channel: object, term: int, broker_id: int) -> bool:

@@ -6,12 +6,13 @@ had to send acknowledged, and the group has read and committed everything.
 
 from odradek.model.topology import TopicPartition
 from odradek.sim.broker import SimulatedBroker
+from odradek.sim.checked_cluster import CheckedCluster
 from odradek.sim.checkers.record_checks import LogKind, check_producer, read_values
-from odradek.sim.checkers.transaction_history import committed_values
+from odradek.sim.checkers.transaction_history import check_copies, committed_values
 from odradek.sim.checkers.violation import Violation
 from odradek.sim.clients.group_member import GROUP, OFFSETS, MemberState
 from odradek.sim.clients.transactional_producer import Phase
-from odradek.sim.cluster import SimulatedCluster
+from odradek.sim.options import COPIES
 
 HEALING_ROUNDS = 400
 ROUND_MS = 100
@@ -19,10 +20,13 @@ WARM_UP_ROUNDS = 100
 _BYTES = 100_000
 
 
-class HealingCluster(SimulatedCluster):
+class HealingCluster(CheckedCluster):
     def heal(self) -> None:
         self.trace.append("all is well from now on")
-        self.network.frozen.clear()
+        self.network.heal()
+        self.world.catch_up()
+        for transformer in self.transformers:
+            transformer.hurries = True
         for broker_id in sorted(self.world.registered.keys() - self.brokers.keys()):
             self.lose(broker_id)
         if self.world.context is None and self.world.registered:
@@ -97,12 +101,15 @@ class HealingCluster(SimulatedCluster):
             member.act(self.chance)
         for transactional in self.transactional:
             transactional.act(self.chance, begins=begins)
+        for transformer in self.transformers:
+            transformer.act(self.chance)
+        self.drop_fenced()
         for tp in self.committed_reader.positions:
             if (leader := self.elected_leader(tp)) is not None and leader.leads(tp):
                 self.read_committed(tp, leader)
         for message in list(self.network.messages):
             self.network.arrive(message)
-            self.check()
+            self.check_receiver(message.to)
         self.wait(ROUND_MS)
         self.check()
 
@@ -165,6 +172,25 @@ class HealingCluster(SimulatedCluster):
             end = leader.replicas.partitions[tp].high_watermark if leader is not None else -1
             if position != end:
                 return f"a reader of committed records is at {position} of {tp}, which ends at {end}"
+        return self._missing_in_copies()
+
+    def drop_fenced(self) -> None:
+        """A transformer that was replaced ends when it is fenced."""
+        if self.transformers:
+            *replaced, last = self.transformers
+            self.transformers = [each for each in replaced if each.phase is not Phase.NEW] + [last]
+
+    def _missing_in_copies(self) -> str | None:
+        """The transformer has copied everything, and those that it replaced are gone."""
+        if not self.transformers:
+            return None
+        *replaced, last = self.transformers
+        if waiting := [each.number for each in replaced if not each.is_done]:
+            return f"transformers {waiting} are not fenced"
+        leader = self.elected_leader(last.source)
+        end = leader.replicas.partitions[last.source].high_watermark if leader is not None else -1
+        if not last.is_done or last.position != end:
+            return f"the transformer is {last.phase.name} at {last.position} of {last.source}, which ends at {end}"
         return None
 
     def _check_transactions_end(self) -> None:
@@ -178,6 +204,18 @@ class HealingCluster(SimulatedCluster):
         read = {tp: committed_values(b.replicas.partitions[tp].log) for tp, b in leaders.items() if b is not None}
         self.transactions.check_end(read, "the leaders")
         self.transactions.check_read(read)
+        self._check_copies()
+
+    def _check_copies(self) -> None:
+        """Each record has exactly one copy in a committed transaction."""
+        if not self.transformers:
+            return
+        parts = self.partitions_of(COPIES)
+        leaders = {tp: self.elected_leader(tp) for tp in parts}
+        held = {tp: committed_values(b.replicas.partitions[tp].log) for tp, b in leaders.items() if b is not None}
+        self.copied.check_end(held, "the leaders")
+        position = self.transformers[-1].position or 0
+        check_copies([value for values in held.values() for value in values], position)
 
     def _missing_in_group(self) -> str | None:
         if not self.members:

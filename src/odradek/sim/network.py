@@ -1,4 +1,4 @@
-"""Messages on their way. They are delayed, reordered and lost, as the story wants it."""
+"""Messages on their way. They are delayed, held back, reordered and lost, as the story wants it; pipes get full."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ class Message:
     lose: Action
     channel: object = None  # those of one channel arrive in order, and are lost only with it
     to: int | None = None  # the broker that must be awake to take it
+    is_held: bool = False  # until the story releases it
 
 
 class Network:
@@ -24,12 +25,20 @@ class Network:
         self.messages: list[Message] = []
         self.frozen: set[int] = set()
         """Brokers that take nothing until they thaw."""
+        self.full: dict[object, None] = {}
+        """Channels whose receiver doesn't read: nothing arrives until the pipe drains. In the order of the story."""
+        self.holds_next: Callable[[str], bool] | None = None
+        """Texts of which the next message is held back."""
         self._tell = tell
 
     def post(
         self, text: str, deliver: Action, lose: Action = _nothing, channel: object = None, to: int | None = None
     ) -> None:
-        self.messages.append(Message(text, deliver, lose, channel, to))
+        message = Message(text, deliver, lose, channel, to)
+        self.messages.append(message)
+        if self.holds_next is not None and channel is None and self.holds_next(text):
+            self.holds_next = None
+            self.hold(message)
 
     def first_ones(self) -> list[Message]:
         """Return the messages that may arrive next."""
@@ -40,12 +49,23 @@ class Network:
                 if message.channel in channels:
                     continue
                 channels.add(message.channel)
-            if message.to not in self.frozen:
+            if message.to not in self.frozen and message.channel not in self.full and not message.is_held:
                 first.append(message)
         return first
 
     def loose_ones(self) -> list[Message]:
         return [message for message in self.messages if message.channel is None]
+
+    def channels(self) -> list[object]:
+        """Return the channels with messages on their way."""
+        return list(dict.fromkeys(m.channel for m in self.messages if m.channel is not None))
+
+    def heal(self) -> None:
+        self.frozen.clear()
+        self.full.clear()
+        self.holds_next = None
+        for message in self.messages:
+            message.is_held = False
 
     def arrive(self, message: Message) -> None:
         self.messages.remove(message)
@@ -61,3 +81,8 @@ class Network:
         """Its sender doesn't wait for an answer any longer, but it may still arrive: a half-open connection."""
         self._tell(f"given up: {message.text}")
         message.lose()
+
+    def hold(self, message: Message) -> None:
+        """Keep a message whose sender gives it up: it arrives when the story releases it."""
+        message.is_held = True
+        self.give_up(message)

@@ -26,6 +26,9 @@ WEIGHTS: Mapping[str, int] = {
     "broker_flushes": 1,
     "log_is_cleaned": 3,
     "retention_runs": 3,
+    "message_is_released": 6,
+    "pipe_drains": 6,
+    "zookeeper_server_catches_up": 4,
 }
 """Steps of every story, and how often; some do nothing without a group or a compacted log."""
 
@@ -47,6 +50,10 @@ FAULTS: Mapping[str, int] = {
     "topic_is_deleted": 2,
     "member_dies": 1,
     "time_jumps": 1,
+    "clock_jumps": 1,
+    "message_is_held_back": 2,
+    "pipe_is_full": 2,
+    "zookeeper_server_lags": 4,
 }
 """Faults and changes, and how often unless the seed says otherwise."""
 
@@ -56,6 +63,10 @@ _TRANSACTION_WEIGHTS = {
     "transactional_producer_acts": 40,
     "committed_reader_reads": 6,
     "transactional_producer_dies": 1,
+    "message_is_held_back": 16,
+    "message_is_released": 12,
+    "transformer_acts": 20,
+    "transformer_is_replaced": 1,
     "coordinator_loads": 10,
     "everything_moves": 120,
     "producer_sends": 8,
@@ -64,6 +75,11 @@ _TRANSACTION_WEIGHTS = {
 }
 LEDGER = "ledger"
 """The topic of transactions; no other producer writes to it."""
+COPIES = "copies"
+"""The topic of a program that consumes, transforms and produces in transactions."""
+LOOSE = "loose"
+"""The topic whose leaders may be elected from outside of the ISR."""
+UNCLEAN = "unclean.leader.election.enable"
 _LEFT_OUT = 0.25
 _FACTORS = (1, 1, 1, 1, 2, 3)
 
@@ -79,6 +95,10 @@ class TopicPlan:
     def is_compacted(self) -> bool:
         return self.config.get("cleanup.policy") == "compact"
 
+    @property
+    def is_unclean(self) -> bool:
+        return self.config.get(UNCLEAN) == "true"
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -90,6 +110,7 @@ class Options:
     topics: tuple[TopicPlan, ...] = (TopicPlan("orders", 1, 3, {"min.insync.replicas": "2", "segment.bytes": "600"}),)
     groups: bool = False
     transactions: bool = False
+    transaction_version: int = 1
     weights: Mapping[str, int] = field(default_factory=lambda: WEIGHTS)
 
     @classmethod
@@ -112,9 +133,17 @@ class Options:
     def _with_transactions(self, chance: Random) -> "Options":
         common = {key: self.topics[0].config[key] for key in ("min.insync.replicas", "segment.bytes")}
         kept = {**common, "cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01"}
-        plans = (TopicPlan(LEDGER, chance.choice((1, 2, 2, 3)), 3, common), TopicPlan(TRANSACTIONS_TOPIC, 1, 3, kept))
+        plans = [TopicPlan(LEDGER, chance.choice((1, 2, 2, 3)), 3, common), TopicPlan(TRANSACTIONS_TOPIC, 1, 3, kept)]
+        version = chance.choice((1, 1, 2))
         weights = {**self.weights, **_TRANSACTION_WEIGHTS}
-        return replace(self, topics=(*self.topics, *plans), transactions=True, weights=weights)
+        if chance.random() < 0.7:
+            plans.append(TopicPlan(COPIES, chance.choice((1, 2)), 3, {**common, "segment.bytes": "20000"}))
+            if not self.groups:
+                plans.append(TopicPlan(OFFSETS_TOPIC, 1, 3, kept))
+        else:
+            weights |= {"transformer_acts": 0, "transformer_is_replaced": 0}
+        topics = (*self.topics, *plans)
+        return replace(self, topics=topics, transactions=True, transaction_version=version, weights=weights)
 
     @property
     def broker_ids(self) -> tuple[int, ...]:
@@ -127,6 +156,8 @@ class Options:
     def shown(self) -> dict[str, object]:
         """A line each, for people."""
         named = {name: getattr(self, name) for name in ("brokers", "racks", "directories", "steps", "max_lag_ms")}
+        if self.transactions:
+            named["transaction_version"] = self.transaction_version
         for plan in self.topics:
             settings = " ".join(f"{key}={value}" for key, value in plan.config.items())
             named[f"topic.{plan.name}"] = f"partitions={plan.partitions} replicas={plan.replication} {settings}"
@@ -156,6 +187,9 @@ def _topics(chance: Random, *, groups: bool) -> list[TopicPlan]:
     if chance.random() < 0.25:
         compacted = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01", "min.compaction.lag.ms": "0"}
         plans.append(TopicPlan("prices", 1, 3, {**common, **compacted}))
+    if chance.random() < 0.2:
+        loose = {**common, "min.insync.replicas": chance.choice(("1", "1", "2")), UNCLEAN: "true"}
+        plans.append(TopicPlan(LOOSE, 1, 3, loose))
     if groups:
         kept = {**common, "cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01"}
         plans.append(TopicPlan(OFFSETS_TOPIC, 1, 3, kept))

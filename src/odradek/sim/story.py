@@ -14,23 +14,17 @@ from random import Random
 from typing import NamedTuple
 
 from odradek.base.errors import ErrorCode
-from odradek.broker.controller.core.events import (
-    ControlledShutdownAsked,
-    ElectionAsked,
-    ElectionType,
-    ReassignmentsAsked,
-)
+from odradek.broker.controller.core.events import ElectionAsked, ElectionType, ReassignmentsAsked
 from odradek.broker.replication.leader.fetch_reader import FetchOutcome, FetchTarget, FetchTerms
 from odradek.model.topology import ZERO_UUID, ReplicaAssignment, TopicPartition
-from odradek.sim.broker import SimulatedBroker
 from odradek.sim.checkers.log_reading import entries_in
 from odradek.sim.checkers.violation import Violation
 from odradek.sim.clients.group_member import GroupMember
-from odradek.sim.clients.simple_producer import Producer
-from odradek.sim.healing import HealingCluster
+from odradek.sim.faults import FaultyCluster
 from odradek.sim.options import Options
 
 SCRATCH_TOPICS_MAX = 2
+TRANSFORMERS_MAX = 3
 
 
 class Step(NamedTuple):
@@ -48,7 +42,7 @@ def steps_of(seed: int, options: Options) -> list[Step]:
     return [Step(name, chance.getrandbits(32)) for name in drawn]
 
 
-class Story(HealingCluster):
+class Story(FaultyCluster):
     """A cluster and the steps that happen to it; `on_step` is called after each of them."""
 
     def __init__(self, directory: Path, options: Options | None = None) -> None:
@@ -65,28 +59,7 @@ class Story(HealingCluster):
         self.heal()
         self.stop()
 
-    # ---- the network
-
-    def messages_arrive(self) -> None:
-        for _ in range(self.chance.randint(1, 4)):
-            if first := self.network.first_ones():
-                self.network.arrive(self.chance.choice(first))
-
-    def message_is_lost(self) -> None:
-        if loose := self.network.loose_ones():
-            self.network.lose(self.chance.choice(loose))
-
-    def connection_breaks(self) -> None:
-        if loose := self.network.loose_ones():
-            self.network.give_up(self.chance.choice(loose))
-
     # ---- the controller
-
-    def controller_acts(self) -> None:
-        context = self.world.context
-        if context is not None and self.world._events and context.broker_id not in self.network.frozen:
-            self.trace.append(f"controller {context.broker_id} acts")
-            self.world.run()
 
     def controller_changes(self) -> None:
         """The office is vacant, or taken from a controller that doesn't know."""
@@ -128,7 +101,7 @@ class Story(HealingCluster):
         replicas = tuple(self.chance.sample(self.broker_ids, 3))
         self.trace.append(f"topic {tp.topic} is created on {replicas}")
         self.create_topic(tp.topic, {0: ReplicaAssignment(replicas)})
-        self.producers[tp] = Producer(next(self._producer_ids), tp)
+        self.producers[tp] = self.new_producer(tp)
 
     def topic_is_deleted(self) -> None:
         if topics := self._scratch_topics():
@@ -139,9 +112,6 @@ class Story(HealingCluster):
                 del self.producers[tp]
 
     # ---- replication and time
-
-    def _awake(self) -> list[SimulatedBroker]:
-        return [broker for broker in self.brokers.values() if broker.id not in self.network.frozen]
 
     def follower_fetches(self) -> None:
         broker = self._some_broker()
@@ -269,7 +239,7 @@ class Story(HealingCluster):
             broker.load_coordinators()
             for leader_id in broker.leaders_followed():
                 self.fetch(broker, leader_id, 100_000)
-        for producer in self.transactional:
+        for producer in (*self.transactional, *self.transformers):
             producer.act(self.chance)
         for message in self.network.first_ones():
             if self.chance.random() < 0.8:
@@ -281,86 +251,19 @@ class Story(HealingCluster):
         self.trace.append(f"transactional producer {producer.number} dies and begins anew")
         producer.die()
 
+    def transformer_acts(self) -> None:
+        for transformer in self.transformers:
+            transformer.act(self.chance)
+        self.drop_fenced()
+
+    def transformer_is_replaced(self) -> None:
+        """Begin another one with the same transactional id, while the one before doesn't know."""
+        if len(self.transformers) < TRANSFORMERS_MAX:
+            self.trace.append(f"transformer {self.transformers[-1].number} is replaced")
+            self.replace_transformer()
+
     def committed_reader_reads(self) -> None:
         tp = self.chance.choice(list(self.committed_reader.positions))
         leaders = [broker for broker in self.brokers.values() if broker.leads(tp)]
         if leaders:
             self.read_committed(tp, self.chance.choice(leaders))
-
-    # ---- faults of brokers
-
-    def _some_broker(self) -> SimulatedBroker | None:
-        awake = self._awake()
-        return self.chance.choice(awake) if awake else None
-
-    def broker_is_killed(self) -> None:
-        broker = self.chance.choice([*self.brokers.values()]) if self.brokers else None
-        if broker is not None and self.weak is None:
-            self.trace.append(f"broker {broker.id} is killed")
-            self.bury(broker, broker.crash)
-
-    def broker_loses_power(self) -> None:
-        broker = self._some_broker()
-        if broker is None or self.weak is not None or broker.id not in self.world.registered:
-            return
-        if not all(self.is_well(other) for other in self.broker_ids if other != broker.id):
-            return
-        self.trace.append(f"broker {broker.id} loses power")
-        self.weak, self.epoch_before = broker.id, broker.gate.broker_epoch
-        self.lost_tail.add(broker.id)
-        self.bury(broker, lambda: broker.crash_and_lose_tail(self.chance))
-
-    def broker_leaves(self) -> None:
-        """Stop a broker by ControlledShutdown: its partitions get other leaders first, if there are any."""
-        broker = self._some_broker()
-        if broker is None or broker.id not in self.world.registered or self.weak is not None:
-            return
-        self.trace.append(f"controlled shutdown of broker {broker.id}")
-        epoch = broker.gate.broker_epoch
-        self.world.enqueue(ControlledShutdownAsked(broker.id, epoch, lambda value: None))
-        self.controller_acts()
-        self.bury(broker, broker.stop)
-
-    def broker_freezes(self) -> None:
-        """Freeze a broker as by SIGSTOP, or a long pause of its machine."""
-        broker = self._some_broker()
-        if broker is not None and self.weak is None:
-            self.trace.append(f"broker {broker.id} freezes")
-            self.network.frozen.add(broker.id)
-
-    def broker_thaws(self) -> None:
-        if self.network.frozen:
-            broker_id = self.chance.choice(sorted(self.network.frozen))
-            self.trace.append(f"broker {broker_id} thaws")
-            self.network.frozen.discard(broker_id)
-
-    def directory_fails(self) -> None:
-        """An error of its disk: the replicas in it are gone until the broker starts again."""
-        broker = self._some_broker()
-        if broker is None or self.weak is not None or broker.id not in self.world.registered:
-            return
-        if len(broker.logs.table.directories) > 1 and broker.logs.table.all_online:
-            directory = self.chance.choice(broker.logs.table.directories)
-            self.trace.append(f"broker {broker.id} loses directory {directory.name}")
-            broker.logs.table.fail(directory, OSError(5, "Input/output error"))
-            self.world.fail_directory(broker.id, ())
-
-    def session_expires(self) -> None:
-        """End the session of a broker that is dead, or only cut off from ZooKeeper."""
-        broker_id = self.chance.choice(self.broker_ids)
-        lives = broker_id in self.brokers
-        if broker_id in self.world.registered and (not lives or (self.weak is None and self.chance.random() < 0.3)):
-            self.trace.append(f"the session of broker {broker_id} expires")
-            self.lose(broker_id)
-
-    def broker_returns(self) -> None:
-        """Bring a broker back; one that lost its tail, when a controller is in office that will notice its absence.
-
-        (One that takes over later can't know: the state of a partition doesn't tell which life of a broker it means.)
-        """
-        absent = [b for b in self.broker_ids if b not in self.brokers or b not in self.world.registered]
-        gone = [b for b in absent if b not in self.network.frozen]
-        if gone:
-            broker_id = self.chance.choice(gone)
-            if broker_id not in self.lost_tail or (self.world.context and self.world.context.brokers):
-                self.bring_back(broker_id)

@@ -248,10 +248,10 @@ class World:
     # --- effects -------------------------------------------------------------------------------------------------
 
     def _perform(self, effect: Effect) -> Any:
-        action = _READS.get(type(effect))
+        action = READS.get(type(effect))
         if action is not None:
             return action(self, effect)
-        action = _WRITES.get(type(effect))
+        action = WRITES.get(type(effect))
         if action is not None:
             if self.writes_left is not None:
                 if self.writes_left == 0:
@@ -335,7 +335,7 @@ class World:
             self.enqueue(answer)
 
 
-_READS: dict[type, Callable[[World, Any], Any]] = {
+READS: dict[type, Callable[[World, Any], Any]] = {
     effects.Watch: World._watch,
     effects.ReadBrokers: lambda world, e: dict(world.registered),
     effects.ReadTopicNames: lambda world, e: set(world.topics),
@@ -360,9 +360,9 @@ _READS: dict[type, Callable[[World, Any], Any]] = {
     effects.Schedule: lambda world, e: world._scheduled.append((e.delay_ms, e.event)),
 }
 
-_WRITES: dict[type, Callable[[World, Any], Any]] = {
+WRITES: dict[type, Callable[[World, Any], Any]] = {
     effects.CreatePartitionStates: World._create_states,
-    effects.UpdatePartitionStates: World._update_states,
+    effects.UpdatePartitionStates: lambda world, e: world._update_states(e),
     effects.WriteAssignment: World._write_assignment,
     effects.DeleteTopicNodes: World._delete_topic,
     effects.DropDeletionMarks: World._drop_marks,

@@ -19,6 +19,8 @@ def test_stories_differ_in_faults_brokers_and_topics() -> None:
         "__consumer_offsets",
         "ledger",
         "__transaction_state",
+        "copies",
+        "loose",
     }
     for fault in FAULTS:
         often = {options.weights[fault] for options in drawn}
@@ -30,7 +32,7 @@ def test_replicas_can_lose_a_broker_in_every_story() -> None:
     for seed in range(200):
         for plan in Options.draw(seed).topics:
             assert plan.replication >= 3
-            assert plan.config["min.insync.replicas"] == "2"
+            assert plan.is_unclean or plan.config["min.insync.replicas"] == "2"
 
 
 def test_every_step_is_something_that_a_story_can_do() -> None:

@@ -15,6 +15,7 @@ class GroupHistory:
         self._name = group_id
         self.committed: dict[TopicPartition, int] = {}  # acknowledged by a coordinator
         self._owners: dict[tuple[int, TopicPartition], str] = {}  # generation and partition → member
+        self._generation = -1  # of the last join
         self._contradictions: list[str] = []
 
     def check(self) -> None:
@@ -22,6 +23,16 @@ class GroupHistory:
             raise Violation(self._contradictions[0])
 
     # ---- told by callbacks of the coordinator, which must not raise: what is wrong comes out with the next check
+
+    def joined(self, generation: int) -> None:
+        """Forget owners of generations from that one on if it is lower than the last one.
+
+        The generation of a join is not in the log before the group is in sync, and a group without members and offsets
+        is removed when a topic is deleted, as in Apache Kafka: its generations begin anew.
+        """
+        if generation < self._generation:
+            self._owners = {key: owner for key, owner in self._owners.items() if key[0] < generation}
+        self._generation = generation
 
     def assigned(self, member_id: str, generation: int, partitions: Iterable[TopicPartition]) -> None:
         for tp in partitions:

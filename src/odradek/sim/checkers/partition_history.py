@@ -46,19 +46,20 @@ class PartitionHistory:
 
     # ---- after each step
 
-    def check(self, held: Iterable[tuple[int, object, PartitionLog, Replica | None]]) -> None:
-        """Check each log, given with its broker, the life of that, and the replica if it has a role already."""
+    def check(self) -> None:
         if self._contradictions:
             raise Violation(self._contradictions[0])
-        for broker_id, life, log, replica in held:
-            reading = self._readings.get(broker_id)
-            if reading is None:
-                reading = self._readings[broker_id] = LogReading()
-            if reading.end_offset != log.log_end_offset or not reading.is_of(log):
-                reading.read(log)
-                self._check_epochs(broker_id, log)
-            if replica is not None:
-                self._check_replica(broker_id, life, replica)
+
+    def check_log(self, broker_id: int, life: object, log: PartitionLog, replica: Replica | None) -> None:
+        """Check a log of the broker in this life of it, and the replica if it has a role already."""
+        reading = self._readings.get(broker_id)
+        if reading is None:
+            reading = self._readings[broker_id] = LogReading()
+        if reading.end_offset != log.log_end_offset or not reading.is_of(log):
+            reading.read(log)
+            self._check_epochs(broker_id, log)
+        if replica is not None:
+            self._check_replica(broker_id, life, replica)
 
     def forget(self, broker_id: int) -> None:
         """Its replica was deleted, by order of the controller."""

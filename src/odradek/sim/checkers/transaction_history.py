@@ -142,3 +142,12 @@ def committed_values(log: PartitionLog) -> list[bytes]:
                 written = open_ones.pop(header.producer_id, [])
                 found += written if marker[0].is_committed else []
     return [value for _, value in sorted(found)]
+
+
+def check_copies(values: Iterable[bytes], end: int) -> None:
+    """Check that a program which copies a partition in transactions has copied each record before `end` once."""
+    copied = sorted(int(value.decode().rpartition("/")[2]) for value in values)
+    if copied != list(range(end)):
+        twice = sorted({offset for offset in copied if copied.count(offset) > 1})
+        missing = sorted(set(range(end)) - set(copied))
+        raise Violation(f"copies: records {twice} are copied twice, {missing} not at all, the group is at {end}")

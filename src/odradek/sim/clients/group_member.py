@@ -156,9 +156,12 @@ class GroupMember:
                 self.member_id, self.generation, self._joined = joined.member_id, joined.generation, joined
                 self.state = MemberState.JOINED
 
-        coordinator.groups.join(
-            GROUP, joining, lambda joined: answer(f"{joined.error.name} {joined.generation}", lambda: take(joined))
-        )
+        def waiter(joined: JoinAnswer) -> None:
+            if not joined.error:
+                self._history.joined(joined.generation)
+            answer(f"{joined.error.name} {joined.generation}", lambda: take(joined))
+
+        coordinator.groups.join(GROUP, joining, waiter)
 
     def _sync(self, coordinator: SimulatedBroker, answer: "Answer") -> None:
         joined = self._joined

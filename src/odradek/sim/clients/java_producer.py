@@ -18,8 +18,7 @@ from odradek.base.errors import ErrorCode, KafkaError
 from odradek.model.topology import TopicPartition
 from odradek.sim.broker import SimulatedBroker
 from odradek.sim.clients.access import ClusterAccess, Connection, ProduceRequest, transmit, values_batch
-
-IN_FLIGHT_MAX = 5
+from odradek.sim.clients.conversation import IN_FLIGHT_MAX, BatchSent, ClientKind, Conversation, error_of
 
 
 @dataclass(eq=False)
@@ -69,6 +68,7 @@ class JavaProducer:
         self.number = number
         self.fault: str | None = None
         self.partitions = {tp: PartitionBatches(tp) for tp in partitions}
+        self.conversation = Conversation(ClientKind.JAVA)
         self.connections: dict[int, Connection] = {}
         self._in_flight: dict[Connection, list[Sending]] = {}
         self._leaders: dict[TopicPartition, SimulatedBroker] = {}  # as the producer knows them
@@ -122,6 +122,8 @@ class JavaProducer:
 
     def _transmit(self, request: Sending, connection: Connection) -> None:
         self._in_flight[connection].append(request)
+        sent = {batch.tp: BatchSent(self.number, 0, batch.first, batch.count) for batch in request.batches}
+        self.conversation.sent(connection, connection.broker.id, request, sent)
         request.reply = lambda: self._answer(request, connection)
         built = [(batch.tp, self._build(batch)) for batch in request.batches]
         told = ", ".join(f"{batch.tp} from {batch.first}" for batch in request.batches)
@@ -142,6 +144,9 @@ class JavaProducer:
         if not connection.is_open:
             return
         self._in_flight[connection].remove(request)
+        answers = zip(request.batches, request.outcomes or (), strict=True)
+        told = {batch.tp: error_of(outcome) for batch, outcome in answers}
+        self.conversation.answered(connection, request, told)
         for batch, outcome in zip(request.batches, request.outcomes or (), strict=True):
             partition = self.partitions[batch.tp]
             if not isinstance(outcome, KafkaError) or outcome.code is ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
@@ -162,6 +167,7 @@ class JavaProducer:
         if not connection.is_open:
             return
         connection.is_open = False
+        self.conversation.closed(connection)
         if self.connections.get(connection.broker.id) is connection:
             del self.connections[connection.broker.id]
         for request in self._in_flight.pop(connection):

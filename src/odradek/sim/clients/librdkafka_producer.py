@@ -19,8 +19,8 @@ from odradek.broker.replication.leader.delayed_produce import AppendOutcome
 from odradek.model.topology import TopicPartition
 from odradek.sim.broker import SimulatedBroker
 from odradek.sim.clients.access import ClusterAccess, Connection, ProduceRequest, transmit, values_batch
+from odradek.sim.clients.conversation import IN_FLIGHT_MAX, BatchSent, ClientKind, Conversation, error_of
 
-IN_FLIGHT_MAX = 5
 RACE = 0.1
 _FATAL = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH})
 
@@ -66,6 +66,7 @@ class LibrdkafkaProducer:
         self.fault: str | None = None
         self.queues = {tp: PartitionQueue(tp) for tp in partitions}
         self.connections: dict[int, Connection] = {}  # by broker
+        self.conversation = Conversation(ClientKind.LIBRDKAFKA)
         self._cluster = cluster
         self._network = cluster.network
         self._epoch = 0
@@ -136,6 +137,8 @@ class LibrdkafkaProducer:
             values, batch.first, producer_id=self.number, producer_epoch=self._epoch, base_sequence=sequence
         )
         request = Sending(queue, batch)
+        sent = {queue.tp: BatchSent(self.number, self._epoch, sequence, batch.count)}
+        self.conversation.sent(connection, connection.broker.id, request, sent)
         request.reply = lambda: self._answer(request, connection)
         text = (
             f"{queue.tp}: record {batch.first} of librdkafka {self.number}, sequence {sequence} of epoch {self._epoch} "
@@ -152,11 +155,13 @@ class LibrdkafkaProducer:
         told = outcome.code.name if isinstance(outcome, KafkaError) else f"at {outcome.first_offset}"
         text = f"answer to librdkafka {self.number} for {queue.tp}, {request.batch.first}: {told}"
         channel = "answers", connection
-        self._network.post(text, lambda: self._take(queue, request.batch, connection, outcome), channel=channel)
+        self._network.post(text, lambda: self._take(request, connection, outcome), channel=channel)
 
-    def _take(self, queue: PartitionQueue, batch: Batch, connection: Connection, outcome: AppendOutcome) -> None:
+    def _take(self, request: Sending, connection: Connection, outcome: AppendOutcome) -> None:
         if not connection.is_open:
             return
+        queue, batch = request.queue, request.batch
+        self.conversation.answered(connection, request, {queue.tp: error_of(outcome)})
         queue.in_flight.remove(batch)
         if not isinstance(outcome, KafkaError):
             queue.acknowledge(batch)
@@ -185,6 +190,7 @@ class LibrdkafkaProducer:
         if not connection.is_open:
             return
         connection.is_open = False
+        self.conversation.closed(connection)
         if self.connections.get(connection.broker.id) is connection:
             del self.connections[connection.broker.id]
         for queue in self.queues.values():

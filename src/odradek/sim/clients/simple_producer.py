@@ -1,9 +1,14 @@
-"""An idempotent producer with one batch in flight in one partition, which it sends again until it is acknowledged."""
+"""An idempotent producer with one batch in flight in one partition, which it sends again until it is acknowledged.
 
+Where a leader may be elected that lacks committed records, the producer is told that its sequence is wrong. It takes a
+new id then, and goes on.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from odradek.base.errors import KafkaError
+from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.log.core.append_result import AppendResult
 from odradek.broker.replication.core.refused_batches import RefusedBatches
 from odradek.broker.replication.leader.delayed_produce import AppendOutcome
@@ -12,6 +17,8 @@ from odradek.protocol.record_batch import read_header
 from odradek.sim.broker import SimulatedBroker
 from odradek.sim.checkers.partition_history import PartitionHistory
 from odradek.sim.clients.access import PRODUCE_TIMEOUT_MS, ClusterAccess, values_batch
+
+_WRONG_SEQUENCE = frozenset({ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID})
 
 
 @dataclass
@@ -23,6 +30,8 @@ class Producer:
     batch: bytes | None = None
     attempt: int = 0
     waits_for: SimulatedBroker | None = None
+    begins_anew: Callable[[], int] | None = None
+    """Draws another id; None where records are not lost."""
 
     @property
     def is_waiting(self) -> bool:
@@ -61,6 +70,8 @@ class Producer:
                 self.waits_for = None
                 if isinstance(outcome, AppendResult):
                     self.done()
+                elif self.begins_anew is not None and outcome.code in _WRONG_SEQUENCE:
+                    self.number, self.sequence, self.batch = self.begins_anew(), 0, None
 
             cluster.network.post(f"answer to producer {self.number}: {told}", deliver, give_up)
 

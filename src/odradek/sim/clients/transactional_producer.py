@@ -1,9 +1,10 @@
-"""A transactional producer by the rules of Kafka's Java client with version 1 of the protocol, and a reader of what it
-commits.
+"""A transactional producer by the rules of Kafka's Java client, in either version of transactions.
 
 It gets an id and an epoch, adds partitions to a transaction, writes to them one batch at a time, commits or aborts.
 A request without an answer is sent again. A batch that it gives up takes a new epoch after the transaction, because
 the batch may still be on its way. A producer that is fenced begins anew.
+
+In version 2 the leaders add the partitions, and each end of a transaction answers the epoch of the next one.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,28 +15,29 @@ from typing import TypeAlias
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.coordinator.transactions.core.decisions import Producer
+from odradek.broker.coordinator.transactions.core.transaction import CLASSIC, EPOCH_BUMP_VERSION
 from odradek.broker.log.core.append_result import AppendResult
-from odradek.broker.replication.committed_log import READ_COMMITTED
 from odradek.broker.replication.core.refused_batches import RefusedBatches
 from odradek.broker.replication.leader.delayed_produce import AppendOutcome
-from odradek.broker.replication.leader.fetch_reader import FetchOutcome, FetchTarget, FetchTerms
 from odradek.broker.replication.leader.transactional_appends import TransactionalProduce
 from odradek.model.topic_names import TRANSACTIONS_TOPIC
-from odradek.model.topology import ZERO_UUID, TopicPartition
+from odradek.model.topology import TopicPartition
 from odradek.protocol.record_batch import build_batch
 from odradek.protocol.records import Record
 from odradek.sim.broker import SimulatedBroker
-from odradek.sim.checkers.transaction_history import Fate, TransactionHistory, visible_values
+from odradek.sim.checkers.transaction_history import Fate, TransactionHistory
 from odradek.sim.clients.access import PRODUCE_TIMEOUT_MS, TIMESTAMP_MS, ClusterAccess
 
 TIMEOUT_MS = 10_000
 STATE = TopicPartition(TRANSACTIONS_TOPIC, 0)
 _PRODUCE_VERSION = 11
+_PRODUCE_VERSION_ADDING = 12
 _PATIENCE = 30
 """Number of times it could have acted before a request counts as lost."""
-_READ_BYTES = 1_000_000
+_BEGINS = 0.3
+"""Share of the times that it could begin a transaction and does: between two, late batches of the first arrive."""
 
-_AGAIN = frozenset(
+AGAIN = frozenset(
     {
         ErrorCode.NOT_COORDINATOR,
         ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -50,6 +52,7 @@ _AGAIN = frozenset(
         ErrorCode.KAFKA_STORAGE_ERROR,
     }
 )
+FENCED = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED})
 _ABORT = frozenset(
     {
         ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
@@ -63,8 +66,11 @@ _ABORT = frozenset(
 class Phase(Enum):
     NEW = "is to get an epoch"
     READY = "is between transactions"
+    SEEKING = "asks where its group is"
     ADDING = "adds partitions"
+    ADDING_OFFSETS = "adds the offsets of its group"
     WRITING = "writes"
+    COMMITTING_OFFSETS = "commits offsets of its group in the transaction"
     ENDING = "commits or aborts"
 
 
@@ -73,12 +79,21 @@ Take: TypeAlias = Callable[[ErrorCode, Producer | None], None]
 
 class TransactionalProducer:
     def __init__(
-        self, number: int, partitions: Sequence[TopicPartition], cluster: ClusterAccess, history: TransactionHistory
+        self,
+        number: int,
+        partitions: Sequence[TopicPartition],
+        cluster: ClusterAccess,
+        history: TransactionHistory,
+        *,
+        version: int = 1,
+        transactional_id: str | None = None,
     ) -> None:
         self.number = number
         self.phase = Phase.NEW
         self.fault: str | None = None
-        self._id = f"ledger-{number}"
+        self._id = transactional_id or f"ledger-{number}"
+        self._adds_by_leaders = version >= EPOCH_BUMP_VERSION
+        self._client_version = EPOCH_BUMP_VERSION if self._adds_by_leaders else CLASSIC
         self._partitions = partitions
         self._cluster = cluster
         self._history = history
@@ -111,11 +126,14 @@ class TransactionalProducer:
             if self._waited <= _PATIENCE:
                 return
             self._give_up()
+        if begins or not self.is_done:
+            self._act(chance)
+
+    def _act(self, chance: Random) -> None:
         if self.phase is Phase.NEW:
-            if begins:
-                self._ask("gets an epoch", self._init, self._initialized)
+            self._ask("gets an epoch", self._init, self._initialized)
         elif self.phase is Phase.READY:
-            if begins:
+            if chance.random() < _BEGINS:
                 self._begin(chance)
         elif self.phase is Phase.ADDING:
             self._ask("adds partitions", self._add, self._added)
@@ -134,14 +152,17 @@ class TransactionalProducer:
             (tp, [f"{self._name}/{next(numbers)}".encode() for _ in range(chance.randint(1, 2))]) for tp in chosen
         ]
         self._commits = chance.random() < 0.8
+        self._begun()
+
+    def _begun(self) -> None:
         self._history.begin(self._name, dict(self._batches))
-        self.phase = Phase.ADDING
+        self.phase = Phase.WRITING if self._adds_by_leaders else Phase.ADDING
 
     def _abandon(self) -> None:
         """Begin anew, under a new epoch. Without an answer to its commit, the transaction may have either end."""
         if self.phase is Phase.ENDING and self._commits:
             self._history.end(self._name, Fate.UNKNOWN)
-        elif self.phase in (Phase.ADDING, Phase.WRITING, Phase.ENDING):
+        elif not self.is_done:
             self._history.end(self._name, Fate.ABORTED)
         self.phase, self._producer, self._bumps = Phase.NEW, None, False
 
@@ -150,8 +171,10 @@ class TransactionalProducer:
 
     # ---- requests to the coordinator
 
-    def _ask(self, what: str, call: Callable[[SimulatedBroker, Take], None], take: Take) -> None:
-        coordinator = self._cluster.elected_leader(STATE)
+    def _ask(
+        self, what: str, call: Callable[[SimulatedBroker, Take], None], take: Take, kept_in: TopicPartition = STATE
+    ) -> None:
+        coordinator = self._cluster.elected_leader(kept_in)
         if coordinator is None:
             return
         attempt = self._wait()
@@ -201,7 +224,7 @@ class TransactionalProducer:
         if not error:
             self._producer, self._bumps, self._sequences = producer, False, {}
             self.phase = Phase.READY
-        elif error not in _AGAIN:
+        elif error not in AGAIN:
             self._abandon()
 
     def _add(self, coordinator: SimulatedBroker, answer: Take) -> None:
@@ -212,29 +235,33 @@ class TransactionalProducer:
     def _added(self, error: ErrorCode, _: Producer | None) -> None:
         if not error:
             self.phase = Phase.WRITING
-        elif error not in _AGAIN:
+        elif error not in AGAIN:
             self._abandon()
 
     def _end(self, coordinator: SimulatedBroker, answer: Take) -> None:
         assert self._producer is not None
-        coordinator.transactions.end(self._id, self._producer, answer, commit=self._commits)
+        coordinator.transactions.end(
+            self._id, self._producer, answer, commit=self._commits, client_version=self._client_version
+        )
 
-    def _ended(self, error: ErrorCode, _: Producer | None) -> None:
-        if error in _AGAIN:
+    def _ended(self, error: ErrorCode, producer: Producer | None) -> None:
+        if error in AGAIN:
             return
         if error:
             self._abandon()
             return
         self._history.end(self._name, Fate.COMMITTED if self._commits else Fate.ABORTED)
+        if self._adds_by_leaders:
+            self._producer, self._bumps, self._sequences = producer, False, {}
         self.phase = Phase.NEW if self._bumps else Phase.READY
 
     # ---- batches
 
     def _write(self, chance: Random) -> None:
         if not self._batches:
-            self.phase = Phase.ENDING
+            self._all_written()
             return
-        if chance.random() < (0.3 if self._gave_up else 0.02):
+        if chance.random() < (0.5 if self._gave_up else 0.02):
             self._abort()  # with a batch that may be on its way
             return
         tp, values = self._batches[0]
@@ -242,9 +269,13 @@ class TransactionalProducer:
         if leader is not None:
             self._send(leader, tp, values)
 
+    def _all_written(self) -> None:
+        self.phase = Phase.ENDING
+
     def _send(self, leader: SimulatedBroker, tp: TopicPartition, values: list[bytes]) -> None:
         assert self._producer is not None
         attempt, (producer_id, epoch) = self._wait(), (self._producer.id, self._producer.epoch)
+        api_version = _PRODUCE_VERSION_ADDING if self._adds_by_leaders else _PRODUCE_VERSION
         sequence = self._sequences.get(tp, 0)
         batch = build_batch(
             [Record(n, TIMESTAMP_MS, None, value) for n, value in enumerate(values)],
@@ -277,10 +308,10 @@ class TransactionalProducer:
                 [(tp, memoryview(bytearray(batch)))],
                 acks=-1,
                 timeout_ms=PRODUCE_TIMEOUT_MS,
-                api_version=_PRODUCE_VERSION,
+                api_version=api_version,
                 refused=RefusedBatches(),
                 done=answer,
-                transaction=TransactionalProduce(self._id, producer_id, epoch, _PRODUCE_VERSION),
+                transaction=TransactionalProduce(self._id, producer_id, epoch, api_version, self._adds_by_leaders),
             )
             if done is not None:
                 answer(done)
@@ -292,29 +323,9 @@ class TransactionalProducer:
         if isinstance(outcome, AppendResult):
             self._sequences[tp] = next_sequence
             del self._batches[0]
-        elif outcome.code in (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED):
+        elif outcome.code in FENCED:
             self._abandon()
         elif outcome.code in _ABORT:
             self._abort()
-        elif outcome.code not in _AGAIN:
+        elif outcome.code not in AGAIN:
             self.fault = f"{self._id}: a leader answers {outcome.code.name}"
-
-
-class CommittedReader:
-    """A consumer of committed records, without a group."""
-
-    def __init__(self, partitions: Sequence[TopicPartition], history: TransactionHistory) -> None:
-        self.positions = dict.fromkeys(partitions, 0)
-        self._history = history
-
-    def read(self, tp: TopicPartition, broker: SimulatedBroker) -> ErrorCode:
-        outcomes: list[FetchOutcome] = []
-        target = FetchTarget(tp, ZERO_UUID, self.positions[tp], _READ_BYTES)
-        broker.replicas.fetch([target], FetchTerms(0, 1, _READ_BYTES, READ_COMMITTED), outcomes.extend)
-        (outcome,) = outcomes
-        if outcome.found is not None and outcome.found.records is not None:
-            aborted = [(each.first_offset, each.producer_id) for each in outcome.found.aborted]
-            values, end = visible_values(outcome.found.records.read(), aborted)
-            self._history.read(tp, values)
-            self.positions[tp] = max(self.positions[tp], end)
-        return outcome.error

@@ -43,3 +43,15 @@ def test_a_coordinator_knows_what_was_committed() -> None:
     group.answered(TP, 2)
     with pytest.raises(Violation, match="2 is answered, 3 was committed"):
         group.check()
+
+
+def test_generations_may_begin_anew() -> None:
+    group = GroupHistory("readers")
+    group.joined(1)
+    group.assigned("a", 1, [TP])
+    group.joined(1)
+    group.assigned("a", 1, [TP])
+    group.joined(7)
+    group.joined(1)
+    group.assigned("b", 1, [TP])
+    group.check()

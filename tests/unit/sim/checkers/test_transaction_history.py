@@ -6,7 +6,7 @@ from odradek.model.topology import TopicPartition
 from odradek.protocol.record_batch import build_batch
 from odradek.protocol.records import Record
 from odradek.protocol.transaction_markers import EndTransactionMarker, build_marker
-from odradek.sim.checkers.transaction_history import Fate, TransactionHistory, visible_values
+from odradek.sim.checkers.transaction_history import Fate, TransactionHistory, check_copies, visible_values
 from odradek.sim.checkers.violation import Violation
 
 A = TopicPartition("ledger", 0)
@@ -108,3 +108,9 @@ def test_a_reader_drops_what_the_broker_names_as_aborted_until_its_marker() -> N
     )
     assert visible_values(data, [(0, 7)]) == ([b"committed", b"the next of it"], 5)
     assert visible_values(data, []) == ([b"aborted", b"committed", b"the next of it"], 5)
+
+
+def test_each_record_is_copied_once() -> None:
+    check_copies([b"401/1/0", b"402/1/2", b"401/1/1"], 3)
+    with pytest.raises(Violation, match=r"\[1\] are copied twice, \[2\] not at all"):
+        check_copies([b"401/1/0", b"401/1/1", b"402/1/1"], 3)

@@ -3,7 +3,8 @@
 from random import Random
 
 from odradek.model.topology import TopicPartition
-from odradek.sim.clients.java_producer import IN_FLIGHT_MAX, PartitionBatches
+from odradek.sim.clients.conversation import IN_FLIGHT_MAX
+from odradek.sim.clients.java_producer import PartitionBatches
 
 TP = TopicPartition("orders", 0)
 

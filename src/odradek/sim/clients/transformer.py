@@ -1,0 +1,177 @@
+"""A program that consumes, transforms and produces exactly once, as Kafka's documents have it.
+
+It reads a partition from the offset of its group on, writes a record for each one, and commits its offset in the same
+transaction. After an abort, and when it begins, it asks the coordinator of the group for the offset; an offset that a
+transaction is about to change is not answered. Its successor has the same transactional id, so that it fences it.
+"""
+
+from collections.abc import Sequence
+from random import Random
+
+from odradek.base.errors import ErrorCode
+from odradek.broker.coordinator.groups.core.group_records import CommittedOffset
+from odradek.broker.coordinator.groups.group_offsets import UNSTABLE
+from odradek.broker.coordinator.state.core.state_batch import TransactionalProducer as CommittingProducer
+from odradek.broker.coordinator.transactions.core.decisions import Producer
+from odradek.broker.replication.leader.fetch_reader import FetchOutcome, FetchTarget, FetchTerms
+from odradek.model.topology import ZERO_UUID, TopicPartition
+from odradek.sim.broker import SimulatedBroker
+from odradek.sim.checkers.group_history import GroupHistory
+from odradek.sim.checkers.log_reading import entries_in
+from odradek.sim.checkers.transaction_history import TransactionHistory
+from odradek.sim.clients.access import TIMESTAMP_MS, ClusterAccess
+from odradek.sim.clients.group_member import OFFSETS
+from odradek.sim.clients.transactional_producer import AGAIN, FENCED, Phase, Take, TransactionalProducer
+
+TRANSFORMERS = "transformers"
+"""The group. It has no members: a partition is given to the program by hand."""
+_TRANSACTIONAL_ID = "transformer"
+_READ_BYTES = 1_000_000
+_RECORDS_MAX = 3
+_RECORDS_MAX_AT_THE_END = 200
+
+
+class Transformer(TransactionalProducer):
+    def __init__(
+        self,
+        number: int,
+        source: TopicPartition,
+        partitions: Sequence[TopicPartition],
+        cluster: ClusterAccess,
+        history: TransactionHistory,
+        offsets: GroupHistory,
+        *,
+        version: int = 1,
+    ) -> None:
+        super().__init__(number, partitions, cluster, history, version=version, transactional_id=_TRANSACTIONAL_ID)
+        self.source = source
+        self.position: int | None = None
+        self.hurries = False  # larger transactions, to come to the end
+        self._offsets = offsets
+        self._next = 0  # the position behind the transaction
+
+    def _act(self, chance: Random) -> None:
+        if self.phase is Phase.READY and self.position is None:
+            self.phase = Phase.SEEKING
+        if self.phase is Phase.SEEKING:
+            self._ask("asks for its offset", self._ask_offset, self._sought, OFFSETS)
+        elif self.phase is Phase.ADDING_OFFSETS:
+            self._ask("adds its offset", self._add_offset, self._offset_added)
+        elif self.phase is Phase.COMMITTING_OFFSETS:
+            self._ask("commits its offset", self._commit_offset, self._offset_committed, OFFSETS)
+        elif self.phase is Phase.READY and self.hurries:
+            self._begin(chance)
+        else:
+            super()._act(chance)
+
+    @property
+    def is_done(self) -> bool:
+        return self.phase in (Phase.NEW, Phase.READY, Phase.SEEKING)
+
+    # ---- reading
+
+    def _ask_offset(self, coordinator: SimulatedBroker, answer: Take) -> None:
+        found = coordinator.groups.offsets.committed(TRANSFORMERS, [self.source], stable=True)[self.source]
+        if found is UNSTABLE:
+            answer(ErrorCode.UNSTABLE_OFFSET_COMMIT, None)
+            return
+        offset = 0 if found is None else found.offset
+        if self._cluster.coordinates(coordinator, OFFSETS):
+            self._offsets.answered(self.source, offset)
+        answer(ErrorCode.NONE, Producer(offset, 0))
+
+    def _sought(self, error: ErrorCode, found: Producer | None) -> None:
+        if not error and found is not None:
+            self.position = found.id
+            self.phase = Phase.READY
+
+    def _begin(self, chance: Random) -> None:
+        """Read some records; begin a transaction if there are any."""
+        assert self.position is not None
+        leader = self._cluster.elected_leader(self.source)
+        if leader is None or not leader.leads(self.source):
+            return
+        records = _RECORDS_MAX_AT_THE_END if self.hurries else chance.randint(1, _RECORDS_MAX)
+        end = self.position
+        while end < self.position + records and (found := self._end_of(leader, end)) > end:
+            end = found
+        if end == self.position:
+            return
+        self._next = min(end, self.position + records)
+        self._name = f"{self.number}/{next(self._transactions)}"
+        by_partition: dict[TopicPartition, list[bytes]] = {}
+        for offset in range(self.position, self._next):
+            tp = self._partitions[offset % len(self._partitions)]
+            by_partition.setdefault(tp, []).append(f"{self._name}/{offset}".encode())
+        self._batches = list(by_partition.items())
+        self._commits = chance.random() < 0.9
+        self._begun()
+
+    def _end_of(self, leader: SimulatedBroker, position: int) -> int:
+        outcomes: list[FetchOutcome] = []
+        target = FetchTarget(self.source, ZERO_UUID, position, _READ_BYTES)
+        leader.replicas.fetch([target], FetchTerms(0, 0, _READ_BYTES, 0), outcomes.extend)
+        found = outcomes[0].found
+        if outcomes[0].error or found is None or found.records is None:
+            return position
+        return max((entry.last_offset + 1 for entry in entries_in(found.records.read())), default=position)
+
+    # ---- offsets in the transaction
+
+    def _added(self, error: ErrorCode, producer: Producer | None) -> None:
+        super()._added(error, producer)
+        if self.phase is Phase.WRITING:
+            self.phase = Phase.ADDING_OFFSETS
+
+    def _add_offset(self, coordinator: SimulatedBroker, answer: Take) -> None:
+        assert self._producer is not None
+        coordinator.transactions.add_partitions(self._id, self._producer, [OFFSETS], lambda error: answer(error, None))
+
+    def _offset_added(self, error: ErrorCode, _: Producer | None) -> None:
+        if not error:
+            self.phase = Phase.WRITING
+        elif error not in AGAIN:
+            self._abandon()
+
+    def _all_written(self) -> None:
+        self.phase = Phase.COMMITTING_OFFSETS if self._commits else Phase.ENDING
+
+    def _commit_offset(self, coordinator: SimulatedBroker, answer: Take) -> None:
+        assert self._producer is not None
+        coordinator.groups.offsets.commit_in_transaction(
+            TRANSFORMERS,
+            "",
+            None,
+            -1,
+            CommittingProducer(self._id, self._producer.id, self._producer.epoch),
+            {self.source: CommittedOffset(self._next, -1, "", TIMESTAMP_MS)},
+            lambda errors: answer(errors[self.source], None),
+            add=self._adds_by_leaders,
+        )
+
+    def _offset_committed(self, error: ErrorCode, _: Producer | None) -> None:
+        if not error:
+            self.phase = Phase.ENDING
+        elif error in FENCED:
+            self._abandon()
+        elif error not in AGAIN:
+            self._abort()
+
+    # ---- the end of a transaction
+
+    def _ended(self, error: ErrorCode, producer: Producer | None) -> None:
+        committed = self._commits
+        super()._ended(error, producer)
+        if not self.is_done or error:
+            return
+        self.position = self._next if committed else None
+        if committed and self._next > self._offsets.committed.get(self.source, 0):
+            self._offsets.commit_acknowledged(self.source, self._next)  # its successor may have gone on meanwhile
+
+    def _abandon(self) -> None:
+        super()._abandon()
+        self.position = None
+
+    def _abort(self) -> None:
+        super()._abort()
+        self.position = None
