@@ -57,7 +57,6 @@ class SimulatedCluster:
         self.group = GroupHistory(GROUP)
         self.lost_tail: set[int] = set()  # brokers whose loss the controller doesn't know of yet
         self.weak: int | None = None  # who lost its tail and is not back in the ISR
-        self._logs_of: dict[int, set[TopicPartition] | frozenset[TopicPartition]] = {}  # as last checked, by broker
         self.epoch_before = -1  # under which that one was registered when it lost it
         self.seat_of_dead: int | None = None  # the controller that died, until its session ends
         self._directory = directory
@@ -339,6 +338,25 @@ class SimulatedCluster:
             if broker_id in self.world.registered:
                 self.lose(broker_id)
         self.register(broker_id)
+
+    def awake(self) -> list[SimulatedBroker]:
+        return [broker for broker in self.brokers.values() if broker.id not in self.network.frozen]
+
+    def some_broker(self) -> SimulatedBroker | None:
+        awake = self.awake()
+        return self.chance.choice(awake) if awake else None
+
+    def is_well(self, broker_id: int) -> bool:
+        """Return whether the broker lives, and is in sync in all its partitions."""
+        if broker_id not in self.brokers or broker_id not in self.world.registered:
+            return False
+        if broker_id in self.network.frozen or not self.brokers[broker_id].logs.table.all_online:
+            return False
+        for tp in self.all_partitions():
+            state = self.state(tp)
+            if broker_id in self.replicas_of(tp).replicas and (state is None or broker_id not in state.isr):
+                return False
+        return True
 
     def stop(self) -> None:
         for broker in self.brokers.values():

@@ -4,15 +4,18 @@ Every replica is in sync and equal, every metadata cache right, every reassignme
 had to send acknowledged, and the group has read and committed everything.
 """
 
+from pathlib import Path
+
 from odradek.model.topology import TopicPartition
 from odradek.sim.broker import SimulatedBroker
-from odradek.sim.checked_cluster import CheckedCluster
 from odradek.sim.checkers.record_checks import LogKind, check_producer, read_values
 from odradek.sim.checkers.transaction_history import check_copies, committed_values
 from odradek.sim.checkers.violation import Violation
 from odradek.sim.clients.group_member import GROUP, OFFSETS, MemberState
 from odradek.sim.clients.transactional_producer import Phase
-from odradek.sim.options import COPIES
+from odradek.sim.cluster import SimulatedCluster
+from odradek.sim.invariants import Invariants
+from odradek.sim.options import COPIES, Options
 
 HEALING_ROUNDS = 400
 ROUND_MS = 100
@@ -20,7 +23,14 @@ WARM_UP_ROUNDS = 100
 _BYTES = 100_000
 
 
-class HealingCluster(CheckedCluster):
+class HealingCluster(SimulatedCluster):
+    def __init__(self, directory: Path, options: Options | None = None) -> None:
+        super().__init__(directory, options)
+        self._invariants = Invariants(self)
+
+    def check(self) -> None:
+        self._invariants.check()
+
     def heal(self) -> None:
         self.trace.append("all is well from now on")
         self.network.heal()
@@ -109,7 +119,7 @@ class HealingCluster(CheckedCluster):
                 self.read_committed(tp, leader)
         for message in list(self.network.messages):
             self.network.arrive(message)
-            self.check_receiver(message.to)
+            self._invariants.check_receiver(message.to)
         self.wait(ROUND_MS)
         self.check()
 

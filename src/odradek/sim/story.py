@@ -20,7 +20,8 @@ from odradek.model.topology import ZERO_UUID, ReplicaAssignment, TopicPartition
 from odradek.sim.checkers.log_reading import entries_in
 from odradek.sim.checkers.violation import Violation
 from odradek.sim.clients.group_member import GroupMember
-from odradek.sim.faults import FaultyCluster
+from odradek.sim.faults import Faults
+from odradek.sim.healing import HealingCluster
 from odradek.sim.options import Options
 
 SCRATCH_TOPICS_MAX = 2
@@ -42,22 +43,27 @@ def steps_of(seed: int, options: Options) -> list[Step]:
     return [Step(name, chance.getrandbits(32)) for name in drawn]
 
 
-class Story(FaultyCluster):
+class Story(HealingCluster):
     """A cluster and the steps that happen to it; `on_step` is called after each of them."""
 
     def __init__(self, directory: Path, options: Options | None = None) -> None:
         super().__init__(directory, options)
         self._scratch = count(1)
+        self._faults = Faults(self)
 
     def run(self, steps: Iterable[Step], on_step: Callable[[Step], None] = lambda step: None) -> None:
         self.warm_up()
         for step in steps:
             self.chance.seed(step.seed)
-            getattr(self, step.name)()
+            self._do(step)
             self.check()
             on_step(step)
         self.heal()
         self.stop()
+
+    def _do(self, step: Step) -> None:
+        owner = self._faults if hasattr(Faults, step.name) else self
+        getattr(owner, step.name)()
 
     # ---- the controller
 
@@ -79,7 +85,7 @@ class Story(FaultyCluster):
         self.world.enqueue(ElectionAsked(chosen, ElectionType.PREFERRED, lambda value: None))
 
     def leader_asks_for_isr(self) -> None:
-        asking = [(broker, change) for broker in self._awake() for change in broker.wanted_isr.values()]
+        asking = [(broker, change) for broker in self.awake() for change in broker.wanted_isr.values()]
         if asking:
             self.ask_for_isr(*self.chance.choice(asking))
 
@@ -114,7 +120,7 @@ class Story(FaultyCluster):
     # ---- replication and time
 
     def follower_fetches(self) -> None:
-        broker = self._some_broker()
+        broker = self.some_broker()
         followed = broker.leaders_followed() if broker is not None else []
         if broker is not None and followed:
             self.fetch(broker, self.chance.choice(followed), self.chance.choice((1, 300, 100_000)))
@@ -131,7 +137,7 @@ class Story(FaultyCluster):
         self.wait(ms)
 
     def broker_writes_checkpoints(self) -> None:
-        broker = self._some_broker()
+        broker = self.some_broker()
         if broker is not None:
             self.trace.append(f"broker {broker.id} writes its checkpoints")
             broker.logs.table.checkpoint_high_watermarks(broker.replicas.high_watermarks())
@@ -139,19 +145,19 @@ class Story(FaultyCluster):
             broker.logs.table.checkpoint_log_start_offsets()
 
     def broker_flushes(self) -> None:
-        broker = self._some_broker()
+        broker = self.some_broker()
         if broker is not None:
             self.trace.append(f"broker {broker.id} flushes")
             for partition in list(broker.replicas.partitions.values()):
                 partition.log.flush()
 
     def log_is_cleaned(self) -> None:
-        broker = self._some_broker()
+        broker = self.some_broker()
         if broker is not None and broker.clean_logs():
             self.trace.append(f"broker {broker.id} compacts a log")
 
     def retention_runs(self) -> None:
-        broker = self._some_broker()
+        broker = self.some_broker()
         if broker is not None:
             broker.roles.delete_expired()
 
@@ -226,7 +232,7 @@ class Story(FaultyCluster):
             self.members[place] = GroupMember(number, list(self.consumed), self, self.group)
 
     def coordinator_loads(self) -> None:
-        broker = self._some_broker()
+        broker = self.some_broker()
         if broker is not None:
             broker.load_coordinators()
 
@@ -235,7 +241,7 @@ class Story(FaultyCluster):
 
     def everything_moves(self) -> None:
         """One hop of most messages, fetches and transactions: a transaction takes dozens, between two faults too."""
-        for broker in self._awake():
+        for broker in self.awake():
             broker.load_coordinators()
             for leader_id in broker.leaders_followed():
                 self.fetch(broker, leader_id, 100_000)
