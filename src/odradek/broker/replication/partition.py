@@ -16,7 +16,7 @@ from odradek.base.logs import get_logger
 from odradek.broker.log.core.append_result import AppendResult
 from odradek.broker.log.core.check_budget import CheckBudget
 from odradek.broker.log.core.config import LogConfig
-from odradek.broker.log.core.validation import CheckedRecords, check_produce_records
+from odradek.broker.log.core.validation import CheckedRecords
 from odradek.broker.log.core.verification import VerificationGuard
 from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.broker.replication.committed_log import CommittedLog
@@ -160,8 +160,7 @@ class Partition:
         """Check a producer's batches for the append, or raise KafkaError. Under no lock: what is long about a batch
         must not hold up those who write to the same partition."""
         self._check_may_append(acks)
-        check_produce_records(records, api_version)
-        return self.log.check(records, self._rules, budget)
+        return self.log.check(records, self._rules, budget, api_version)
 
     def append(
         self,

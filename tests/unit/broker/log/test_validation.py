@@ -274,6 +274,10 @@ def test_produce_versions() -> None:
         with pytest.raises(KafkaError) as caught:
             check_produce_records(memoryview(data), version)
         assert caught.value.code is code
+        with pytest.raises(KafkaError) as as_a_whole:
+            check_records(memoryview(data), rules=BatchRules(), now_ms=NOW, api_version=version)
+        assert str(as_a_whole.value) == str(caught.value)
+    assert check_records(memoryview(new), rules=BatchRules(), now_ms=NOW, api_version=9).batches
 
 
 def test_every_flipped_bit_is_refused_or_harmless() -> None:

@@ -55,6 +55,7 @@ NO_LIMIT_MS: Final = 2**63 - 1
 _DEFAULTS: Final = LogConfig()
 _FIRST_PRODUCE_VERSION_OF_MAGIC_2: Final = 3
 _FIRST_PRODUCE_VERSION_OF_ZSTD: Final = 7
+NO_PRODUCE: Final = 1 << 16  # in place of the version: the records came otherwise
 
 
 class Origin(Enum):
@@ -141,15 +142,24 @@ def check_produce_records(records: memoryview, api_version: int) -> None:
 
 
 def check_records(
-    records: memoryview, *, rules: BatchRules, now_ms: int, budget: CheckBudget = UNBOUNDED
+    records: memoryview,
+    *,
+    rules: BatchRules,
+    now_ms: int,
+    budget: CheckBudget = UNBOUNDED,
+    api_version: int = NO_PRODUCE,
 ) -> CheckedRecords:
     """Check everything that does not depend on the log's state; this is the long part, to be done outside of locks.
-    Raises KafkaError, or what the budget raises when it is spent."""
+    Raises KafkaError, or what the budget raises when it is spent. `api_version`: of the Produce that they came with."""
+    if api_version < _FIRST_PRODUCE_VERSION_OF_ZSTD:
+        check_produce_records(records, api_version)
     budget.begin_batch()
     if compiled is not None and rules.keeps_batches and (usual := _usual_batch(records, rules, now_ms, budget)):
         # tuple.__new__ skips the Python-level constructor of NamedTuple, once per produced batch; so below.
         checked_one: CheckedRecords = tuple.__new__(CheckedRecords, ([usual], rules, now_ms))
         return checked_one
+    if api_version != NO_PRODUCE:  # for what the inner loop answers for, it holds
+        check_produce_records(records, api_version)
     if len(records) <= MAGIC_AT:
         raise _invalid(f"Records of {len(records)} bytes have no batch")
     if records[MAGIC_AT] < MAGIC:

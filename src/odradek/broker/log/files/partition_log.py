@@ -21,6 +21,7 @@ from odradek.broker.log.core.producer_state import EVERY_PRODUCER, NO_PRODUCER, 
 from odradek.broker.log.core.replicated import split_into_runs
 from odradek.broker.log.core.retention import expired_count
 from odradek.broker.log.core.validation import (
+    NO_PRODUCE,
     BatchRules,
     CheckedBatch,
     CheckedRecords,
@@ -109,12 +110,13 @@ class PartitionLog:
         """Checks the records, gives them offsets and writes them. They are patched where they lie."""
         return self.append_checked(self.check(records, rules), leader_epoch=leader_epoch, guard=guard)
 
-    def check(self, records: memoryview, rules: BatchRules, budget: CheckBudget = UNBOUNDED) -> CheckedRecords:
-        """Check the batches for `append_checked`. It may take long and changes nothing: no writer has to
-        wait for it.
-        """
+    def check(
+        self, records: memoryview, rules: BatchRules, budget: CheckBudget = UNBOUNDED, api_version: int = NO_PRODUCE
+    ) -> CheckedRecords:
+        """Check the batches for `append_checked`. It may take long and changes nothing: no writer waits for it."""
         self.files.check_writable()
-        return check_records(records, rules=rules, now_ms=self._clock.now_ms(), budget=budget)
+        now_ms = self._clock.now_ms()
+        return check_records(records, rules=rules, now_ms=now_ms, budget=budget, api_version=api_version)
 
     def append_checked(
         self,
