@@ -1,9 +1,11 @@
 """Clients in other languages: fetched once into `.tools`, by their own package managers."""
 
+import json
 import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 _HERE = Path(__file__).parent
 _TOOLS = Path(os.environ.get("ODRADEK_TOOLS") or _HERE.parent / ".tools")
@@ -24,6 +26,14 @@ def kafkajs_program(script: str = "admin.js") -> list[str]:
         _fetch(["npm", "install", "--silent", "--no-fund", "--no-audit"], directory)
     shutil.copy(_HERE / "kafkajs" / script, directory)
     return [node, str(directory / script)]
+
+
+def kafkajs_login(bootstrap: str, topic: str, mechanism: str, user: str, secret: str, *authority: Path) -> Any:
+    """What tests/kafkajs/sasl.js found: the values that it read back, or why it was refused."""
+    command = [*kafkajs_program("sasl.js"), bootstrap, topic, mechanism, user, secret, *map(str, authority)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
 
 
 def franz_program() -> list[str]:

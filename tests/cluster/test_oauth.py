@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
+from foreign_clients import Unobtainable, kafkajs_login
 from kafka_tools import KafkaTools
 from odradek.base.config.login_classes import LOGINS, VALIDATORS
 from odradek.base.config.properties import format_properties
@@ -139,6 +140,18 @@ def test_librdkafka_is_told_of_a_refused_token(tokens: Tokens) -> None:
     )
     eventually(lambda: producer.poll(0.1) >= 0 and KafkaError._AUTHENTICATION in {error.code() for error in errors})
     assert any("invalid_token" in error.str() for error in errors)
+
+
+def test_kafkajs(tokens: Tokens) -> None:
+    topic, issuer = unused_name(), tokens.endpoints.issuer
+    tokens.broker.create_topic(topic)
+    try:
+        found = kafkajs_login(tokens.bootstrap, topic, "oauthbearer", "", issuer.token(tokens.endpoints.claims))
+    except Unobtainable as reason:
+        pytest.skip(str(reason))
+    assert found == {"error": 0, "seen": ["one", "two"]}
+    refused = kafkajs_login(tokens.bootstrap, topic, "oauthbearer", "", unsigned(tokens.endpoints.claims))
+    assert refused.keys() == {"refused"}, "it takes the refusal for a success, and is closed at its next request"
 
 
 def test_kafka_s_own_tools(tokens: Tokens, kafka_tools: KafkaTools) -> None:

@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.serialization import pkcs12
 from kafka import KafkaConsumer, KafkaProducer
 from kazoo.client import KazooClient
 
+from foreign_clients import Unobtainable, kafkajs_login
 from kafka_tools import KafkaTools
 from odradek.base.config.properties import format_properties
 from odradek.client.broker_client import BrokerClient, ConnectionFailed
@@ -202,6 +203,22 @@ def test_aiokafka(secured: Secured, protocol: str, mechanism: str) -> None:
             return (await consumer.getone()).value
 
     assert asyncio.run(asyncio.wait_for(exchange(), 30)) == b"hello"
+
+
+@pytest.mark.parametrize(("protocol", "mechanism"), [("SASL_PLAINTEXT", "PLAIN"), ("SASL_SSL", "SCRAM-SHA-512")])
+def test_kafkajs(secured: Secured, protocol: str, mechanism: str) -> None:
+    topic, authority = unused_name(), [secured.directory / "ca.pem"] if protocol == "SASL_SSL" else []
+    secured.broker.create_topic(topic)
+
+    def found(password: str) -> dict[str, object]:
+        address, name = secured.bootstrap(protocol), mechanism.lower()
+        try:
+            return dict(kafkajs_login(address, topic, name, "alice", password, *authority))
+        except Unobtainable as reason:
+            pytest.skip(str(reason))
+
+    assert found(PASSWORD) == {"error": 0, "seen": ["one", "two"]}
+    assert "uthentication failed" in str(found("wrong")["refused"])
 
 
 @pytest.mark.parametrize(("protocol", "mechanism"), [("SSL", ""), ("SASL_SSL", "SCRAM-SHA-512")])

@@ -169,7 +169,7 @@ class BrokerServer:
         metadata = MetadataCache(MetadataImage(cluster_id))
         gate = ControlGate()
         services = self._services(session, store, logs, metadata, reaper, gate, started)
-        dispatcher = Dispatcher(services, SaslGate.of(config, reaper))
+        dispatcher = Dispatcher(services, SaslGate.of(config, reaper, services.quotas.addresses.failed_logins))
         security = watched_listeners(services, scheduler, started)
         server = SocketServer(server_settings(config), dispatcher, services.quotas.addresses, security)
         started.callback(gate.stop)

@@ -164,6 +164,7 @@ class BrokerConfig:
     # what Kafka doesn't have
     odradek_audit_dir: str | None
     odradek_audit_max_bytes: int
+    odradek_failed_authentication_rate_per_ip: int
     odradek_metrics_host: str
     odradek_metrics_port: int
     odradek_metrics_keystore_location: str | None

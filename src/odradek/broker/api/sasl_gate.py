@@ -9,12 +9,14 @@ from collections.abc import Iterable, Sequence
 from struct import pack
 from typing import Self
 
+from odradek.base.clock import SYSTEM_CLOCK
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.errors import ErrorCode
 from odradek.base.logs import get_logger
 from odradek.base.metrics import Sample
 from odradek.broker.network.request import Chunk, InboundRequest
 from odradek.broker.purgatory.reaper import ExpirationReaper, Timer
+from odradek.broker.quotas.core.failed_logins import FailedLogins
 from odradek.broker.security.authentication.mechanisms import AuthenticationFailed
 from odradek.broker.security.authentication.sasl_session import Evaluated, IllegalSaslState, SaslSession, SaslState
 from odradek.protocol.api_keys import ApiKey
@@ -36,14 +38,17 @@ SAMPLE_NAMES = (
 
 
 class SaslGate:
-    def __init__(self, reaper: ExpirationReaper, failure_delay_ms: int) -> None:
+    def __init__(
+        self, reaper: ExpirationReaper, failure_delay_ms: int, failed_logins: FailedLogins | None = None
+    ) -> None:
         self._reaper = reaper
+        self._failed_logins = failed_logins
         self._failure_delay_ms = failure_delay_ms
         self._successes = self._renewals = self._failures = self._expired = 0
 
     @classmethod
-    def of(cls, config: BrokerConfig, reaper: ExpirationReaper) -> Self:
-        return cls(reaper, config.connection_failed_authentication_delay_ms)
+    def of(cls, config: BrokerConfig, reaper: ExpirationReaper, failed_logins: FailedLogins | None) -> Self:
+        return cls(reaper, config.connection_failed_authentication_delay_ms, failed_logins)
 
     def samples(self) -> Iterable[Sample]:
         counts = (self._successes, self._renewals, self._failures, self._expired)
@@ -108,7 +113,7 @@ class SaslGate:
         if session.handshake(message.mechanism, header.api_version):
             _reply(request, header, SaslHandshakeResponse(mechanisms=session.mechanisms))
             return
-        self._failures += 1
+        self._count_failure(request)
         log.info("SASL mechanism refused", connection=request.connection.id, mechanism=message.mechanism[:40])
         answer = SaslHandshakeResponse(error_code=ErrorCode.UNSUPPORTED_SASL_MECHANISM, mechanisms=session.mechanisms)
         _close_after(request, "its SASL mechanism is not enabled")
@@ -154,12 +159,17 @@ class SaslGate:
                 if not session.is_needed:
                     request.connection.sasl = None
         except AuthenticationFailed as failure:
-            self._failures += 1
+            self._count_failure(request)
             log.warning("authentication failed", connection=request.connection.id, reason=failure.detail)
             raise
         finally:
             session.is_evaluating = False
         return evaluated
+
+    def _count_failure(self, request: InboundRequest) -> None:
+        self._failures += 1
+        if self._failed_logins is not None:
+            self._failed_logins.failed(request.connection.client_host, SYSTEM_CLOCK.monotonic_ms())
 
     def _fail(self, request: InboundRequest, answer: Sequence[Chunk] | None) -> None:
         rejection = _Rejection(request, answer, self._failure_delay_ms)

@@ -2,8 +2,9 @@
 
 At `max.connections`, of the broker or of the listener, the acceptor waits with the connection in its hand until another
 one ends, so the rest queue in the kernel. A client address beyond its own limit is refused at once, one that comes too
-often after a while. The inter-broker listener, where it is not the only one, is exempt from the broker's
-`max.connections` and `max.connection.creation.rate`: the cluster must not be locked out by its clients.
+often, or whose logins fail too often, after a while. The inter-broker listener, where it is not the only one, is exempt
+from the broker's `max.connections` and `max.connection.creation.rate`, and from the penalty for failed logins: the
+cluster must not be locked out by its clients.
 """
 
 import threading
@@ -57,7 +58,8 @@ class TooManyConnections(Exception):
 
 
 class ComesTooOften(Exception):
-    """More connections a second than one client address may make: it is let go when this time is over."""
+    """More connections or failed logins a second than one client address may make: it is let go when this time is
+    over."""
 
     def __init__(self, host: str, wait_ms: int) -> None:
         super().__init__(f"{host} connects too often")
@@ -71,6 +73,7 @@ class Stopped(Exception):
 class ConnectionQuotas:
     def __init__(self, settings: ServerSettings, address_limits: AddressLimits) -> None:
         self._settings = settings
+        self._failed_logins = address_limits.failed_logins
         self._listeners = _by_name(settings)
         self._changed = threading.Condition()
         self._per_host: Counter[str] = Counter()
@@ -89,7 +92,8 @@ class ConnectionQuotas:
         """Count the connection in, waiting for its turn. True: others are now too many, and one of them must go."""
         with self._changed:
             self._await_slot(self._listeners[listener_name])
-            if wait_ms := self._address_rates.come(host, int(monotonic() * 1000)):
+            now_ms = int(monotonic() * 1000)
+            if wait_ms := self._address_rates.come(host, now_ms) or self._penalty_ms(listener_name, host, now_ms):
                 raise ComesTooOften(host, wait_ms)
             limit = self._settings.max_connections_per_ip_overrides.get(host, self._settings.max_connections_per_ip)
             if self._per_host[host] >= limit:
@@ -98,6 +102,11 @@ class ConnectionQuotas:
             self._per_listener[listener_name] += 1
             self._total += 1
             return self._total > self._settings.max_connections
+
+    def _penalty_ms(self, listener_name: str, host: str, now_ms: int) -> int:
+        if self._failed_logins is None or self.is_protected(listener_name):
+            return 0
+        return self._failed_logins.wait_ms(host, now_ms)
 
     def leave(self, listener_name: str, host: str) -> None:
         with self._changed:

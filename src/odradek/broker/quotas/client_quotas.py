@@ -14,6 +14,7 @@ from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
 from odradek.base.metrics import Sample
 from odradek.broker.quotas.core.address_limits import AddressLimits
+from odradek.broker.quotas.core.failed_logins import FailedLogins
 from odradek.broker.quotas.core.quota_table import Limit, QuotaEntity, QuotaTable, read_table
 from odradek.broker.quotas.core.sampled_rate import SampledRate
 from odradek.broker.quotas.core.token_bucket import TokenBucket
@@ -173,7 +174,7 @@ class ClientQuotas:
             config.controller_quota_window_size_seconds * 1000,
             clock,
         )
-        self.addresses = AddressLimits()
+        self.addresses = AddressLimits(FailedLogins(config.odradek_failed_authentication_rate_per_ip))
         self.is_limiting = False
         """Whether anybody is limited in anything."""
         self.throttles = 0

@@ -17,6 +17,8 @@ from odradek.broker.network.request import InboundRequest
 from odradek.broker.network.server import SocketServer
 from odradek.broker.network.settings import ListenerSettings, ServerSettings
 from odradek.broker.purgatory.reaper import ExpirationReaper
+from odradek.broker.quotas.core.address_limits import AddressLimits
+from odradek.broker.quotas.core.failed_logins import FailedLogins
 from odradek.broker.security.authentication.listener_security import ListenerSecurity
 from odradek.broker.security.authentication.mechanisms import PlainServer, ScramServer, ScramSettings
 from odradek.broker.security.authentication.sasl_session import SaslListener
@@ -77,8 +79,8 @@ class ShiftedClock:
 
 
 class SaslClient:
-    def __init__(self, port: int) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), 20)
+    def __init__(self, port: int, address: str) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", port), 20, (address, 0))
         self._numbers = iter(range(1, 10_000))
 
     def send_frame(self, frame: bytes) -> None:
@@ -122,7 +124,7 @@ class SaslClient:
 
 @dataclass
 class Served:
-    connect: Callable[[], SaslClient]
+    connect: Callable[..., SaslClient]
     clock: ShiftedClock
     gate: SaslGate
 
@@ -138,7 +140,22 @@ def served_for_a_while() -> Iterator[Served]:
     yield from serving(60_000)
 
 
-def serving(max_reauth_ms: int) -> Iterator[Served]:
+@pytest.fixture
+def served_with_penalties() -> Iterator[Served]:
+    yield from serving(0, Penalties())
+
+
+class Penalties(FailedLogins):
+    """A failed login holds the connections of its address for a moment, and it does so until the end of the test."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+
+    def wait_ms(self, address: str, now_ms: int) -> int:
+        return 50 if address in self._windows else 0
+
+
+def serving(max_reauth_ms: int, failed_logins: FailedLogins | None = None) -> Iterator[Served]:
     clock = ShiftedClock()
     typed: Clock = clock  # type: ignore[assignment]
     factories = {
@@ -148,15 +165,16 @@ def serving(max_reauth_ms: int) -> Iterator[Served]:
     listener = SaslListener(factories, dict.fromkeys(factories, max_reauth_ms), 10_000, typed)  # type: ignore[arg-type]
     reaper = ExpirationReaper()
     reaper.start()
-    gate = SaslGate(reaper, 50)
+    gate = SaslGate(reaper, 50, failed_logins)
     listeners = (ListenerSettings("SASL", "SASL_PLAINTEXT", "127.0.0.1", 0),)
     settings = ServerSettings(listeners=listeners, num_network_threads=1)
-    server = SocketServer(settings, Gated(gate), None, {"SASL": ListenerSecurity(None, listener)})
+    limits = AddressLimits(failed_logins)
+    server = SocketServer(settings, Gated(gate), limits, {"SASL": ListenerSecurity(None, listener)})
     server.start()
     clients: list[SaslClient] = []
 
-    def connect() -> SaslClient:
-        clients.append(SaslClient(server.port("SASL")))
+    def connect(address: str = "127.0.0.1") -> SaslClient:
+        clients.append(SaslClient(server.port("SASL"), address))
         return clients[-1]
 
     try:
@@ -221,6 +239,16 @@ def test_requests_behind_a_failure_get_nothing(served: Served) -> None:
 def test_unknown_user_and_wrong_password_have_one_answer(served: Served) -> None:
     told = {served.connect().log_in(token).error_message for token in (b"\0alice\0wrong", b"\0nobody\0secret")}
     assert len(told) == 1
+
+
+def test_an_address_whose_logins_fail_too_often_is_held_and_others_are_served(served_with_penalties: Served) -> None:
+    served, address = served_with_penalties, "127.0.0.7"
+    assert served.connect(address).log_in().error_code == 0
+    assert served.connect(address).log_in(b"\0alice\0wrong").error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+    held = served.connect(address)
+    held.send(SaslHandshakeRequest(mechanism="PLAIN"), 1)
+    assert served.connect().log_in().error_code == 0
+    assert held.is_closed(), "without an answer"
 
 
 def test_another_authorization_id(served: Served) -> None:

@@ -6,6 +6,9 @@ odradek.audit.dir
     log.dirs if there is an authorizer, else no audit log.
 odradek.audit.max.bytes
     How large the audit log may become: its oldest entries go first.
+odradek.failed.authentication.rate.per.ip
+    How many SASL logins from one address may fail in a second. Beyond that, new connections from there are held until
+    the second is over, and closed. The listener between brokers is exempt where it is one of several.
 odradek.metrics.host
     The address on which figures are served to Prometheus, at /metrics.
 odradek.metrics.keystore.location

@@ -3,6 +3,7 @@
 TABLE = """
 odradek.audit.dir           string   -          -          low     read-only  obeyed
 odradek.audit.max.bytes     long     67108864   >=65536    low     read-only  obeyed
+odradek.failed.authentication.rate.per.ip  int  100  >=1  low  read-only  obeyed
 odradek.metrics.host        string   127.0.0.1  -          low     read-only  obeyed
 odradek.metrics.keystore.location  string  -  -  low  read-only  obeyed
 odradek.metrics.login       password -          -          low     read-only  obeyed

@@ -2,11 +2,15 @@
 
 from collections.abc import Mapping
 
+from odradek.broker.quotas.core.failed_logins import FailedLogins
+
 
 class AddressLimits:
-    __slots__ = ("_limits",)
+    __slots__ = ("_limits", "failed_logins")
 
-    def __init__(self) -> None:
+    def __init__(self, failed_logins: FailedLogins | None = None) -> None:
+        """`failed_logins`: None where nobody logs in."""
+        self.failed_logins = failed_logins
         self._limits: tuple[Mapping[str, float], float | None] = {}, None
 
     def set(self, limits: Mapping[str, float], default: float | None) -> None:

@@ -1,0 +1,22 @@
+from odradek.broker.quotas.core.failed_logins import _ADDRESSES_MAX, FailedLogins
+
+
+def test_an_address_waits_for_the_next_second_and_others_do_not() -> None:
+    failed = FailedLogins(3)
+    for at_ms in (1000, 1200):
+        failed.failed("a", at_ms)
+        assert failed.wait_ms("a", at_ms) == 0
+    failed.failed("a", 1300)
+    assert [failed.wait_ms("a", at_ms) for at_ms in (1300, 1900, 2000, 5000)] == [700, 100, 0, 0]
+    assert failed.wait_ms("b", 1300) == 0
+    failed.failed("a", 2500)
+    assert failed.wait_ms("a", 2500) == 0, "a second of its own"
+
+
+def test_addresses_have_a_bound_and_the_busiest_stay() -> None:
+    failed = FailedLogins(2)
+    for n in range(_ADDRESSES_MAX * 2):
+        failed.failed(f"address {n}", 1000)
+        failed.failed("busy", 1000)
+    assert len(failed._windows) <= _ADDRESSES_MAX
+    assert failed.wait_ms("busy", 1000) == 1000
