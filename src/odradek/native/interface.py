@@ -76,7 +76,7 @@ class InnerLoop(Protocol):
 
     def survey_batches(self, topics: list[Any], /) -> tuple[int, int, int] | None:
         """Numbers of records, compressed batches and transactional batches of a Produce; None unless all batches have
-        magic 2. For `takes_long` and `_transactional_batches` of `handlers.produce`."""
+        magic 2. For `protocol.batch_survey`."""
 
     def produce_response(
         self, topics: list[Any], outcomes: list[Any], result_type: type[T], correlation_id: int, version: int, /

@@ -7,11 +7,11 @@ import pytest
 from test_twins import DEFAULT_INPUTS, NOW, SOAK_INPUTS, Batches
 
 from odradek.broker.api.handlers import produce
+from odradek.broker.log.core.append_result import AppendResult
 from odradek.broker.log.core.batch_info import batch_info
 from odradek.broker.log.core.producer_state import BATCHES_KEPT, AppendedBatch, ProducerEntry, next_entry
-from odradek.broker.log.files.partition_log import AppendResult
 from odradek.native.load import compiled
-from odradek.protocol import framing
+from odradek.protocol import batch_survey, framing
 from odradek.protocol.api_keys import APIS
 from odradek.protocol.framing import RequestHeader, encode_response, parse_request_header
 from odradek.protocol.messages.produce import (
@@ -43,7 +43,7 @@ def same(call: Callable[..., object], *arguments: object) -> object:
     found = outcome(call, *arguments)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(framing, "compiled", None)
-        patch.setattr(produce, "compiled", None)
+        patch.setattr(batch_survey, "compiled", None)
         assert outcome(call, *arguments) == found
     return found
 
@@ -123,6 +123,7 @@ def compare(seed: int, inputs: int) -> int:
         read += isinstance(found, RequestHeader)
         next_entries(pick)
         request = produced(made)
+        same(batch_survey.survey_batches, request.topic_data)
         same(produce.takes_long, request)
         same(produce._transactional_batches, request)
         numbers = [pick.choice(NUMBERS) for _ in range(5)]

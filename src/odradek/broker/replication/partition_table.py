@@ -20,7 +20,7 @@ from odradek.broker.purgatory.purgatory import Purgatory
 from odradek.broker.purgatory.reaper import ExpirationReaper
 from odradek.broker.replication.core.isr import IsrChange
 from odradek.broker.replication.core.outcomes import COMMITTED, Advance, Appended
-from odradek.broker.replication.core.refused_batches import RefusedBatches, idempotent_producer
+from odradek.broker.replication.core.refused_batches import RefusedBatches
 from odradek.broker.replication.leader.delayed_delete import DelayedDelete, DeleteOutcomes
 from odradek.broker.replication.leader.delayed_produce import AppendOutcome, Awaited, DelayedProduce
 from odradek.broker.replication.leader.fetch_reader import (
@@ -44,6 +44,7 @@ from odradek.broker.replication.partition import Partition
 from odradek.broker.replication.replication_quota import ReplicationQuotas
 from odradek.model.metadata_image import MetadataCache
 from odradek.model.topology import LeaderAndIsr, TopicPartition
+from odradek.protocol.batch_survey import idempotent_producer
 from odradek.protocol.record_batch import read_header
 from odradek.protocol.transaction_markers import EndTransactionMarker
 

@@ -8,8 +8,6 @@ v11 may answer TRANSACTION_ABORTABLE, v12 makes the partition part of the transa
 """
 
 from functools import partial
-from struct import Struct
-from typing import TypeGuard
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
@@ -21,7 +19,7 @@ from odradek.broker.log.core.append_result import AppendResult
 from odradek.broker.log.core.check_budget import CheckBudget
 from odradek.broker.log.core.refused_records import RecordsRefused
 from odradek.broker.network.connection import Connection
-from odradek.broker.replication.core.refused_batches import RefusedBatches, idempotent_producer
+from odradek.broker.replication.core.refused_batches import RefusedBatches
 from odradek.broker.replication.leader.delayed_produce import AppendOutcome
 from odradek.broker.replication.leader.transactional_appends import TransactionalProduce
 from odradek.broker.replication.partition_table import Batch
@@ -30,6 +28,7 @@ from odradek.model.topic_names import is_internal
 from odradek.model.topology import TopicPartition
 from odradek.native.load import compiled
 from odradek.protocol.api_keys import ApiKey
+from odradek.protocol.batch_survey import idempotent_producer, is_transactional, survey_batches
 from odradek.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
@@ -39,19 +38,8 @@ from odradek.protocol.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
-from odradek.protocol.record_batch import (
-    ATTRIBUTES_AT,
-    CODEC_MASK,
-    HEADER_SIZE,
-    MAGIC,
-    MAGIC_AT,
-    RECORD_COUNT_AT,
-    TRANSACTIONAL_BIT,
-)
 
 log = get_logger(__name__)
-
-_MAGIC_TO_COUNT = Struct(f">b4xh{RECORD_COUNT_AT - ATTRIBUTES_AT - 2}xi")
 
 FIRST_WITH_LEADER = 10
 FIRST_THAT_ADDS = 12
@@ -65,22 +53,8 @@ LOGGED_REFUSALS_MAX = 20
 def takes_long(request: ProduceRequest) -> bool:
     """Return whether a look into the records could hold up other clients: the size alone does not tell, a bomb is
     small."""
-    if compiled is not None and (survey := compiled.survey_batches(request.topic_data)) is not None:
-        records, compressed, _ = survey
-        return records > QUICK_RECORDS_MAX or compressed > QUICK_COMPRESSED_MAX
-    records = compressed = 0
-    for topic in request.topic_data:
-        for data in topic.partition_data:
-            batch = data.records
-            if not isinstance(batch, memoryview) or len(batch) < HEADER_SIZE:
-                continue
-            magic, attributes, count = _MAGIC_TO_COUNT.unpack_from(batch, MAGIC_AT)
-            if magic != MAGIC:
-                return True
-            records += count
-            if attributes & CODEC_MASK:
-                compressed += 1
-    return records > QUICK_RECORDS_MAX or compressed > QUICK_COMPRESSED_MAX
+    survey = survey_batches(request.topic_data)
+    return survey.records > QUICK_RECORDS_MAX or survey.compressed > QUICK_COMPRESSED_MAX or survey.older > 0
 
 
 @handles(ApiKey.PRODUCE, versions="0-12", may_block=takes_long)
@@ -244,22 +218,15 @@ def _transaction(request: ProduceRequest, ctx: RequestContext) -> tuple[Transact
 
 
 def _transactional_batches(request: ProduceRequest) -> list[memoryview]:
-    if compiled is not None and (survey := compiled.survey_batches(request.topic_data)) is not None and not survey[2]:
+    if not survey_batches(request.topic_data).transactional:
         return []
     batches = (data.records for topic in request.topic_data for data in topic.partition_data)
-    return [records for records in batches if _is_transactional(records)]
+    return [records for records in batches if is_transactional(records)]
 
 
 def _is_idempotent(request: ProduceRequest) -> bool:
     batches = (data.records for topic in request.topic_data for data in topic.partition_data)
     return any(isinstance(batch, memoryview) and idempotent_producer(batch) is not None for batch in batches)
-
-
-def _is_transactional(records: object) -> TypeGuard[memoryview]:
-    """By what the batch says of itself: what the request says around it proves nothing."""
-    if not isinstance(records, memoryview) or len(records) < HEADER_SIZE or records[MAGIC_AT] != MAGIC:
-        return False
-    return bool(records[ATTRIBUTES_AT + 1] & TRANSACTIONAL_BIT)
 
 
 def _refusal(index: int, error: KafkaError) -> PartitionProduceResponse:

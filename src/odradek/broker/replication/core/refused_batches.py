@@ -17,13 +17,12 @@ gap gets the benefit of the doubt a few times, as NOT_LEADER_OR_FOLLOWER, before
 batch of a producer that is not known and may have been, before it is believed.
 """
 
-from struct import Struct
 from typing import Final, NamedTuple, TypeAlias
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.log.core.producer_state import ProducerStates
 from odradek.model.topology import TopicPartition
-from odradek.protocol.record_batch import HEADER_SIZE, MAGIC, MAGIC_AT, NO_PRODUCER_ID, PRODUCER_ID_AT
+from odradek.protocol.batch_survey import IdempotentProducer, idempotent_producer
 
 RETRIED: Final = frozenset(
     {
@@ -45,7 +44,6 @@ DOUBTS_MAX: Final = 5
 REFUSALS_MAX: Final = 1000
 
 _SEQUENCES = 2**31
-_PRODUCER_FIELDS = Struct(">qhi")  # id, epoch, base sequence
 
 
 class Refusal(NamedTuple):
@@ -56,12 +54,6 @@ class Refusal(NamedTuple):
     doubts_left: int = 0
     """Number of times that the batch itself is refused once more: where its producer is not known, and may have
     been."""
-
-
-class IdempotentProducer(NamedTuple):
-    id: int
-    epoch: int
-    sequence: int
 
 
 Key: TypeAlias = tuple[TopicPartition, int, int]  # partition, producer id, producer epoch
@@ -167,11 +159,3 @@ def _doubt(producer: IdempotentProducer, next_sequence: int) -> Refusal | None:
 
 def _is_behind(sequence: int, other: int) -> bool:
     return 0 < (sequence - other) % _SEQUENCES < _SEQUENCES // 2
-
-
-def idempotent_producer(records: memoryview) -> IdempotentProducer | None:
-    """The idempotent producer of the batch, if it has one."""
-    if len(records) < HEADER_SIZE or records[MAGIC_AT] != MAGIC:
-        return None
-    producer = IdempotentProducer(*_PRODUCER_FIELDS.unpack_from(records, PRODUCER_ID_AT))
-    return None if producer.id == NO_PRODUCER_ID else producer
