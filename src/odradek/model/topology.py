@@ -1,17 +1,13 @@
 """The values that every part of the system talks about. Frozen, comparable, with no behaviour beyond naming."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple, NewType
+from typing import NamedTuple
 from uuid import UUID
 
-BrokerId = NewType("BrokerId", int)
-Offset = NewType("Offset", int)
-LeaderEpoch = NewType("LeaderEpoch", int)
-
-NO_LEADER = BrokerId(-1)
-LEADER_DURING_DELETE = BrokerId(-2)
-NO_EPOCH = LeaderEpoch(-1)
-EPOCH_DURING_DELETE = LeaderEpoch(-2)
+NO_LEADER = -1
+LEADER_DURING_DELETE = -2
+NO_EPOCH = -1
+EPOCH_DURING_DELETE = -2
 """Leader epoch of a StopReplica for a topic that is being deleted: no epoch of the broker is newer."""
 
 UNKNOWN_BROKER_EPOCH = -1

@@ -16,6 +16,7 @@ from odradek.model.acls import (
     ResourceType,
     operation_bits,
 )
+from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey
 
 NONE_DENIED: frozenset[str] = frozenset()
@@ -109,3 +110,13 @@ def operations_on_cluster(ctx: RequestContext) -> int:
     if not authorized_on_cluster(ctx, AclOperation.DESCRIBE):
         return 0
     return authorized_operations(ctx, ResourceType.CLUSTER, CLUSTER_NAME)
+
+
+def refused_commits(
+    ctx: RequestContext, group_id: str, topics: Iterable[str], commits: Iterable[TopicPartition]
+) -> dict[TopicPartition, ErrorCode]:
+    """Partitions whose offsets the principal may not commit, or all if it may not use the group."""
+    if not authorized(ctx, AclOperation.READ, ResourceType.GROUP, group_id):
+        return dict.fromkeys(commits, ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    denied = denied_topics(ctx, AclOperation.READ, topics)
+    return {tp: ErrorCode.TOPIC_AUTHORIZATION_FAILED for tp in commits if tp.topic in denied}

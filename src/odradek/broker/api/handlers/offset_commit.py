@@ -8,11 +8,10 @@ from collections.abc import Iterable
 from functools import partial
 
 from odradek.base.errors import ErrorCode, KafkaError
-from odradek.broker.api.authorization import authorized, denied_topics
+from odradek.broker.api.authorization import refused_commits
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import LATER, Outcome, handles
 from odradek.broker.coordinator.groups.core.group_records import NO_TIMESTAMP, CommittedOffset
-from odradek.model.acls import AclOperation, ResourceType
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.offset_commit import (
@@ -51,10 +50,7 @@ def _refused(
     """Partitions that the principal may not commit, or all if it may not use the group."""
     if ctx.broker.authorizer is None:
         return {}
-    if not authorized(ctx, AclOperation.READ, ResourceType.GROUP, request.group_id):
-        return dict.fromkeys(commits, ErrorCode.GROUP_AUTHORIZATION_FAILED)
-    denied = denied_topics(ctx, AclOperation.READ, [topic.name for topic in request.topics])
-    return {tp: ErrorCode.TOPIC_AUTHORIZATION_FAILED for tp in commits if tp.topic in denied}
+    return refused_commits(ctx, request.group_id, [topic.name for topic in request.topics], commits)
 
 
 def _commits(request: OffsetCommitRequest, ctx: RequestContext) -> dict[TopicPartition, CommittedOffset]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from odradek.base.errors import ErrorCode, KafkaError
-from odradek.broker.api.authorization import authorized, denied_topics
+from odradek.broker.api.authorization import authorized, refused_commits
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import LATER, Outcome, handles
 from odradek.broker.coordinator.groups.core.group_records import CommittedOffset
@@ -69,10 +69,7 @@ def _refused(
         return {}
     if not authorized(ctx, AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id):
         return dict.fromkeys(commits, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    if not authorized(ctx, AclOperation.READ, ResourceType.GROUP, request.group_id):
-        return dict.fromkeys(commits, ErrorCode.GROUP_AUTHORIZATION_FAILED)
-    denied = denied_topics(ctx, AclOperation.READ, [topic.name for topic in request.topics])
-    return {tp: ErrorCode.TOPIC_AUTHORIZATION_FAILED for tp in commits if tp.topic in denied}
+    return refused_commits(ctx, request.group_id, [topic.name for topic in request.topics], commits)
 
 
 def _response(

@@ -23,7 +23,6 @@ log = get_logger(__name__)
 authorizer_log = get_logger("kafka.authorizer.logger")
 """Kafka's name: denied decisions at INFO, allowed ones at DEBUG."""
 
-CLASS_NAME = "kafka.security.authorizer.AclAuthorizer"
 DECISIONS_MAX = 65_536
 """Cached decisions; when there are more, all are made anew."""
 
