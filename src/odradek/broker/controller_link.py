@@ -1,4 +1,4 @@
-"""This broker's connection to the controller: one request at a time, each tried once.
+"""Connection of a broker to the controller: one request at a time, each tried once.
 
 Who needs an answer sooner than another's request may take has a link of its own. Whoever waits on a controller that
 has been replaced is let go as soon as this broker hears of the new one.

@@ -80,7 +80,7 @@ def recording_rebalances(records: Records) -> Callable[[Rebalanced], None]:
 
 
 def recording_transactions(records: Records) -> Callable[[TransactionEvent], None] | None:
-    """None if nothing is recorded: the coordinator keeps no events then."""
+    """Return None without a recorder: the coordinator keeps no events then."""
     if records is NOTHING_RECORDED:
         return None
 

@@ -151,7 +151,7 @@ def own_configs(client: ClusterClient, resource: Resource) -> list[Setting]:
 
 
 def own_values(client: ClusterClient, resources: Sequence[Resource]) -> dict[str, dict[str, str]]:
-    """Return what was set on each resource itself, by its name, in one request."""
+    """Return the settings of each resource itself, by its name, in one request."""
     found: dict[str, dict[str, str]] = {}
     for result in ask_configs(client, dict.fromkeys(resources)):
         resource = Resource(ConfigResourceType(result.resource_type), result.resource_name)

@@ -136,7 +136,7 @@ def _producers(client: ClusterClient, tp: TopicPartition, replica: int | None) -
 
 
 def open_transactions(client: ClusterClient, tp: TopicPartition, replica: int | None = None) -> list[OpenTransaction]:
-    """List those that a replica knows of; the leader, unless one is given."""
+    """List the open transactions that a replica of the partition knows; the leader, unless a broker is given."""
     return [_open(tp, each) for each in describe_producers(client, tp, replica) if each.current_txn_start_offset >= 0]
 
 

@@ -63,7 +63,7 @@ def free_port() -> int:
 
 
 def free_ports(*after: int) -> int:
-    """Return a port that is free, as are those that come so many after it."""
+    """Return a free port; the ports that come so many after it are free as well."""
     while True:
         first = free_port()
         if not any(port_is_taken(first + more) for more in after):

@@ -71,7 +71,7 @@ class BrokerCredentials:
     """Key of a broker, from the keytab of its login module; the library reads the file for each exchange."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        """ConfigError names what is missing, or why the key can't be used."""
+        """Raise ConfigError that names the missing setting, or the fault of the key."""
         self._gssapi = kerberos_library()
         if not _is_true(options, "useKeyTab") or not _is_true(options, "storeKey"):
             raise ConfigError("Krb5LoginModule of a broker needs useKeyTab=true and storeKey=true")
@@ -102,7 +102,7 @@ class ClientCredentials:
     """Tickets of a client: from a keytab, by which the library gets new ones in time, or from a ticket cache."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        """ConfigError names what is missing."""
+        """Raise ConfigError that names the missing setting."""
         self._gssapi = kerberos_library()
         self._principal = options.get("principal") or None
         if _is_true(options, "useKeyTab"):

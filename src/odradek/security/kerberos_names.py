@@ -96,7 +96,7 @@ class ShortNames:
 
 
 def _parse(text: str) -> _Rule | None:
-    """None: DEFAULT."""
+    """Return None for DEFAULT."""
     found = _RULE.fullmatch(text.strip())
     if found is None:
         raise ConfigError(f"Invalid value {text} for configuration {RULES_KEY}: not a rule")

@@ -44,7 +44,7 @@ class _Asked(Exception):
 
 
 class _Client:
-    """A connection as the sending code sees it: without an answer, it tells what is asked."""
+    """A connection as the sending code sees it: without an answer, it hands on the request."""
 
     def __init__(self, versions: dict[type, int], answer: Response | None = None) -> None:
         self._versions = versions

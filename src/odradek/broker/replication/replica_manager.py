@@ -41,10 +41,10 @@ class RoleListener(Protocol):
     """A coordinator, whose state is kept in partitions that this broker leads."""
 
     def lead(self, tp: TopicPartition, leader_epoch: int) -> None:
-        """This broker leads the partition, in a new leader epoch."""
+        """Take the leadership of the partition, in a new leader epoch."""
 
     def resign(self, tp: TopicPartition, leader_epoch: int) -> None:
-        """It leads the partition no longer; `leader_epoch` ended that."""
+        """Give up the leadership of the partition, which `leader_epoch` ended."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,5 @@
-"""History of transactions: what their producers were told, what readers of committed records saw, and what is in the
-logs in the end.
+"""History of transactions: answers to their producers, records that readers of committed records saw, and the logs in
+the end.
 
 A transaction is visible in all of its partitions or in none: in all if its producer was told that it is committed, in
 none if the producer aborted it or never asked for its end, in either if the answer to its commit never came.

@@ -20,7 +20,7 @@ Callback: TypeAlias = Callable[[Any], None]
 
 @dataclass(frozen=True, slots=True)
 class ControllerElected:
-    """This broker was elected: it reads the cluster and takes over. The term is in the context already."""
+    """Election of this broker: it reads the cluster and takes over. The term is in the context already."""
 
 
 @dataclass(frozen=True, slots=True)

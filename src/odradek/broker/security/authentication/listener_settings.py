@@ -74,7 +74,7 @@ def watch_certificates(listeners: Mapping[str, ListenerSecurity], scheduler: Sch
 
 
 def follow_store_changes(listeners: Mapping[str, ListenerSecurity], live: LiveConfig) -> None:
-    """Takes stores that kafka-configs names into use, and refuses those that can't be used before they are stored."""
+    """Takes stores that kafka-configs names into use, and refuses unusable ones before they are stored."""
 
     def check(settings: Mapping[str, str], after: BrokerConfig) -> None:
         live.passwords.encoded(settings)

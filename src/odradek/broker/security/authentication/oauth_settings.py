@@ -38,7 +38,7 @@ class OAuthListener:
     """Tokens of one listener: `new_server` for each exchange, and the keys, which have to be started."""
 
     def __init__(self, config: BrokerConfig, listener_name: str, options: Mapping[str, str], clock: Clock) -> None:
-        """ConfigError names what is missing."""
+        """Raise ConfigError that names the missing setting."""
         self.keys: IssuerKeys | None = None
         handler = (oauth_text(config, listener_name, _HANDLER_KEY) or "").strip()
         if handler == UNSECURED_VALIDATOR:
