@@ -4,7 +4,7 @@ Called at moves of an id, under its lock, and by the marker sender, under none. 
 """
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from odradek.base.clock import Clock
 from odradek.broker.coordinator.transactions.core.decisions import Producer
@@ -38,15 +38,13 @@ class TransactionStories:
         """After the entry has its next value."""
         if self._record is not None:
             after = entry.transaction
-            added = tuple(after.partitions - before.partitions)
-            now_ms = self._clock.now_ms()
-            self._add(entry, TransactionEvent(now_ms, move_name(before, after), after, before, added, why=why))
+            self._add(entry, TransactionEvent(self._clock.now_ms(), move_name(before, after), after, before, why=why))
 
     def timed_out(self, entry: TransactionEntry) -> None:
         if self._record is not None:
             transaction = entry.transaction
             why = f"open for longer than transaction.timeout.ms={transaction.timeout_ms}"
-            self._add(entry, TransactionEvent(self._clock.now_ms(), TIMED_OUT, transaction, why=why))
+            self._add(entry, TransactionEvent(self._clock.now_ms(), TIMED_OUT, transaction, named=(), why=why))
 
     def fenced(self, entry: TransactionEntry, request: str, producer: Producer | None) -> None:
         """A request of a producer whose epoch is over was refused."""
@@ -54,28 +52,27 @@ class TransactionStories:
             transaction = entry.transaction
             asked = "" if producer is None else f" of producer {producer.id}, epoch {producer.epoch}"
             why = f"{request}{asked} refused: producer {transaction.producer_id} has epoch {transaction.producer_epoch}"
-            self._add(entry, TransactionEvent(self._clock.now_ms(), FENCED, transaction, why=why))
+            self._add(entry, TransactionEvent(self._clock.now_ms(), FENCED, transaction, named=(), why=why))
 
     def loaded(self, entry: TransactionEntry) -> None:
         """An open or half ended transaction was found in the log by this broker as the next coordinator."""
         if self._record is not None and not entry.transaction.is_ended:
             transaction = entry.transaction
             why = f"replayed by the next coordinator in state {transaction.state.label}"
-            partitions = tuple(transaction.partitions)
-            self._add(entry, TransactionEvent(self._clock.now_ms(), LOADED, transaction, None, partitions, why=why))
+            self._add(entry, TransactionEvent(self._clock.now_ms(), LOADED, transaction, why=why))
 
     def markers(
         self,
         what: str,
         entry: TransactionEntry,
         transaction: Transaction,
-        partitions: Iterable[TopicPartition],
+        partitions: Collection[TopicPartition],
         leader: int | None,
         why: str = "",
     ) -> None:
         if self._record is not None:
             now_ms = self._clock.now_ms()
-            self._add(entry, TransactionEvent(now_ms, what, transaction, None, tuple(partitions), leader, why))
+            self._add(entry, TransactionEvent(now_ms, what, transaction, None, partitions, leader, why))
 
     def overdue(self, entry: TransactionEntry) -> None:
         """Record a transaction that is open for long, if it is not recorded yet."""

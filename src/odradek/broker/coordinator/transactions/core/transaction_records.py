@@ -6,6 +6,7 @@ which has tagged fields.
 Keys of other versions belong to newer coordinators and are left alone.
 """
 
+from functools import lru_cache
 from itertools import groupby
 from struct import Struct as Packer
 from struct import error as StructError
@@ -19,6 +20,7 @@ from odradek.protocol.schema import Message, Struct, array, int8, int16, int32, 
 
 _VERSION = Packer(">h")
 _KEY_VERSION: Final = 0
+_KEYS_MAX: Final = 1_000
 PLAIN: Final = 0
 TAGGED: Final = 1
 """Versions of values."""
@@ -46,6 +48,7 @@ class TransactionLogValue(Message, versions="0-1", flexible="1+"):
     client_transaction_version: int = int16("1+", default=0, tag=2, ignorable=True)
 
 
+@lru_cache(maxsize=_KEYS_MAX)  # the key of a busy id is the same for each of its moves
 def encode_key(transactional_id: str) -> bytes:
     return _VERSION.pack(_KEY_VERSION) + TransactionLogKey(transactional_id=transactional_id).encode(_KEY_VERSION)
 

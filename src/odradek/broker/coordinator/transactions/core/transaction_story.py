@@ -6,8 +6,8 @@ has a marker refused or stays open for a second is recorded with all that is kep
 """
 
 from collections import deque
-from dataclasses import dataclass, replace
-from typing import Final
+from collections.abc import Collection
+from typing import Final, NamedTuple
 
 from odradek.broker.coordinator.transactions.core.transaction import NO_PRODUCER_EPOCH, Transaction, TransactionState
 from odradek.model.topology import TopicPartition
@@ -22,22 +22,36 @@ INITIALIZED, BEGUN, PARTITIONS_ADDED, LOADED, EXPIRED = "Initialized", "Begun", 
 MARKERS_WRITTEN, MARKERS_REFUSED, MARKERS_DROPPED = "MarkersWritten", "MarkersRefused", "MarkersDropped"
 TIMED_OUT, FENCED = "TimedOut", "Fenced"
 _UNUSUAL: Final = frozenset({INITIALIZED, LOADED, MARKERS_REFUSED, MARKERS_DROPPED, TIMED_OUT, FENCED})
+_NAMES: Final = {state: state.label for state in TransactionState} | {
+    TransactionState.EMPTY: INITIALIZED,
+    TransactionState.ONGOING: BEGUN,
+    TransactionState.DEAD: EXPIRED,
+}
+_NONE: Final[frozenset[TopicPartition]] = frozenset()
 _ENDS: Final = frozenset({TransactionState.COMPLETE_COMMIT.label, TransactionState.COMPLETE_ABORT.label})
 
 
-@dataclass(frozen=True, slots=True)
-class TransactionEvent:
+class TransactionEvent(NamedTuple):
+    """A tuple, because it is made at each move of each transaction, recorded or not."""
+
     time_ms: int
     what: str
     transaction: Transaction
     """The value after the event."""
     before: Transaction | None = None
-    partitions: tuple[TopicPartition, ...] = ()
+    named: Collection[TopicPartition] | None = None
+    """The partitions of the event, unless the move tells them."""
     peer: int | None = None
     """The leader of the partitions."""
     why: str = ""
     left_out: int = 0
     """Number of transactions or single events of the id that were not recorded before this one."""
+
+    @property
+    def partitions(self) -> frozenset[TopicPartition]:
+        if self.named is not None:
+            return frozenset(self.named)
+        return self.transaction.partitions - (_NONE if self.before is None else self.before.partitions)
 
     @property
     def text(self) -> str:
@@ -57,14 +71,9 @@ class TransactionEvent:
 
 def move_name(before: Transaction, after: Transaction) -> str:
     """Name the event of a move: the state, except where a state may be entered in several ways."""
-    match after.state:
-        case TransactionState.EMPTY:
-            return INITIALIZED
-        case TransactionState.ONGOING:
-            return PARTITIONS_ADDED if before.state is TransactionState.ONGOING else BEGUN
-        case TransactionState.DEAD:
-            return EXPIRED
-    return after.state.label
+    if after.state is before.state is TransactionState.ONGOING:
+        return PARTITIONS_ADDED
+    return _NAMES[after.state]
 
 
 class RecordingBudget:
@@ -135,6 +144,6 @@ class TransactionStory:
         told = list(self._kept)
         self._kept.clear()
         if told and self._left_out:
-            told[0] = replace(told[0], left_out=self._left_out)
+            told[0] = told[0]._replace(left_out=self._left_out)
             self._left_out = 0
         return told
