@@ -30,10 +30,10 @@ pytestmark = [pytest.mark.soak, pytest.mark.timeout(900)]
 COPIER = "org.apache.kafka.tools.TransactionalMessageCopier"
 CONNECT = "org.apache.kafka.connect.cli.ConnectDistributed"
 PARTITIONS = 2
-RECORDS = 20_000
-TRANSACTION_SIZE, TRANSACTION_TIMEOUT_MS = 200, 10_000
-PATIENCE_S = 240
-PROGRESS = 1_000
+RECORDS = 6_000
+TRANSACTION_SIZE, TRANSACTION_TIMEOUT_MS = 100, 10_000
+PATIENCE_S = 120
+PROGRESS = 500
 """Records that have to be copied between two faults."""
 
 
