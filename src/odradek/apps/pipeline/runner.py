@@ -24,7 +24,7 @@ from odradek.apps.pipeline.plan_modes import state_shapes
 from odradek.apps.pipeline.progress import QueryProgressBoard
 from odradek.apps.pipeline.queries import Query, build, group_of, plan, table_writer
 from odradek.apps.pipeline.replay import retire_replayed
-from odradek.apps.pipeline.session import SparkTarget, start_session, ui_address
+from odradek.apps.pipeline.session import SHORT_LIVED, SparkTarget, start_session, ui_address
 from odradek.apps.pipeline.spark_errors import in_one_sentence
 from odradek.apps.pipeline.spec import Delivery, Pipeline, TableFormat, TableSink
 from odradek.apps.pipeline.status import (
@@ -155,7 +155,9 @@ class Run:
 
     def _with_spark(self, stop: "StopRequest") -> None:
         pipeline = self._pipeline
-        settings = {"spark.ui.enabled": str(not self._options.once).lower(), **pipeline.spark}
+        lasting = {"spark.ui.enabled": str(not self._options.once).lower()}
+        short = SHORT_LIVED if self._options.once and self._options.target.is_local else {}
+        settings = {**lasting, **short, **pipeline.spark}
         spark = start_session(pipeline.name, self._options.target, settings, pipeline.state_directory)
         self._facts = replace(self._facts, spark_ui=ui_address(spark))
         listener = self._listener()

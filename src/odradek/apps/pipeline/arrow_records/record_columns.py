@@ -7,7 +7,6 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from odradek.apps.pipeline.arrow_records import record_decoder
 from odradek.model.topology import TopicPartition
 from odradek.protocol.record_batch import BatchHeader
 
@@ -69,6 +68,8 @@ def chunked(batches: Iterable[PlainBatch]) -> Iterator[Chunk]:
 
 def decode_records(batches: Chunk, headers_type: pa.DataType | None) -> RecordColumns:
     """Decode the records of a batch into columns; `headers_type` None leaves headers out."""
+    from odradek.apps.pipeline.arrow_records import record_decoder  # with numba, for tasks that decode alone
+
     data = np.frombuffer(b"".join(payload for _, payload in batches), np.uint8)
     headers = [header for header, _ in batches]
     counts = np.array([header.record_count for header in headers], np.int64)
@@ -99,6 +100,8 @@ def decode_records(batches: Chunk, headers_type: pa.DataType | None) -> RecordCo
 
 def _headers(data: Any, headers_at: Any, header_count: Any, kind: pa.DataType, first: BatchHeader) -> pa.Array:
     """A list of (key, value) per record; null where there is none, as the connector has it."""
+    from odradek.apps.pipeline.arrow_records import record_decoder
+
     total = int(header_count.sum())
     found = [np.empty(total, np.int64) for _ in range(4)]
     if not record_decoder.decode_headers(data, headers_at, header_count, *found):
@@ -113,6 +116,8 @@ def _headers(data: Any, headers_at: Any, header_count: Any, kind: pa.DataType, f
 
 
 def _binary(data: Any, at: Any, size: Any, kind: pa.DataType) -> pa.Array:
+    from odradek.apps.pipeline.arrow_records import record_decoder
+
     is_there = size >= 0
     out = np.empty(int(size[is_there].sum()), np.uint8)
     out_offsets = np.empty(len(at) + 1, np.int32)

@@ -1,4 +1,8 @@
-"""The data source that Spark knows by the name `odradek`."""
+"""The data source that Spark knows by the name `odradek`.
+
+Imported by every Python process in which Spark looks for data sources or plans one: readers and writers, with pyarrow,
+librdkafka and numba, are imported by those alone that need them.
+"""
 
 from pyspark.sql.datasource import (
     DataSource,
@@ -9,11 +13,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from odradek.apps.pipeline.source.exactly_once import ExactlyOnceWriter
-from odradek.apps.pipeline.source.options import includes_headers, read_options, write_options
-from odradek.apps.pipeline.source.reader import TopicBatchReader, TopicStreamReader
 from odradek.apps.pipeline.source.schema import record_schema
-from odradek.apps.pipeline.source.writer import TopicBatchWriter, TopicStreamWriter
 
 
 class TopicDataSource(DataSource):
@@ -22,17 +22,32 @@ class TopicDataSource(DataSource):
         return "odradek"
 
     def schema(self) -> StructType:
+        from odradek.apps.pipeline.source.options import includes_headers
+
         return record_schema(with_headers=includes_headers(self.options))
 
     def reader(self, schema: StructType) -> DataSourceReader:
+        from odradek.apps.pipeline.source.options import read_options
+        from odradek.apps.pipeline.source.reader import TopicBatchReader
+
         return TopicBatchReader(read_options(self.options, streaming=False), schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        from odradek.apps.pipeline.source.options import read_options
+        from odradek.apps.pipeline.source.reader import TopicStreamReader
+
         return TopicStreamReader(read_options(self.options, streaming=True), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        from odradek.apps.pipeline.source.options import write_options
+        from odradek.apps.pipeline.source.writer import TopicBatchWriter
+
         return TopicBatchWriter(write_options(self.options), schema, overwrite=overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        from odradek.apps.pipeline.source.exactly_once import ExactlyOnceWriter
+        from odradek.apps.pipeline.source.options import write_options
+        from odradek.apps.pipeline.source.writer import TopicStreamWriter
+
         options = write_options(self.options)
         return ExactlyOnceWriter(options, schema) if options.exactly_once else TopicStreamWriter(options, schema)

@@ -27,7 +27,6 @@ from odradek.apps.pipeline.source.connection import Settings
 from odradek.apps.pipeline.source.errors import DataLoss, ReadFailed
 from odradek.apps.pipeline.source.offsets import OffsetRange
 from odradek.apps.pipeline.source.options import ReadOptions
-from odradek.apps.pipeline.source.plain_fetching import plain_records
 from odradek.apps.pipeline.source.schema import arrow_schema
 
 _BATCH_RECORDS: Final = 10_000
@@ -59,6 +58,8 @@ class RangeReader:
         columns = Columns(wanted, arrow_schema(self.schema), with_headers=self.options.include_headers)
         at = wanted.start
         if self.options.is_plain:
+            from odradek.apps.pipeline.source.plain_fetching import plain_records  # with numba, for tasks alone
+
             for records, next_offset in plain_records(self.options.bootstrap, wanted, columns.headers_type):
                 yield columns.decoded(records)
                 at = next_offset

@@ -1,8 +1,8 @@
 """The columns, which are those of Spark's connector, and how they look in Arrow."""
 
-from typing import Final
+from functools import cache
+from typing import TYPE_CHECKING, Final
 
-import pyarrow as pa
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -16,6 +16,9 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 _HEADERS: Final = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
 _COLUMNS: Final = (
     StructField("key", BinaryType()),
@@ -26,14 +29,6 @@ _COLUMNS: Final = (
     StructField("timestamp", TimestampType()),
     StructField("timestampType", IntegerType()),
 )
-_ARROW_TYPES: Final[dict[type[DataType], pa.DataType]] = {
-    BinaryType: pa.binary(),
-    BooleanType: pa.bool_(),
-    IntegerType: pa.int32(),
-    LongType: pa.int64(),
-    StringType: pa.string(),
-    TimestampType: pa.timestamp("us", "UTC"),
-}
 
 
 def record_schema(*, with_headers: bool) -> StructType:
@@ -41,16 +36,34 @@ def record_schema(*, with_headers: bool) -> StructType:
     return StructType([*_COLUMNS, *headers])
 
 
-def arrow_schema(schema: StructType) -> pa.Schema:
+def arrow_schema(schema: StructType) -> "pa.Schema":
     """As Spark expects it of a data source: it compares, and refuses anything else."""
+    import pyarrow as pa
+
     return pa.schema(list(_arrow_type(schema)))
 
 
-def _arrow_type(kind: DataType) -> pa.DataType:
+@cache
+def _arrow_types() -> "dict[type[DataType], pa.DataType]":
+    import pyarrow as pa  # half of a second for processes that only plan
+
+    return {
+        BinaryType: pa.binary(),
+        BooleanType: pa.bool_(),
+        IntegerType: pa.int32(),
+        LongType: pa.int64(),
+        StringType: pa.string(),
+        TimestampType: pa.timestamp("us", "UTC"),
+    }
+
+
+def _arrow_type(kind: DataType) -> "pa.DataType":
+    import pyarrow as pa
+
     match kind:
         case StructType():
             return pa.struct([pa.field(field.name, _arrow_type(field.dataType), field.nullable) for field in kind])
         case ArrayType():
             return pa.list_(pa.field("element", _arrow_type(kind.elementType), kind.containsNull))
         case _:
-            return _ARROW_TYPES[type(kind)]
+            return _arrow_types()[type(kind)]

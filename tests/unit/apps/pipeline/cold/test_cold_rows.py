@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from odradek.apps.pipeline.segment_source import schema
-from odradek.apps.pipeline.segment_source.data_source import RecordRows, Segment, SegmentsPartition, log_options
+from odradek.apps.pipeline.segment_source.segment_rows import RecordRows, Segment, SegmentsPartition, log_options
 from odradek.apps.pipeline.source.errors import OptionError, ReadFailed
 from odradek.model.topology import TopicPartition
 from odradek.protocol.compression import Codec

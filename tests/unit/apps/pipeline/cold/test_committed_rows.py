@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from odradek.apps.pipeline.segment_source import schema
-from odradek.apps.pipeline.segment_source.data_source import RecordRows, SegmentsPartition, log_options
+from odradek.apps.pipeline.segment_source.segment_rows import RecordRows, SegmentsPartition, log_options
 from odradek.apps.pipeline.source.errors import OptionError
 from odradek.broker.log.core.config import LogConfig
 from odradek.broker.log.core.validation import BatchRules, Origin
