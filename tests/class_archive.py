@@ -17,7 +17,6 @@ from typing import Final
 
 from odradek.local.java import find_java
 
-_ARCHIVES: Final = Path(__file__).parent.parent / ".tools" / "classes"
 _QUIET: Final = ("-Xlog:disable", "-Xlog:all=error:stderr")
 """Otherwise a JVM complains of an unfit archive on standard output, where tests read what a program prints."""
 _DUMP_S_MAX: Final = 300
@@ -36,7 +35,7 @@ _TOOLS: Final = (
 
 
 def class_path(jars: Path, *more: object) -> list[str]:
-    """The options of a JVM that runs something of these jars, or with them."""
+    """The options of a JVM that runs something of these jars, or with them. The archive lies beside them."""
     archive = _archive(jars)
     shared = [f"-XX:SharedArchiveFile={archive}", *_QUIET] if archive.exists() else []
     return [*shared, "-cp", ":".join([f"{jars}/*", *map(str, more)])]
@@ -45,14 +44,13 @@ def class_path(jars: Path, *more: object) -> list[str]:
 def _archive(jars: Path) -> Path:
     found = [find_java().resolve(), *sorted(jars.glob("*.jar"))]
     told = "\n".join(f"{path} {path.stat().st_mtime_ns}" for path in found)
-    return _ARCHIVES / f"{jars.name}-{hashlib.sha256(told.encode()).hexdigest()[:12]}.jsa"
+    return jars.parent / f"{jars.name}-{hashlib.sha256(told.encode()).hexdigest()[:12]}.jsa"
 
 
 def make(jars: Path) -> None:
     archive = _archive(jars)
     if archive.exists():
         return
-    archive.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory() as place:
         names = Path(place) / "names"
         names.write_text("".join(f"{name}\n" for name in _loaded(jars, Path(place))))
