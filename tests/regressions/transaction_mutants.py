@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from odradek.base.errors import ErrorCode
-from odradek.broker.coordinator.groups.group_entry import GroupEntry, GroupWriter, OffsetWrite
+from odradek.broker.coordinator.groups.group_entry import GroupWriter, OffsetWrite
 from odradek.broker.coordinator.transactions import transaction_log
 from odradek.broker.coordinator.transactions.core import decisions
 from odradek.broker.coordinator.transactions.marker_sender import MarkerSender
@@ -80,10 +80,6 @@ def offsets_of_aborted_ones_count(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(GroupWriter, "end_transaction", committed_always)
 
 
-def unstable_offsets_are_told(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(GroupEntry, "unsettled_offsets", lambda self: set())
-
-
 def epochs_stay_in_version_2(patch: pytest.MonkeyPatch) -> None:
     """Ends of transactions as in version 1, while leaders still add partitions by themselves."""
     patch.setattr(decisions, "EPOCH_BUMP_VERSION", 99)
@@ -101,6 +97,5 @@ TRANSACTION_MUTANTS: dict[str, Plant] = {
     "a transaction without its producer stays open": without_timeout,
     "offsets that a transaction commits count before its end": offsets_count_at_once,
     "offsets of an aborted transaction count": offsets_of_aborted_ones_count,
-    "an offset that a transaction is about to change is answered": unstable_offsets_are_told,
     "version 2: the epoch stays when a transaction ends": epochs_stay_in_version_2,
 }

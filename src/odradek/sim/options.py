@@ -66,7 +66,7 @@ _TRANSACTION_WEIGHTS = {
     "message_is_held_back": 16,
     "message_is_released": 12,
     "transformer_acts": 20,
-    "transformer_is_replaced": 1,
+    "transformer_is_replaced": 3,
     "coordinator_loads": 10,
     "everything_moves": 120,
     "producer_sends": 8,

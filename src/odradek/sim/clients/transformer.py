@@ -104,7 +104,7 @@ class Transformer(TransactionalProducer):
             tp = self._partitions[offset % len(self._partitions)]
             by_partition.setdefault(tp, []).append(f"{self._name}/{offset}".encode())
         self._batches = list(by_partition.items())
-        self._commits = chance.random() < 0.9
+        self._commits = self.hurries or chance.random() < 0.8
         self._begun()
 
     def _end_of(self, leader: SimulatedBroker, position: int) -> int:
@@ -134,7 +134,7 @@ class Transformer(TransactionalProducer):
             self._abandon()
 
     def _all_written(self) -> None:
-        self.phase = Phase.COMMITTING_OFFSETS if self._commits else Phase.ENDING
+        self.phase = Phase.COMMITTING_OFFSETS
 
     def _commit_offset(self, coordinator: SimulatedBroker, answer: Take) -> None:
         assert self._producer is not None
