@@ -16,9 +16,9 @@ from xdist.remote import Producer as LogProducer
 from xdist.scheduler import LoadFileScheduling
 
 from apache_kafka import KafkaPeer, Unobtainable, kafka4_jars, kafka_jars
+from coordination_server import coordination_server
 from odradek.base import logs
 from odradek.local import zookeeper_server as server
-from odradek.local.zookeeper_server import EmbeddedZooKeeper
 
 # also when the package is not installed, and its entry point unknown
 pytest_plugins = ["odradek.testing"]
@@ -140,7 +140,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: LogProducer) -> Shar
 @pytest.fixture(scope="session")
 def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Where a real ZooKeeper answers; tests share it, each under a path of its own."""
-    started = EmbeddedZooKeeper(tmp_path_factory.mktemp("zookeeper"))
+    started = coordination_server(tmp_path_factory.mktemp("zookeeper"))
     started.start()
     yield started.connect
     started.stop()

@@ -136,7 +136,7 @@ def test_settings_that_are_ignored_are_told_on_the_terminal_and_can_be_taken_bac
     assert _odradek("down", "--data", str(data)).returncode == 0
     both = _odradek(*common, "--unset", "log.retention.hour", "--set", "log.retention.hour=2")
     assert both.returncode == 2
-    assert "log.retention.hour can't be set and unset at once" in both.stderr
+    assert "log.retention.hour can't be set and unset in one command" in both.stderr
     gone = _odradek(*common, "--unset", "log.retention.hour", "--unset", "no.such.key")
     assert gone.returncode == 0, gone.stderr
     assert "log.retention.hour=" not in properties.read_text()

@@ -46,15 +46,17 @@ def project(tmp_path: Path, three_brokers: OdradekCluster) -> Iterator[Path]:
         made.result(60)
     run = [sys.executable, "-m", "odradek", "pipeline"]
     subprocess.run([*run, "init", "shop", "--bootstrap-server", bootstrap], cwd=tmp_path, check=True)
-    directory = tmp_path / "shop"
-    with (tmp_path / "pipeline.log").open("wb") as log:
-        running = subprocess.Popen([*run, "run"], cwd=directory, stdout=log, stderr=log)
-    yield directory
-    running.terminate()
-    running.wait(120)
+    yield tmp_path / "shop"
+    subprocess.run([*run, "stop", str(tmp_path / "shop")], check=False, capture_output=True)
 
 
-def test_a_pipeline_is_seen_while_it_runs_and_when_it_has_stopped(
+def press(page: Any, name: str) -> None:
+    page.get_by_role("button", name=name, exact=True).click()
+    page.get_by_role("dialog").get_by_role("button", name=name, exact=True).click()
+    expect(page.get_by_role("dialog")).to_have_count(0, timeout=PATIENCE_MS)
+
+
+def test_a_pipeline_is_started_stopped_and_replayed(
     chromium: Any, project: Path, three_brokers: OdradekCluster, tmp_path: Path
 ) -> None:
     bootstrap = three_brokers.bootstrap_servers
@@ -63,13 +65,22 @@ def test_a_pipeline_is_seen_while_it_runs_and_when_it_has_stopped(
     try:
         visitor = chromium.new_page(base_url=console.url)
         visitor.goto("/pipelines")
+        await_handshake(visitor)
+        expect(visitor.get_by_text("never started", exact=True)).to_be_visible()
+        press(visitor, "Start")
         expect(visitor.get_by_text("running", exact=True)).to_be_visible(timeout=PATIENCE_MS)
         row = visitor.locator("tr", has_text="data/orders")
         cells = row.locator("td")
         expect(cells.nth(2)).not_to_have_text("0", timeout=PATIENCE_MS)  # rows
         expect(cells.nth(4)).to_contain_text("/s", timeout=PATIENCE_MS)  # that come in
         expect(cells.nth(7)).to_contain_text("s", timeout=PATIENCE_MS)  # batch time
-        subprocess.run([sys.executable, "-m", "odradek", "pipeline", "stop"], cwd=project, check=True)
+        press(visitor, "Stop")
+        expect(visitor.get_by_text("stopped", exact=True)).to_be_visible(timeout=PATIENCE_MS)
+        press(visitor, "Replay")
+        press(visitor, "Start")
+        expect(visitor.get_by_text("run 2 ")).to_be_visible(timeout=PATIENCE_MS)
+        expect(cells.nth(2)).not_to_have_text("0", timeout=PATIENCE_MS)  # read again, from the earliest offset
+        press(visitor, "Stop")
         expect(visitor.get_by_text("stopped", exact=True)).to_be_visible(timeout=PATIENCE_MS)
         visitor.close()
     finally:

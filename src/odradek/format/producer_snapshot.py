@@ -12,7 +12,7 @@ from collections.abc import Collection
 from struct import Struct
 from typing import Final, NamedTuple
 
-from crc32c import crc32c
+from odradek.base.checksum import crc32c
 
 VERSION: Final = 1
 PREFIX: Final = Struct(">hI")

@@ -132,7 +132,7 @@ class LocalCluster:
         for text in _remarks(planned, changes):
             remark(text)
         if resting and zookeeper is None:
-            zookeeper = self._coordinator.start(coordinator).connect
+            zookeeper = self._coordinator.spawn(coordinator).connect
         # Either all can be cut off or none: those who can talk to each other at another listener than those who can't.
         linked = running[0].is_linked if running else lab
         if resting and linked:
@@ -164,6 +164,8 @@ class LocalCluster:
         try:
             for broker in resting:
                 broker.start()
+            if self.zookeeper.pid is not None:
+                self.zookeeper.await_serving()
             for broker in wanted:
                 broker.await_serving()
         except FatalError:

@@ -56,7 +56,14 @@ class LocalCoordinator:
             )
 
     def start(self, wanted: CoordinatorKind | None = None) -> EmbeddedZooKeeper:
-        """Start it, unless it runs already."""
+        """Start it, unless it runs already, and wait until it serves."""
+        server = self.spawn(wanted)
+        server.await_serving()
+        return server
+
+    def spawn(self, wanted: CoordinatorKind | None = None) -> EmbeddedZooKeeper:
+        """Start it, unless it runs already. The embedded one serves before a broker has loaded its modules; Apache's
+        does not, and is waited for."""
         self.refuse_other(wanted)
         if self.server.pid is None:
             kind = wanted or self.kind or _of_environment() or CoordinatorKind.APACHE
@@ -64,7 +71,9 @@ class LocalCoordinator:
                 kind = CoordinatorKind.EMBEDDED
             self._directory.mkdir(parents=True, exist_ok=True)
             self._file.write_text(f"{kind}\n")
-        self.server.start()
+        self.server.spawn()
+        if self.kind is CoordinatorKind.APACHE:
+            self.server.await_serving()
         return self.server
 
     @property

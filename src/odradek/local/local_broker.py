@@ -1,5 +1,6 @@
 """One broker process of a local cluster: its directory, its settings, its start and stop."""
 
+import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +17,8 @@ from odradek.local.zookeeper_server import port_is_taken
 
 DEFAULT_PORT = 9092
 _PORT_SECONDS_MAX = 1.0
+_ARENAS, _ARENAS_MAX = "MALLOC_ARENA_MAX", "2"
+"""Of the C library: else each thread has memory of its own, 1 MB of a broker at rest, though one runs at a time."""
 
 
 def _freed(port: int) -> bool:
@@ -36,8 +39,8 @@ class LocalBroker:
         self._directory = directory
         self.properties_file = directory / "server.properties"
         log = directory / "broker.log"
-        bounded = {LOG_FILE_VARIABLE: str(log.absolute())}
-        self.process = ServerProcess(f"broker {broker_id}", self.properties_file, log, environment=bounded)
+        environment = {LOG_FILE_VARIABLE: str(log.absolute()), _ARENAS: os.environ.get(_ARENAS, _ARENAS_MAX)}
+        self.process = ServerProcess(f"broker {broker_id}", self.properties_file, log, environment=environment)
         self._kept: str | None = None
 
     @property

@@ -114,7 +114,7 @@ class EmbeddedZooKeeper:
     def start(self) -> None:
         """Starts the server, unless it runs already, and waits until it serves. Its port stays the same for ever."""
         self.spawn()
-        self._await_serving()
+        self.await_serving()
 
     def spawn(self) -> None:
         """Starts the server without waiting: one of an ensemble serves only when enough others are there."""
@@ -147,7 +147,7 @@ class EmbeddedZooKeeper:
             )
         return port
 
-    def _await_serving(self) -> None:
+    def await_serving(self) -> None:
         try:
             self._process.await_serving(lambda: self.mode() is not None, _START_SECONDS_MAX)
         except FatalError:

@@ -27,8 +27,7 @@ from enum import IntEnum
 from struct import Struct
 from typing import Final, NamedTuple, TypeAlias
 
-from crc32c import crc32c
-
+from odradek.base.checksum import crc32c
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.native.load import compiled
 from odradek.protocol.compression import Codec, compress

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from coordination_server import coordination_server
 from odradek.apps.lab import hosts
 from odradek.apps.lab.cluster import ChaosCluster
 from odradek.local.zookeeper_server import EmbeddedZooKeeper
@@ -45,7 +46,7 @@ def site(directory: Path, brokers: int, **options: object) -> Iterator[Site]:
     if not hosts.available():
         pytest.skip("network namespaces need root and iproute2")
     with hosts.Hosts(brokers) as made:
-        zookeeper = EmbeddedZooKeeper(directory / "zookeeper", host=made.zookeeper_address)
+        zookeeper = coordination_server(directory / "zookeeper", host=made.zookeeper_address)
         zookeeper.start()
         try:
             address = zookeeper.connect

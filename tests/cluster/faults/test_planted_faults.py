@@ -8,9 +8,9 @@ import pytest
 
 from chaos.clients import await_condition
 from chaos.story import Story
+from coordination_server import coordination_server
 from odradek.apps.lab.cluster import ChaosCluster
 from odradek.apps.lab.hosts import Hosts
-from odradek.local.zookeeper_server import EmbeddedZooKeeper
 
 pytestmark = pytest.mark.timeout(400)
 PLANTED = Path(__file__).parent / "planted"
@@ -60,7 +60,7 @@ def test_truncating_by_high_watermark_is_found(start_cluster: Callable[..., Chao
 
 @pytest.fixture
 def far_zookeeper(three_hosts: Hosts, tmp_path: Path) -> Iterator[str]:
-    zookeeper = EmbeddedZooKeeper(tmp_path / "zookeeper", host=three_hosts.zookeeper_address)
+    zookeeper = coordination_server(tmp_path / "zookeeper", host=three_hosts.zookeeper_address)
     zookeeper.start()
     yield zookeeper.connect
     zookeeper.stop()

@@ -10,8 +10,8 @@ import pytest
 from chaos.clients import await_condition
 from chaos.operations import reassign, reassigning
 from chaos.story import Story
+from coordination_server import coordination_server
 from odradek.apps.lab.cluster import ChaosCluster
-from odradek.local.zookeeper_server import EmbeddedZooKeeper
 
 from .conftest import site
 
@@ -101,7 +101,7 @@ def test_the_controller_is_frozen_in_the_middle_and_wakes_up(start_cluster: Star
 
 @pytest.mark.soak
 def test_zookeeper_restarts_in_the_middle(tmp_path: Path, start_cluster: StartCluster) -> None:
-    zookeeper = EmbeddedZooKeeper(tmp_path / "zookeeper")
+    zookeeper = coordination_server(tmp_path / "zookeeper")
     zookeeper.start()
     try:
         cluster = start_cluster(zookeeper.connect, brokers=4, settings={"replica.fetch.max.bytes": "4096"})

@@ -8,14 +8,14 @@ import pytest
 from chaos.clients import await_condition
 from chaos.ensemble import Ensemble
 from chaos.story import Story
+from coordination_server import coordination_server
 from odradek.apps.lab.cluster import ChaosCluster
-from odradek.local.zookeeper_server import EmbeddedZooKeeper
 
 pytestmark = pytest.mark.timeout(400)
 
 
 def test_zookeeper_restarts(tmp_path: Path, start_cluster: Callable[..., ChaosCluster]) -> None:
-    zookeeper = EmbeddedZooKeeper(tmp_path / "zookeeper")
+    zookeeper = coordination_server(tmp_path / "zookeeper")
     zookeeper.start()
     try:
         cluster = start_cluster(zookeeper.connect)

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from struct import Struct
 
-from crc32c import crc32c
-
+from odradek.base.checksum import crc32c
 from odradek.base.errors import FatalError, KafkaError
 from odradek.format import producer_snapshot, transaction_index
 from odradek.format.checkpoints import LEADER_EPOCH_FILE, VERSION

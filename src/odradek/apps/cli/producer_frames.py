@@ -8,8 +8,7 @@ which keeps a measurement from measuring the tool.
 import random
 from struct import Struct
 
-from crc32c import crc32c
-
+from odradek.base.checksum import crc32c
 from odradek.client.producer_transaction import ProducerId
 from odradek.client.record_sender import NOT_IDEMPOTENT
 from odradek.protocol.compression import Codec

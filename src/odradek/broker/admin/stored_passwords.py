@@ -36,11 +36,13 @@ class StoredPasswords:
 
     def re_encoded(self, settings: Mapping[str, str]) -> dict[str, str] | None:
         """Settings whose passwords the old secret decodes, with the new one; None where there are none."""
+        if self._older is None:
+            return None
         from odradek.security.password_encoder import Undecodable
 
         changed: dict[str, str] = {}
         for name, text in settings.items():
-            if self._older is None or not is_password(name):
+            if not is_password(name):
                 continue
             try:
                 changed[name] = self._encode(self._older.decode(text))

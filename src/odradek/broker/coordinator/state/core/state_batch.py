@@ -8,8 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from struct import Struct
 
-from crc32c import crc32c
-
+from odradek.base.checksum import crc32c
 from odradek.protocol.compression import Codec, compress
 from odradek.protocol.record_batch import (
     ATTRIBUTES_AT,
