@@ -15,7 +15,8 @@ def java(monkeypatch: pytest.MonkeyPatch) -> dict[str, bool]:
     """Whether Apache ZooKeeper can be started, and whether one runs."""
     machine = {"can": True, "runs": False}
     monkeypatch.delenv(coordinators.VARIABLE, raising=False)
-    monkeypatch.setattr(EmbeddedZooKeeper, "start", lambda self: None)
+    for name in ("spawn", "await_serving"):
+        monkeypatch.setattr(EmbeddedZooKeeper, name, lambda self: None)
     monkeypatch.setattr(EmbeddedZooKeeper, "pid", property(lambda self: 1 if machine["runs"] else None))
     monkeypatch.setattr(coordinators, "apache_can_start", lambda: machine["can"])
     return machine
