@@ -191,6 +191,24 @@ class EncoderWriter(SourceWriter):
         if field.element in FIXED_FORMATS:
             self.add(f'{self.out} += pack(f">{{len({items})}}{FIXED_FORMATS[field.element]}", *{items})')
             return
+        if depth == 0 and field.element == "struct" and self.out == "out" and not self.drops_absent:
+            self.write_shareable(items, field)
+        else:
+            self.write_loop(items, field, depth)
+
+    def write_shareable(self, items: str, field: Field) -> None:
+        """Write the elements of an array of a request itself, which may be a `SharedList`."""
+        key = repr(f"{self.title} {field.struct.__name__}")
+        with self.block(f"if type({items}) is SharedList and {key} in {items}.encodings:"):
+            self.add(f"out += {items}.encodings[{key}]")
+        with self.block("else:"):
+            self.add("start = len(out)")
+            self.write_loop(items, field, 0)
+            with self.block(f"if type({items}) is SharedList:"):
+                self.add(f"{items}.encodings[{key}] = bytes(memoryview(out)[start:])")
+
+    def write_loop(self, items: str, field: Field, depth: int) -> None:
+        assert field.element is not None
         item = f"o{depth + 1}"
         with self.block(f"for {item} in {items}:"):
             if field.element == "struct":

@@ -1,18 +1,19 @@
 """The wire's smallest pieces: what the generated code calls where straight-line code would not be shorter.
 
-Varints, skipping of tagged fields, record payloads, and the two exceptions of the codec. Used by `codec` and
-`framing`; everyone else only catches the exceptions.
+Varints, skipping of tagged fields, record payloads, arrays that messages share, and the two exceptions of the codec.
+Used by `codec` and `framing`; everyone else only catches the exceptions, or makes shared arrays.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from struct import pack
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 from uuid import UUID, SafeUUID
 
 from odradek.base.file_slice import FileSlice
 
 ZERO_UUID = UUID(int=0)
+T = TypeVar("T")
 
 Chunk: TypeAlias = bytes | bytearray | memoryview | FileSlice
 Records: TypeAlias = Chunk | Sequence[Chunk]
@@ -34,6 +35,17 @@ class ProtocolError(Exception):
 
 class OverBudget(ProtocolError):
     """A message that would take more steps to read than it was given."""
+
+
+class SharedList(list[T]):
+    """An array of structs that several messages have in common, such as one update for all brokers: it is encoded for
+    the first of them, and must not change after that."""
+
+    __slots__ = ("encodings",)
+
+    def __init__(self, items: Iterable[T] = ()) -> None:
+        super().__init__(items)
+        self.encodings: dict[str, bytes] = {}
 
 
 class EncodeError(Exception):

@@ -17,6 +17,7 @@ LENGTH_FORMATS: dict[Kind, str] = {"string": "h", "bytes": "i", "records": "i", 
 
 _RUNTIME: dict[str, Any] = {
     "EncodeError": EncodeError,
+    "SharedList": primitives.SharedList,
     "ProtocolError": ProtocolError,
     "struct_error": struct_module.error,
     "pack": struct_module.pack,

@@ -1,6 +1,14 @@
 """That the generated code is what it is meant to be: straight lines, one call per run of fixed-size fields."""
 
+from uuid import UUID
+
 from odradek.protocol.codec import decoder_source, encoder_source
+from odradek.protocol.messages.update_metadata import (
+    UpdateMetadataBroker,
+    UpdateMetadataRequest,
+    UpdateMetadataTopicState,
+)
+from odradek.protocol.primitives import SharedList
 from odradek.protocol.schema import Message, int16, int32, int64, string
 
 
@@ -24,3 +32,16 @@ def test_the_count_of_no_tagged_fields_is_written_with_the_run_before_it() -> No
 def test_a_version_pays_only_for_its_fields() -> None:
     assert "o0.epoch = 0" in decoder_source(Sample, 0)
     assert "pack_i" not in encoder_source(Sample, 0)
+
+
+def test_arrays_that_requests_share_are_encoded_once_per_version() -> None:
+    states = [UpdateMetadataTopicState(topic_name=name, topic_id=UUID(int=n)) for n, name in enumerate("abc")]
+    brokers = [UpdateMetadataBroker(id=n, rack="r") for n in range(3)]
+    for version in range(5, 9):
+        shared, live = SharedList(states), SharedList(brokers)
+        for epoch in (1, 2**40):
+            plain = UpdateMetadataRequest(broker_epoch=epoch, topic_states=states, live_brokers=brokers)
+            twin = UpdateMetadataRequest(broker_epoch=epoch, topic_states=shared, live_brokers=live)
+            assert twin.encode(version) == plain.encode(version)
+        shared[0] = UpdateMetadataTopicState(topic_name="changed too late")
+        assert twin.encode(version) == plain.encode(version), "not encoded again"

@@ -33,6 +33,7 @@ from odradek.protocol.messages.update_metadata import (
     UpdateMetadataRequest,
     UpdateMetadataTopicState,
 )
+from odradek.protocol.primitives import SharedList
 
 NO_EPOCH_KNOWN = -1
 
@@ -149,7 +150,7 @@ class RequestBatch:
                 topic_id = self._context.topic_ids.get(tp.topic, ZERO_UUID)
                 topic = topics[tp.topic] = UpdateMetadataTopicState(topic_name=tp.topic, topic_id=topic_id)
             topic.partition_states.append(self._metadata(tp))
-        live_brokers = self._live_brokers()
+        states, live_brokers = SharedList(topics.values()), SharedList(self._live_brokers())
         for broker in recipients:
             yield Send(
                 broker,
@@ -158,7 +159,7 @@ class RequestBatch:
                     controller_id=self._context.broker_id,
                     controller_epoch=self._context.term.epoch,
                     broker_epoch=self._context.brokers[broker].epoch,
-                    topic_states=list(topics.values()),
+                    topic_states=states,
                     live_brokers=live_brokers,
                 ),
             )
