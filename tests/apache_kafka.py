@@ -129,14 +129,7 @@ class KafkaPeer:
         self._process.stop(patience_seconds=30)
         self._zookeeper.stop()
 
-    def run_tool(self, main_class: str, *arguments: str) -> str:
-        """What one of Kafka's own tools prints; a failure of it fails the test."""
-        command = self._java("-Xmx128m", main_class, *arguments)
-        return subprocess.run(command, capture_output=True, text=True, timeout=90, check=True).stdout
-
     def _command(self, properties: Path) -> Sequence[str]:
-        return self._java(*self._jvm, "-Xms256m", "-Xmx640m", "kafka.Kafka", str(properties))
-
-    def _java(self, *arguments: str) -> list[str]:
         log4j = f"-Dlog4j.configuration=file:{self._directory / 'log4j.properties'}"
-        return [str(find_java()), *SHORT_LIVED, log4j, *class_path(self._jars), *arguments]
+        options = [*SHORT_LIVED, *self._jvm, "-Xms256m", "-Xmx640m", log4j, *class_path(self._jars)]
+        return [str(find_java()), *options, "kafka.Kafka", str(properties)]

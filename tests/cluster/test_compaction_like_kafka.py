@@ -21,6 +21,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from apache_kafka import KafkaPeer
+from kafka_tools import KafkaTools
 from odradek.broker.log.compaction.cleaner import Cleaner
 from odradek.broker.log.core.config import DAY_MS, LogConfig
 from odradek.broker.log.core.dirtiness import assess
@@ -67,7 +68,9 @@ class Partition:
 
 
 @pytest.mark.timeout(600)
-def test_the_same_history_is_compacted_to_the_same_log(peer: KafkaPeer, tmp_path: Path) -> None:
+def test_the_same_history_is_compacted_to_the_same_log(
+    peer: KafkaPeer, kafka_tools: KafkaTools, tmp_path: Path
+) -> None:
     _create_topic(peer)
     _write_history(peer)
     _consume_to_the_end(peer)  # so every transaction has its marker
@@ -107,7 +110,7 @@ def test_the_same_history_is_compacted_to_the_same_log(peer: KafkaPeer, tmp_path
         copy = shutil.copytree(directory, tmp_path / "copy" / directory.parent.name / str(TP))
         assert _read(PartitionLog.open(copy, TP, CONFIG)) == [data for _, _, data in _batches_in(directory)]
 
-    _dump(peer, raw)
+    _dump(kafka_tools, raw)
     peer._process.stop(patience_seconds=60)
     for path in [*theirs.glob("0*"), theirs / "leader-epoch-checkpoint"]:
         path.unlink()
@@ -215,13 +218,13 @@ def _read(log: PartitionLog) -> list[bytes]:
     return found
 
 
-def _dump(peer: KafkaPeer, directory: Path) -> None:
-    tool = "kafka.tools.DumpLogSegments"
-    text = peer.run_tool(tool, "--deep-iteration", "--files", ",".join(map(str, _logs(directory))))
+def _dump(tools: KafkaTools, directory: Path) -> None:
+    tool = "kafka-dump-log"
+    text = tools.run(tool, "--deep-iteration", "--files", ",".join(map(str, _logs(directory)))).text
     assert text.count("baseOffset: ") == len(_batches_in(directory))
     assert "isvalid: false" not in text
     indexes = [str(path) for pattern in ("*.index", "*.timeindex") for path in sorted(directory.glob(pattern))]
-    text = peer.run_tool(tool, "--verify-index-only", "--files", ",".join(indexes)).lower()
+    text = tools.run(tool, "--verify-index-only", "--files", ",".join(indexes)).text.lower()
     assert "mismatch" not in text
     assert "exception" not in text
 

@@ -34,6 +34,8 @@ from odradek.local.zookeeper_jars import zookeeper_classpath
 from odradek.local.zookeeper_server import EmbeddedZooKeeper
 from odradek.model.topology import Broker, Endpoint, TopicPartition
 
+from .conftest import JavaTool
+
 BROKER = Broker(7, (Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 9092),))
 REGISTER_AND_STAY = """
 import sys, time
@@ -155,15 +157,15 @@ def test_a_clean_stop_leaves_no_node_to_wait_for(zookeeper: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def kafka_nodes(kafka_peer: KafkaPeer) -> dict[str, bytes | None]:
+def kafka_nodes(kafka_peer: KafkaPeer, java_tool: JavaTool) -> dict[str, bytes | None]:
     """Every node of a Kafka cluster that has been used a little."""
     admin = AdminClient({"bootstrap.servers": kafka_peer.bootstrap_servers})
     config = {"retention.ms": "1000", "cleanup.policy": "compact", "segment.bytes": "1048576", "flush.ms": "10"}
     wanted = [NewTopic("orders", 3, 1, config=config), NewTopic("many", 130, 1)]
     for created in admin.create_topics(wanted).values():
         created.result()
-    kafka_peer.run_tool(
-        "kafka.admin.ConfigCommand",
+    java_tool(
+        "kafka-configs",
         *("--bootstrap-server", kafka_peer.bootstrap_servers, "--alter"),
         *("--entity-type", "brokers", "--entity-default", "--add-config", "background.threads=8"),
     )
