@@ -9,13 +9,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from odradek.testing import OdradekCluster
 
 PYSPARK = "pyspark==4.0.0"
+TOPICS = {"connector-in": 3, "connector-out": 2}
 DRIVER = Path(__file__).parent / "connector_flows.py"
 
 
@@ -30,23 +31,16 @@ def connector_environment() -> Path:
     return directory
 
 
-@pytest.mark.soak
-@pytest.mark.timeout(900)
-def test_every_flow_of_the_connector(
-    connector_environment: Path, odradek_cluster: OdradekCluster, tmp_path: Path
-) -> None:
-    admin = AdminClient({"bootstrap.servers": odradek_cluster.bootstrap_servers})
-    topics = [NewTopic("connector-in", 3, 1), NewTopic("connector-out", 2, 1)]
-    for future in admin.create_topics(topics).values():
-        future.result(30)
-
-    python = connector_environment / "bin/python"
-    command = [python, DRIVER, odradek_cluster.bootstrap_servers, tmp_path, connector_environment / "ivy"]
-    environment = os.environ | {"PYSPARK_PYTHON": str(python)}
-    result = subprocess.run(command, capture_output=True, text=True, timeout=800, check=False, env=environment)
-
+def run_flows(environment: Path, bootstrap: str, work: Path, *more: object) -> Any:
+    python = environment / "bin/python"
+    command = [str(word) for word in (python, DRIVER, bootstrap, work, environment / "ivy", *more)]
+    variables = os.environ | {"PYSPARK_PYTHON": str(python)}
+    result = subprocess.run(command, capture_output=True, text=True, timeout=800, check=False, env=variables)
     assert result.returncode == 0, result.stdout + result.stderr
-    found = json.loads(result.stdout.splitlines()[-1])
+    return json.loads(result.stdout.splitlines()[-1])
+
+
+def check(found: Any) -> None:
     assert found == {
         "spark": "4.0.0",
         "tasks": 6,
@@ -62,3 +56,25 @@ def test_every_flow_of_the_connector(
     }
     assert sum(found["batches"]) == sum(found["batches_after_restart"]) == 5000
     assert max(found["batches"]) <= 2000
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(900)
+def test_every_flow_of_the_connector(
+    connector_environment: Path, odradek_cluster: OdradekCluster, tmp_path: Path
+) -> None:
+    for name, partitions in TOPICS.items():
+        odradek_cluster.create_topic(name, partitions, 1)
+    check(run_flows(connector_environment, odradek_cluster.bootstrap_servers, tmp_path))
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(900)
+def test_every_flow_over_sasl_ssl_with_the_rights_of_an_application(
+    connector_environment: Path, odradek_secure_cluster: OdradekCluster, tmp_path: Path
+) -> None:
+    """The file that `odradek up --secure` writes for applications, given to the connector as its `kafka.…` options."""
+    cluster = odradek_secure_cluster
+    for name, partitions in TOPICS.items():
+        cluster.create_topic(f"app-{name}", partitions, 1)
+    check(run_flows(connector_environment, cluster.bootstrap_servers, tmp_path, cluster.app_properties, "app-"))

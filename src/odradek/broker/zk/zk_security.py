@@ -1,7 +1,7 @@
 """Security of the connection to ZooKeeper: `zookeeper.ssl.*` and `zookeeper.set.acl`, as in Kafka, and a digest.
 
 ZooKeeper knows a broker by its certificate (authProvider.x509 on its side) or by user and password of
-`odradek.zookeeper.digest`; Kafka's third way, SASL by a JAAS file, isn't there.
+`odradek.zookeeper.digest`; Kafka's third way, SASL by a JAAS file, is refused.
 """
 
 import re
@@ -18,6 +18,24 @@ _TYPES = {".jks": "JKS", ".pem": "PEM", ".p12": "PKCS12", ".pfx": "PKCS12"}
 _DIGEST = re.compile(r"[^:\s]+:.+")
 
 
+_JAAS_FILE = "java.security.auth.login.config"
+_NO_SASL = (
+    "SASL to ZooKeeper isn't supported, the broker would be nobody there. Use zookeeper.ssl.client.enable with "
+    "zookeeper.ssl.keystore.location, or odradek.zookeeper.digest."
+)
+
+
+def check_java_options(options: str) -> None:
+    """ConfigError for a JAAS file, by which Kafka's brokers log in to ZooKeeper and have the users of their listeners.
+
+    `options` are those of KAFKA_OPTS, which an installation that moves from Kafka may still have."""
+    if f"-D{_JAAS_FILE}" in options or "-Dzookeeper.sasl.client=true" in options:
+        raise ConfigError(
+            f"KAFKA_OPTS names {_JAAS_FILE} or zookeeper.sasl.client: JAAS files are not read. Login modules stand in "
+            f"listener.name.LISTENER.MECHANISM.sasl.jaas.config. {_NO_SASL}"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class ZkSecurity:
     tls: Mapping[str, str] | None = field(default=None, repr=False)
@@ -32,6 +50,9 @@ PLAIN = ZkSecurity()
 
 def zk_security(config: BrokerConfig) -> ZkSecurity:
     """ConfigError where settings can't be used together, or a store can't be read."""
+    for key in config.originals:
+        if key.startswith("zookeeper.sasl."):
+            raise ConfigError(f"{key}: {_NO_SASL}")
     name = config.get("zookeeper.clientCnxnSocket")
     if name is not None and name not in _SOCKETS:
         raise ConfigError(

@@ -6,7 +6,7 @@ import pytest
 
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.errors import ConfigError
-from odradek.broker.zk.zk_security import PLAIN, zk_security
+from odradek.broker.zk.zk_security import PLAIN, check_java_options, zk_security
 from odradek.broker.zk.znodes.access_rights import ZnodeRights, rights_of
 from odradek.security.certificates import new_authority
 
@@ -34,6 +34,23 @@ ENABLED = {"zookeeper.ssl.client.enable": "true"}
 )
 def test_rights_are_kafka_s(path: str, rights: ZnodeRights) -> None:
     assert rights_of(path) is rights
+
+
+@pytest.mark.parametrize(
+    "key", ["zookeeper.sasl.client", "zookeeper.sasl.clientconfig", "zookeeper.sasl.client.username"]
+)
+def test_sasl_is_refused_by_name(key: str) -> None:
+    with pytest.raises(ConfigError, match=rf"{key}: SASL to ZooKeeper isn't supported"):
+        zk_security(BrokerConfig.from_properties({**BASE, key: "true"}))
+
+
+def test_a_jaas_file_is_refused_by_name() -> None:
+    """An installation that moves from Kafka would lose its login to ZooKeeper, and the users of its listeners."""
+    for options in ("-Xmx1g -Djava.security.auth.login.config=/etc/kafka/jaas.conf", "-Dzookeeper.sasl.client=true"):
+        with pytest.raises(ConfigError, match="JAAS files are not read"):
+            check_java_options(options)
+    for options in ("", "-Xmx1g -Djava.security.krb5.conf=/etc/krb5.conf", "-Dzookeeper.sasl.client=false"):
+        check_java_options(options)
 
 
 def test_without_settings_nothing_is_secured() -> None:
