@@ -1,6 +1,7 @@
 """An internal topic as a coordinator uses it: the partition of a key, appending, reading back."""
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from odradek.base.clock import Clock
@@ -19,34 +20,30 @@ EncodedRecord: TypeAlias = tuple[bytes, bytes | None]
 """A key and its value; None takes away what the key had."""
 
 
+@dataclass(frozen=True, slots=True)
+class StateTopic:
+    """Settings of an internal topic."""
+
+    name: str
+    partitions_to_be: int
+    """Number of partitions that the topic will be created with, for questions before that."""
+    acks: int
+    timeout_ms: int
+    codec: Codec
+    load_bytes: int
+
+
 class StateLog:
-    def __init__(
-        self,
-        topic: str,
-        replicas: PartitionTable,
-        metadata: MetadataCache,
-        clock: Clock,
-        *,
-        partitions_to_be: int,
-        acks: int,
-        timeout_ms: int,
-        codec: Codec,
-        load_bytes: int,
-    ) -> None:
-        """`partitions_to_be`: how many partitions the topic will be created with, for questions before that."""
-        self.topic = topic
+    def __init__(self, topic: StateTopic, replicas: PartitionTable, metadata: MetadataCache, clock: Clock) -> None:
+        self.topic = topic.name
+        self._settings = topic
         self._replicas = replicas
         self._metadata = metadata
         self._clock = clock
-        self._partitions_to_be = partitions_to_be
-        self._acks = acks
-        self._timeout_ms = timeout_ms
-        self._codec = codec
-        self._load_bytes = load_bytes
 
     def partition_for(self, key: str) -> int:
         topic = self._metadata.image.topics.get(self.topic)
-        count = self._partitions_to_be if topic is None else len(topic.partitions)
+        count = self._settings.partitions_to_be if topic is None else len(topic.partitions)
         hashed = java_hash(key)
         return 0 if hashed == -(2**31) else abs(hashed) % count
 
@@ -59,12 +56,12 @@ class StateLog:
         guard: VerificationGuard | None = None,
     ) -> None:
         """All of them or none. `done` is called once, now or later, when it is known whether they are there to stay."""
-        batch = state_batch(records, self._clock.now_ms(), self._codec, producer)
+        batch = state_batch(records, self._clock.now_ms(), self._settings.codec, producer)
         self._replicas.append_own(
             TopicPartition(self.topic, partition),
             memoryview(batch),
-            acks=self._acks,
-            timeout_ms=self._timeout_ms,
+            acks=self._settings.acks,
+            timeout_ms=self._settings.timeout_ms,
             done=lambda error, _: done(error),
             guard=guard,
         )
@@ -103,7 +100,7 @@ class StateLog:
 
     def read(self, partition: int) -> Iterator[tuple[bytes, int, BatchHeader]]:
         """Every batch up to the end of the log, a piece at a time."""
-        return _read(self._replicas.find(TopicPartition(self.topic, partition)).log, self._load_bytes)
+        return _read(self._replicas.find(TopicPartition(self.topic, partition)).log, self._settings.load_bytes)
 
 
 def _read(partition_log: PartitionLog, max_bytes: int) -> Iterator[tuple[bytes, int, BatchHeader]]:

@@ -4,7 +4,7 @@ from odradek.base.clock import Clock
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.errors import KafkaError
 from odradek.base.logs import get_logger
-from odradek.broker.coordinator.state.state_log import StateLog
+from odradek.broker.coordinator.state.state_log import StateLog, StateTopic
 from odradek.broker.coordinator.transactions.core.transaction import Transaction
 from odradek.broker.coordinator.transactions.core.transaction_records import decode_key, decode_transaction
 from odradek.broker.replication.partition_table import PartitionTable
@@ -20,17 +20,15 @@ _ALL_REPLICAS = -1
 
 class TransactionLog(StateLog):
     def __init__(self, config: BrokerConfig, replicas: PartitionTable, metadata: MetadataCache, clock: Clock) -> None:
-        super().__init__(
+        topic = StateTopic(
             TRANSACTIONS_TOPIC,
-            replicas,
-            metadata,
-            clock,
             partitions_to_be=config.transaction_state_log_num_partitions,
             acks=_ALL_REPLICAS,
             timeout_ms=config.request_timeout_ms,
             codec=Codec.NONE,
             load_bytes=config.transaction_state_log_load_buffer_size,
         )
+        super().__init__(topic, replicas, metadata, clock)
 
     def replay(self, partition: int) -> dict[str, Transaction]:
         """The last value of each transactional id."""
