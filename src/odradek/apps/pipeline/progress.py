@@ -116,7 +116,7 @@ def event_to_sink_ms(told: Mapping[str, Any], before: int | None) -> int | None:
     Not from the average one: Spark counts rows without an event time, which are bad ones, as events of 1970.
     """
     newest = told.get("eventTime", {}).get("max")
-    if newest is None:
+    if newest is None or _moment(newest).timestamp() == 0:  # a batch of bad rows alone
         return before
     end = _moment(told["timestamp"]) + timedelta(milliseconds=told.get("durationMs", {}).get("triggerExecution", 0))
     return max(0, round((end - _moment(newest)).total_seconds() * 1000))

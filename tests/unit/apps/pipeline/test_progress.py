@@ -57,6 +57,7 @@ def test_parts_and_latency_of_a_batch() -> None:
     report = {**REPORT, "timestamp": "2026-01-01T00:00:00.500Z", "durationMs": took, "eventTime": event_time}
     board.report("q", report)
     board.report("q", {**report, "eventTime": {}})  # a batch without events
+    board.report("q", {**report, "eventTime": {"max": "1970-01-01T00:00:00.000Z"}})  # a batch of bad rows
     board.wait("q", "records")
     (query,) = board.queries()
     assert query.batch_parts_ms == {"offsets": 11, "log": 20, "planning": 0, "rows": 700}

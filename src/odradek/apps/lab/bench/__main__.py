@@ -72,6 +72,10 @@ class BenchOptions:
     against_itself: Annotated[
         bool, Option("--against-itself", help="Kafka in both places: what the ratios are worth on this machine.")
     ] = False
+    orders: Annotated[
+        int | None,
+        Option("--orders", min=1, help="Orders of `pipeline`.", show_default="1,000,000; 100,000 with --quick"),
+    ] = None
     connector: Annotated[
         Path | None,
         Option("--connector", help="Environment with pyspark 4.0.0, for `pipeline`.", show_default="our own source"),
@@ -86,7 +90,7 @@ def bench(options: BenchOptions) -> None:
         raise WrongUsage(f"no Kafka jars in {kafka_lib}: run `make kafka-jars` or set ODRADEK_KAFKA_LIB")
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # not without stopping the brokers
     if options.only == PIPELINE:  # compares two ways into Spark, not two brokers
-        orders = PIPELINE_ORDERS // 10 if options.quick else PIPELINE_ORDERS
+        orders = options.orders or (PIPELINE_ORDERS // 10 if options.quick else PIPELINE_ORDERS)
         compare_pipeline(
             orders, options.rounds or (1 if options.quick else 3), options.connector, kafka_lib, options.out
         )

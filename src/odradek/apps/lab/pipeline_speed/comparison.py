@@ -32,6 +32,7 @@ from odradek.client.topic_admin import create_topic
 NAME: Final = "shop"
 PARTITIONS: Final = 6
 PLAIN_JOB: Final = Path(__file__).with_name("plain_job.py")
+_ORDERS_AT_ONCE: Final = 20_000
 PIPELINE: Final = "pipeline"
 PLAIN: Final = "plain script"
 
@@ -61,7 +62,8 @@ def fill(bootstrap: str, orders: int) -> None:
     maker = OrderMaker(1)
     with Shop(bootstrap, orders=f"{NAME}.orders", categories=f"{NAME}.categories") as shop:
         shop.describe(CATEGORIES)
-        shop.sell_at_once(maker.make(orders, datetime.now(UTC)))
+        for made in range(0, orders, _ORDERS_AT_ONCE):  # an order that waits for a minute to be written is late
+            shop.sell_at_once(maker.make(min(_ORDERS_AT_ONCE, orders - made), datetime.now(UTC)))
 
 
 def pipeline(broker: System, directory: Path) -> list[str]:
