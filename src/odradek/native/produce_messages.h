@@ -28,8 +28,10 @@ static int intern_names(void) {
 static PyObject *request_header(PyObject *type, const Py_buffer *versions, const Py_buffer *frame) {
     const uint8_t *at = frame->buf;
     if (frame->len < CLIENT_ID_AT) return NULL;
-    int64_t key = (int16_t)read_be(at, 2), version = (int16_t)read_be(at + 2, 2), slot = key << HEADER_VERSION_BITS | version;
-    if (key < 0 || version < 0 || version >> HEADER_VERSION_BITS || slot >= versions->len) return NULL;
+    int64_t key = (int16_t)read_be(at, 2), version = (int16_t)read_be(at + 2, 2);
+    if (key < 0 || version < 0 || version >> HEADER_VERSION_BITS) return NULL;
+    int64_t slot = key << HEADER_VERSION_BITS | version;
+    if (slot >= versions->len) return NULL;
     int header_version = ((const uint8_t *)versions->buf)[slot];
     if (header_version != 1 && header_version != 2) return NULL;
     int64_t length = (int16_t)read_be(at + 8, 2), pos = CLIENT_ID_AT;
