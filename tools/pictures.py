@@ -23,7 +23,7 @@ from typing import Any
 from confluent_kafka import Consumer, Producer
 from playwright.sync_api import Page, sync_playwright
 
-from odradek.local.zookeeper_server import free_ports
+from odradek.local.zookeeper_server import free_ports, port_is_taken
 from odradek.testing import OdradekCluster
 
 PATIENCE_MS = 240_000
@@ -66,7 +66,7 @@ def _open(page: Page, path: str) -> None:
 
 
 def _shot(page: Page, path: Path) -> None:
-    page.wait_for_timeout(1500)
+    page.wait_for_timeout(2500)
     page.screenshot(path=str(path))
 
 
@@ -89,7 +89,7 @@ def _reassign(page: Page, target: Path) -> None:
 
 
 def _lab(page: Page, target: Path) -> None:
-    _open(page, "/lab")
+    _open(page, "/lab?topic=web.orders")
     controller = page.locator(".card", has_text="controller, epoch").first
     controller.get_by_role("button", name="Isolate").click()
     page.get_by_role("dialog").get_by_role("button", name="Isolate", exact=True).wait_for()
@@ -119,7 +119,8 @@ def _console(cluster: OdradekCluster, directory: Path, project: Path | None) -> 
     options += ["--pipeline", str(project)] if project else []
     with (directory / "console.log").open("wb") as log:
         process = subprocess.Popen(_odradek("console", *options), stdout=log, stderr=log)
-    time.sleep(8)
+    while not port_is_taken(port):
+        time.sleep(0.2)
     try:
         yield f"http://127.0.0.1:{port}"
     finally:
