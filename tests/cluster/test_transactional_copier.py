@@ -1,4 +1,4 @@
-"""Kafka's TransactionalMessageCopier, as Kafka's system test runs it, and an exactly-once source of Kafka Connect.
+"""Kafka's TransactionalMessageCopier, as Kafka's system test runs it.
 
 Copiers read a topic and write it to another, offsets and records in one transaction, with aborts at random. Meanwhile
 brokers or copiers are killed, or stopped cleanly. In the end each partition has every record once, in order.
@@ -7,7 +7,6 @@ brokers or copiers are killed, or stopped cleanly. In the end each partition has
 import json
 import subprocess
 import threading
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,9 +15,8 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as Position
 
-from apache_kafka import Unobtainable, jars_of, kafka_jars
+from apache_kafka import kafka_jars
 from java_program import java
-from odradek.local.zookeeper_server import free_port
 from odradek.model.topic_names import TRANSACTIONS_TOPIC
 from waiting import eventually
 
@@ -28,7 +26,6 @@ from .own_cluster import OwnCluster, running_cluster
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(900)]
 
 COPIER = "org.apache.kafka.tools.TransactionalMessageCopier"
-CONNECT = "org.apache.kafka.connect.cli.ConnectDistributed"
 PARTITIONS = 2
 RECORDS = 6_000
 TRANSACTION_SIZE, TRANSACTION_TIMEOUT_MS = 100, 10_000
@@ -101,10 +98,18 @@ class Copying:
             printed = self._directory / f"copier-{partition}-{self.starts[partition]}"
             with java(f"{self._jars}/*", printed, *self._words[partition]) as process:
                 self._processes[partition] = process
-                if process.wait() == 0 and '"shutdown_complete"' in printed.read_text():
-                    remaining = printed.read_text().rpartition('"remaining":')[2].partition(",")[0].strip("}\n ")
-                    if remaining in ("0", ""):
-                        return
+                process.wait()
+                if _is_finished(printed):
+                    return
+
+
+def _is_finished(printed: Path) -> bool:
+    """It tells its progress in JSON, a line after each transaction and one at its end."""
+    try:
+        last = json.loads(printed.read_text().rstrip().rpartition("\n")[2])
+    except ValueError:
+        return False  # killed before its first line, or amid one
+    return bool(last["stage"] == "ShutdownComplete" and last["remaining"] == 0)
 
 
 @contextmanager
@@ -188,56 +193,3 @@ def test_every_record_is_copied_once_and_in_order(
         copiers.join()
     for partition in range(PARTITIONS):
         assert committed(cluster, target, partition) == list(range(RECORDS))
-
-
-def test_connect_copies_a_file_exactly_once_while_its_workers_are_killed(cluster: OwnCluster, tmp_path: Path) -> None:
-    try:
-        jars = jars_of("streams", "ODRADEK_STREAMS_LIB")
-    except Unobtainable as reason:
-        pytest.skip(str(reason))
-    source, topic, group, port = tmp_path / "source.txt", unused_name(), unused_name(), free_port()
-    cluster.create_topic(topic, (0, 1, 2), min_insync_replicas="2")
-    worker = tmp_path / "worker.properties"
-    worker.write_text(
-        f"bootstrap.servers={cluster.bootstrap}\ngroup.id={group}\nlisteners=http://127.0.0.1:{port}\n"
-        "key.converter=org.apache.kafka.connect.storage.StringConverter\n"
-        "value.converter=org.apache.kafka.connect.storage.StringConverter\n"
-        f"config.storage.topic={group}-configs\noffset.storage.topic={group}-offsets\n"
-        f"status.storage.topic={group}-status\nexactly.once.source.support=enabled\n"
-    )
-    connector = {
-        "connector.class": "FileStreamSource",
-        "file": str(source),
-        "topic": topic,
-        "tasks.max": "1",
-        "batch.size": "100",
-        "transaction.boundary": "poll",
-        "exactly.once.support": "required",
-    }
-    written: list[int] = []
-    for part in range(3):
-        added = range(part * 2_000, part * 2_000 + 2_000)
-        with source.open("a") as lines:
-            lines.writelines(f"{number}\n" for number in added)
-        written += added
-        with java(f"{jars}/*", tmp_path / f"connect-{part}", CONNECT, worker) as process:
-            if part == 0:
-                eventually(lambda: _configured(port, connector), PATIENCE_S)
-            wanted = len(written) if part == 2 else len(written) - 1_000  # amid its work, or after all of it
-            eventually(lambda wanted=wanted: len(committed(cluster, topic, 0)) >= wanted, PATIENCE_S)  # type: ignore[misc]
-            process.kill()
-    assert committed(cluster, topic, 0) == written
-
-
-def _configured(port: int, connector: dict[str, str]) -> bool:
-    request = urllib.request.Request(
-        f"http://127.0.0.1:{port}/connectors/source/config",
-        json.dumps(connector).encode(),
-        {"Content-Type": "application/json"},
-        method="PUT",
-    )
-    try:
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            return answer.status in (200, 201)
-    except OSError:
-        return False  # it doesn't listen yet, or rebalances
