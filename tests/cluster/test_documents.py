@@ -58,6 +58,7 @@ def test_commands_of_a_page(page: Path, tmp_path: Path) -> None:
     script = FUNCTIONS + "".join(as_script(block, first_port) for block in run)
     environment = {
         **os.environ,
+        "XDG_CONFIG_HOME": str(tmp_path / "config"),  # profiles of its own
         "ODRADEK": str(Path(sys.executable).parent / "odradek"),
         "ODRADEK_BOOTSTRAP_SERVER": f"127.0.0.1:{first_port}",
         "ODRADEK_COORDINATOR": "embedded",
