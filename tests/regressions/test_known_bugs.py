@@ -154,7 +154,7 @@ def test_kip_380_what_was_meant_for_an_earlier_life_is_refused(stage: HandLedBro
     broker = stage.brokers[0]
     broker.gate.broker_epoch = 200
     for request in control_requests(5, controller_epoch=1, broker_epoch=100):
-        answer: Any = broker.obey(request)
+        answer: Any = broker.handle_controller_request(request)
         assert answer.error_code == ErrorCode.STALE_BROKER_EPOCH
     assert not broker.leads(ORDERS)
     world = World()
@@ -170,7 +170,7 @@ def test_kip_570_a_stop_that_comes_late_stops_nothing(stage: HandLedBrokers) -> 
     """KAFKA-9539: the partition was reassigned away and back; the first stop arrives after the second start."""
     stage.elect(0, epoch=5)
     _, stop = control_requests(4, controller_epoch=1, broker_epoch=-1)
-    answer: Any = stage.brokers[0].obey(stop)
+    answer: Any = stage.brokers[0].handle_controller_request(stop)
     assert answer.partition_errors[0].error_code == ErrorCode.FENCED_LEADER_EPOCH
     assert stage.brokers[0].leads(ORDERS)
 
@@ -179,10 +179,10 @@ def test_zombie_controller_is_not_obeyed(stage: HandLedBrokers) -> None:
     """What it writes to ZooKeeper is fenced too: tests/unit/zk/test_controller_seat.py, on a real one."""
     broker = stage.brokers[0]
     lead, _ = control_requests(5, controller_epoch=7, broker_epoch=-1)
-    broker.obey(lead)
+    broker.handle_controller_request(lead)
     assert broker.leads(ORDERS)
     for request in control_requests(9, controller_epoch=6, broker_epoch=-1):
-        answer: Any = broker.obey(request)
+        answer: Any = broker.handle_controller_request(request)
         assert answer.error_code == ErrorCode.STALE_CONTROLLER_EPOCH
     assert stage.partition(0).leader_epoch == 5
 
@@ -324,7 +324,7 @@ def test_a_leader_that_lost_its_tail_is_back_before_anybody_knew(tmp_path: Path)
     assert cluster.histories[ORDERS].acknowledged
     log = leader.logs.table.get(ORDERS)
     assert log is not None
-    cluster.bury(leader, leader.crash)
+    cluster.end_process(leader, leader.crash)
     cluster.lost_tail.add(0)
     os.truncate(log.segments[-1].path, 0)
     cluster.lose(0)
@@ -347,7 +347,7 @@ def test_the_only_one_who_stayed_may_be_dead(tmp_path: Path) -> None:
     dead = cluster.brokers[1]
     log = dead.logs.table.get(ORDERS)
     assert log is not None
-    cluster.bury(dead, dead.crash)
+    cluster.end_process(dead, dead.crash)
     cluster.lost_tail.add(1)
     os.truncate(log.segments[-1].path, 0)
     cluster.world.elect_controller(2)

@@ -146,9 +146,9 @@ class BrokerServer:
             security=zk_security(config),
         )
         session.start()
-        goodbye = ExitStack()
-        goodbye.callback(session.close)
-        started.callback(goodbye.close)
+        session_end = ExitStack()
+        session_end.callback(session.close)
+        started.callback(session_end.close)
         ensure_roots(session)
         cluster_id = get_or_create_cluster_id(session)
         self.id = self._settle_id(logs, session, cluster_id)
@@ -160,7 +160,7 @@ class BrokerServer:
 
         logs.load()
         started.callback(logs.close)
-        started.callback(goodbye.close)  # others may take over while the logs are being closed
+        started.callback(session_end.close)  # others may take over while the logs are being closed
         scheduler.start()
         started.callback(scheduler.stop)
         reaper = ExpirationReaper(self._clock)

@@ -244,7 +244,7 @@ class SimulatedBroker:
 
     # ---- the controller's requests
 
-    def obey(self, request: Request, correlation_id: int = 0) -> Response:
+    def handle_controller_request(self, request: Request, correlation_id: int = 0) -> Response:
         handler, version = _HANDLERS[type(request)]
         answered: list[Response] = []
         handler(request, self._context(version, correlation_id, answered.append))

@@ -208,7 +208,7 @@ class SimulatedCluster:
 
     def _tell(self, broker_id: int, request: Request, correlation_id: int) -> Response | None:
         broker = self.brokers.get(broker_id)
-        return None if broker is None else broker.obey(request, correlation_id)
+        return None if broker is None else broker.handle_controller_request(request, correlation_id)
 
     def ask_for_isr(self, broker: SimulatedBroker, change: IsrChange) -> None:
         tp, epoch = change.partition, broker.gate.broker_epoch
@@ -315,7 +315,7 @@ class SimulatedCluster:
         if self.seat_of_dead == broker_id:
             self.seat_of_dead = None
 
-    def bury(self, broker: SimulatedBroker, end: Callable[[], None]) -> None:
+    def end_process(self, broker: SimulatedBroker, end: Callable[[], None]) -> None:
         del self.brokers[broker.id]
         self.network.frozen.discard(broker.id)
         end()

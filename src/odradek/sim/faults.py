@@ -98,7 +98,7 @@ class Faults:
         broker = self._cluster.chance.choice([*self._cluster.brokers.values()]) if self._cluster.brokers else None
         if broker is not None and self._cluster.weak is None:
             self._cluster.trace.append(f"broker {broker.id} is killed")
-            self._cluster.bury(broker, broker.crash)
+            self._cluster.end_process(broker, broker.crash)
 
     def broker_loses_power(self) -> None:
         broker = self._cluster.some_broker()
@@ -111,7 +111,7 @@ class Faults:
         self._cluster.trace.append(f"broker {broker.id} loses power")
         self._cluster.weak, self._cluster.epoch_before = broker.id, broker.gate.broker_epoch
         self._cluster.lost_tail.add(broker.id)
-        self._cluster.bury(broker, lambda: broker.crash_and_lose_tail(self._cluster.chance))
+        self._cluster.end_process(broker, lambda: broker.crash_and_lose_tail(self._cluster.chance))
 
     def broker_leaves(self) -> None:
         """Stop a broker by ControlledShutdown: its partitions get other leaders first, if there are any."""
@@ -122,7 +122,7 @@ class Faults:
         epoch = broker.gate.broker_epoch
         self._cluster.world.enqueue(ControlledShutdownAsked(broker.id, epoch, lambda value: None))
         self.controller_acts()
-        self._cluster.bury(broker, broker.stop)
+        self._cluster.end_process(broker, broker.stop)
 
     def broker_freezes(self) -> None:
         """Freeze a broker as by SIGSTOP, or a long pause of its machine."""
@@ -159,7 +159,7 @@ class Faults:
             self._cluster.lose(broker_id)
 
     def broker_returns(self) -> None:
-        """Bring a broker back; one that lost its tail, when a controller is in office that will notice its absence.
+        """Bring a broker back; one that lost its tail, when there is a controller that notices its absence.
 
         (One that takes over later can't know: the state of a partition doesn't tell which life of a broker it means.)
         """

@@ -45,7 +45,7 @@ class HealingCluster(SimulatedCluster):
         for broker_id in self.broker_ids:
             broker = self.brokers.get(broker_id)
             if broker is not None and not broker.logs.table.all_online:
-                self.bury(broker, broker.crash)  # somebody has replaced the disk, or its cable
+                self.end_process(broker, broker.crash)  # somebody has replaced the disk, or its cable
                 if broker_id in self.world.registered:
                     self.lose(broker_id)
             if broker_id not in self.brokers or broker_id not in self.world.registered:

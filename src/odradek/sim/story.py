@@ -68,15 +68,15 @@ class Story(HealingCluster):
     # ---- the controller
 
     def controller_changes(self) -> None:
-        """The office is vacant, or taken from a controller that doesn't know."""
-        vacant = self.world.context is None and self.seat_of_dead is None
+        """Elect a controller where there is none, or in place of one that doesn't notice."""
+        without_controller = self.world.context is None and self.seat_of_dead is None
         candidates = sorted((self.world.registered.keys() & self.brokers.keys()) - self.network.frozen)
-        if candidates and (vacant or self._may_usurp()):
+        if candidates and (without_controller or self._may_replace_controller()):
             winner = self.chance.choice(candidates)
             self.trace.append(f"broker {winner} becomes controller")
             self.world.elect_controller(winner)
 
-    def _may_usurp(self) -> bool:
+    def _may_replace_controller(self) -> bool:
         return self.world.context is not None and not self.lost_tail and self.chance.random() < 0.1
 
     def leaders_are_rebalanced(self) -> None:

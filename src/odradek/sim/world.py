@@ -1,4 +1,4 @@
-"""A cluster in memory: znodes as values, brokers that obey and answer, and between them the controller's decisions.
+"""A cluster in memory: znodes as values, brokers that answer, and between them the controller's decisions.
 
 The world performs effects as ZooKeeper and the channels would: watches fire once, conditional writes lose races,
 requests to dead brokers and of old broker epochs come to nothing. It refuses what may never happen: a leader epoch that

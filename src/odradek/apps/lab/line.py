@@ -41,7 +41,7 @@ class Line:
         for end in broken:
             _shut(end)
 
-    def mend(self) -> None:
+    def heal(self) -> None:
         with self._lock:
             self._is_cut = False
 

@@ -41,8 +41,8 @@ from odradek.apps.pipeline.status import (
 )
 from odradek.apps.pipeline.supervisor import Supervisor
 from odradek.apps.pipeline.table_output import claim_table
+from odradek.apps.pipeline.tables.maintenance_thread import TableMaintenance
 from odradek.apps.pipeline.tables.ownership import claim_delta
-from odradek.apps.pipeline.tables.upkeep import TableUpkeep
 from odradek.apps.pipeline.views import Views
 from odradek.base.errors import FatalError
 from odradek.base.metrics_endpoint import MetricsEndpoint
@@ -175,16 +175,18 @@ class Run:
                 self._board.resume(query.name, read, branches=len(query.shared.views))
             trigger = None if self._options.once else pipeline.trigger
             supervisor = Supervisor(queries, self._checkpoint, generation, trigger, self._board)
-            upkeep = TableUpkeep({name: (sink.path, sink.history) for name, sink in pipeline.own_delta_tables.items()})
+            maintenance = TableMaintenance(
+                {name: (sink.path, sink.history) for name, sink in pipeline.own_delta_tables.items()}
+            )
             try:
-                upkeep.start()
+                maintenance.start()
                 while not stop.asked and supervisor.tend():
                     self._tell(RUNNING)
                     time.sleep(_TEND_SECONDS)
                 self._tell(STOPPING)
             finally:
                 supervisor.stop()
-                upkeep.stop()
+                maintenance.stop()
         finally:
             with suppress(Exception):  # of a Spark that is going already, Py4J throws many things
                 spark.streams.removeListener(listener)

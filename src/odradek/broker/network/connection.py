@@ -146,11 +146,11 @@ class Connection:
             return
         from odradek.broker.network.tls_transport import TlsFrameReader, TlsOutbox, TlsTransport
 
-        def shook_hands(certificate: bytes | None) -> None:
+        def on_handshake(certificate: bytes | None) -> None:
             if self.sasl is None:
                 self.authenticated(tls.principal_of(certificate), max_frame_bytes)
 
-        transport = TlsTransport(connected, tls.context, shook_hands)
+        transport = TlsTransport(connected, tls.context, on_handshake)
         self.socket = transport
         self.reader = TlsFrameReader(transport, first_max_bytes)
         self.outbox = TlsOutbox(transport)

@@ -80,7 +80,7 @@ class ConnectionQuotas:
         self._per_listener: Counter[str] = Counter()
         self._total = 0
         self._address_rates = AddressRates(address_limits, settings.quota_window_ms, settings.quota_windows)
-        self._paid_until_s: dict[str, float] = {}
+        self._charged_until_s: dict[str, float] = {}
         """For each listener, and under an empty name for the broker."""
         self._stopped = False
 
@@ -139,7 +139,7 @@ class ConnectionQuotas:
             elif self._is_full(listener):
                 self._changed.wait()
             else:
-                self._pay_for_turn(listener)
+                self._charge(listener)
                 return
         raise Stopped
 
@@ -156,12 +156,12 @@ class ConnectionQuotas:
         return {account: rate for account, rate in rates.items() if rate < UNLIMITED}
 
     def _due_s(self, listener: ListenerSettings) -> float:
-        return max((self._paid_until_s.get(account, 0.0) for account in self._rates(listener)), default=0.0)
+        return max((self._charged_until_s.get(account, 0.0) for account in self._rates(listener)), default=0.0)
 
-    def _pay_for_turn(self, listener: ListenerSettings) -> None:
+    def _charge(self, listener: ListenerSettings) -> None:
         """Each connection costs 1/rate seconds; an account may be overdrawn by a second, then it has to wait."""
         for account, rate in self._rates(listener).items():
-            self._paid_until_s[account] = max(self._paid_until_s.get(account, 0.0), monotonic()) + 1 / rate
+            self._charged_until_s[account] = max(self._charged_until_s.get(account, 0.0), monotonic()) + 1 / rate
 
 
 def _by_name(settings: ServerSettings) -> dict[str, ListenerSettings]:

@@ -42,10 +42,10 @@ class Processor:
         application: Application,
         channel: RequestChannel,
         memory: SharedMemory,
-        colleagues: dict[int, "Processor"],
+        peers: dict[int, "Processor"],
         on_closed: Callable[[Connection], None],
     ) -> None:
-        """`colleagues` is shared by processors that may do each other's work: running processors, by thread."""
+        """`peers` is shared by processors that may do each other's work: running processors, by thread."""
         self.name = name
         self.accepted = self.closed = 0
         self.bytes_out = self.idle_ns = 0
@@ -57,8 +57,8 @@ class Processor:
             settings, application, channel, self, self._memory, self._timeouts, self._close, self._set_interest
         )
         self._read = self._reader.read
-        self._colleagues = colleagues
-        self._to_visit: list[Processor] = []  # colleagues for whom something was left
+        self._peers = peers
+        self._peers_with_posts: list[Processor] = []  # to which this thread posted an action
         self._on_closed = on_closed
         self._connections: dict[int, Connection] = {}
         self._dirty: list[Connection] = []  # have answers to send
@@ -111,12 +111,12 @@ class Processor:
         thread = get_ident()
         if thread == self._thread_ident:
             self._accept_answer(request, chunks)
-        elif (colleague := self._colleagues.get(thread)) is not None:
+        elif (peer := self._peers.get(thread)) is not None:
             self._mailbox.leave(self._accept_answer, request, chunks)
             if len(request.connection.unanswered) == 1:
-                self._visit()
+                self._run_posts_if_asleep()
             else:
-                colleague._to_visit.append(self)
+                peer._peers_with_posts.append(self)
         else:
             self._post(self._accept_answer, request, chunks)
 
@@ -143,8 +143,8 @@ class Processor:
         """The handlers' queue has room again."""
         self._post(self._reader.offer_refused)
 
-    def _visit(self) -> None:
-        """By a colleague who has left something: do it, unless the thread is awake and will, or somebody else does."""
+    def _run_posts_if_asleep(self) -> None:
+        """Run the posted actions on the thread of the peer that posted them, unless this thread is awake."""
         mailbox = self._mailbox
         if not (mailbox and mailbox.owner_sleeps):
             return
@@ -165,7 +165,7 @@ class Processor:
 
     def _run(self) -> None:
         self._thread_ident = get_ident()
-        self._colleagues[self._thread_ident] = self
+        self._peers[self._thread_ident] = self
         self._turn.acquire()
         reader, mailbox, timeouts = self._reader, self._mailbox, self._timeouts
         while self._drain_until_ns is None or not self._drained(self._drain_until_ns):
@@ -183,11 +183,11 @@ class Processor:
                 for connection, reason in timeouts.overdue(self._connections.values(), now_ns):
                     self._close(connection, reason)
             self._end_turn()
-            if self._dirty or self._to_visit:
+            if self._dirty or self._peers_with_posts:
                 self._send_answers()
         for connection in list(self._connections.values()):
             self._close(connection, "the broker stops")
-        del self._colleagues[self._thread_ident]
+        del self._peers[self._thread_ident]
         self._epoll.close()
 
     def _poll(self) -> list[tuple[int, int]]:
@@ -221,7 +221,7 @@ class Processor:
                 self._close(connection, "the client is gone")
             if event & EPOLLOUT:
                 self._flush(connection)
-        if self._dirty or self._to_visit:
+        if self._dirty or self._peers_with_posts:
             self._send_answers()
 
     def _register(self, accepted: Accepted) -> None:
@@ -254,8 +254,8 @@ class Processor:
 
     def _send_answers(self) -> None:
         self._flush_dirty()
-        while self._to_visit:
-            self._to_visit.pop()._visit()
+        while self._peers_with_posts:
+            self._peers_with_posts.pop()._run_posts_if_asleep()
 
     def _flush_dirty(self) -> None:
         while self._dirty:

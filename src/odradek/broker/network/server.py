@@ -43,7 +43,7 @@ class SocketServer:
             application, capacity=settings.queued_max_requests, max_threads=settings.num_io_threads
         )
         self.processors: list[Processor] = []
-        self._colleagues: dict[int, Processor] = {}
+        self._peers: dict[int, Processor] = {}
         self._application = application
         self._quotas = ConnectionQuotas(settings, address_limits or AddressLimits())
         self._unprotected: list[Processor] = []
@@ -159,7 +159,7 @@ class SocketServer:
 
     def _new_processor(self, name: str) -> Processor:
         return Processor(
-            name, self.settings, self._application, self.channel, self, self._colleagues, self._connection_closed
+            name, self.settings, self._application, self.channel, self, self._peers, self._connection_closed
         )
 
     def _make_room(self) -> None:

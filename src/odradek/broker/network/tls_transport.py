@@ -50,7 +50,7 @@ class TlsTransport:
         """Bytes that are decrypted and not taken yet: of them no selector tells."""
         return self._tls.pending()
 
-    def shake_hands(self) -> None:
+    def do_handshake(self) -> None:
         """One step. BlockingIOError: it waits for the client."""
         self.wants_write = False
         try:
@@ -118,7 +118,7 @@ class TlsFrameReader(FrameReader):
     def read(self, scratch: Scratch) -> list[bytearray]:
         transport = self._transport
         if transport.handshaking:
-            transport.shake_hands()
+            transport.do_handshake()
         frames = super().read(scratch)
         received = self.received
         while transport.pending():
@@ -141,7 +141,7 @@ class TlsOutbox(Outbox):
     def send(self) -> bool:
         if self._transport.wants_write:
             try:
-                self._transport.shake_hands()
+                self._transport.do_handshake()
             except BlockingIOError:
                 return not self._transport.wants_write
         return super().send()

@@ -59,7 +59,7 @@ class DirectoryMoves:
                 partition = self._replicas.find(tp)
             except KafkaError as error:
                 if error.code is not ErrorCode.KAFKA_STORAGE_ERROR:
-                    self._logs.wish(tp, directory)
+                    self._logs.prefer_directory(tp, directory)
                 raise
             self._move(partition, directory)
         except KafkaError as error:

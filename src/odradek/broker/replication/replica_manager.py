@@ -292,10 +292,10 @@ class ReplicaManager:
             if (partition := self._table.partitions.pop(tp, None)) is not None:
                 partition.gone = ErrorCode.KAFKA_STORAGE_ERROR
                 lost.append(partition)
-        if not self._reaper.add(goodbye := _Soon(lambda: self._say_goodbye(lost))):
-            goodbye.expire()
+        if not self._reaper.add(resignation := _Soon(lambda: self._give_up_leadership(lost))):
+            resignation.expire()
 
-    def _say_goodbye(self, lost: Sequence[Partition]) -> None:
+    def _give_up_leadership(self, lost: Sequence[Partition]) -> None:
         self._unfollow([partition.topic_partition for partition in lost])
         tps = [partition.topic_partition for partition in lost]
         self._carry_out(_Effects(resigned=[(p.topic_partition, p.leader_epoch) for p in lost], changed=tps))

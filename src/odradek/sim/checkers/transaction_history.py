@@ -19,7 +19,7 @@ from odradek.protocol.transaction_markers import read_marker
 from odradek.sim.checkers.violation import Violation
 
 
-class Fate(Enum):
+class TxnOutcome(Enum):
     OPEN = "under way"
     COMMITTED = "committed"
     ABORTED = "aborted"
@@ -28,7 +28,7 @@ class Fate(Enum):
 
 class TransactionHistory:
     def __init__(self) -> None:
-        self.fates: dict[str, Fate] = {}
+        self.outcomes: dict[str, TxnOutcome] = {}
         self._written: dict[str, dict[TopicPartition, list[bytes]]] = {}
         self._seen: dict[TopicPartition, list[bytes]] = defaultdict(list)
         self._stable: dict[tuple[object, TopicPartition, int], int] = {}
@@ -36,23 +36,23 @@ class TransactionHistory:
 
     @property
     def committed(self) -> int:
-        return sum(fate is Fate.COMMITTED for fate in self.fates.values())
+        return sum(outcome is TxnOutcome.COMMITTED for outcome in self.outcomes.values())
 
     # ---- what producers do and hear
 
     def begin(self, transaction: str, records: Mapping[TopicPartition, list[bytes]]) -> None:
-        self.fates[transaction] = Fate.OPEN
+        self.outcomes[transaction] = TxnOutcome.OPEN
         self._written[transaction] = dict(records)
 
-    def end(self, transaction: str, fate: Fate) -> None:
-        self.fates[transaction] = fate
+    def end(self, transaction: str, outcome: TxnOutcome) -> None:
+        self.outcomes[transaction] = outcome
 
     # ---- what readers see
 
     def read(self, tp: TopicPartition, values: Sequence[bytes]) -> None:
         """Note records that a reader of committed ones was given."""
         for value in values:
-            if self.fates[_transaction_of(value)] is Fate.ABORTED:
+            if self.outcomes[_transaction_of(value)] is TxnOutcome.ABORTED:
                 self._contradictions.append(f"{tp}: a reader is given {value!r} of an aborted transaction")
         self._seen[tp] += values
 
@@ -77,9 +77,9 @@ class TransactionHistory:
             parts = [tp for tp, values in records.items() if set(values) & set(visible[tp])]
             if parts != there or (there and len(there) < len(records)):
                 raise Violation(f"{where}: transaction {transaction} is visible in part, in {parts} of {list(records)}")
-            fate = self.fates[transaction]
-            if (fate is Fate.COMMITTED and not there) or (fate is Fate.ABORTED and there):
-                raise Violation(f"{where}: transaction {transaction} is {fate.value}, visible in {there}")
+            outcome = self.outcomes[transaction]
+            if (outcome is TxnOutcome.COMMITTED and not there) or (outcome is TxnOutcome.ABORTED and there):
+                raise Violation(f"{where}: transaction {transaction} is {outcome.value}, visible in {there}")
 
     def check_read(self, visible: Mapping[TopicPartition, Sequence[bytes]]) -> None:
         """Check that readers, which are at the end, saw exactly the committed records."""

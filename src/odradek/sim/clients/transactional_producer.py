@@ -25,7 +25,7 @@ from odradek.model.topology import TopicPartition
 from odradek.protocol.record_batch import build_batch
 from odradek.protocol.records import Record
 from odradek.sim.broker import SimulatedBroker
-from odradek.sim.checkers.transaction_history import Fate, TransactionHistory
+from odradek.sim.checkers.transaction_history import TransactionHistory, TxnOutcome
 from odradek.sim.clients.access import PRODUCE_TIMEOUT_MS, TIMESTAMP_MS, ClusterAccess
 
 TIMEOUT_MS = 10_000
@@ -161,9 +161,9 @@ class TransactionalProducer:
     def _abandon(self) -> None:
         """Begin anew, under a new epoch. Without an answer to its commit, the transaction may have either end."""
         if self.phase is Phase.ENDING and self._commits:
-            self._history.end(self._name, Fate.UNKNOWN)
+            self._history.end(self._name, TxnOutcome.UNKNOWN)
         elif not self.is_done:
-            self._history.end(self._name, Fate.ABORTED)
+            self._history.end(self._name, TxnOutcome.ABORTED)
         self.phase, self._producer, self._bumps = Phase.NEW, None, False
 
     def _abort(self) -> None:
@@ -250,7 +250,7 @@ class TransactionalProducer:
         if error:
             self._abandon()
             return
-        self._history.end(self._name, Fate.COMMITTED if self._commits else Fate.ABORTED)
+        self._history.end(self._name, TxnOutcome.COMMITTED if self._commits else TxnOutcome.ABORTED)
         if self._adds_by_leaders:
             self._producer, self._bumps, self._sequences = producer, False, {}
         self.phase = Phase.NEW if self._bumps else Phase.READY

@@ -67,7 +67,7 @@ def test_a_cut_line_lets_nothing_through_until_it_is_mended(echo: tuple[str, int
             assert connection.recv(1) == b""
         with dial(line) as refused:
             assert refused.recv(1) == b""
-        line.mend()
+        line.heal()
         with dial(line) as connection:
             assert say(connection, b"again") == b"again"
     finally:

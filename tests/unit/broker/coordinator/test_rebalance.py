@@ -176,7 +176,7 @@ def test_a_follower_that_rejoins_unchanged_gets_the_same_generation(play: Play) 
     assert answer is not None
     assert (answer.generation, answer.members) == (1, ())
     assert state(play) is GroupState.STABLE
-    assert play.join("a") is None, "the leader's join is a wish to rebalance"
+    assert play.join("a") is None, "the leader's join is a prefer_directory to rebalance"
 
 
 def test_a_join_that_is_asked_again_answers_the_first_one(play: Play) -> None:

@@ -311,7 +311,7 @@ def test_the_source_fails_in_the_last_step(disks: TwoDisks, monkeypatch: pytest.
 
 def test_a_new_log_goes_where_it_is_wished_for(disks: TwoDisks) -> None:
     for number in (1, 3):
-        disks.site.dirs.wish(TopicPartition("orders", number), disks.old)
+        disks.site.dirs.prefer_directory(TopicPartition("orders", number), disks.old)
         assert disks.site.create(TopicPartition("orders", number)).directory.parent == disks.old
     assert disks.site.create(TopicPartition("orders", 2)).directory.parent == disks.new
     disks.site.crash()

@@ -229,7 +229,7 @@ class AnswerThePrevious(Echo):
         return True
 
 
-def test_a_colleague_sends_the_answer_of_a_processor_that_sleeps(serve, connect):
+def test_a_peer_sends_the_answer_of_a_processor_that_sleeps(serve, connect):
     application = AnswerThePrevious()
     server = serve(application, num_network_threads=2)
     first, second = connect(server), connect(server)

@@ -46,40 +46,40 @@ def purgatory(reaper) -> Purgatory[str]:
 
 
 def test_what_can_be_done_at_once_never_waits(purgatory, reaper):
-    wish = Wish(granted=True)
-    assert purgatory.try_complete_else_watch(wish, ["a"])
-    assert wish.story == ["complete"]
+    prefer_directory = Wish(granted=True)
+    assert purgatory.try_complete_else_watch(prefer_directory, ["a"])
+    assert prefer_directory.story == ["complete"]
     assert (len(purgatory), purgatory.watched_keys, len(reaper)) == (0, 0, 0)
 
 
 def test_an_event_on_any_key_completes_and_nothing_is_left_on_the_others(purgatory, reaper):
-    wish, other = Wish(), Wish()
-    assert not purgatory.try_complete_else_watch(wish, ["a", "b", "c", "a"])
+    prefer_directory, other = Wish(), Wish()
+    assert not purgatory.try_complete_else_watch(prefer_directory, ["a", "b", "c", "a"])
     assert not purgatory.try_complete_else_watch(other, ["c"])
     assert purgatory.check_and_complete("b") == 0
-    wish.granted = True
+    prefer_directory.granted = True
     assert purgatory.check_and_complete("z") == 0
     assert purgatory.check_and_complete("b") == 1
-    assert wish.story == ["complete"]
+    assert prefer_directory.story == ["complete"]
     assert purgatory.check_and_complete("a") == 0
     assert (len(purgatory), purgatory.watched_keys, len(reaper)) == (1, 1, 1)
 
 
 def test_the_time_completes_what_no_event_did(purgatory, reaper, clock):
-    wish = Wish(delay_ms=500)
-    purgatory.try_complete_else_watch(wish, ["a"])
+    prefer_directory = Wish(delay_ms=500)
+    purgatory.try_complete_else_watch(prefer_directory, ["a"])
     clock.advance(499)
     assert reaper.expire_due() == 0
     clock.advance(1)
     assert reaper.expire_due() == 1
-    assert wish.story == ["complete", "expired"]
+    assert prefer_directory.story == ["complete", "expired"]
     assert (len(purgatory), purgatory.watched_keys) == (0, 0)
 
 
 def test_no_time_at_all_expires_at_once(purgatory):
-    wish = Wish(delay_ms=0)
-    assert purgatory.try_complete_else_watch(wish, ["a"])
-    assert wish.story == ["complete", "expired"]
+    prefer_directory = Wish(delay_ms=0)
+    assert purgatory.try_complete_else_watch(prefer_directory, ["a"])
+    assert prefer_directory.story == ["complete", "expired"]
     assert (len(purgatory), purgatory.watched_keys) == (0, 0)
 
 
@@ -96,11 +96,11 @@ def test_an_event_between_the_first_question_and_the_watching_is_not_missed(purg
 
 
 def test_a_keyless_operation_waits_for_its_time(purgatory, reaper, clock):
-    wish = Wish(delay_ms=10)
-    assert not purgatory.try_complete_else_watch(wish, [])
+    prefer_directory = Wish(delay_ms=10)
+    assert not purgatory.try_complete_else_watch(prefer_directory, [])
     clock.advance(10)
     reaper.expire_due()
-    assert (wish.story, len(purgatory)) == (["complete", "expired"], 0)
+    assert (prefer_directory.story, len(purgatory)) == (["complete", "expired"], 0)
 
 
 def test_a_failing_operation_keeps_nobody_else_from_being_asked(purgatory, reaper, clock):
@@ -109,14 +109,14 @@ def test_a_failing_operation_keeps_nobody_else_from_being_asked(purgatory, reape
             raise RuntimeError("can't")
 
     failing, fine = Failing(), Wish()
-    for wish in (failing, fine):
-        purgatory.try_complete_else_watch(wish, ["a"])
-        wish.granted = True
+    for prefer_directory in (failing, fine):
+        purgatory.try_complete_else_watch(prefer_directory, ["a"])
+        prefer_directory.granted = True
     assert purgatory.check_and_complete("a") == 1
     assert fine.story == ["complete"]
     late, later = Failing(), Wish()
-    for wish in (late, later):
-        purgatory.try_complete_else_watch(wish, ["a"])
+    for prefer_directory in (late, later):
+        purgatory.try_complete_else_watch(prefer_directory, ["a"])
     clock.advance(1000)
     assert reaper.expire_due() == 2
     assert later.story == ["complete", "expired"]
@@ -160,14 +160,14 @@ def test_completion_happens_once_however_many_race_for_it():
             asker.start()
         chance = random.Random(3)
         for _ in range(4000):
-            wish = Wish(delay_ms=chance.choice([0, 1, 2, 3]))
-            wishes.append(wish)
-            purgatory.try_complete_else_watch(wish, {chance.randrange(4), chance.randrange(4)})
-            wish.granted = chance.random() < 0.7
+            prefer_directory = Wish(delay_ms=chance.choice([0, 1, 2, 3]))
+            wishes.append(prefer_directory)
+            purgatory.try_complete_else_watch(prefer_directory, {chance.randrange(4), chance.randrange(4)})
+            prefer_directory.granted = chance.random() < 0.7
             if chance.random() < 0.2:
-                wish.force_complete()
+                prefer_directory.force_complete()
         deadline = threading.Event()
-        while any(not wish.completed for wish in wishes) and not deadline.wait(0.01):
+        while any(not prefer_directory.completed for prefer_directory in wishes) and not deadline.wait(0.01):
             pass
     finally:
         done.set()
@@ -175,6 +175,6 @@ def test_completion_happens_once_however_many_race_for_it():
             asker.join()
         sys.setswitchinterval(interval)
         reaper.stop()
-    assert all(wish.story in (["complete"], ["complete", "expired"]) for wish in wishes)
-    assert {len(wish.story) for wish in wishes} == {1, 2}
+    assert all(prefer_directory.story in (["complete"], ["complete", "expired"]) for prefer_directory in wishes)
+    assert {len(prefer_directory.story) for prefer_directory in wishes} == {1, 2}
     assert (len(purgatory), purgatory.watched_keys, len(reaper)) == (0, 0, 0)

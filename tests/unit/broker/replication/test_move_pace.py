@@ -1,6 +1,6 @@
 """When a copy goes on beside the writers, when they wait for it: pure arithmetic."""
 
-from odradek.broker.replication.core.move_pace import FINISH_BYTES, HELD_STRIKES_MAX, Manner, Pace
+from odradek.broker.replication.core.move_pace import FINISH_BYTES, HELD_ROUNDS_MAX, Manner, Pace
 
 PIECE = 1 << 20
 
@@ -35,8 +35,8 @@ def test_faster_writers_wait_for_pieces_and_in_the_end_for_all() -> None:
     pace.copied(10 * PIECE)
     manners = [pace.next(remaining) for remaining in (30 * PIECE, 29 * PIECE, 28 * PIECE)]
     assert manners == [Manner.HELD] * 3
-    growing = [pace.next((28 + number) * PIECE) for number in range(HELD_STRIKES_MAX)]
-    assert growing == [Manner.HELD] * (HELD_STRIKES_MAX - 1) + [Manner.FINISH]
+    growing = [pace.next((28 + number) * PIECE) for number in range(HELD_ROUNDS_MAX)]
+    assert growing == [Manner.HELD] * (HELD_ROUNDS_MAX - 1) + [Manner.FINISH]
 
 
 def test_a_throttle_holds_no_writer_back() -> None:

@@ -6,17 +6,22 @@ from odradek.model.topology import TopicPartition
 from odradek.protocol.record_batch import build_batch
 from odradek.protocol.records import Record
 from odradek.protocol.transaction_markers import EndTransactionMarker, build_marker
-from odradek.sim.checkers.transaction_history import Fate, TransactionHistory, check_copies, visible_values
+from odradek.sim.checkers.transaction_history import (
+    TransactionHistory,
+    TxnOutcome,
+    check_copies,
+    visible_values,
+)
 from odradek.sim.checkers.violation import Violation
 
 A = TopicPartition("ledger", 0)
 B = TopicPartition("ledger", 1)
 
 
-def written(fate: Fate) -> TransactionHistory:
+def written(outcome: TxnOutcome) -> TransactionHistory:
     history = TransactionHistory()
     history.begin("1/1", {A: [b"1/1/0"], B: [b"1/1/1", b"1/1/2"]})
-    history.end("1/1", fate)
+    history.end("1/1", outcome)
     return history
 
 
@@ -25,30 +30,37 @@ NONE: dict[TopicPartition, list[bytes]] = {A: [], B: []}
 
 
 @pytest.mark.parametrize(
-    ("fate", "visible"),
-    [(Fate.COMMITTED, ALL), (Fate.ABORTED, NONE), (Fate.UNKNOWN, ALL), (Fate.UNKNOWN, NONE)],
+    ("outcome", "visible"),
+    [
+        (TxnOutcome.COMMITTED, ALL),
+        (TxnOutcome.ABORTED, NONE),
+        (TxnOutcome.UNKNOWN, ALL),
+        (TxnOutcome.UNKNOWN, NONE),
+    ],
 )
 def test_a_transaction_is_visible_as_its_producer_was_told(
-    fate: Fate, visible: dict[TopicPartition, list[bytes]]
+    outcome: TxnOutcome, visible: dict[TopicPartition, list[bytes]]
 ) -> None:
-    written(fate).check_end(visible, "a broker")
+    written(outcome).check_end(visible, "a broker")
 
 
-@pytest.mark.parametrize("fate", [Fate.COMMITTED, Fate.UNKNOWN])
+@pytest.mark.parametrize("outcome", [TxnOutcome.COMMITTED, TxnOutcome.UNKNOWN])
 @pytest.mark.parametrize("visible", [{A: ALL[A], B: []}, {A: [], B: ALL[B]}, {A: ALL[A], B: ALL[B][:1]}])
-def test_a_part_of_a_transaction_is_a_violation(fate: Fate, visible: dict[TopicPartition, list[bytes]]) -> None:
+def test_a_part_of_a_transaction_is_a_violation(
+    outcome: TxnOutcome, visible: dict[TopicPartition, list[bytes]]
+) -> None:
     with pytest.raises(Violation, match="visible in part"):
-        written(fate).check_end(visible, "a broker")
+        written(outcome).check_end(visible, "a broker")
 
 
-@pytest.mark.parametrize(("fate", "visible"), [(Fate.COMMITTED, NONE), (Fate.ABORTED, ALL)])
-def test_the_other_end_is_a_violation(fate: Fate, visible: dict[TopicPartition, list[bytes]]) -> None:
+@pytest.mark.parametrize(("outcome", "visible"), [(TxnOutcome.COMMITTED, NONE), (TxnOutcome.ABORTED, ALL)])
+def test_the_other_end_is_a_violation(outcome: TxnOutcome, visible: dict[TopicPartition, list[bytes]]) -> None:
     with pytest.raises(Violation, match="transaction 1/1 is"):
-        written(fate).check_end(visible, "a broker")
+        written(outcome).check_end(visible, "a broker")
 
 
 def test_records_twice_or_out_of_order_are_violations() -> None:
-    history = written(Fate.COMMITTED)
+    history = written(TxnOutcome.COMMITTED)
     with pytest.raises(Violation, match="stored twice"):
         history.check_end({**ALL, A: [b"1/1/0", b"1/1/0"]}, "a broker")
     with pytest.raises(Violation, match="out of order"):
@@ -56,7 +68,7 @@ def test_records_twice_or_out_of_order_are_violations() -> None:
 
 
 def test_readers_see_committed_records_only_and_all_of_them() -> None:
-    history = written(Fate.COMMITTED)
+    history = written(TxnOutcome.COMMITTED)
     history.begin("1/2", {A: [b"1/2/0"]})
     history.read(A, [b"1/1/0"])
     history.check()
@@ -64,7 +76,7 @@ def test_readers_see_committed_records_only_and_all_of_them() -> None:
         history.check_read(ALL)
     history.read(B, ALL[B])
     history.check_read(ALL)
-    history.end("1/2", Fate.ABORTED)
+    history.end("1/2", TxnOutcome.ABORTED)
     history.read(A, [b"1/2/0"])
     with pytest.raises(Violation, match="of an aborted transaction"):
         history.check()

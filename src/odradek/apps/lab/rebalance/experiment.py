@@ -82,7 +82,7 @@ class Experiment:
 
     def _bring_back(self, member: MemberHandle) -> None:
         self._live.append(member)
-        member.mend()
+        member.heal()
 
     def _phase(self, name: str, change: Callable[[], None]) -> None:
         self._tell(f"{name} …")

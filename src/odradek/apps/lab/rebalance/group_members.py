@@ -40,7 +40,7 @@ class MemberHandle(Protocol):
     def cut(self) -> None:
         """Cut the member off from its coordinator; it goes on reading."""
 
-    def mend(self) -> None: ...
+    def heal(self) -> None: ...
 
     def halt(self) -> None:
         """Stop all work: the measurement is over."""
@@ -87,9 +87,9 @@ class _ThroughZooKeeper:
         assert self._line is not None, "only members with a line of their own can be cut off"
         self._line.cut()
 
-    def mend(self) -> None:
+    def heal(self) -> None:
         assert self._line is not None
-        self._line.mend()
+        self._line.heal()
 
     def halt(self) -> None:
         self._member.abandon()

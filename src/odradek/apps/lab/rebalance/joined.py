@@ -71,7 +71,7 @@ class JoinedConsumer:
         """Cut the member off from its coordinator."""
         self._is_cut.set()
 
-    def mend(self) -> None:
+    def heal(self) -> None:
         self._is_cut.clear()
 
     def halt(self) -> None:

@@ -104,7 +104,7 @@ def _response(request: ProduceRequest, ctx: RequestContext, outcomes: list[Appen
         if frame is not None:
             return frame
     response = ProduceResponse()
-    misled: list[tuple[TopicPartition, PartitionProduceResponse]] = []
+    at_wrong_leader: list[tuple[TopicPartition, PartitionProduceResponse]] = []
     in_order = iter(outcomes)
     refused = 0
     for topic in request.topic_data:
@@ -118,7 +118,7 @@ def _response(request: ProduceRequest, ctx: RequestContext, outcomes: list[Appen
                     code, why = outcome.code.name, str(outcome)
                     log.info("produce refused", topic=topic.name, partition=data.index, code=code, why=why)
                 if outcome.code is ErrorCode.NOT_LEADER_OR_FOLLOWER:
-                    misled.append((TopicPartition(topic.name, data.index), answer))
+                    at_wrong_leader.append((TopicPartition(topic.name, data.index), answer))
             else:
                 answer = PartitionProduceResponse(
                     index=data.index,
@@ -130,16 +130,18 @@ def _response(request: ProduceRequest, ctx: RequestContext, outcomes: list[Appen
         response.responses.append(TopicProduceResponse(name=topic.name, partition_responses=answers))
     if refused > LOGGED_REFUSALS_MAX:
         log.info("produce refused", more=refused - LOGGED_REFUSALS_MAX, client=ctx.connection.id)
-    if misled and ctx.version >= FIRST_WITH_LEADER:
-        _tell_leaders(misled, response, ctx)
+    if at_wrong_leader and ctx.version >= FIRST_WITH_LEADER:
+        _tell_leaders(at_wrong_leader, response, ctx)
     return response
 
 
 def _tell_leaders(
-    misled: list[tuple[TopicPartition, PartitionProduceResponse]], response: ProduceResponse, ctx: RequestContext
+    at_wrong_leader: list[tuple[TopicPartition, PartitionProduceResponse]],
+    response: ProduceResponse,
+    ctx: RequestContext,
 ) -> None:
     nodes = {}
-    for tp, answer in misled:
+    for tp, answer in at_wrong_leader:
         leader = current_leader(tp, ctx)
         answer.current_leader = LeaderIdAndEpoch(leader_id=leader.id, leader_epoch=leader.epoch)
         nodes[leader.id] = leader_node(leader, ctx)

@@ -47,7 +47,7 @@ from odradek.format.log_names import LogKind, current_name, deletion_name, parse
 from odradek.model.topology import ZERO_UUID, TopicPartition
 
 CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
-_WISHES_MAX = 10_000
+_PREFERRED_MAX = 10_000
 
 log = get_logger(__name__)
 
@@ -68,7 +68,7 @@ class LogDirs:
         self._background = background
         self.cleaned = CleanedOffsets()
         self._environment = LogEnvironment(clock, background, self.table.fail, self.cleaned.lower)
-        self._wishes: dict[TopicPartition, Path] = {}  # where to make logs that aren't there yet
+        self._preferred_directories: dict[TopicPartition, Path] = {}  # where to make logs that aren't there yet
         self._topic_ids: dict[TopicPartition, UUID] = {}
         self._deleted_producers = DeletedProducers()
         self._locks: list[FileIO] = []
@@ -221,8 +221,8 @@ class LogDirs:
     def _create(self, tp: TopicPartition, topic_id: UUID, config: TopicConfig) -> PartitionLog:
         if tp in self.table.lost or not self.table.online:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"The log directory of {tp} is offline")
-        wish = self._wishes.pop(tp, None)
-        directory = wish if wish in self.table.online else self._emptiest()
+        prefer_directory = self._preferred_directories.pop(tp, None)
+        directory = prefer_directory if prefer_directory in self.table.online else self._emptiest()
         try:
             self.table.high_watermarks.pop(tp, None)
             created = self._make(directory / current_name(tp), tp, topic_id, self.log_config(config))
@@ -277,12 +277,12 @@ class LogDirs:
     def log_config(self, config: TopicConfig) -> LogConfig:
         return LogConfig.of(config, self._config.producer_id_expiration_ms)
 
-    def wish(self, tp: TopicPartition, directory: Path) -> None:
+    def prefer_directory(self, tp: TopicPartition, directory: Path) -> None:
         """Remember the directory for the partition's log, should this broker be told to host it."""
         with self.table.changing:
-            self._wishes[tp] = directory
-            if len(self._wishes) > _WISHES_MAX:
-                del self._wishes[next(iter(self._wishes))]
+            self._preferred_directories[tp] = directory
+            if len(self._preferred_directories) > _PREFERRED_MAX:
+                del self._preferred_directories[next(iter(self._preferred_directories))]
 
     # -- deleting them ------------------------------------------------------------------------------------------
 

@@ -38,7 +38,7 @@ class FetchSession:
         self.topic_names: dict[UUID, str] = {}
         self._max_bytes = max_bytes
         self._positions: dict[TopicPartition, Position] = {}
-        self._unsaid: dict[TopicPartition, None] = {}
+        self._changed: dict[TopicPartition, None] = {}
         self._to_forget: dict[TopicPartition, UUID] = {}
 
     def __len__(self) -> int:
@@ -63,7 +63,7 @@ class FetchSession:
         self._positions[tp] = position
         if before == position:
             return
-        self._unsaid[tp] = None
+        self._changed[tp] = None
         self.topic_names[position.topic_id] = tp.topic
         if before is not None and before.topic_id != position.topic_id:
             self._to_forget[tp] = before.topic_id
@@ -73,16 +73,16 @@ class FetchSession:
     def forget(self, tp: TopicPartition) -> None:
         position = self._positions.pop(tp, None)
         if position is not None:
-            self._unsaid.pop(tp, None)
+            self._changed.pop(tp, None)
             self._to_forget.setdefault(tp, position.topic_id)
 
     def next_topics(self) -> tuple[list[FetchTopic], list[ForgottenTopic]]:
         """Return the partitions of the next request: (wanted, no longer wanted). To be called once per request."""
         if self.epoch == 0 or len(self.topic_names) > 2 * len(self._positions) + _SPARE_NAMES:
             self.topic_names = {position.topic_id: tp.topic for tp, position in self._positions.items()}
-        wanted = self._topics(self._unsaid if self.epoch else self._positions)
+        wanted = self._topics(self._changed if self.epoch else self._positions)
         forgotten = self._forgotten() if self.epoch else []
-        self._unsaid.clear()
+        self._changed.clear()
         self._to_forget.clear()
         return wanted, forgotten
 

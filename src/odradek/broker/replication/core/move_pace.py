@@ -11,7 +11,7 @@ A throttle is the operator's will: what it costs is never made up for by holding
 from enum import Enum
 
 FINISH_BYTES = 256 << 10
-HELD_STRIKES_MAX = 8
+HELD_ROUNDS_MAX = 8
 _GETS_CLOSER = 0.75  # a lap that leaves more than this of the lap before won't get there soon
 
 
@@ -22,7 +22,7 @@ class Manner(Enum):
 
 
 class Pace:
-    __slots__ = ("_finish_bytes", "_held_before", "_is_holding", "_lap", "_left", "_strikes")
+    __slots__ = ("_finish_bytes", "_held_before", "_held_rounds", "_is_holding", "_lap", "_left")
 
     def __init__(self, finish_bytes: int = FINISH_BYTES) -> None:
         self._finish_bytes = finish_bytes
@@ -34,7 +34,7 @@ class Pace:
         self._left = 0  # of the lap
         self._is_holding = False
         self._held_before = 0
-        self._strikes = 0
+        self._held_rounds = 0
 
     @property
     def is_in_lap(self) -> bool:
@@ -48,11 +48,11 @@ class Pace:
         if not self._is_holding:
             self._end_lap(remaining)
         elif remaining >= self._held_before:
-            self._strikes += 1
+            self._held_rounds += 1
         if not self._is_holding:
             return Manner.BESIDE
         self._held_before = remaining
-        return Manner.HELD if self._strikes < HELD_STRIKES_MAX else Manner.FINISH
+        return Manner.HELD if self._held_rounds < HELD_ROUNDS_MAX else Manner.FINISH
 
     def copied(self, size: int) -> None:
         self._left -= size

@@ -52,7 +52,7 @@ FindFollower = Callable[[TopicPartition], Follower | None]
 
 
 @dataclass(frozen=True, slots=True)
-class FetchSurroundings:
+class FetchContext:
     """Services that the replica fetcher threads of a broker share."""
 
     broker_id: int

@@ -1,6 +1,6 @@
 """Thread-safe queue of actions for a replica fetcher thread; posting wakes the thread.
 
-The loop's thread takes, rests and looks at the flags; everybody else only summons.
+The loop's thread takes, rests and looks at the flags; everybody else only mailbox.
 """
 
 import select
@@ -32,7 +32,7 @@ class FetcherMailbox:
         self._mailbox.run_posted()
 
     def rest(self, timeout_ms: int) -> bool:
-        """Sleeps until the time is over or a summons comes; whether one came."""
+        """Sleep until the time is over or an action is posted; return whether one was."""
         self.about_to_sleep()
         if self._mailbox or self.is_stopping:
             return True

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from odradek.base.clock import Clock
 from odradek.base.config.broker_config import BrokerConfig
-from odradek.broker.replication.follower.fetch_assignment import FetchAssignment, FetchSurroundings, FindFollower
+from odradek.broker.replication.follower.fetch_assignment import FetchAssignment, FetchContext, FindFollower
 from odradek.broker.replication.follower.replica_fetcher_thread import ReplicaFetcherThread
 from odradek.broker.replication.replication_quota import ReplicationQuotas
 from odradek.model.topology import Endpoint, TopicPartition
@@ -40,7 +40,7 @@ class Fetchers:
     ) -> None:
         """`find` returns None for a partition that is no longer hosted. `on_advance` is told when a high watermark
         moved."""
-        self._surroundings = FetchSurroundings(broker_id, config, find, clock, on_advance, broker_epoch, quotas)
+        self._context = FetchContext(broker_id, config, find, clock, on_advance, broker_epoch, quotas)
         self._loops_per_leader = config.num_replica_fetchers
         self._lock = threading.Lock()
         self._loops: dict[LoopKey, ReplicaFetcherThread] = {}
@@ -88,13 +88,13 @@ class Fetchers:
             self._orders.clear()
         for loop in loops:
             loop.begin_stop()
-        clock = self._surroundings.clock
+        clock = self._context.clock
         deadline = clock.monotonic_ms() + _STOP_MS
         for loop in loops:
             loop.join(max(deadline - clock.monotonic_ms(), 0) / 1000)
 
     def _start(self, key: LoopKey) -> ReplicaFetcherThread:
-        loop = ReplicaFetcherThread(self._surroundings, key.leader_id, key.endpoint, key.number, self._may_end)
+        loop = ReplicaFetcherThread(self._context, key.leader_id, key.endpoint, key.number, self._may_end)
         self._loops[key] = loop
         loop.start()
         return loop

@@ -9,7 +9,7 @@ import select
 from odradek.base.config.constraints import release_of
 from odradek.broker.network.setup_timeout import SetupTimeout
 from odradek.broker.replication.core.fetch_session_client import FetchSession
-from odradek.broker.replication.follower.fetch_assignment import FetchSurroundings
+from odradek.broker.replication.follower.fetch_assignment import FetchContext
 from odradek.broker.replication.follower.fetcher_mailbox import FetcherMailbox
 from odradek.client.broker_client import BrokerClient, ConnectionFailed
 from odradek.model.topology import Endpoint
@@ -29,19 +29,19 @@ _FIRST_RELEASE_WITH_DIVERGENCE = (2, 7)
 class LeaderLink:
     def __init__(
         self,
-        surroundings: FetchSurroundings,
+        context: FetchContext,
         endpoint: Endpoint,
         client_id: str,
         session: FetchSession,
-        summons: FetcherMailbox,
+        mailbox: FetcherMailbox,
     ) -> None:
-        self._surroundings = surroundings
-        self._config = surroundings.config
-        self._clock = surroundings.clock
+        self._context = context
+        self._config = context.config
+        self._clock = context.clock
         self._endpoint = endpoint
         self._client_id = client_id
         self._session = session
-        self._summons = summons
+        self._mailbox = mailbox
         self._may_know_divergence = knows_divergence(self._config.inter_broker_protocol_version)
         self.knows_divergence = self._may_know_divergence
         """Whether an answer to a fetch says where the logs part. If not, the leader must be asked for that first."""
@@ -55,7 +55,7 @@ class LeaderLink:
         if self._peer is None:
             peer = self._setup.connect(self._attempt)
             self._peer = peer
-            self._poller = self._summons.new_poller()
+            self._poller = self._mailbox.new_poller()
             self._poller.register(peer.connection.fileno(), select.POLLIN)
             version = peer.best_version(ApiKey.FETCH)
             self.knows_divergence = self._may_know_divergence and version > _LAST_WITHOUT_DIVERGENCE
@@ -107,28 +107,28 @@ class LeaderLink:
             forgotten_topics_data=forgotten,
         )
         version = self._fetch_version if session.has_all_topic_ids else min(self._fetch_version, _LAST_BY_NAME)
-        broker_id = self._surroundings.broker_id
+        broker_id = self._context.broker_id
         if version < _FIRST_REPLICA_STATE:
             request.replica_id = broker_id
         else:
-            request.replica_state = ReplicaState(replica_id=broker_id, replica_epoch=self._surroundings.broker_epoch())
+            request.replica_state = ReplicaState(replica_id=broker_id, replica_epoch=self._context.broker_epoch())
         return request, version
 
     def _await_answer(self, peer: BrokerClient) -> bool:
         """Wait for the answer; return False if a posted action comes first."""
-        summons = self._summons
+        mailbox = self._mailbox
         now = self._clock.monotonic_ms()
         deadline = now + self._config.replica_socket_timeout_ms
         give_up_at: int | None = None
         while True:
-            summons.about_to_sleep()
-            if summons.is_stopping:
+            mailbox.about_to_sleep()
+            if mailbox.is_stopping:
                 return False
-            if summons.is_urgent and give_up_at is None:
+            if mailbox.is_urgent and give_up_at is None:
                 pause_ms = max(_GIVE_UP_EVERY_MS, len(self._session) // _GIVE_UP_PARTITIONS_PER_MS)
                 give_up_at = max(now + _GRACE_MS, self._gave_up_at + pause_ms)
             until = deadline if give_up_at is None else min(deadline, give_up_at)
-            if peer.connection.fileno() in summons.poll(self._poller, until - now):
+            if peer.connection.fileno() in mailbox.poll(self._poller, until - now):
                 return True
             now = self._clock.monotonic_ms()
             if give_up_at is not None and now >= give_up_at:

@@ -14,7 +14,7 @@ from odradek.base.threads import SupervisedThread
 from odradek.broker.replication.core.fetch_session_client import FetchSession, Position
 from odradek.broker.replication.follower import fetch_answers
 from odradek.broker.replication.follower.fetch_answers import Outcome
-from odradek.broker.replication.follower.fetch_assignment import FetchAssignment, FetchSurroundings, Follower, Progress
+from odradek.broker.replication.follower.fetch_assignment import FetchAssignment, FetchContext, Follower, Progress
 from odradek.broker.replication.follower.fetcher_mailbox import FetcherMailbox
 from odradek.broker.replication.follower.leader_link import LeaderLink
 from odradek.client.broker_client import BrokerClient, ConnectionFailed, UnsupportedByBroker
@@ -32,20 +32,20 @@ log = get_logger(__name__)
 class ReplicaFetcherThread:
     def __init__(
         self,
-        surroundings: FetchSurroundings,
+        context: FetchContext,
         leader_id: int,
         endpoint: Endpoint,
         number: int,
         may_end: Callable[["ReplicaFetcherThread"], bool],
     ) -> None:
-        self._surroundings = surroundings
-        self._clock = surroundings.clock
+        self._context = context
+        self._clock = context.clock
         self._leader_id = leader_id
         self._may_end = may_end
-        self._summons = FetcherMailbox()
-        self._session = FetchSession(surroundings.config.replica_fetch_max_bytes)
-        client_id = f"broker-{surroundings.broker_id}-fetcher-{number}"
-        self._link = LeaderLink(surroundings, endpoint, client_id, self._session, self._summons)
+        self._mailbox = FetcherMailbox()
+        self._session = FetchSession(context.config.replica_fetch_max_bytes)
+        client_id = f"broker-{context.broker_id}-fetcher-{number}"
+        self._link = LeaderLink(context, endpoint, client_id, self._session, self._mailbox)
         self._thread = SupervisedThread(target=self._run, name=f"fetcher-{leader_id}-{number}")
         self._progress: dict[TopicPartition, Progress] = {}
         self._retry_at: dict[TopicPartition, int] = {}
@@ -58,13 +58,13 @@ class ReplicaFetcherThread:
         self._thread.start()
 
     def follow(self, orders: Mapping[TopicPartition, FetchAssignment]) -> None:
-        self._summons.post(self._take_orders, orders, urgent=True)
+        self._mailbox.post(self._take_orders, orders, urgent=True)
 
     def unfollow(self, tps: Iterable[TopicPartition]) -> None:
-        self._summons.post(self._drop, tps)
+        self._mailbox.post(self._drop, tps)
 
     def begin_stop(self) -> None:
-        self._summons.stop()
+        self._mailbox.stop()
 
     def join(self, seconds: float) -> None:
         self._thread.join(seconds)
@@ -72,8 +72,8 @@ class ReplicaFetcherThread:
     # ---- the thread
 
     def _run(self) -> None:
-        while not self._summons.is_stopping:
-            self._summons.take()
+        while not self._mailbox.is_stopping:
+            self._mailbox.take()
             try:
                 self._step()
                 continue
@@ -87,15 +87,15 @@ class ReplicaFetcherThread:
 
     def _step(self) -> None:
         if not self._progress:
-            if not self._summons.rest(_IDLE_MS) and self._may_end(self):
-                self._summons.stop()
+            if not self._mailbox.rest(_IDLE_MS) and self._may_end(self):
+                self._mailbox.stop()
             return
         now = self._clock.monotonic_ms()
         self._take_up_due(now)
         self._leave_out_throttled()
         self._sweep(now)
         if not self._session and not self._untruncated():
-            self._summons.rest(min(self._retry_at.values(), default=now + _IDLE_MS) - now)
+            self._mailbox.rest(min(self._retry_at.values(), default=now + _IDLE_MS) - now)
             return
         peer = self._connect()
         if not self._link.knows_divergence:
@@ -141,7 +141,7 @@ class ReplicaFetcherThread:
 
     def _want(self, tp: TopicPartition) -> None:
         """Fetch on from the end of the log as it is now."""
-        partition = self._surroundings.find(tp)
+        partition = self._context.find(tp)
         if partition is None:
             self._drop([tp])
         else:
@@ -157,11 +157,11 @@ class ReplicaFetcherThread:
     # ---- backing off
 
     def _longer(self, backoff_ms: int) -> int:
-        return min(max(2 * backoff_ms, _FIRST_BACKOFF_MS), self._surroundings.config.replica_fetch_backoff_ms)
+        return min(max(2 * backoff_ms, _FIRST_BACKOFF_MS), self._context.config.replica_fetch_backoff_ms)
 
     def _rest_longer(self) -> None:
         self._backoff_ms = self._longer(self._backoff_ms)
-        self._summons.rest(self._backoff_ms)
+        self._mailbox.rest(self._backoff_ms)
 
     def _leave_out(self, tp: TopicPartition, pause_ms: int) -> None:
         self._session.forget(tp)
@@ -174,7 +174,7 @@ class ReplicaFetcherThread:
                 self._want(tp)
 
     def _leave_out_throttled(self) -> None:
-        quotas = self._surroundings.quotas
+        quotas = self._context.quotas
         if quotas.follower.is_idle:
             return
         for tp, _ in [*self._session.positions()]:
@@ -187,7 +187,7 @@ class ReplicaFetcherThread:
             return
         self._swept_at = now
         for tp, position in [*self._session.positions()]:
-            partition = self._surroundings.find(tp)
+            partition = self._context.find(tp)
             if partition is None or partition.log.log_start_offset != position.log_start_offset:
                 self._want(tp)
 
@@ -208,7 +208,7 @@ class ReplicaFetcherThread:
             self._reset(peer, tp)
 
     def _take_one(self, tp: TopicPartition, data: PartitionData) -> Outcome:
-        progress, partition = self._progress[tp], self._surroundings.find(tp)
+        progress, partition = self._progress[tp], self._context.find(tp)
         if partition is None:
             self._drop([tp])
             return Outcome.OVER
@@ -221,9 +221,9 @@ class ReplicaFetcherThread:
         if outcome is Outcome.COPIED:
             progress.backoff_ms = 0
             self._session.want(tp, self._position(partition, progress.following))
-            self._surroundings.quotas.record_follower(tp, len(fetch_answers.records_in(data)))
+            self._context.quotas.record_follower(tp, len(fetch_answers.records_in(data)))
             if partition.high_watermark != watermark:
-                self._surroundings.on_advance(tp)
+                self._context.on_advance(tp)
         else:
             self._settle(tp, progress, outcome)
         return outcome
@@ -236,11 +236,11 @@ class ReplicaFetcherThread:
             self._leave_out(tp, progress.backoff_ms)
 
     def _reset(self, peer: BrokerClient, tp: TopicPartition) -> None:
-        progress, partition = self._progress[tp], self._surroundings.find(tp)
+        progress, partition = self._progress[tp], self._context.find(tp)
         if partition is None:
             self._drop([tp])
             return
-        broker_id = self._surroundings.broker_id
+        broker_id = self._context.broker_id
         try:
             fetch_answers.reset_after_out_of_range(peer, broker_id, partition, tp, progress.following)
             self._want(tp)
@@ -258,7 +258,7 @@ class ReplicaFetcherThread:
         """Asks where the last epoch of each log ended, and cuts there, before the first fetch in an epoch."""
         asked: dict[TopicPartition, tuple[int, int]] = {}
         for tp in self._untruncated():
-            partition = self._surroundings.find(tp)
+            partition = self._context.find(tp)
             if partition is not None and (last_epoch := partition.log.epochs.latest_epoch) >= 0:
                 asked[tp] = (self._progress[tp].following.leader_epoch, last_epoch)
             else:
@@ -266,11 +266,11 @@ class ReplicaFetcherThread:
                 self._want(tp)
         if not asked:
             return
-        for tp, (error, end) in fetch_answers.ask_epoch_ends(peer, self._surroundings.broker_id, asked).items():
+        for tp, (error, end) in fetch_answers.ask_epoch_ends(peer, self._context.broker_id, asked).items():
             self._truncate_by_epoch(tp, error, end)
 
     def _truncate_by_epoch(self, tp: TopicPartition, error: ErrorCode, end: tuple[int, int]) -> None:
-        progress, partition = self._progress[tp], self._surroundings.find(tp)
+        progress, partition = self._progress[tp], self._context.find(tp)
         try:
             if partition is None:
                 raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH)

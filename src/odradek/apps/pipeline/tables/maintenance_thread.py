@@ -14,13 +14,13 @@ _LOOK_SECONDS = 5.0
 _STOP_SECONDS_MAX = 30.0
 
 
-class TableUpkeep:
+class TableMaintenance:
     """Tables by sink name, each with the number of versions that it keeps."""
 
     def __init__(self, tables: Mapping[str, tuple[Path, int]]) -> None:
         self._tables = dict(tables)
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="table upkeep", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="table maintenance", daemon=True)
 
     def start(self) -> None:
         if self._tables:
