@@ -152,11 +152,11 @@ def test_a_broker_refuses_what_kafka_would_do_and_it_does_not(
     [
         ("SSL", {}, "needs a private key"),
         ("SSL", {"ssl.keystore.location": "/no/such/file"}, "ssl.keystore.location: No such file"),
-        ("SASL_PLAINTEXT", {}, "sasl.enabled.mechanisms of listener SASL_PLAINTEXT: not supported. Valid here: PLAIN"),
+        ("SASL_PLAINTEXT", {}, "listener SASL_PLAINTEXT: GSSAPI is in sasl.enabled.mechanisms and needs"),
         (
             "SASL_PLAINTEXT",
             {"sasl.enabled.mechanisms": "PLAIN", "sasl.mechanism.inter.broker.protocol": "PLAIN"},
-            "has no listener.name.sasl_plaintext.plain.sasl.jaas.config",
+            "needs listener.name.sasl_plaintext.plain.sasl.jaas.config",
         ),
     ],
 )

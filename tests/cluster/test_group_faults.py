@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from odradek.apps.lab.bench.many_members import Crowd
+from odradek.apps.lab.bench.many_members import ManyMembers
 from odradek.base.errors import ErrorCode
 from odradek.client.broker_client import BrokerClient, ConnectionFailed
 from odradek.model.topic_names import OFFSETS_TOPIC
@@ -174,7 +174,7 @@ def test_a_thousand_join_at_once(cluster: OwnCluster) -> None:
         eventually(lambda: asked.send(asking, 3).error_code == ErrorCode.NONE, PATIENCE_S)
         found = asked.send(asking, 3)
     with BrokerClient(found.host, found.port) as client:
-        with Crowd((found.host, found.port), group, 1_000) as everybody:
+        with ManyMembers((found.host, found.port), group, 1_000) as everybody:
             everybody.join()
             everybody.beat()
             (described,) = client.send(DescribeGroupsRequest(groups=[group])).groups

@@ -192,7 +192,7 @@ def test_who_is_cut_off_reads_on_until_it_is_back(
         line.cut()
         eventually(lambda: share_evenly([near]), PATIENCE_S)
         assert len(far.owned) == PARTITIONS // 2
-        line.mend()
+        line.heal()
         eventually(lambda: share_evenly([far, near]), PATIENCE_S)
     finally:
         near.close()

@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 
 from odradek.apps.console.readings import records
 from odradek.apps.console.readings.records import From, Query, browse
-from odradek.apps.lab.bench.many_members import Crowd
+from odradek.apps.lab.bench.many_members import ManyMembers
 from odradek.apps.lab.bench.systems import BenchError
 from odradek.apps.records.filters import parse_filter
 from odradek.client.broker_client import ConnectionFailed
@@ -159,7 +159,7 @@ def test_a_group_of_a_thousand_members_is_paged(
 
 
 @contextmanager
-def _gathered(client: ClusterClient, size: int) -> Iterator[Crowd]:
+def _gathered(client: ClusterClient, size: int) -> Iterator[ManyMembers]:
     """A group of so many from one address, which brokers allow only when told to."""
     everywhere = Resource(ConfigResourceType.BROKER, "")
     alter_configs(client, everywhere, {PER_ADDRESS: str(3 * size)})
@@ -167,7 +167,7 @@ def _gathered(client: ClusterClient, size: int) -> Iterator[Crowd]:
     while True:
         try:
             with ExitStack() as opened:
-                crowd = Crowd(describe_group(client, "crowd").coordinator_address, "crowd", size)
+                crowd = ManyMembers(describe_group(client, "crowd").coordinator_address, "crowd", size)
                 opened.enter_context(crowd)
                 crowd.join()
                 opened.pop_all()

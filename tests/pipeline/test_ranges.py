@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions  # type: ignore[att
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from odradek.apps.pipeline.arrow_records import record_columns
-from odradek.apps.pipeline.source import fetching
+from odradek.apps.pipeline.source import fetching, plain_fetching
 from odradek.apps.pipeline.source.errors import DataLoss, ReadFailed
 from odradek.apps.pipeline.source.fetching import RangeReader
 from odradek.apps.pipeline.source.offsets import OffsetRange
@@ -59,7 +59,7 @@ def test_the_client_reads_on_where_plain_reading_ended(
     topic = new_topic()
     for first in (0, 20):
         fill(topic, [(None, b"%d" % i) for i in range(first, first + 20)])
-    monkeypatch.setattr(fetching, "plain_records", lambda *given: islice(plain_records(*given), 1))
+    monkeypatch.setattr(plain_fetching, "plain_records", lambda *given: islice(plain_records(*given), 1))
     monkeypatch.setattr(record_columns, "_CHUNK_RECORDS", 1)
     assert offsets_of(bootstrap, topic, 3, 40) == list(range(3, 40))
 

@@ -126,7 +126,7 @@ def jaas_config(config: BrokerConfig, listener_name: str, mechanism: str) -> tup
     key = f"listener.name.{listener_name.lower()}.{mechanism.lower()}.sasl.jaas.config"
     text = config.originals.get(key)
     if text is None:
-        raise ConfigError(f"listener {listener_name} enables {mechanism} and has no {key}")
+        raise ConfigError(f"{mechanism} is in sasl.enabled.mechanisms and needs {key}")
     return key, text
 
 
