@@ -45,6 +45,7 @@ class Story:
         configs: Mapping[str, str] | None = None,
         idempotent: bool = True,
         request_timeout_ms: int = 10_000,
+        delivery_timeout_ms: int = 120_000,
         drain_s: float = 60.0,
     ) -> None:
         """`drain_s`: time for consumers to read the acknowledged records once all faults have ended."""
@@ -60,6 +61,7 @@ class Story:
             "enable.idempotence": idempotent,
             "request.timeout.ms": request_timeout_ms,
             "socket.timeout.ms": request_timeout_ms,
+            "delivery.timeout.ms": delivery_timeout_ms,
         }
         self.producers = [
             ChaosProducer(f"p{n}", cluster.bootstrap, self.partitions, self.history, rate=rate, settings=settings)

@@ -49,7 +49,7 @@ def test_acknowledging_before_replication_is_found(start_cluster: Callable[..., 
 
 def test_truncating_by_high_watermark_is_found(start_cluster: Callable[..., ChaosCluster]) -> None:
     cluster = start_cluster(environment=environment("truncate-by-high-watermark"))
-    with Story(cluster, drain_s=UNREAD_S) as story:
+    with Story(cluster, drain_s=UNREAD_S, delivery_timeout_ms=20_000) as story:
         story.let_it_work(200)
         for broker in cluster.brokers:
             broker.kill()
