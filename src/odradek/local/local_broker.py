@@ -18,7 +18,7 @@ from odradek.local.zookeeper_server import port_is_taken
 DEFAULT_PORT = 9092
 _PORT_SECONDS_MAX = 1.0
 _ARENAS, _ARENAS_MAX = "MALLOC_ARENA_MAX", "2"
-"""Of the C library: else each thread has memory of its own, 1 MB of a broker at rest, though one runs at a time."""
+"""Setting of the C library: else each thread has memory of its own, 1 MB of a broker at rest."""
 
 
 def _freed(port: int) -> bool:

@@ -25,7 +25,7 @@ _LENGTH_AND_CORRELATION = Struct(">ii")
 
 _VERSIONS_MAX = 32
 _header_versions = bytearray(128 * _VERSIONS_MAX)
-"""For the compiled inner loop: header versions of APIs and versions that have been asked for, 0 for others."""
+"""Header versions of APIs and versions that have been asked for, 0 for others; for the compiled inner loop."""
 
 R = TypeVar("R", bound=Response)
 

@@ -128,12 +128,12 @@ def bootstrap_by_default() -> str:
 
 
 def use_profile(name: str) -> None:
-    """Of the command line: stronger than the environment."""
+    """Use the profile that the command line names: stronger than the environment."""
     _use_named(_of_profile(read_profiles(), name, f"--profile {name}"))
 
 
 def use_data(directory: Path) -> None:
-    """Of the command line: stronger than the environment and a profile."""
+    """Use the cluster of a directory that the command line names: stronger than the environment and a profile."""
     if (found := _cluster_in(directory, must_run=False)) is None:
         raise FatalError(f"there is no cluster in {directory}; start one with: odradek up --data {directory}")
     _use_named(found)

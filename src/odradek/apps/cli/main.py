@@ -86,7 +86,7 @@ _BEFORE_COMMAND = frozenset({"-b", "--bootstrap-server", "--command-config", "--
 
 INTERRUPTED = 130
 READER_GONE = 141
-"""As the shell reports a process that SIGPIPE ended: `odradek consume … | head` is no failure of ours."""
+"""Exit code of a process that SIGPIPE ended, as a shell reports it: `odradek consume … | head` is no failure."""
 _EXTRAS = {"pyspark": "spark", "pyarrow": "spark", "rich": "spark", "nicegui": "console", "duckdb": "query"}
 """Packages that come with an extra."""
 

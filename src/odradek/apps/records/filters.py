@@ -77,11 +77,11 @@ class _Token:
 
 
 Search = Callable[[str], Callable[[str], bool]]
-"""From a regular expression to a test of texts; FilterError for one that isn't valid."""
+"""Maker of a test of texts from a regular expression; FilterError for one that isn't valid."""
 
 
 def bounded_search(pattern: str) -> Callable[[str], bool]:
-    """By RE2, whose time grows with the text alone: for expressions of strangers."""
+    """Compile with RE2, whose time grows with the text alone: for expressions of other users."""
     try:
         import re2
     except ModuleNotFoundError:
@@ -97,7 +97,7 @@ def bounded_search(pattern: str) -> Callable[[str], bool]:
 
 
 def own_search(pattern: str) -> Callable[[str], bool]:
-    """By RE2 where it is installed, else by Python's engine: for expressions of the user of this very process."""
+    """Compile with RE2 where it is installed, else with Python's engine: for expressions of this process's own user."""
     if find_spec("re2") is not None:
         return bounded_search(pattern)
     try:

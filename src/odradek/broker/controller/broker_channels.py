@@ -32,7 +32,7 @@ MERGE_ABOVE = 32
 
 
 class BrokerChannels:
-    """Owned by one term of the controller; only its event thread opens, closes and sends."""
+    """Channels of one term of the controller; only its event thread opens, closes and sends."""
 
     def __init__(
         self,

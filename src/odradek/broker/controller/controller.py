@@ -106,7 +106,7 @@ class Controller:
             self._thread.join(STOP_WAIT_SECONDS)
 
     def reconfigure(self, config: BrokerConfig) -> None:
-        """For this term and the next: whether elections may be unclean where a topic doesn't say."""
+        """Apply the default of unclean elections to this term and the next."""
         before, self._config = self._config, config
         if config.unclean_leader_election_enable != before.unclean_leader_election_enable:
             self.submit(UncleanElectionDefaultChanged(config.unclean_leader_election_enable))

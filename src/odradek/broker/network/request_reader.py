@@ -84,7 +84,7 @@ class RequestReader:
         self.now_ns = monotonic_ns()
         """The time of the processor's turn."""
         self.is_draining = False
-        """True: the processor stops, and reads nothing more."""
+        """Flag of a processor that stops, and reads nothing more."""
         self.serving: Connection | None = None
         """The connection whose requests were begun last."""
 
@@ -133,7 +133,7 @@ class RequestReader:
 
     @property
     def has_waiting(self) -> bool:
-        """Whether `resume` has something to do."""
+        """Return whether `resume` has something to do."""
         return bool(self._resumable or self._starved)
 
     def resume(self, send_answers: Callable[[], None]) -> None:

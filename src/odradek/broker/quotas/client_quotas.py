@@ -36,7 +36,7 @@ AccountT = TypeVar("AccountT", bound=Account)
 
 
 class Accounts(Generic[AccountT]):
-    """One per entity, made when it first pays. Used under its quota's lock."""
+    """Accounts by entity, made at its first charge. Used under its quota's lock."""
 
     def __init__(self) -> None:
         self._accounts: dict[QuotaEntity, AccountT] = {}

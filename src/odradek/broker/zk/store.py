@@ -19,7 +19,7 @@ __all__ = ["PRODUCER_ID_BLOCK_SIZE", "ControllerMoved", "ZkStore"]
 
 
 class ZkStore:
-    """With `until_available` calls wait for ZooKeeper; else they raise `ZkUnavailable` after the connection timeout."""
+    """Calls wait for ZooKeeper with `until_available`; else they raise `ZkUnavailable` after the connection timeout."""
 
     def __init__(self, session: ZkSession, *, until_available: bool = False) -> None:
         access = ZnodeAccess(session, until_available=until_available)

@@ -67,7 +67,7 @@ def _totals(documents: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], flo
 
 
 def statuses(directory: Path) -> Iterator[Mapping[str, Any]]:
-    """Of the projects in the directory and a few levels below it; one that never ran has a name alone."""
+    """Return the projects in the directory and a few levels below it; one that never ran has a name alone."""
     if (directory / _DECLARATION).is_file() and not (directory / ".odradek" / "status.json").is_file():
         yield {
             "pipeline": directory.absolute().name,

@@ -20,7 +20,7 @@ class TransactionEntry(StateEntry):
         self.is_gone = False
         """Another broker's by now, or removed."""
         self.story: TransactionStory | None = None
-        """For the flight recorder; None until something has happened. Guarded by the lock of the stories."""
+        """Story for the flight recorder; None until something has happened. Guarded by the lock of the stories."""
 
     @property
     def is_pending(self) -> bool:

@@ -13,12 +13,12 @@ from odradek.broker.coordinator.transactions.core.transaction_story import (
     FENCED,
     LOADED,
     TIMED_OUT,
-    RecordingBudget,
     TransactionEvent,
     TransactionStory,
     move_name,
 )
 from odradek.broker.coordinator.transactions.transaction_entry import TransactionEntry
+from odradek.broker.quotas.core.token_bucket import TokenBucket
 from odradek.model.topology import TopicPartition
 
 _SAMPLES_BURST, _SAMPLES_PER_S = 100, 1.0
@@ -30,12 +30,12 @@ class TransactionStories:
         """`record` must not block; None: nothing is recorded."""
         self._clock = clock
         self._record = record
-        self._samples = RecordingBudget(_SAMPLES_BURST, _SAMPLES_PER_S)
-        self._troubles = RecordingBudget(_TROUBLES_BURST, _TROUBLES_PER_S)
+        self._samples = TokenBucket(_SAMPLES_PER_S, _SAMPLES_BURST / _SAMPLES_PER_S, clock.now_ms())
+        self._troubles = TokenBucket(_TROUBLES_PER_S, _TROUBLES_BURST / _TROUBLES_PER_S, clock.now_ms())
         self._lock = threading.Lock()
 
     def moved(self, entry: TransactionEntry, before: Transaction, why: str = "") -> None:
-        """After the entry has its next value."""
+        """Record a move; called after the entry has its next value."""
         if self._record is not None:
             after = entry.transaction
             self._add(entry, TransactionEvent(self._clock.now_ms(), move_name(before, after), after, before, why=why))
@@ -87,7 +87,7 @@ class TransactionStories:
             self._tell(entry.story.add(event, self._samples, self._troubles))
 
     def _tell(self, events: Iterable[TransactionEvent]) -> None:
-        """Under the lock, so that events are recorded in their order."""
+        """Record under the lock, so that events keep their order."""
         assert self._record is not None
         for event in events:
             self._record(event)

@@ -6,7 +6,7 @@ from odradek.protocol.record_batch import CONTROL_BIT, LOG_OVERHEAD, MAX_SEQUENC
 
 
 class BatchInfo(NamedTuple):
-    """One batch as it will lie in the log."""
+    """Batch as it will lie in the log."""
 
     base_offset: int
     last_offset: int

@@ -10,10 +10,10 @@ from odradek.broker.log.files.background import IMMEDIATE, Background
 from odradek.model.topology import TopicPartition
 
 FailureCallback: TypeAlias = Callable[[Path, OSError], None]
-"""Called with the broker's log directory and the first I/O error of a log in it."""
+"""Listener that gets the broker's log directory and the first I/O error of a log in it."""
 
 TruncationCallback: TypeAlias = Callable[[Path, TopicPartition, int], None]
-"""Called by a log's writer before the log is cut back to an offset."""
+"""Listener that a log's writer calls before the log is cut back to an offset."""
 
 
 def _ignore_failure(directory: Path, error: OSError) -> None:

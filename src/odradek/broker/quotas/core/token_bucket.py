@@ -25,6 +25,13 @@ class TokenBucket:
         self._fill(now_ms)
         self._tokens -= count
 
+    def try_take(self, count: float, now_ms: int) -> bool:
+        """Take the tokens if there are so many; return whether they were taken."""
+        if self.tokens(now_ms) < count:
+            return False
+        self._tokens -= count
+        return True
+
     def tokens(self, now_ms: int) -> float:
         self._fill(now_ms)
         return self._tokens
@@ -33,6 +40,6 @@ class TokenBucket:
         return self.tokens(now_ms) >= self.rate * self._holds_s - 1e-6  # fractions don't come out even
 
     def _fill(self, now_ms: int) -> None:
-        gained = (now_ms - self._filled_ms) / 1000 * self.rate
+        gained = max(0, now_ms - self._filled_ms) / 1000 * self.rate  # a wall clock may be set back
         self._tokens = min(self._tokens + gained, self.rate * self._holds_s)
         self._filled_ms = now_ms

@@ -66,7 +66,7 @@ class Entry:
     cause: int | None = None
     """The `seq`, in the same journal, of the event that this was done about."""
     controller_epoch: int | None = None
-    """Of the term in which it was seen or done; None where it has nothing to do with one."""
+    """Epoch of the term in which it was seen or done; None where it has nothing to do with one."""
     text: str | None = None
     topic: str | None = None
     partition: int | None = None
@@ -89,7 +89,7 @@ class Entry:
     transactional_id: str | None = None
     producer_id: int | None = None
     producer_epoch: int | None = None
-    """Of the transactional id, after the event."""
+    """Epoch of the transactional id, after the event."""
     left_out: int | None = None
     """Number of transactions of the id that were not recorded before this event."""
     since_ms: int | None = None

@@ -77,7 +77,7 @@ class GssapiServer:
         return Step(answer)
 
     def _offer(self) -> Step:
-        """No security layer, and so no size of its messages."""
+        """Offer no security layer, and so no size of its messages."""
         self._state = _State.CHOICE
         return Step(self._context.wrap(bytes([NO_LAYER, 0, 0, 0])))
 

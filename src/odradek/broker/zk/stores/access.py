@@ -32,7 +32,7 @@ class ControllerMoved(Exception):
 
 
 class ZnodeAccess:
-    """With `until_available` calls wait for ZooKeeper; else they raise `ZkUnavailable` after the connection timeout."""
+    """Calls wait for ZooKeeper with `until_available`; else they raise `ZkUnavailable` after the connection timeout."""
 
     def __init__(self, session: ZkSession, *, until_available: bool = False) -> None:
         self.session = session

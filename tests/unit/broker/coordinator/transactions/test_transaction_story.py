@@ -7,12 +7,7 @@ from transaction_stage import ORDERS, PAYMENTS, Stage
 
 from odradek.base.errors import ErrorCode
 from odradek.broker.coordinator.transactions.core.decisions import Producer
-from odradek.broker.coordinator.transactions.core.transaction_story import (
-    SAMPLE_MS,
-    SLOW_MS,
-    RecordingBudget,
-    TransactionEvent,
-)
+from odradek.broker.coordinator.transactions.core.transaction_story import SAMPLE_MS, SLOW_MS, TransactionEvent
 from odradek.broker.recording import describe_transaction
 
 
@@ -125,10 +120,3 @@ def test_an_event_as_a_line_of_the_journal(stage: Stage, told: list[TransactionE
     (line,) = describe_transaction(told[-1])
     assert line["transactional_id"] == "t"
     assert (line["partitions"], line["count"], line["time_ms"]) == (("orders-0",), 1, told[-1].time_ms)
-
-
-def test_recording_is_bounded() -> None:
-    budget = RecordingBudget(2, 1.0)
-    assert [budget.take(0) for _ in range(3)] == [True, True, False]
-    assert [budget.take(1_000) for _ in range(2)] == [True, False]
-    assert budget.take(500) is False  # a clock that went back gives nothing

@@ -10,6 +10,7 @@ from collections.abc import Collection
 from typing import Final, NamedTuple
 
 from odradek.broker.coordinator.transactions.core.transaction import NO_PRODUCER_EPOCH, Transaction, TransactionState
+from odradek.broker.quotas.core.token_bucket import TokenBucket
 from odradek.model.topology import TopicPartition
 
 SLOW_MS: Final = 1_000
@@ -76,25 +77,6 @@ def move_name(before: Transaction, after: Transaction) -> str:
     return _NAMES[after.state]
 
 
-class RecordingBudget:
-    """Token bucket: `burst` stories at once, `per_s` of them in the long run."""
-
-    def __init__(self, burst: int, per_s: float) -> None:
-        self._burst = burst
-        self._per_ms = per_s / 1000
-        self._tokens = float(burst)
-        self._at_ms = 0
-
-    def take(self, now_ms: int) -> bool:
-        passed_ms = max(0, now_ms - self._at_ms)
-        self._tokens = min(self._burst, self._tokens + passed_ms * self._per_ms)
-        self._at_ms = now_ms
-        if self._tokens < 1:
-            return False
-        self._tokens -= 1
-        return True
-
-
 class TransactionStory:
     """Events of the present transaction of an id, and whether they are recorded."""
 
@@ -106,19 +88,17 @@ class TransactionStory:
         self._sampled_ms: int | None = None
         self._left_out = 0
 
-    def add(
-        self, event: TransactionEvent, samples: RecordingBudget, troubles: RecordingBudget
-    ) -> list[TransactionEvent]:
+    def add(self, event: TransactionEvent, samples: TokenBucket, troubles: TokenBucket) -> list[TransactionEvent]:
         """Return the events to be recorded now."""
         now_ms = event.time_ms
         if event.what in (BEGUN, EXPIRED):
             self._kept.clear()
-            self._is_told = self._is_sample(now_ms) and samples.take(now_ms)
+            self._is_told = self._is_sample(now_ms) and samples.try_take(1, now_ms)
             if self._is_told:
                 self._sampled_ms = now_ms
         self._kept.append(event)
         if not self._is_told and (event.what in _UNUSUAL or self._is_slow(now_ms)):
-            self._is_told = troubles.take(now_ms)
+            self._is_told = troubles.try_take(1, now_ms)
         told = self._take_kept() if self._is_told else []
         if event.transaction.is_ended:
             self._left_out += 0 if self._is_told else 1
@@ -126,10 +106,10 @@ class TransactionStory:
             self._kept.clear()
         return told
 
-    def overdue(self, now_ms: int, troubles: RecordingBudget) -> list[TransactionEvent]:
+    def overdue(self, now_ms: int, troubles: TokenBucket) -> list[TransactionEvent]:
         """Return the events of a transaction that is open for long and not recorded yet."""
         if not self._is_told and self._is_slow(now_ms):
-            self._is_told = troubles.take(now_ms)
+            self._is_told = troubles.try_take(1, now_ms)
             if self._is_told:
                 return self._take_kept()
         return []
