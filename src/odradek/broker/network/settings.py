@@ -31,7 +31,7 @@ class ServerSettings:
     queued_max_request_bytes: int = 256 << 20  # -1 is no limit, which is Kafka's default
 
     socket_request_max_bytes: int = 100 << 20
-    socket_send_buffer_bytes: int = -1  # leaves it to the system; Kafka's own default is 102,400
+    socket_send_buffer_bytes: int = 409_600  # -1 leaves it to the system; Kafka's own default is 102,400
     socket_receive_buffer_bytes: int = 102_400
     socket_listen_backlog_size: int = 50
 

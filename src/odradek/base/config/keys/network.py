@@ -23,5 +23,5 @@ socket.connection.setup.timeout.ms         long    10000       -    medium  read
 socket.listen.backlog.size                 int     1024        >=1  medium  read-only     obeyed
 socket.receive.buffer.bytes                int     102400      -    high    read-only     obeyed
 socket.request.max.bytes                   int     104857600   >=1  high    read-only     obeyed
-socket.send.buffer.bytes                   int     -1          -    high    read-only     obeyed
+socket.send.buffer.bytes                   int     409600      -    high    read-only     obeyed
 """
