@@ -25,9 +25,11 @@ from odradek.protocol.messages.leader_and_isr import (
     LeaderAndIsrTopicState,
 )
 from odradek.protocol.messages.stop_replica import StopReplicaPartitionState, StopReplicaRequest, StopReplicaTopicState
-from odradek.sim.healing import HealingCluster
-from scenarios.stage import play
-from scenarios.world import World
+from odradek.sim.cluster import SimulatedCluster
+from odradek.sim.healing import Healing
+from odradek.sim.invariants import Invariants
+from scenarios.sentences import play
+from scenarios.stage import Stage
 
 from .hand_led_brokers import ORDERS, ORDERS_ID, HandLedBrokers, batch
 
@@ -157,12 +159,12 @@ def test_kip_380_what_was_meant_for_an_earlier_life_is_refused(stage: HandLedBro
         answer: Any = broker.handle_controller_request(request)
         assert answer.error_code == ErrorCode.STALE_BROKER_EPOCH
     assert not broker.leads(ORDERS)
-    world = World()
+    played = Stage()
     for sentence in ("brokers 0,1,2 come", "broker 1 becomes controller"):
-        play(world, sentence)
+        play(played, sentence)
     answers: list[Any] = []
-    world.enqueue(ControlledShutdownAsked(0, world.registered[0].epoch - 1, answers.append))
-    world.run()
+    played.world.enqueue(ControlledShutdownAsked(0, played.world.znodes.registered[0].epoch - 1, answers.append))
+    played.world.run()
     assert [answer.code for answer in answers] == [ErrorCode.STALE_BROKER_EPOCH]
 
 
@@ -176,7 +178,7 @@ def test_kip_570_a_stop_that_comes_late_stops_nothing(stage: HandLedBrokers) -> 
 
 
 def test_zombie_controller_is_not_obeyed(stage: HandLedBrokers) -> None:
-    """What it writes to ZooKeeper is fenced too: tests/unit/zk/test_controller_seat.py, on a real one."""
+    """Its writes to ZooKeeper are fenced too: tests/unit/broker/zk/test_controller_election.py, on a real one."""
     broker = stage.brokers[0]
     lead, _ = control_requests(5, controller_epoch=7, broker_epoch=-1)
     broker.handle_controller_request(lead)
@@ -190,13 +192,14 @@ def test_zombie_controller_is_not_obeyed(stage: HandLedBrokers) -> None:
 def test_kafka_2729_a_leader_whose_state_is_out_of_date_recovers(tmp_path: Path) -> None:
     """It lost its session, the controller changed the state, and the leader's own changes are refused: the next
     directive tells it what is true, and the ISR is whole again."""
-    cluster = HealingCluster(tmp_path)
-    cluster.heal()
+    cluster = SimulatedCluster(tmp_path)
+    healing = Healing(cluster, Invariants(cluster))
+    healing.heal()
     state = cluster.state(ORDERS)
     assert state is not None
     cluster.world.write_isr_as_leader(ORDERS, (state.leader,))  # behind its back: the version is another now
     cluster.world.lose(state.leader)
-    cluster.heal()
+    healing.heal()
     after = cluster.state(ORDERS)
     assert after is not None
     assert set(after.isr) == {0, 1, 2}
@@ -216,17 +219,18 @@ def test_kip_497_and_903_the_isr_is_joined_by_who_has_everything(stage: HandLedB
     stage.fetch(2, 0)
     assert proposed.wanted_isr[ORDERS].isr == (0, 1, 2)
 
-    world = World()
+    played = Stage()
     story = ("brokers 0,1,2 come", "broker 1 becomes controller", "topic orders is created: 0,1,2", "broker 2 dies")
     for sentence in (*story, "broker 2 comes back"):
-        play(world, sentence)
-    state, answers = world.states[ORDERS], list[Any]()
+        play(played, sentence)
+    world, answers = played.world, list[Any]()
+    state, registered = world.znodes.states[ORDERS], world.znodes.registered
     wanted = LeaderAndIsr(0, state.leader_epoch, (0, 1, 2), -1, state.zk_version)
-    seen = {ORDERS: {2: world.registered[2].epoch - 1}}
-    world.enqueue(IsrChangeAsked(0, world.registered[0].epoch, {ORDERS: wanted}, answers.append, seen))
+    seen = {ORDERS: {2: registered[2].epoch - 1}}
+    world.enqueue(IsrChangeAsked(0, registered[0].epoch, {ORDERS: wanted}, answers.append, seen))
     world.run()
     assert answers[0][ORDERS].code is ErrorCode.INELIGIBLE_REPLICA
-    assert world.states[ORDERS].isr == (0, 1)
+    assert world.znodes.states[ORDERS].isr == (0, 1)
 
 
 def test_kip_966_a_lone_replica_commits_nothing(stage: HandLedBrokers) -> None:
@@ -279,7 +283,7 @@ def test_kafka_3919_offsets_that_go_back_end_the_log_and_not_the_broker(tmp_path
 
 
 def test_kafka_12241_a_person_can_bring_back_a_partition_whose_last_replica_is_gone() -> None:
-    world = World()
+    played = Stage()
     for sentence in (
         "brokers 0,1 come",
         "broker 1 becomes controller",
@@ -287,10 +291,10 @@ def test_kafka_12241_a_person_can_bring_back_a_partition_whose_last_replica_is_g
         "the leader of orders-0 wants the ISR 0",
         "broker 0 loses the directory of orders-0",
     ):
-        play(world, sentence)
-    assert world.states[ORDERS].leader == -1
-    play(world, "an unclean election of orders-0 is asked for")
-    assert world.states[ORDERS].leader == 1
+        play(played, sentence)
+    assert played.world.znodes.states[ORDERS].leader == -1
+    play(played, "an unclean election of orders-0 is asked for")
+    assert played.world.znodes.states[ORDERS].leader == 1
 
 
 def test_hw_monotone_a_consumer_is_never_told_to_start_over(stage: HandLedBrokers) -> None:
@@ -315,12 +319,13 @@ def test_hw_monotone_a_consumer_is_never_told_to_start_over(stage: HandLedBroker
 def test_a_leader_that_lost_its_tail_is_back_before_anybody_knew(tmp_path: Path) -> None:
     """It was the controller too. Its successor finds it registered, but later than the state was written that names it
     the leader: so it must not lead on in the same epoch. Apache Kafka's controller on ZooKeeper lets it."""
-    cluster = HealingCluster(tmp_path)
-    cluster.heal()
+    cluster = SimulatedCluster(tmp_path)
+    healing = Healing(cluster, Invariants(cluster))
+    healing.heal()
     leader = cluster.brokers[0]
     assert leader.leads(ORDERS)
     cluster.produce(cluster.producers[ORDERS], leader)
-    cluster.heal()
+    healing.heal()
     assert cluster.histories[ORDERS].acknowledged
     log = leader.logs.table.get(ORDERS)
     assert log is not None
@@ -330,16 +335,17 @@ def test_a_leader_that_lost_its_tail_is_back_before_anybody_knew(tmp_path: Path)
     cluster.lose(0)
     cluster.world.elect_controller(1)
     cluster.bring_back(0)
-    cluster.heal()
+    healing.heal()
 
 
 def test_the_only_one_who_stayed_may_be_dead(tmp_path: Path) -> None:
     """Two brokers lose a session and nothing else; the third loses power, and its session hasn't ended when the next
     controller looks. To trust it alone, because it is the only one that was there all the time, would be the end."""
-    cluster = HealingCluster(tmp_path)
-    cluster.heal()
+    cluster = SimulatedCluster(tmp_path)
+    healing = Healing(cluster, Invariants(cluster))
+    healing.heal()
     cluster.produce(cluster.producers[ORDERS], cluster.brokers[0])
-    cluster.heal()
+    healing.heal()
     assert cluster.histories[ORDERS].acknowledged
     for broker_id in (0, 2):
         cluster.lose(broker_id)
@@ -356,5 +362,5 @@ def test_the_only_one_who_stayed_may_be_dead(tmp_path: Path) -> None:
     assert state is not None
     assert set(state.isr) == {0, 1, 2}
     cluster.bring_back(1)
-    cluster.heal()
+    healing.heal()
     cluster.stop()

@@ -17,7 +17,7 @@ TARGETS = ("0", "1", "2", "0,1", "1,0", "1,2", "2,0", "0,1,2", "2,1,0")
 
 class AnyMove(AnyStory):
     def partition(self, pick: int) -> TopicPartition | None:
-        known = sorted(self.world.states)
+        known = sorted(self.world.znodes.states)
         return known[pick % len(known)] if known and self.world.context is not None else None
 
     @rule(pick=st.integers(0, 9), goal=st.sampled_from(TARGETS))
@@ -32,7 +32,7 @@ class AnyMove(AnyStory):
 
     @rule(pick=st.integers(0, 9), goal=st.sampled_from(TARGETS))
     def old_tool_asks(self, pick: int, goal: str) -> None:
-        if (tp := self.partition(pick)) is not None and not self.world.reassignments:
+        if (tp := self.partition(pick)) is not None and not self.world.znodes.reassignments:
             self.say(f"an old tool writes the reassignment of {tp} to {goal}")
 
     @rule(pick=st.integers(0, 9))
@@ -45,15 +45,15 @@ class AnyMove(AnyStory):
         if (tp := self.partition(pick)) is not None:
             self.say(f"the controller will die after {writes} writes")
             self.say(f"reassignment of {tp} to {goal} is asked for")
-            if tp in self.world.states:
+            if tp in self.world.znodes.states:
                 self.catch_up(tp)
             self.world.writes_left = None
         self.elect_if_needed()
 
     def catch_up(self, tp: TopicPartition) -> None:
-        state = self.world.states[tp]
-        replicas = self.world.topics[tp.topic].partitions[tp.partition].replicas
-        if state.leader in self.world.registered and self.world.context is not None:
+        state = self.world.znodes.states[tp]
+        replicas = self.world.znodes.topics[tp.topic].partitions[tp.partition].replicas
+        if state.leader in self.world.znodes.registered and self.world.context is not None:
             isr = ",".join(str(b) for b in [state.leader, *(r for r in replicas if r != state.leader)])
             self.say(f"the leader of {tp} wants the ISR {isr}")
 
@@ -61,21 +61,21 @@ class AnyMove(AnyStory):
         if not hasattr(self, "world"):
             return
         for broker in BROKERS:  # a new life each: with directories that work, and nobody leaving
-            if broker in self.world.registered:
+            if broker in self.world.znodes.registered:
                 self.say(f"broker {broker} dies")
         self.say("brokers 0,1,2 come back")
         self.say("broker 0 becomes controller")
-        for tp in sorted(self.world.states):
-            if tp in self.world.states:
+        for tp in sorted(self.world.znodes.states):
+            if tp in self.world.znodes.states:
                 self.catch_up(tp)
-        assert not self.world.to_delete
-        assert not self.world.reassignments
-        for topic in self.world.topics.values():
+        assert not self.world.znodes.to_delete
+        assert not self.world.znodes.reassignments
+        for topic in self.world.znodes.topics.values():
             for number, assignment in topic.partitions.items():
                 tp = TopicPartition(topic.topic, number)
                 assert not assignment.is_reassigning, f"{tp} is still on its way: {assignment}"
-                assert set(self.world.states[tp].isr) == set(assignment.replicas)
-                holders = {b for b, broker in self.world.brokers.items() if tp in broker.roles}
+                assert set(self.world.znodes.states[tp].isr) == set(assignment.replicas)
+                holders = {b for b, broker in self.stage.brokers.items() if tp in broker.roles}
                 assert holders == set(assignment.replicas), f"{tp} is held by {holders}, not by {assignment.replicas}"
 
 

@@ -1,4 +1,4 @@
-"""Whatever happens, in whatever order: when it is quiet again, ZooKeeper, controller and brokers agree.
+"""Any events in any order: when it is quiet again, ZooKeeper, controller and brokers agree.
 
 Hypothesis writes the stories: brokers die and return, controllers change or die in the middle of a decision, ISRs
 shrink and grow, directories fail, topics come and go.
@@ -11,9 +11,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from odradek.broker.controller.core.context import PartitionState
 from odradek.model.topology import NO_LEADER, PartitionReplica
 
-from .recorded_world import RecordedWorld
-from .stage import play
-from .world import World
+from .recorded_stage import RecordedStage
+from .sentences import play
 
 BROKERS = (0, 1, 2)
 PLACEMENTS = ("0,1,2", "1,2,0", "2,0", "1", "0,2")
@@ -22,23 +21,23 @@ PLACEMENTS = ("0,1,2", "1,2,0", "2,0", "1", "0,2")
 class AnyStory(RuleBasedStateMachine):
     @initialize(placed=st.lists(st.sampled_from(PLACEMENTS), min_size=1, max_size=3))
     def begin(self, placed: list[str]) -> None:
-        self.world = World()
-        self.recorded = RecordedWorld(self.world)
+        self.recorded = RecordedStage()
+        self.stage, self.world = self.recorded.stage, self.recorded.stage.world
         self.topics = 0
         self.say("brokers 0,1,2 come")
         self.say("broker 0 becomes controller")
         self.create(placed)
 
     def say(self, text: str) -> None:
-        play(self.world, text)
+        play(self.stage, text)
 
     def create(self, placed: list[str]) -> None:
         self.topics += 1
         self.say(f"topic t{self.topics} is created: {' '.join(placed)}")
 
     def elect_if_needed(self) -> None:
-        if self.world.context is None and self.world.registered:
-            self.say(f"broker {min(self.world.registered)} becomes controller")
+        if self.world.context is None and self.world.znodes.registered:
+            self.say(f"broker {min(self.world.znodes.registered)} becomes controller")
 
     # --- what may happen -----------------------------------------------------------------------------------------
 
@@ -49,61 +48,65 @@ class AnyStory(RuleBasedStateMachine):
 
     @rule(broker=st.sampled_from(BROKERS))
     def broker_dies(self, broker: int) -> None:
-        if broker in self.world.registered:
+        if broker in self.world.znodes.registered:
             self.say(f"broker {broker} dies")
         self.elect_if_needed()
 
     @rule(broker=st.sampled_from(BROKERS))
     def broker_returns(self, broker: int) -> None:
-        if broker not in self.world.registered:
+        if broker not in self.world.znodes.registered:
             self.say(f"broker {broker} comes back")
         self.elect_if_needed()
 
     @rule(broker=st.sampled_from(BROKERS))
     def broker_bounces(self, broker: int) -> None:
-        if broker in self.world.registered:
+        if broker in self.world.znodes.registered:
             self.say(f"broker {broker} is back before anybody noticed that it was gone")
         self.elect_if_needed()
 
     @rule(broker=st.sampled_from(BROKERS))
     def broker_leaves(self, broker: int) -> None:
-        if broker in self.world.registered and self.world.context is not None:
+        if broker in self.world.znodes.registered and self.world.context is not None:
             self.say(f"broker {broker} asks to leave")
             self.say(f"broker {broker} dies")
         self.elect_if_needed()
 
     @rule(broker=st.sampled_from(BROKERS))
     def controller_moves(self, broker: int) -> None:
-        if broker in self.world.registered:
+        if broker in self.world.znodes.registered:
             self.say(f"broker {broker} becomes controller")
 
     @rule(writes=st.integers(0, 12), broker=st.sampled_from(BROKERS))
     def controller_dies_while_a_broker_goes(self, writes: int, broker: int) -> None:
         self.say(f"the controller will die after {writes} writes")
-        if broker in self.world.registered:
+        if broker in self.world.znodes.registered:
             self.say(f"broker {broker} is back before anybody noticed that it was gone")
         self.world.writes_left = None
         self.elect_if_needed()
 
     @rule(pick=st.integers(0, 9), size=st.integers(1, 3), itself=st.booleans())
     def isr_changes(self, pick: int, size: int, itself: bool) -> None:
-        led = sorted(tp for tp, state in self.world.states.items() if state.leader in self.world.registered)
+        led = sorted(
+            tp for tp, state in self.world.znodes.states.items() if state.leader in self.world.znodes.registered
+        )
         if not led or self.world.context is None:
             return
         tp = led[pick % len(led)]
-        leader = self.world.states[tp].leader
-        others = [b for b in self.world.topics[tp.topic].partitions[tp.partition].replicas if b != leader]
-        isr = ",".join(map(str, [leader, *(b for b in others if b in self.world.registered)][:size]))
+        leader = self.world.znodes.states[tp].leader
+        others = [b for b in self.world.znodes.topics[tp.topic].partitions[tp.partition].replicas if b != leader]
+        isr = ",".join(map(str, [leader, *(b for b in others if b in self.world.znodes.registered)][:size]))
         self.say(
             f"the leader of {tp} writes the ISR {isr} itself" if itself else f"the leader of {tp} wants the ISR {isr}"
         )
 
     @rule(pick=st.integers(0, 9), size=st.integers(1, 3), broker=st.sampled_from(BROKERS))
     def leader_writes_while_a_broker_goes(self, pick: int, size: int, broker: int) -> None:
-        led = sorted(tp for tp, state in self.world.states.items() if state.leader in self.world.registered)
-        if led and self.world.context is not None and broker in self.world.registered:
+        led = sorted(
+            tp for tp, state in self.world.znodes.states.items() if state.leader in self.world.znodes.registered
+        )
+        if led and self.world.context is not None and broker in self.world.znodes.registered:
             tp = led[pick % len(led)]
-            state = self.world.states[tp]
+            state = self.world.znodes.states[tp]
             isr = ",".join(map(str, [state.leader, *(b for b in state.isr if b != state.leader)][:size]))
             self.say(f"the leader of {tp} will write the ISR {isr} just before the controller")
             self.say(f"broker {broker} dies")
@@ -112,39 +115,39 @@ class AnyStory(RuleBasedStateMachine):
 
     @rule(pick=st.integers(0, 9))
     def directory_fails(self, pick: int) -> None:
-        roles = sorted((b, tp) for b, broker in self.world.brokers.items() for tp in broker.roles)
+        roles = sorted((b, tp) for b, broker in self.stage.brokers.items() for tp in broker.roles)
         if roles and self.world.context is not None:
             broker, tp = roles[pick % len(roles)]
             self.say(f"broker {broker} loses the directory of {tp}")
 
     @rule(pick=st.integers(0, 3))
     def topic_is_deleted(self, pick: int) -> None:
-        if self.world.topics:
-            topic = sorted(self.world.topics)[pick % len(self.world.topics)]
+        if self.world.znodes.topics:
+            topic = sorted(self.world.znodes.topics)[pick % len(self.world.znodes.topics)]
             self.say(f"deletion of topics {topic} is asked for")
 
     # --- what is true whenever it is quiet -----------------------------------------------------------------------
 
     @invariant()
     def leaders_are_in_sync_and_somebody_always_is(self) -> None:
-        for tp, state in self.world.states.items():
+        for tp, state in self.world.znodes.states.items():
             assert state.leader == NO_LEADER or state.leader in state.isr, f"{tp}: {state}"
             assert state.isr, f"{tp} has nobody in sync"
 
     @invariant()
     def the_dead_are_not_in_sync_unless_they_alone_were(self) -> None:
         context = self.world.context
-        for tp, state in self.world.states.items() if context is not None else ():
+        for tp, state in self.world.znodes.states.items() if context is not None else ():
             if context is not None and not context.is_being_deleted(tp.topic) and len(state.isr) > 1:
-                assert {*state.isr} <= self.world.registered.keys(), f"{tp}: {state}"
+                assert {*state.isr} <= self.world.znodes.registered.keys(), f"{tp}: {state}"
 
     @invariant()
     def the_controller_knows_what_zookeeper_holds(self) -> None:
         context = self.world.context
         if context is not None:
-            assert context.states == self.world.states
-            assert context.brokers == self.world.registered
-            assert context.topics.keys() == self.world.topics.keys()
+            assert context.states == self.world.znodes.states
+            assert context.brokers == self.world.znodes.registered
+            assert context.topics.keys() == self.world.znodes.topics.keys()
 
     @invariant()
     def the_flight_recorder_gives_the_picture_that_the_controller_has(self) -> None:
@@ -165,7 +168,7 @@ class AnyStory(RuleBasedStateMachine):
     @invariant()
     def who_could_be_led_is_led(self) -> None:
         context = self.world.context
-        for tp, state in self.world.states.items() if context is not None else ():
+        for tp, state in self.world.znodes.states.items() if context is not None else ():
             if context is None or context.is_being_deleted(tp.topic):
                 continue
             may_lead = [b for b in state.isr if context.is_online(PartitionReplica(tp, b))]
@@ -177,10 +180,10 @@ class AnyStory(RuleBasedStateMachine):
         context = self.world.context
         if context is None:
             return
-        for tp, state in self.world.states.items():
+        for tp, state in self.world.znodes.states.items():
             if context.is_being_deleted(tp.topic):
                 continue
-            for broker_id, broker in self.world.brokers.items():
+            for broker_id, broker in self.stage.brokers.items():
                 known = broker.metadata[tp]
                 assert (known.leader, known.leader_epoch, tuple(known.isr)) == (
                     state.leader,
@@ -192,9 +195,9 @@ class AnyStory(RuleBasedStateMachine):
 
     @invariant()
     def who_leads_was_told(self) -> None:
-        for tp, state in self.world.states.items():
+        for tp, state in self.world.znodes.states.items():
             if self.world.context is not None and not self.world.context.is_being_deleted(tp.topic):
-                leader = self.world.brokers.get(state.leader)
+                leader = self.stage.brokers.get(state.leader)
                 assert leader is None or leader.roles[tp].leader == state.leader, f"{tp}: {state}"
 
 

@@ -1,6 +1,6 @@
 """Stories of a cluster, each a text file: `> what happens`, and below it all that the controller sees and does.
 
-Write the sentences (`stage.py` has them all), run with ODRADEK_REGENERATE=1, and read what it says as a reviewer.
+Write the sentences (`sentences.py` has them all), run with ODRADEK_REGENERATE=1, and read what it says as a reviewer.
 """
 
 import os
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from .stage import play
-from .world import World
+from .sentences import play
+from .stage import Stage
 
 STORIES = sorted(Path(__file__).parent.glob("*.txt"))
 REGENERATE = bool(os.environ.get("ODRADEK_REGENERATE"))
@@ -26,13 +26,13 @@ def test_story(path: Path) -> None:
 
 def _happened(told: str) -> str:
     """The story with what happens now, its sentences and comments kept."""
-    world = World()
+    stage = Stage()
     lines: list[str] = []
     for line in told.splitlines():
         if line.startswith("> "):
             if lines and lines[-1]:
                 lines.append("")
-            lines += [line, *play(world, line.removeprefix("> "))]
+            lines += [line, *play(stage, line.removeprefix("> "))]
         elif line.startswith("#"):
             if lines and not lines[-1].startswith("#") and lines[-1]:
                 lines.append("")

@@ -210,9 +210,9 @@ def test_settings_are_read_by_their_fields() -> None:
     assert {(path, name) for path, name in read if STATIC_KEYS[name].type not in untyped} == set()
 
 
-# The simulated cluster, its healing and the steps of a story; a node of the timing wheel's lists, which the wheel knows
-# as such; the stand-in for an interface that older versions of Spark lack.
-BASES_OF_ONE = {"World", "SimulatedCluster", "HealingCluster", "TimerEntry", "SupportsTriggerAvailableNow"}
+# A node of the timing wheel's lists, which the wheel knows as such; the stand-in for an interface that older versions
+# of Spark lack.
+BASES_OF_ONE = {"TimerEntry", "SupportsTriggerAvailableNow"}
 
 
 def test_no_object_is_cut_into_files_by_inheritance() -> None:

@@ -13,14 +13,11 @@ from typing import Any
 
 from odradek.base.clock import ManualClock
 from odradek.base.errors import ErrorCode, KafkaError
-from odradek.broker.controller.core import effects
 from odradek.broker.controller.core.events import IsrChangeAsked
-from odradek.broker.controller.request_answers import event_of
 from odradek.broker.replication.core.isr import IsrChange
 from odradek.broker.replication.leader.fetch_reader import FetchOutcome, FetchTarget, FetchTerms
 from odradek.model.topic_names import is_internal
 from odradek.model.topology import LeaderAndIsr, ReplicaAssignment, TopicAssignment, TopicPartition
-from odradek.protocol.schema import Request, Response
 from odradek.sim.broker import SimulatedBroker, wire_data
 from odradek.sim.broker_clock import BrokerClock
 from odradek.sim.broker_requests import Peers
@@ -28,20 +25,20 @@ from odradek.sim.checkers.group_history import GroupHistory
 from odradek.sim.checkers.partition_history import PartitionHistory
 from odradek.sim.checkers.transaction_history import TransactionHistory
 from odradek.sim.checkers.unclean_history import UncleanPartitionHistory
+from odradek.sim.checkers.violation import Violation
 from odradek.sim.clients.committed_reader import CommittedReader
 from odradek.sim.clients.group_member import GROUP, GroupMember
 from odradek.sim.clients.java_producer import JavaProducer
 from odradek.sim.clients.librdkafka_producer import LibrdkafkaProducer
 from odradek.sim.clients.simple_producer import Producer
-from odradek.sim.clients.transactional_producer import TransactionalProducer
+from odradek.sim.clients.transactional_producer import Phase, TransactionalProducer
 from odradek.sim.clients.transformer import TRANSFORMERS, Transformer
-from odradek.sim.lagging_zookeeper import SimulatedWorld
+from odradek.sim.controller_channels import ControllerChannels
 from odradek.sim.network import Network
 from odradek.sim.options import COPIES, LEDGER, LOOSE, UNCLEAN, Options
+from odradek.sim.world import Listeners, World
 
 START_MS = 1_700_000_000_000
-SENT_TWICE = 0.1
-"""Share of the controller's requests that are sent twice: the first copy was held back and comes later, at any time."""
 
 
 class SimulatedCluster:
@@ -50,21 +47,20 @@ class SimulatedCluster:
         self.chance = Random(0)
         self.trace: list[str] = []
         self.clock = ManualClock(START_MS)
-        self.world = SimulatedWorld(self._transmit, self._close_channel, self._unclean_election)
         self.brokers: dict[int, SimulatedBroker] = {}
         self.network = Network(self.trace.append)
+        channels = ControllerChannels(self.network, self.brokers, self.chance)
+        self.world = World(channels, Listeners(on_unclean_election=self._unclean_election))
         self.histories: dict[TopicPartition, PartitionHistory] = {}
         self.group = GroupHistory(GROUP)
         self.lost_tail: set[int] = set()  # brokers whose loss the controller doesn't know of yet
         self.weak: int | None = None  # who lost its tail and is not back in the ISR
         self.epoch_before = -1  # under which that one was registered when it lost it
-        self.seat_of_dead: int | None = None  # the controller that died, until its session ends
+        self.dead_controller: int | None = None  # the controller that died, until its session ends
         self._directory = directory
-        self._correlation_ids = count()
         self._producer_ids = count(1)
         coordinators_producer_ids = count(10_000)
         self._peers = Peers(self.network, self.brokers.get, lambda: next(coordinators_producer_ids))
-        self._closed_channels: set[object] = set()
         self.broker_ids = self.options.broker_ids
         self.clocks = {broker_id: BrokerClock(self.clock) for broker_id in self.broker_ids}
         for broker_id in self.broker_ids:
@@ -119,6 +115,12 @@ class SimulatedCluster:
     def replace_transformer(self) -> None:
         self.transformers.append(self._new_transformer(self.transformers[-1].number + 1))
 
+    def drop_fenced(self) -> None:
+        """Drop the transformers that were replaced and are fenced."""
+        if self.transformers:
+            *replaced, last = self.transformers
+            self.transformers = [each for each in replaced if each.phase is not Phase.NEW] + [last]
+
     # ---- topics
 
     def _placed(self, first: int, replication: int) -> ReplicaAssignment:
@@ -126,11 +128,11 @@ class SimulatedCluster:
         return ReplicaAssignment(tuple(brokers[(first + n) % len(brokers)] for n in range(replication)))
 
     def create_topic(self, name: str, replicas: dict[int, ReplicaAssignment]) -> None:
-        topic_id = self.world._draw_topic_id(effects.DrawTopicId())
+        topic_id = self.world.draw_topic_id()
         self.world.write_topic(TopicAssignment(name, topic_id, replicas))
         plan = self.options.plan(name)
         if plan.is_unclean:
-            self.world.configs[name] = {UNCLEAN: "true"}
+            self.world.znodes.configs[name] = {UNCLEAN: "true"}
         for number in replicas:
             tp = TopicPartition(name, number)
             self.histories[tp] = (
@@ -146,17 +148,17 @@ class SimulatedCluster:
             history.elected_uncleanly(leader_epoch)
 
     def partitions_of(self, topic: str) -> list[TopicPartition]:
-        assignment = self.world.topics.get(topic)
+        assignment = self.world.znodes.topics.get(topic)
         return [TopicPartition(topic, number) for number in assignment.partitions] if assignment is not None else []
 
     def all_partitions(self) -> list[TopicPartition]:
-        return [tp for topic in self.world.topics for tp in self.partitions_of(topic)]
+        return [tp for topic in self.world.znodes.topics for tp in self.partitions_of(topic)]
 
     def state(self, tp: TopicPartition) -> LeaderAndIsr | None:
-        return self.world.states.get(tp)
+        return self.world.znodes.states.get(tp)
 
     def replicas_of(self, tp: TopicPartition) -> ReplicaAssignment:
-        return self.world.topics[tp.topic].partitions[tp.partition]
+        return self.world.znodes.topics[tp.topic].partitions[tp.partition]
 
     # ---- what clients know
 
@@ -174,41 +176,6 @@ class SimulatedCluster:
         return partition.is_leader and partition.leader_epoch == state.leader_epoch
 
     # ---- the controller
-
-    def _transmit(self, effect: effects.Send) -> None:
-        context = self.world.context
-        assert context is not None
-        epoch, broker_id, request = context.term.epoch, effect.broker_id, effect.request
-        registered = context.brokers.get(broker_id)
-        channel = epoch, broker_id, registered.epoch if registered else -1
-        text = f"{type(request).__name__} of controller epoch {epoch} at {broker_id}"
-        first, second = next(self._correlation_ids), next(self._correlation_ids)
-
-        def deliver() -> None:
-            if self.chance.random() < SENT_TWICE:
-                held = f"held back: {text}"
-                self.network.post(held, lambda: self._tell(broker_id, request, first), to=broker_id)
-            answer = self._tell(broker_id, request, second)
-            event = event_of(broker_id, request, answer) if answer is not None else None
-            if event is not None and self.world.context is context and channel not in self._closed_channels:
-                self.world.enqueue(event)
-
-        self.network.post(text, deliver, channel=channel, to=broker_id)
-
-    def _close_channel(self, broker_id: int) -> None:
-        """Drop the requests that wait in the channel. The first may be on its way; its answer is ignored."""
-        context = self.world.context
-        assert context is not None
-        open_ones = [m.channel for m in self.network.messages if _is_of(m.channel, context.term.epoch, broker_id)]
-        for channel in dict.fromkeys(open_ones):
-            self._closed_channels.add(channel)
-            waiting = [message for message in self.network.messages if message.channel == channel]
-            for message in waiting[1:]:
-                self.network.messages.remove(message)
-
-    def _tell(self, broker_id: int, request: Request, correlation_id: int) -> Response | None:
-        broker = self.brokers.get(broker_id)
-        return None if broker is None else broker.handle_controller_request(request, correlation_id)
 
     def ask_for_isr(self, broker: SimulatedBroker, change: IsrChange) -> None:
         tp, epoch = change.partition, broker.gate.broker_epoch
@@ -271,8 +238,8 @@ class SimulatedCluster:
                 for target, data in zip(targets, answers, strict=True):
                     broker.take(target, data, self.brokers.get(leader_id))
 
-        told = ", ".join(_outcome_text(outcome) for outcome in outcomes)
-        self.network.post(f"answer to the fetch of {broker.id}: {told}", deliver, give_up, to=broker.id)
+        outcomes_text = ", ".join(_outcome_text(outcome) for outcome in outcomes)
+        self.network.post(f"answer to the fetch of {broker.id}: {outcomes_text}", deliver, give_up, to=broker.id)
 
     def wait(self, ms: int) -> None:
         self.clock.advance(ms)
@@ -283,10 +250,16 @@ class SimulatedCluster:
                 if self.options.transactions:
                     broker.transactions.abort_timed_out()
 
-    # ---- producers
+    # ---- clients
 
     def produce(self, producer: Producer, broker: SimulatedBroker) -> None:
         producer.send(self.chance, broker, self, self.histories[producer.partition])
+
+    def read_committed(self, tp: TopicPartition, leader: SimulatedBroker) -> None:
+        """Read from a broker that believes it leads: committed offsets are in range of every such broker, for ever."""
+        offset = self.committed_reader.positions[tp]
+        if error := self.committed_reader.read(tp, leader):
+            raise Violation(f"{tp}: leader {leader.id} tells a reader of committed records at {offset}: {error.name}")
 
     @property
     def pipelined(self) -> list[LibrdkafkaProducer | JavaProducer]:
@@ -308,12 +281,12 @@ class SimulatedCluster:
 
     def register(self, broker_id: int) -> None:
         self.world.register(broker_id, f"rack-{broker_id % self.options.racks}")
-        self.brokers[broker_id].gate.broker_epoch = self.world.registered[broker_id].epoch
+        self.brokers[broker_id].gate.broker_epoch = self.world.znodes.registered[broker_id].epoch
 
     def lose(self, broker_id: int) -> None:
         self.world.lose(broker_id)
-        if self.seat_of_dead == broker_id:
-            self.seat_of_dead = None
+        if self.dead_controller == broker_id:
+            self.dead_controller = None
 
     def end_process(self, broker: SimulatedBroker, end: Callable[[], None]) -> None:
         del self.brokers[broker.id]
@@ -322,7 +295,7 @@ class SimulatedCluster:
         self._peers.disconnect(broker)
         if self.world.context is not None and self.world.context.broker_id == broker.id:
             self.world.controller_gone()
-            self.seat_of_dead = broker.id
+            self.dead_controller = broker.id
         for producer in self.producers.values():
             if producer.waits_for is broker:
                 producer.waits_for = None
@@ -335,7 +308,7 @@ class SimulatedCluster:
         self.trace.append(f"broker {broker_id} returns")
         if broker_id not in self.brokers:
             self.start(broker_id)
-            if broker_id in self.world.registered:
+            if broker_id in self.world.znodes.registered:
                 self.lose(broker_id)
         self.register(broker_id)
 
@@ -348,7 +321,7 @@ class SimulatedCluster:
 
     def is_well(self, broker_id: int) -> bool:
         """Return whether the broker lives, and is in sync in all its partitions."""
-        if broker_id not in self.brokers or broker_id not in self.world.registered:
+        if broker_id not in self.brokers or broker_id not in self.world.znodes.registered:
             return False
         if broker_id in self.network.frozen or not self.brokers[broker_id].logs.table.all_online:
             return False
@@ -366,10 +339,6 @@ class SimulatedCluster:
         """The end of a story that failed: files are closed, nothing else."""
         for broker in self.brokers.values():
             broker.crash()
-
-
-def _is_of(channel: object, term: int, broker_id: int) -> bool:
-    return isinstance(channel, tuple) and channel[:2] == (term, broker_id)
 
 
 def _outcome_text(outcome: FetchOutcome) -> str:

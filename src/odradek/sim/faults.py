@@ -67,21 +67,21 @@ class Faults:
         context = self._cluster.world.context
         if (
             context is not None
-            and self._cluster.world._events
+            and self._cluster.world.has_events
             and context.broker_id not in self._cluster.network.frozen
         ):
             self._cluster.trace.append(f"controller {context.broker_id} acts")
             self._cluster.world.run()
 
     def zookeeper_server_lags(self) -> None:
-        if self._cluster.world.context is not None and not self._cluster.world.is_behind:
+        if self._cluster.world.context is not None and not self._cluster.world.session.is_behind:
             self._cluster.trace.append("the ZooKeeper server of the controller's session falls behind")
-            self._cluster.world.fall_behind()
+            self._cluster.world.session.fall_behind()
 
     def zookeeper_server_catches_up(self) -> None:
-        if self._cluster.world.is_behind:
+        if self._cluster.world.session.is_behind:
             self._cluster.trace.append("the ZooKeeper server of the controller's session catches up")
-            self._cluster.world.catch_up()
+            self._cluster.world.session.catch_up()
 
     # ---- brokers
 
@@ -102,7 +102,7 @@ class Faults:
 
     def broker_loses_power(self) -> None:
         broker = self._cluster.some_broker()
-        if broker is None or self._cluster.weak is not None or broker.id not in self._cluster.world.registered:
+        if broker is None or self._cluster.weak is not None or broker.id not in self._cluster.world.znodes.registered:
             return
         if broker.wanted_isr:
             return  # it may be about to become the last member of an ISR
@@ -116,7 +116,7 @@ class Faults:
     def broker_leaves(self) -> None:
         """Stop a broker by ControlledShutdown: its partitions get other leaders first, if there are any."""
         broker = self._cluster.some_broker()
-        if broker is None or broker.id not in self._cluster.world.registered or self._cluster.weak is not None:
+        if broker is None or broker.id not in self._cluster.world.znodes.registered or self._cluster.weak is not None:
             return
         self._cluster.trace.append(f"controlled shutdown of broker {broker.id}")
         epoch = broker.gate.broker_epoch
@@ -140,19 +140,19 @@ class Faults:
     def directory_fails(self) -> None:
         """An error of its disk: the replicas in it are gone until the broker starts again."""
         broker = self._cluster.some_broker()
-        if broker is None or self._cluster.weak is not None or broker.id not in self._cluster.world.registered:
+        if broker is None or self._cluster.weak is not None or broker.id not in self._cluster.world.znodes.registered:
             return
         if len(broker.logs.table.directories) > 1 and broker.logs.table.all_online:
             directory = self._cluster.chance.choice(broker.logs.table.directories)
             self._cluster.trace.append(f"broker {broker.id} loses directory {directory.name}")
             broker.logs.table.fail(directory, OSError(5, "Input/output error"))
-            self._cluster.world.fail_directory(broker.id, ())
+            self._cluster.world.notify_failed_directory(broker.id)
 
     def session_expires(self) -> None:
         """End the session of a broker that is dead, or only cut off from ZooKeeper."""
         broker_id = self._cluster.chance.choice(self._cluster.broker_ids)
         lives = broker_id in self._cluster.brokers
-        if broker_id in self._cluster.world.registered and (
+        if broker_id in self._cluster.world.znodes.registered and (
             not lives or (self._cluster.weak is None and self._cluster.chance.random() < 0.3)
         ):
             self._cluster.trace.append(f"the session of broker {broker_id} expires")
@@ -166,7 +166,7 @@ class Faults:
         absent = [
             b
             for b in self._cluster.broker_ids
-            if b not in self._cluster.brokers or b not in self._cluster.world.registered
+            if b not in self._cluster.brokers or b not in self._cluster.world.znodes.registered
         ]
         gone = [b for b in absent if b not in self._cluster.network.frozen]
         if gone:

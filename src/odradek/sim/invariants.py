@@ -15,7 +15,7 @@ class Invariants:
         self._notice_return()
         for broker in self._cluster.brokers.values():
             self._check_broker(broker)
-        to_delete, states = self._cluster.world.to_delete, self._cluster.world.states
+        to_delete, states = self._cluster.world.znodes.to_delete, self._cluster.world.znodes.states
         for tp, history in self._cluster.histories.items():
             history.check()
             if tp.topic not in to_delete and (state := states.get(tp)) is not None:

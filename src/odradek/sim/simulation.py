@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from odradek.base import logs
-from odradek.sim.cluster import START_MS
+from odradek.sim.cluster import START_MS, SimulatedCluster
 from odradek.sim.options import Options
 from odradek.sim.story import Step, Story, steps_of
 
@@ -64,7 +64,7 @@ def quiet_logs() -> Iterator[None]:
 def simulate(
     seed: int,
     kept: Sequence[int] | None = None,
-    on_step: Callable[[Story, int, Step], None] | None = None,
+    on_step: Callable[[SimulatedCluster, int, Step], None] | None = None,
 ) -> Outcome:
     """Run the story of a seed, or only the steps of it that are kept, by their numbers."""
     options = Options.draw(seed)
@@ -74,20 +74,20 @@ def simulate(
     with scratch_directory() as directory, quiet_logs():
         story = Story(directory, options)
         remaining = iter(numbers)
-        tell = (lambda step: None) if on_step is None else lambda step: on_step(story, next(remaining), step)
+        tell = (lambda step: None) if on_step is None else lambda step: on_step(story.cluster, next(remaining), step)
         fault = None
         try:
             story.run(steps, tell)
         except Exception as error:
             fault = f"{type(error).__name__}: {error}"
-            story.crash()
+            story.cluster.crash()
     return Outcome(
         seed,
         steps,
-        story.trace,
-        story.clock.now_ms() - START_MS,
+        story.cluster.trace,
+        story.cluster.clock.now_ms() - START_MS,
         options.brokers,
-        story.acknowledged_records,
+        story.cluster.acknowledged_records,
         fault,
         options.shown(),
         dict(sorted(Counter(step.name for step in steps).items())),

@@ -1,8 +1,9 @@
 """Options of a seed."""
 
+from odradek.sim.actions import Actions
 from odradek.sim.faults import Faults
 from odradek.sim.options import FAULTS, Options
-from odradek.sim.story import Story, steps_of
+from odradek.sim.story import steps_of
 
 
 def test_a_seed_draws_the_same_options_every_time() -> None:
@@ -37,7 +38,7 @@ def test_replicas_can_lose_a_broker_in_every_story() -> None:
 
 
 def test_every_step_is_something_that_a_story_can_do() -> None:
-    assert all(hasattr(Story, name) != hasattr(Faults, name) for name in Options.draw(7).weights)
+    assert all(hasattr(Actions, name) != hasattr(Faults, name) for name in Options.draw(7).weights)
     steps = steps_of(7, Options.draw(7))
     assert len(steps) == Options.draw(7).steps
     assert all(Options.draw(7).weights[step.name] for step in steps)

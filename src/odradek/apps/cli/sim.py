@@ -14,32 +14,33 @@ from odradek.apps.cli.grammar.noun import command
 from odradek.apps.cli.output import note
 from odradek.apps.cli.usage import Exit, WrongUsage
 from odradek.apps.html_page import heading, html_table, page, paragraph, verdict_line
+from odradek.sim.cluster import SimulatedCluster
 from odradek.sim.shrinking import kind_of, numbers_as_text, numbers_of, shrink
 from odradek.sim.simulation import Outcome, simulate
-from odradek.sim.story import Step, Story
+from odradek.sim.story import Step
 
 _SECONDS_A_STEP = 0.15
 _CLEAR = "\x1b[H\x1b[2J"
 _LINES = 12
 
 
-def show_step(story: Story, number: int, step: Step) -> None:
+def show_step(cluster: SimulatedCluster, number: int, step: Step) -> None:
     """Print a picture. On a terminal it replaces the one before; elsewhere they follow each other."""
     on_terminal = sys.stdout.isatty()
-    lines = [f"step {number}: {step.name.replace('_', ' ')}", "", *picture(story), "", *story.trace[-_LINES:]]
+    lines = [f"step {number}: {step.name.replace('_', ' ')}", "", *picture(cluster), "", *cluster.trace[-_LINES:]]
     sys.stdout.write((_CLEAR if on_terminal else "") + "\n".join(lines) + "\n")
     sys.stdout.flush()
     if on_terminal:
         time.sleep(_SECONDS_A_STEP)
 
 
-def picture(story: Story) -> list[str]:
+def picture(cluster: SimulatedCluster) -> list[str]:
     """A line per broker: what it is, and for each of its replicas role, epoch, high watermark and end."""
-    context = story.world.context
+    context = cluster.world.context
     lines = []
-    for broker_id in story.broker_ids:
-        broker = story.brokers.get(broker_id)
-        session = "session" if broker_id in story.world.registered else "no session"
+    for broker_id in cluster.broker_ids:
+        broker = cluster.brokers.get(broker_id)
+        session = "session" if broker_id in cluster.world.znodes.registered else "no session"
         controls = "controller" if context is not None and context.broker_id == broker_id else ""
         lines.append(f"broker {broker_id}  {'up' if broker else 'down':5}{session:12}{controls}")
         for tp, partition in sorted(broker.replicas.partitions.items()) if broker else ():
@@ -48,9 +49,9 @@ def picture(story: Story) -> list[str]:
             lines.append(f"    {tp!s:24}{role:9}epoch {partition.leader_epoch:3}  {offsets}")
     lines += [
         f"{tp!s:28}leader {s.leader:2}  epoch {s.leader_epoch}  isr {s.isr}"
-        for tp, s in sorted(story.world.states.items())
+        for tp, s in sorted(cluster.world.znodes.states.items())
     ]
-    lines.append(f"messages in flight: {len(story.network.messages)}")
+    lines.append(f"messages in flight: {len(cluster.network.messages)}")
     return lines
 
 

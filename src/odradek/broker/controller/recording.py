@@ -1,22 +1,22 @@
 """The controller's events and effects as entries of the flight recorder.
 
 `ControllerLifecycle` hands each event, and each effect with its result, to `record`; the description is made on the
-recorder's thread. What an effect brought is kept too: it is what the controller's picture of the cluster is made of.
+recorder's thread. Results are kept too: the controller's picture of the cluster is made of them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from odradek.broker.controller.core import effects, events
+from odradek.broker.controller.core.effect_text import ids_text, request_partitions, value_text, values_text
 from odradek.broker.controller.core.effects import Effect
 from odradek.broker.controller.core.events import Event
-from odradek.broker.controller.trace import request_partitions, values_text
 from odradek.broker.recorder.core.entry import Kind
 from odradek.broker.recorder.recorder import Facts, RecordedEvent, Records
 from odradek.model.topology import Broker, LeaderAndIsr, PartitionReplica, TopicAssignment, TopicPartition
 
 NAMED_MAX = 100
-"""How many partitions of a request are named."""
+"""Most partitions of a request that are named."""
 _TEXT_MAX = 1_000
 
 
@@ -59,10 +59,10 @@ def describe_event(event: Event) -> Iterator[Facts]:
     facts: Facts = {"kind": Kind.EVENT, "what": type(event).__name__}
     match event:
         case events.IsrChangeAsked(broker_id, _, wanted):
-            text = "; ".join(f"{tp} wants isr {_ids(state.isr)}" for tp, state in _first(wanted.items()))
+            text = "; ".join(f"{tp} wants isr {ids_text(state.isr)}" for tp, state in _first(wanted.items()))
             facts |= {"peer": broker_id, "text": f"broker {broker_id}: {text}"} | _named(wanted)
         case events.ReassignmentsAsked(targets):
-            text = "; ".join(f"{tp} → {'cancel' if to is None else _ids(to)}" for tp, to in _first(targets.items()))
+            text = "; ".join(f"{tp} → {'cancel' if to is None else ids_text(to)}" for tp, to in _first(targets.items()))
             facts |= {"text": text} | _named(targets)
         case events.ElectionAsked(partitions, election_type):
             kind = "preferred" if election_type == events.ElectionType.PREFERRED else "unclean"
@@ -74,7 +74,7 @@ def describe_event(event: Event) -> Iterator[Facts]:
             facts |= {"peer": broker_id, "text": f"broker {broker_id}: {'; '.join(wrong[:NAMED_MAX]) or 'done'}"}
             facts |= _named(errors)
         case _:
-            facts |= {"text": values_text(event).strip() or None}
+            facts |= {"text": values_text(event) or None}
     yield _bounded(facts)
 
 
@@ -105,7 +105,7 @@ def describe_effect(effect: Effect, brought: Any) -> Iterator[Facts]:
 
 
 def _plain(effect: Effect) -> Facts:
-    """Return the effects whose result is no part of the picture."""
+    """Return the facts of an effect whose result is no part of the picture."""
     what = type(effect).__name__
     match effect:
         case effects.Moved(PartitionReplica(tp, broker)):
@@ -125,13 +125,13 @@ def _plain(effect: Effect) -> Facts:
         case effects.Report(message, level):
             return {"kind": Kind.REPORT, "what": level, "text": message}
         case effects.Answer(_, value):
-            return {"kind": Kind.ANSWER, "what": type(value).__name__, "text": str(value)}
+            return {"kind": Kind.ANSWER, "what": type(value).__name__, "text": value_text(value)}
         case effects.Schedule(event, delay_ms):
             return {"kind": Kind.LATER, "what": type(event).__name__, "text": f"in {delay_ms} ms"}
         case effects.Watch(children, nodes):
             return {"kind": Kind.WATCH, "what": what, "text": " ".join((*children, *nodes))}
     kind = Kind.READ if what.startswith("Read") else Kind.WRITE
-    return {"kind": kind, "what": what, "text": values_text(effect).strip() or None}
+    return {"kind": kind, "what": what, "text": values_text(effect) or None}
 
 
 def _states(kind: Kind, states: Mapping[TopicPartition, LeaderAndIsr]) -> Iterator[Facts]:
@@ -188,7 +188,3 @@ def _first(items: Iterable[Any]) -> list[Any]:
 def _bounded(facts: Facts) -> Facts:
     text = facts.get("text")
     return facts | {"text": f"{text[:_TEXT_MAX]}…"} if text is not None and len(text) > _TEXT_MAX else facts
-
-
-def _ids(brokers: Iterable[int]) -> str:
-    return f"[{','.join(map(str, brokers))}]"

@@ -38,17 +38,17 @@ class GroupHistory:
         for tp in partitions:
             owner = self._owners.setdefault((generation, tp), member_id)
             if owner != member_id:
-                told = f"{owner} and {member_id} own {tp} in generation {generation}"
-                self._contradictions.append(f"group {self._name}: {told}")
+                problem = f"{owner} and {member_id} own {tp} in generation {generation}"
+                self._contradictions.append(f"group {self._name}: {problem}")
 
     def commit_acknowledged(self, tp: TopicPartition, offset: int) -> None:
         if offset < self.committed.get(tp, 0):
-            told = f"the committed offset of {tp} went back from {self.committed[tp]} to {offset}"
-            self._contradictions.append(f"group {self._name}: {told}")
+            problem = f"the committed offset of {tp} went back from {self.committed[tp]} to {offset}"
+            self._contradictions.append(f"group {self._name}: {problem}")
         self.committed[tp] = offset
 
     def answered(self, tp: TopicPartition, offset: int) -> None:
         """Check an answer of the present coordinator, which has loaded the group."""
         if offset < self.committed.get(tp, 0):
-            told = f"{offset} is answered, {self.committed[tp]} was committed"
-            self._contradictions.append(f"group {self._name}: the committed offset of {tp} is lost: {told}")
+            problem = f"{offset} is answered, {self.committed[tp]} was committed"
+            self._contradictions.append(f"group {self._name}: the committed offset of {tp} is lost: {problem}")

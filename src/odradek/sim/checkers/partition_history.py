@@ -116,8 +116,8 @@ class PartitionHistory:
             reading = self._readings.get(member)
             end_offset = reading.end_offset if reading is not None else 0
             if end_offset < self.committed_end:
-                told = f"is in the ISR, ends at {end_offset}, committed is {self.committed_end}"
-                raise Violation(f"{self.name}: broker {member} {told}")
+                problem = f"is in the ISR, ends at {end_offset}, committed is {self.committed_end}"
+                raise Violation(f"{self.name}: broker {member} {problem}")
             if reading is not None and not self.is_compacted:
                 self._compare(member, self.committed_end)
 

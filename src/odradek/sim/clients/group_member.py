@@ -101,13 +101,13 @@ class GroupMember:
             if self._attempt == attempt:
                 self.give_up()
 
-        def answer(told: str, take: Callable[[], None]) -> None:
+        def answer(result: str, take: Callable[[], None]) -> None:
             def deliver() -> None:
                 if self._attempt == attempt and self._waits:
                     self._waits = False
                     take()
 
-            self._cluster.network.post(f"answer to member {self.number}, which {what}: {told}", deliver, lost)
+            self._cluster.network.post(f"answer to member {self.number}, which {what}: {result}", deliver, lost)
 
         def deliver() -> None:
             if not self._cluster.lives(coordinator):

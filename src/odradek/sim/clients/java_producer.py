@@ -126,8 +126,8 @@ class JavaProducer:
         self.conversation.sent(connection, connection.broker.id, request, sent)
         request.reply = lambda: self._answer(request, connection)
         built = [(batch.tp, self._build(batch)) for batch in request.batches]
-        told = ", ".join(f"{batch.tp} from {batch.first}" for batch in request.batches)
-        text = f"batches of Java producer {self.number} at {connection.broker.id}: {told}"
+        batches_text = ", ".join(f"{batch.tp} from {batch.first}" for batch in request.batches)
+        text = f"batches of Java producer {self.number} at {connection.broker.id}: {batches_text}"
         transmit(self._cluster, connection, request, built, text, self.disconnect)
 
     def _build(self, batch: Batch) -> bytes:
@@ -136,8 +136,10 @@ class JavaProducer:
 
     def _answer(self, request: Sending, connection: Connection) -> None:
         outcomes = request.outcomes or []
-        told = ", ".join(o.code.name if isinstance(o, KafkaError) else f"at {o.first_offset}" for o in outcomes)
-        text = f"answer to Java producer {self.number}: {told}"
+        outcomes_text = ", ".join(
+            o.code.name if isinstance(o, KafkaError) else f"at {o.first_offset}" for o in outcomes
+        )
+        text = f"answer to Java producer {self.number}: {outcomes_text}"
         self._cluster.network.post(text, lambda: self._take(request, connection), channel=("answers", connection))
 
     def _take(self, request: Sending, connection: Connection) -> None:
@@ -145,8 +147,8 @@ class JavaProducer:
             return
         self._in_flight[connection].remove(request)
         answers = zip(request.batches, request.outcomes or (), strict=True)
-        told = {batch.tp: error_of(outcome) for batch, outcome in answers}
-        self.conversation.answered(connection, request, told)
+        errors = {batch.tp: error_of(outcome) for batch, outcome in answers}
+        self.conversation.answered(connection, request, errors)
         for batch, outcome in zip(request.batches, request.outcomes or (), strict=True):
             partition = self.partitions[batch.tp]
             if not isinstance(outcome, KafkaError) or outcome.code is ErrorCode.DUPLICATE_SEQUENCE_NUMBER:

@@ -58,7 +58,7 @@ class Producer:
 
         def answer(outcomes: list[AppendOutcome]) -> None:
             (outcome,) = outcomes
-            told = outcome.code.name if isinstance(outcome, KafkaError) else f"at {outcome.first_offset}"
+            result = outcome.code.name if isinstance(outcome, KafkaError) else f"at {outcome.first_offset}"
             partition = broker.replicas.partitions.get(tp)
             if isinstance(outcome, AppendResult) and partition is not None:
                 crc = read_header(batch).crc
@@ -73,7 +73,7 @@ class Producer:
                 elif self.begins_anew is not None and outcome.code in _WRONG_SEQUENCE:
                     self.number, self.sequence, self.batch = self.begins_anew(), 0, None
 
-            cluster.network.post(f"answer to producer {self.number}: {told}", deliver, give_up)
+            cluster.network.post(f"answer to producer {self.number}: {result}", deliver, give_up)
 
         def deliver() -> None:
             if not cluster.lives(broker):

@@ -291,14 +291,14 @@ class TransactionalProducer:
 
         def answer(outcomes: list[AppendOutcome]) -> None:
             (outcome,) = outcomes
-            told = outcome.code.name if isinstance(outcome, KafkaError) else f"at {outcome.first_offset}"
+            result = outcome.code.name if isinstance(outcome, KafkaError) else f"at {outcome.first_offset}"
 
             def deliver() -> None:
                 if self._attempt == attempt and self._waits:
                     self._waits = False
                     self._written(tp, sequence + len(values), outcome)
 
-            self._cluster.network.post(f"answer to {self._id}, which writes to {tp}: {told}", deliver, lost)
+            self._cluster.network.post(f"answer to {self._id}, which writes to {tp}: {result}", deliver, lost)
 
         def deliver() -> None:
             if not self._cluster.lives(leader):

@@ -1,4 +1,4 @@
-"""What the flight recorder would write of a world, read back line by line into a picture."""
+"""Lines that the flight recorder would write of a stage, read back one by one into a picture."""
 
 from typing import Any
 
@@ -8,25 +8,23 @@ from odradek.broker.controller.recording import ControllerTermRecord
 from odradek.broker.recorder.core.entry import Entry, maybe_entry
 from odradek.broker.recorder.core.picture import Picture
 from odradek.broker.recorder.recorder import Describe, RecordedEvent
+from odradek.sim.world import Listeners
 
-from .world import World
+from .stage import Stage
 
 
-class RecordedWorld:
-    def __init__(self, world: World) -> None:
+class RecordedStage:
+    def __init__(self) -> None:
         self.picture = Picture()
-        self._world = world
         self._seq = 0
         self._record = ControllerTermRecord(self, 0)
-        world.on_event = self._event
-        world.on_effect = self._effect
-        world.on_decided = self._decided
+        self.stage = Stage(Listeners(self._event, self._effect, self._decided))
 
     def record(
         self, describe: Describe, *subject: Any, controller_epoch: int | None = None, cause: RecordedEvent | None = None
     ) -> RecordedEvent | None:
-        assert self._world.context is not None
-        broker = self._world.context.broker_id
+        assert self.stage.world.context is not None
+        broker = self.stage.world.context.broker_id
         for facts in describe(*subject):
             self._seq += 1
             entry = Entry(self._seq, broker, self._seq, controller_epoch=controller_epoch, **facts)
@@ -37,7 +35,7 @@ class RecordedWorld:
 
     def _event(self, event: Event) -> None:
         if isinstance(event, ControllerElected):
-            self._record = ControllerTermRecord(self, self._world.controller_epoch)
+            self._record = ControllerTermRecord(self, self.stage.world.controller_epoch)
             self._record.term_changed("Elected", "")
         self._record.event(event)
 
