@@ -1,6 +1,7 @@
 """The tools' client, against brokers whose controller moves while all connections stay."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 
 import pytest
 
@@ -65,8 +66,8 @@ class SmallBroker:
         request.reply(encode_response(header.correlation_id, answer, header.api_version))
         return True
 
-    def end_turn(self) -> None:
-        pass
+    def rounds(self) -> AbstractContextManager[Callable[[], None]]:
+        return nullcontext(lambda: None)
 
     def run(self, request: InboundRequest) -> None:
         raise AssertionError("nothing was declined")

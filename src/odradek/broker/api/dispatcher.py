@@ -1,8 +1,8 @@
 """From a frame to its handler, and from a response to bytes.
 
 The dispatcher is the application that the reactor serves. What may not block runs right where it was read; the rest
-goes to the handler threads, and so does what takes long to decode. A frame that makes no sense costs its sender the
-connection and nobody else anything.
+goes to the handler threads, and so does what takes long to decode. A frame that can't be decoded costs its sender the
+connection, and no other client anything.
 
 Until the broker has heard of its cluster it could only tell clients nonsense: before `open`, only what brokers and
 controllers need is served, and everything else waits.
@@ -52,7 +52,7 @@ class Dispatcher:
         self._broker = broker
         self._sasl = sasl
         broker.metrics.add(sasl.samples, SAMPLE_NAMES)
-        self.end_turn = broker.groups.end_burst
+        self.rounds = broker.groups.deferred_writes
         self._metrics = RequestMetrics()
         broker.metrics.add(self._metrics.samples)
         self._is_open = False

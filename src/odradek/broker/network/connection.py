@@ -1,4 +1,4 @@
-"""One client: who it is, what it has asked, what it is still owed. Touched by whoever has its processor's turn.
+"""Connection of a client: its identity, requests and pending answers. Touched by the holder of its processor's turn.
 
 The API layer reads its identity and hangs on it what a session learns about the client (software, principal).
 """
@@ -28,8 +28,6 @@ class ConnectionOwner(Protocol):
     """The processor, as its connections' requests see it. All may be called from any thread."""
 
     def answer(self, request: InboundRequest, chunks: Sequence[Chunk] | None) -> None: ...
-
-    def release(self, request: InboundRequest) -> None: ...
 
     def mute(self, connection: "Connection", until_ns: int) -> None: ...
 
@@ -90,7 +88,7 @@ class Connection:
         self.principal: KafkaPrincipal = ANONYMOUS
         """Set by authentication; requests are authorized by it."""
         self.producer_memory: object = None
-        """What the API layer remembers of the producers that use this connection."""
+        """State of the producers on this connection, for the API layer."""
         self.peer_closed = False
         """The client closed its side before its last requests were read: nobody waits for their answers."""
         self.closed = False

@@ -108,12 +108,12 @@ class Outbox:
         """The chunks up to the next long slice, as one send."""
         queue = self._queue
         run: list[bytes | bytearray | memoryview] = []
-        told: list[SentCallback] = []
+        callbacks: list[SentCallback] = []
         size = 0
         while queue and size < _RUN_BYTES and not _goes_by_sendfile(queue[0]):
             item = queue.popleft()
             if callable(item):
-                told.append(item)
+                callbacks.append(item)
             else:
                 data = _copied(item) if isinstance(item, FileSlice) else item
                 run.append(data)
@@ -125,13 +125,13 @@ class Outbox:
         finally:
             self.unsent_bytes -= sent
             if sent < size:
-                queue.extendleft(reversed(told))
+                queue.extendleft(reversed(callbacks))
                 queue.appendleft(memoryview(data)[sent:])
         if sent < size:
             return False
-        if told:
+        if callbacks:
             now_ns = monotonic_ns()
-            for tell in told:
+            for tell in callbacks:
                 tell(now_ns)
         return True
 

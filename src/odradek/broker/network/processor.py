@@ -3,7 +3,7 @@
 It reads frames, offers each to the application (`request_reader`), and sends the answers in the order of the requests.
 
 The holder of the processor's turn changes its connections: its own thread while it is awake. Other threads post
-actions (`answer`, `release`, `close`, `adopt`) and wake it if it sleeps. A peer processor's thread doesn't wake it: at
+actions (`answer`, `mute`, `close`, `adopt`) and wake it if it sleeps. A peer processor's thread doesn't wake it: at
 the end of its own event it takes the sleeper's turn and carries its posts out there. So an answer that one client's
 request makes possible for another leaves without a switch of threads, of which a write to three replicas needs three;
 and at once, before that request is done, where no other answer could leave with it.
@@ -48,9 +48,9 @@ class Processor:
         """`peers` is shared by processors that may do each other's work: running processors, by thread."""
         self.name = name
         self.accepted = self.closed = 0
-        self.bytes_out = self.idle_ns = 0
+        self.bytes_out = 0
         self._max_frame_bytes = settings.socket_request_max_bytes
-        self._end_turn = application.end_turn
+        self._application = application
         self._memory = FrameMemory(memory)
         self._timeouts = ConnectionTimeouts(settings, self._memory)
         self._reader = RequestReader(
@@ -120,9 +120,6 @@ class Processor:
         else:
             self._post(self._accept_answer, request, chunks)
 
-    def release(self, request: InboundRequest) -> None:
-        self._do(self._memory.release, request)
-
     def mute(self, connection: Connection, until_ns: int) -> None:
         self._do(self._reader.muted.add, connection, until_ns)
 
@@ -168,23 +165,24 @@ class Processor:
         self._peers[self._thread_ident] = self
         self._turn.acquire()
         reader, mailbox, timeouts = self._reader, self._mailbox, self._timeouts
-        while self._drain_until_ns is None or not self._drained(self._drain_until_ns):
-            for fd, event in self._poll():
-                self._handle_event(fd, event)
-            if mailbox:
-                mailbox.run_posted()
-                self._send_answers()
-            now_ns = reader.now_ns
-            if now_ns >= reader.muted.next_end_ns:
-                reader.unmute()
-            if reader.has_waiting:
-                reader.resume(self._send_answers)
-            if now_ns >= timeouts.next_look_ns:
-                for connection, reason in timeouts.overdue(self._connections.values(), now_ns):
-                    self._close(connection, reason)
-            self._end_turn()
-            if self._dirty or self._peers_with_posts:
-                self._send_answers()
+        with self._application.rounds() as end_round:
+            while self._drain_until_ns is None or not self._drained(self._drain_until_ns):
+                for fd, event in self._poll():
+                    self._handle_event(fd, event)
+                if mailbox:
+                    mailbox.run_posted()
+                    self._send_answers()
+                now_ns = reader.now_ns
+                if now_ns >= reader.muted.next_end_ns:
+                    reader.unmute()
+                if reader.has_waiting:
+                    reader.resume(self._send_answers)
+                if now_ns >= timeouts.next_look_ns:
+                    for connection, reason in timeouts.overdue(self._connections.values(), now_ns):
+                        self._close(connection, reason)
+                end_round()
+                if self._dirty or self._peers_with_posts:
+                    self._send_answers()
         for connection in list(self._connections.values()):
             self._close(connection, "the broker stops")
         del self._peers[self._thread_ident]
@@ -200,8 +198,7 @@ class Processor:
         events = self._epoll.poll(timeout_s, _EVENTS_MAX)
         self._turn.acquire()
         mailbox.owner_sleeps = False
-        reader.now_ns = now_ns = monotonic_ns()
-        self.idle_ns += now_ns - began_ns
+        reader.now_ns = monotonic_ns()
         return events
 
     def _handle_event(self, fd: int, event: int) -> None:

@@ -5,6 +5,7 @@ and answer it from any of them; what an answer changes is changed by that proces
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -25,9 +26,9 @@ class Application(Protocol):
         Runs on a processor's thread: while it runs, that processor's other connections wait.
         """
 
-    def end_turn(self) -> None:
-        """Carry out work that was put off for more of its kind: the processor of this thread has begun all that it had
-        read, and may sleep.
+    def rounds(self) -> AbstractContextManager[Callable[[], None]]:
+        """Entered by a processor's thread for as long as it serves. The thread calls the result each time that it has
+        begun all requests that it had read: work that was put off for more of its kind is carried out then.
         """
 
     def run(self, request: "InboundRequest") -> None:
@@ -47,12 +48,12 @@ class InboundRequest:
         self.frame = memoryview(frame)
         self.received_ns = received_ns
         self.on_sent: Callable[[int], None] | None = None
-        """Set it to be told, by whoever sends, the monotonic time at which the kernel took the last byte."""
+        """Callback, on the sending thread, with the monotonic time at which the kernel took the last byte."""
         self.held_bytes = len(frame)
         self.answer: Sequence[Chunk] | None = None
         self.answered = False
         self.work: object = None
-        """What the application made of the frame in `begin` and needs again in `run`."""
+        """Work that `begin` has prepared for `run`."""
 
     def reply(self, chunks: Sequence[Chunk] | None) -> None:
         """Answer with exactly these bytes, the size field included; None where no answer is due. Any thread, once.
@@ -60,11 +61,6 @@ class InboundRequest:
         Answers leave in the order of their requests, whatever the order of the replies.
         """
         self.connection.owner.answer(self, chunks)
-
-    def release_frame(self) -> None:
-        """Let go of the frame before the answer is known, so that a waiting request holds no memory. Any thread."""
-        self.frame = NO_FRAME
-        self.connection.owner.release(self)
 
     def mute_connection(self, ms: int) -> None:
         """Read nothing more from the client for so long; answers leave as ever. Any thread."""

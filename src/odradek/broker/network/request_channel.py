@@ -1,6 +1,6 @@
 """The bounded queue between the processors and the handler threads.
 
-Processors offer, handlers take. A full queue refuses; whoever was refused keeps its request, stops reading that
+Processors offer, handlers take. A full queue refuses; a refused processor keeps the request, stops reading that
 connection, and is woken once there is room. Handler threads are started when there is work and none of them is free.
 """
 

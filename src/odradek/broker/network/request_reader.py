@@ -65,7 +65,7 @@ class RequestReader:
         close: Callable[[Connection, str | None], None],
         set_interest: Callable[[Connection, int], None],
     ) -> None:
-        """`waiter` is told when the channel has room again; `close` and `set_interest` are the processor's."""
+        """`waiter` is called when the channel has room again; `close` and `set_interest` are the processor's."""
         self._max_unanswered = settings.max_unanswered_per_connection
         self._max_unsent_bytes = settings.max_unsent_bytes_per_connection
         self._begin = application.begin

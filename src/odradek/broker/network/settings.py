@@ -1,6 +1,6 @@
 """Settings of the socket server, as plain values. Defaults are Kafka's where Kafka has the key.
 
-Whoever reads the configuration builds one `ServerSettings`; the rest of the package only reads it.
+`broker/server_settings.py` builds one `ServerSettings` from the configuration; this package only reads it.
 """
 
 from collections.abc import Mapping

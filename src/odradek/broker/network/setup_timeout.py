@@ -38,7 +38,7 @@ class SetupTimeout:
 
     @property
     def limit_ms(self) -> int:
-        """Of the next attempt."""
+        """Timeout of the next attempt."""
         return min(self._first_ms << min(self._failures, _DOUBLINGS_MAX), self._max_ms)
 
     def connect(self, attempt: Callable[[int], ClientT]) -> ClientT:

@@ -35,7 +35,7 @@ class TlsTransport:
     def __init__(
         self, connected: socket, context: ssl.SSLContext, on_handshake: Callable[[bytes | None], None]
     ) -> None:
-        """`on_handshake` is told the client's certificate in DER, None where it has none."""
+        """`on_handshake` gets the client's certificate in DER, None where it has none."""
         self._context = context
         self._plain: socket | None = connected  # until the handshake begins
         self._on_handshake = on_handshake

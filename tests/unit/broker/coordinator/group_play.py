@@ -99,7 +99,7 @@ class Play:
         self.now_ms = end_ms
 
     def becomes_stable(self, *names: str) -> None:
-        """These members, the first of them leading, each with its part."""
+        """Form a group of these members, the first of them leading, each with its part."""
         self.enter(*names)
         while self.group.state is not GroupState.COMPLETING_REBALANCE:
             self.passes(self.rules.initial_rebalance_delay_ms)
@@ -114,7 +114,7 @@ class Play:
         self._go_on(decision, Stored(error, self.now))
 
     def _run(self, decision: Generator[Effect, Stored, T]) -> T | None:
-        """What it returns, if it needn't wait for a record."""
+        """Return the result of a decision that needn't wait for a record."""
         return self._go_on(decision, None)
 
     def _go_on(self, decision: Generator[Effect, Stored, T], answer: Stored | None) -> T | None:

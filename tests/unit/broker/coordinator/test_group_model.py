@@ -108,7 +108,7 @@ class AnyStory(RuleBasedStateMachine):
             self.group.wake_ms = woken_ms
 
     def teardown(self) -> None:
-        """When all fall silent, the group ends empty, and nobody is left waiting."""
+        """A group whose members all fall silent ends empty, and no request is left waiting."""
         if not hasattr(self, "play"):
             return
         self.play.store_error = ErrorCode.NONE

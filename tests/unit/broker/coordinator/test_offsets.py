@@ -1,4 +1,4 @@
-"""When offsets expire."""
+"""Expiry of offsets."""
 
 from group_play import Play
 

@@ -1,4 +1,4 @@
-"""What happens to a group while a record of it is on its way into the log."""
+"""Requests for a group while a record of it is on its way into the log."""
 
 import pytest
 from group_play import REBALANCE_MS, SESSION_MS, Play

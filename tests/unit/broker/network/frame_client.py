@@ -2,6 +2,8 @@
 
 import socket
 import struct
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 
 from odradek.broker.network.request import InboundRequest
 from odradek.broker.network.server import SocketServer
@@ -19,8 +21,8 @@ class Echo:
         request.reply([framed(bytes(request.frame))])
         return True
 
-    def end_turn(self) -> None:
-        pass
+    def rounds(self) -> AbstractContextManager[Callable[[], None]]:
+        return nullcontext(lambda: None)
 
     def run(self, request: InboundRequest) -> None:
         raise AssertionError("nothing was declined")
@@ -63,7 +65,7 @@ class FrameClient:
         return bytes(data)
 
     def is_closed(self) -> bool:
-        """Whether the server ends the connection, waiting for it."""
+        """Wait for the end of the connection, and return whether it came."""
         try:
             return self.socket.recv(1) == b""
         except ConnectionError:

@@ -4,7 +4,8 @@ import os
 import random
 import struct
 import threading
-from contextlib import suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 
 import pytest
@@ -25,8 +26,8 @@ class Keep:
         self.requests.append(request)
         return True
 
-    def end_turn(self) -> None:
-        pass
+    def rounds(self) -> AbstractContextManager[Callable[[], None]]:
+        return nullcontext(lambda: None)
 
     def run(self, request: InboundRequest) -> None:
         raise AssertionError("nothing was declined")
@@ -39,7 +40,10 @@ class AnswerTogether(Keep):
         super().__init__()
         self.together: list[int] = []
 
-    def end_turn(self) -> None:
+    def rounds(self) -> AbstractContextManager[Callable[[], None]]:
+        return nullcontext(self._end_round)
+
+    def _end_round(self) -> None:
         requests, self.requests = self.requests, []
         if requests:
             self.together.append(len(requests))
@@ -60,8 +64,8 @@ class AnswerWithFile:
         request.reply([struct.pack(">i", size + 6), b"<<<", FileSlice(self.file, position, size), b">>>"])
         return True
 
-    def end_turn(self) -> None:
-        pass
+    def rounds(self) -> AbstractContextManager[Callable[[], None]]:
+        return nullcontext(lambda: None)
 
     def run(self, request: InboundRequest) -> None:
         raise AssertionError("nothing was declined")

@@ -9,7 +9,7 @@ import socket
 import ssl
 import struct
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -98,7 +98,8 @@ class _Application:
     def run(self, request: InboundRequest) -> None:
         self._served(request, may_block=True)
 
-    def end_turn(self) -> None: ...
+    def rounds(self) -> AbstractContextManager[Callable[[], None]]:
+        return nullcontext(lambda: None)
 
     def _served(self, request: InboundRequest, *, may_block: bool) -> bool:
         session = request.connection.sasl
@@ -157,7 +158,7 @@ walks = st.lists(
 
 
 def logs_in(walk: list[Move]) -> bool:
-    """Whether the walk has a handshake for PLAIN and, next after it, the right password in the right form."""
+    """Return whether the walk has a handshake for PLAIN and, next after it, the right password in the right form."""
     mechanism, raw = "", False
     for move in walk:
         if move.kind in ("bytes", "record") and not move.data:
@@ -190,7 +191,7 @@ class Served:
         return self.context.wrap_socket(plain, server_hostname="127.0.0.1")
 
     def walk(self, listener: str, walk: list[Move]) -> tuple[list[tuple[int, str]], bytes]:
-        """What passed, and the bytes of all answers until the broker closed the connection."""
+        """Return the frames that passed, and the bytes of all answers until the broker closed the connection."""
         self.application.passed.clear()
         answers = b""
         with suppress(OSError):

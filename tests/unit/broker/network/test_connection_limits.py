@@ -1,4 +1,4 @@
-"""How many connections there may be, and what becomes of the rest."""
+"""Limits of connections, and connections beyond them."""
 
 import gc
 import os
@@ -91,7 +91,7 @@ def test_a_full_listener_makes_its_own_clients_wait_and_no_others(serve, connect
 
 
 def test_a_place_that_is_free_goes_to_the_listener_it_belongs_to(serve, connect):
-    """Whose client waits later than that of another one."""
+    """A listener whose client waits later than that of another one."""
     listeners = tuple(ListenerSettings(name, "PLAINTEXT", "127.0.0.1", 0, max_connections=1) for name in ("A", "B"))
     server = serve(Echo(), listeners=listeners)
     holders = {name: connect(server, name) for name in ("A", "B")}

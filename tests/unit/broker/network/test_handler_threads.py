@@ -1,6 +1,8 @@
 """Requests that may block: another thread serves them, in order per connection, and a full queue drops nothing."""
 
 import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 
 from frame_client import Echo, framed
 
@@ -20,8 +22,8 @@ class Blocking(Echo):
     def begin(self, request: InboundRequest) -> bool:
         return super().begin(request) if request.frame == b"quick" else False
 
-    def end_turn(self) -> None:
-        pass
+    def rounds(self) -> AbstractContextManager[Callable[[], None]]:
+        return nullcontext(lambda: None)
 
     def run(self, request: InboundRequest) -> None:
         self.running += 1

@@ -1,4 +1,4 @@
-"""What clients send, however they cut it, and what bad input gets."""
+"""Frames of clients, however they are cut, and the answer to bad input."""
 
 import os
 import random

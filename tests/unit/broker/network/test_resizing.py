@@ -2,6 +2,8 @@
 
 import threading
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
 from frame_client import Echo, framed
@@ -19,8 +21,8 @@ class Resizing(Echo):
     def begin(self, request: InboundRequest) -> bool:
         return False
 
-    def end_turn(self) -> None:
-        pass
+    def rounds(self) -> AbstractContextManager[Callable[[], None]]:
+        return nullcontext(lambda: None)
 
     def run(self, request: InboundRequest) -> None:
         assert self.server is not None
@@ -60,8 +62,8 @@ class Counting(Echo):
     def begin(self, request: InboundRequest) -> bool:
         return False
 
-    def end_turn(self) -> None:
-        pass
+    def rounds(self) -> AbstractContextManager[Callable[[], None]]:
+        return nullcontext(lambda: None)
 
     def run(self, request: InboundRequest) -> None:
         with self._lock:

@@ -4,7 +4,7 @@ import random
 import socket
 import struct
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,7 +41,7 @@ class Store:
 
 
 class Gated:
-    """What the dispatcher does with a session; a request that passes is answered with PASSED and its key."""
+    """A dispatcher with a session; a request that passes is answered with PASSED and its key."""
 
     def __init__(self, gate: SaslGate) -> None:
         self._gate = gate
@@ -57,7 +57,8 @@ class Gated:
         request.reply([struct.pack(">i", len(text)), text])
         return True
 
-    def end_turn(self) -> None: ...
+    def rounds(self) -> AbstractContextManager[Callable[[], None]]:
+        return nullcontext(lambda: None)
 
     def run(self, request: InboundRequest) -> None: ...
 

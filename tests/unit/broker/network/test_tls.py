@@ -4,7 +4,7 @@ import socket
 import ssl
 import struct
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 
 import pytest
@@ -42,7 +42,8 @@ class Echo:
             request.reply([struct.pack(">i", len(frame)), frame])
         return True
 
-    def end_turn(self) -> None: ...
+    def rounds(self) -> AbstractContextManager[Callable[[], None]]:
+        return nullcontext(lambda: None)
 
     def run(self, request: InboundRequest) -> None: ...
 
@@ -123,7 +124,7 @@ def receive(connection: socket.socket, size: int) -> bytes:
 
 
 def until_closed(connection: socket.socket) -> bytes:
-    """What came before the end, which is a reset where the broker had not read everything."""
+    """Return the bytes before the end, which is a reset where the broker had not read everything."""
     data = b""
     with suppress(ConnectionResetError):
         while chunk := connection.recv(1000):

@@ -2,8 +2,8 @@
 
 A decision about a group is made in a turn at it, under its lock; when that is free again, its records are written and
 its answers sent. Where it has to wait for a record to be replicated, no thread waits: the decision is put down and
-taken up again, in another turn, when it is known what became of the record. Whoever leads the partition next replays
-the records and is where this one was.
+taken up again, in another turn, when it is known what became of the record. The next leader of the partition replays
+the records, and has the same state then.
 
 One timer per group, set to the earliest instant that the group waits for, and only ever moved to an earlier one:
 a heartbeat costs no timer.
@@ -59,7 +59,7 @@ _ERRORS: Mapping[ErrorCode, ErrorCode] = {
     ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
     ErrorCode.INVALID_FETCH_SIZE: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
-"""What members are told when the log refuses the group's record."""
+"""Error for the members when the log refuses the group's record."""
 
 
 class _GroupTimer(Timer):
@@ -98,8 +98,8 @@ class GroupCoordinator:
         self._table = GroupTable(group_log, clock, self._begin, self._give_up)
         self._on_rebalance = on_rebalance
         self.offsets = GroupOffsets(config, self._table, self._writes, clock)
-        self.end_burst = writer.end_burst
-        """To be called by each thread that serves requests, when it has served what it has read."""
+        self.deferred_writes = writer.deferred
+        """For threads that serve many requests, and flush the writes of a round together."""
 
     def stop(self) -> None:
         self._table.stop()
@@ -163,7 +163,7 @@ class GroupCoordinator:
         return left
 
     def _member_of(self, group_id: str, *, while_loading: ErrorCode) -> GroupEntry:
-        """A group that somebody says to be a member of."""
+        """Return a group whose member a request claims to be."""
         try:
             held = self._table.find(group_id)
         except KafkaError as error:

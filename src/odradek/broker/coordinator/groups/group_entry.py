@@ -102,7 +102,7 @@ class GroupWriter:
 
     def __init__(self, writer: StateLogWriter) -> None:
         self.turn = writer.turn
-        self.burst = writer.burst
+        self.deferred = writer.deferred
         self._writer = writer
 
     def append(

@@ -50,7 +50,7 @@ _ERRORS: Mapping[ErrorCode, ErrorCode] = {
     ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
     ErrorCode.INVALID_FETCH_SIZE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
 }
-"""What a committer is told when the log refuses."""
+"""Error of an OffsetCommit whose record the log refuses."""
 
 _VERIFICATION_ERRORS: Mapping[ErrorCode, ErrorCode] = {
     ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
@@ -199,7 +199,7 @@ class GroupOffsets:
     def delete(
         self, group_id: str, partitions: Collection[TopicPartition], done: Callable[[PartitionErrors], None]
     ) -> None:
-        """Of topics that the group's members don't read. KafkaError: refused at once."""
+        """Delete offsets of topics that the group's members don't read. KafkaError: refused at once."""
         held = self._table.find(group_id)
         if held is None:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
@@ -269,7 +269,7 @@ class GroupOffsets:
 
         everywhere = self._table.all()
         for begin in range(0, len(everywhere), _FORGOTTEN_TOGETHER):
-            with self._writes.burst():
+            with self._writes.deferred():
                 for held in everywhere[begin : begin + _FORGOTTEN_TOGETHER]:
                     self._writes.turn(held, partial(forget, held))
 

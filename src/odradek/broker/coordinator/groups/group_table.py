@@ -19,7 +19,7 @@ class GroupTable:
         begin: Callable[[GroupEntry], None],
         give_up: Callable[[GroupEntry], None],
     ) -> None:
-        """`begin` is told of each group that was loaded, `give_up` of each that is another broker's by now."""
+        """`begin` is called with each group that was loaded, `give_up` with each that is another broker's by now."""
         self._log = group_log
         self._clock = clock
         self.loaded = begin

@@ -1,12 +1,13 @@
-"""State of one key (a group, a transactional id) with its unsettled records, and one thread's turn at it.
+"""State of one key (a group, a transactional id) with its unsettled records, and the writer of such records.
 
-An entry's lock is held while a decision is made. What it wants written is gathered with what other decisions want, and
-appended when no entry's lock is held: at the end of the turn; or, by a thread that serves many requests and says when
-it has served them (`end_burst`), then, so that a hundred commits that came together are one batch. What is gathered is
-appended in the order in which it was gathered, on any thread.
+A decision about an entry is made in a turn, under the entry's lock. Its records are put into the queue of their
+partition, behind the records of other decisions. `flush` appends the queues, each in its order, as one batch if
+possible; no entry's lock is held then. Each turn ends with a flush, unless its thread has said that it flushes later
+(`deferred`): a thread that serves many requests does so after each round of them, so that a hundred commits that
+came together are one batch.
 
 That records are replicated is learned later, on any thread: perhaps at once, inside of the append. No thread takes an
-entry's lock while it holds another's, or while it appends: what finishes meanwhile is put aside until it is done.
+entry's lock while it holds another's, or while it appends: entries that finish meanwhile get their turn after it.
 
 Records of one entry are settled in the order in which they lie in the log, so memory is always what a replay of some
 beginning of the log would give. All coordinators of a broker share one writer.
@@ -17,6 +18,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import groupby
+from threading import get_ident
 from typing import TypeAlias, TypeVar
 
 from odradek.base.errors import ErrorCode
@@ -47,7 +49,7 @@ class StateEntry:
 
 
 class Write:
-    """Records that are to be appended for an entry. `settle` is told, under the entry's lock, what became of them."""
+    """Records that are to be appended for an entry. `settle` is called with the result, under the entry's lock."""
 
     __slots__ = ("entry", "error", "guard", "producer", "records", "settle")
 
@@ -74,23 +76,27 @@ class Write:
 _Place: TypeAlias = tuple[StateLog, int]
 
 
-class _Thread(threading.local):
-    finished: list[StateEntry] | None = None
-    """Entries that finished while this thread appends; None: it doesn't append."""
-    in_bursts = False
-    """True for a thread that calls `end_burst` when it has served what it has read."""
+_NO_THREAD = 0
 
 
 class StateLogWriter:
     def __init__(self) -> None:
-        self._thread = _Thread()
-        self._order = threading.Lock()  # held while what was gathered is appended; never taken under an entry's lock
-        self._gathering = threading.Lock()  # guards the next, and nothing is done under it
-        self._gathered: dict[_Place, list[Write]] = {}
+        self._queues: dict[_Place, list[Write]] = {}
+        self._queueing = threading.Lock()  # guards the queues; nothing else is done under it
+        self._order = threading.Lock()  # held while queues are appended; never taken under an entry's lock
+        self._appender = _NO_THREAD  # holds `_order`
+        self._finished: list[StateEntry] = []  # entries whose records were settled inside of an append of the appender
+        self._deferring: set[int] = set()  # threads that flush later
 
     def turn(self, entry: StateEntry, action: Callable[[], T]) -> T:
-        """Do something with the entry under its lock; when it is free again, give the answers."""
-        thread = self._thread
+        """Carry out the action under the entry's lock; when it is free again, give the answers and flush."""
+        try:
+            return self._turn(entry, action)
+        finally:
+            if get_ident() not in self._deferring:
+                self.flush()
+
+    def _turn(self, entry: StateEntry, action: Callable[[], T]) -> T:
         answers: list[Callable[[], None]] = []
         try:
             with entry.lock:
@@ -103,8 +109,6 @@ class StateLogWriter:
         finally:
             for answer in answers:
                 _give(answer)
-            if not thread.in_bursts:
-                self.append_gathered()
 
     def append(self, write: Write) -> None:
         """During a turn at the entry."""
@@ -112,43 +116,51 @@ class StateLogWriter:
         entry.in_flight.append(write)
         if write.error is not None:
             return
-        with self._gathering:
-            self._gathered.setdefault((entry.log, entry.partition), []).append(write)
-
-    def end_burst(self) -> None:
-        """End a burst: called by a thread that serves requests, each time it has served what it has read. Answers that
-        are given now may gather more: offsets, when their group has become part of the transaction."""
-        self._thread.in_bursts = True
-        while self._gathered:
-            self.append_gathered()
+        with self._queueing:
+            self._queues.setdefault((entry.log, entry.partition), []).append(write)
 
     @contextmanager
-    def burst(self) -> Iterator[None]:
-        """Turns at many entries, whose records are written together when all have had theirs."""
-        thread = self._thread
-        before, thread.in_bursts = thread.in_bursts, True
+    def deferred(self) -> Iterator[Callable[[], None]]:
+        """Turns of this thread within the block don't flush. The block gets a function that does, if there is need;
+        its end always does."""
+        thread = get_ident()
+        is_outermost = thread not in self._deferring
+        self._deferring.add(thread)
         try:
-            yield
+            yield self._flush_if_needed
         finally:
-            thread.in_bursts = before
-            self.append_gathered()
+            if is_outermost:
+                self._deferring.discard(thread)
+            self.flush()
 
-    def append_gathered(self) -> None:
-        """Append all that was gathered before. Called under no lock of an entry."""
-        thread = self._thread
-        finished: list[StateEntry] = []
-        thread.finished = finished
-        try:
-            with self._order:
-                with self._gathering:
-                    gathered, self._gathered = self._gathered, {}
-                for place, writes in gathered.items():
+    def _flush_if_needed(self) -> None:
+        if self._queues:
+            self.flush()
+
+    def flush(self) -> None:
+        """Append the queues, and settle the entries that finish by that: their answers may put more into the queues, as
+        offsets when their group has become part of the transaction. All that was in the queues before is appended
+        when it returns, by this thread or another. Called under no lock of an entry."""
+        while True:
+            for entry in dict.fromkeys(self._append_queues()):
+                self._turn(entry, _nothing)
+            if not self._queues:
+                return
+
+    def _append_queues(self) -> list[StateEntry]:
+        """Return the entries whose records were settled at once, by success or failure."""
+        with self._order:
+            self._appender = get_ident()
+            try:
+                with self._queueing:
+                    queues, self._queues = self._queues, {}
+                for place, writes in queues.items():
                     for _, together in groupby(writes, key=_apart):
                         self._append(place, list(together))
-        finally:
-            thread.finished = None
-        for entry in dict.fromkeys(finished):
-            self.turn(entry, _nothing)
+            finally:
+                self._appender = _NO_THREAD
+                finished, self._finished = self._finished, []
+        return finished
 
     def _append(self, place: _Place, writes: list[Write]) -> None:
         def done(error: ErrorCode) -> None:
@@ -159,8 +171,8 @@ class StateLogWriter:
                 return
             for write in writes:
                 write.error = error
-            if (finished := self._thread.finished) is not None:
-                finished.extend(write.entry for write in writes)
+            if self._appender == get_ident():
+                self._finished.extend(write.entry for write in writes)
             else:
                 for entry in dict.fromkeys(write.entry for write in writes):
                     self.turn(entry, _nothing)

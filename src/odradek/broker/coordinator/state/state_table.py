@@ -90,13 +90,13 @@ class StateTable(Generic[_Entry]):
             if self._stopped or epoch < self._epochs.get(partition, epoch):
                 return
             self._epochs[partition] = epoch
-            self._end_tenure(partition)
+            self._end_leadership(partition)
 
     def epoch_of(self, partition: int) -> int:
         """The leader epoch in which this broker leads the partition."""
         return self._epochs.get(partition, -1)
 
-    def _end_tenure(self, partition: int) -> None:
+    def _end_leadership(self, partition: int) -> None:
         if self._leaderships.pop(partition, None) is None:
             return
         given_up = [entry for entry in list(self._entries.values()) if entry.partition == partition]
@@ -121,7 +121,7 @@ class StateTable(Generic[_Entry]):
             with self._lock:
                 if self._leaderships.get(partition) is leadership:
                     log.exception(f"{self._kind} can't be loaded", partition=partition, epoch=epoch)
-                    self._end_tenure(partition)
+                    self._end_leadership(partition)
             return
         with self._lock:
             if self._leaderships.get(partition) is not leadership:

@@ -276,7 +276,7 @@ class TransactionCoordinator:
         now_ms = self._clock.now_ms()
         expired = [e for e in self._table.all() if decisions.is_expired(e.transaction, now_ms, self._expiration_ms)]
         for begin in range(0, len(expired), _EXPIRED_TOGETHER):
-            with self._writer.burst():
+            with self._writer.deferred():
                 for entry in expired[begin : begin + _EXPIRED_TOGETHER]:
                     self._writer.turn(entry, partial(self._expire, entry, now_ms))
         if expired:

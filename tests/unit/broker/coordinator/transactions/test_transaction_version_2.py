@@ -119,7 +119,7 @@ def test_a_leader_waits_for_the_former_transaction_for_a_while_only(stage: Stage
     assert answers == [{ORDERS: E.CONCURRENT_TRANSACTIONS}]
 
 
-def test_records_that_answers_gather_are_written_in_the_same_burst(stage: Stage) -> None:
+def test_records_of_answers_are_written_in_the_same_round(stage: Stage) -> None:
     """Or they would wait for the thread's next request."""
     writer = StateLogWriter()
     first, second = (TransactionEntry(_transaction(stage), stage.log, 0) for _ in range(2))
@@ -129,10 +129,10 @@ def test_records_that_answers_gather_are_written_in_the_same_burst(stage: Stage)
         write = Write(second, [(b"2", b"")], lambda error: settled.append("second"))
         first.answers.append(lambda: writer.turn(second, lambda: writer.append(write)))
 
-    writer.end_burst()
-    writer.turn(first, lambda: writer.append(Write(first, [(b"1", b"")], go_on)))
-    writer.end_burst()
-    assert settled == ["second"]
+    with writer.deferred() as end_round:
+        writer.turn(first, lambda: writer.append(Write(first, [(b"1", b"")], go_on)))
+        end_round()
+        assert settled == ["second"]
 
 
 def _transaction(stage: Stage) -> Transaction:

@@ -82,7 +82,7 @@ class MemoryLog(TransactionLog):
 
     @property
     def states(self) -> list[TransactionState | None]:
-        """Of the records, in order."""
+        """States of the records, in order."""
         return [None if value is None else decode_transaction("", value).state for _, value in self.written]
 
 

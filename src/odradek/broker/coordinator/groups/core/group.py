@@ -192,7 +192,7 @@ class Group:
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
 
     def elect_joined_leader(self) -> bool:
-        """The leader stays if it joined, else it is the first who did. False: nobody did."""
+        """Keep the leader if it joined, else elect the first member that did. Returns False if no member joined."""
         if self.leader in self.waiting_to_join:
             return True
         joined = next((id for id in self.members if id in self.waiting_to_join), None)
@@ -202,8 +202,8 @@ class Group:
         return True
 
     def silent_members(self, now_ms: int) -> list[Member]:
-        """Return the members whose session has timed out. Whoever waits for an answer of ours is not silent, unless it
-        never was a member."""
+        """Return the members whose session has timed out. A member that waits for our answer is not silent, unless it
+        has never been in a generation."""
         return [member for member in self.members.values() if self._deadline_of(member) <= now_ms]
 
     def _deadline_of(self, member: Member) -> int:
@@ -221,14 +221,14 @@ class Group:
         """Return whether a member with these protocols may join: all members must have one in common."""
         if self.state is GroupState.EMPTY:
             return bool(protocol_type and protocols)
-        everybody = len(self.members)
-        return self.protocol_type == protocol_type and any(self._supporters[name] == everybody for name, _ in protocols)
+        size = len(self.members)
+        return self.protocol_type == protocol_type and any(self._supporters[name] == size for name, _ in protocols)
 
     def select_protocol(self) -> str:
         """Select the protocol that most members prefer among the common ones."""
-        everybody = len(self.members)
+        size = len(self.members)
         votes = Counter(
-            next(name for name, _ in member.protocols if self._supporters[name] == everybody)
+            next(name for name, _ in member.protocols if self._supporters[name] == size)
             for member in self.members.values()
         )
         return votes.most_common(1)[0][0]

@@ -57,7 +57,7 @@ AnswerT = TypeVar("AnswerT", JoinAnswer, SyncAnswer)
 
 @dataclass(frozen=True, slots=True)
 class Reply(Generic[AnswerT]):
-    """An effect: somebody who waited gets an answer. Never sent under the group's lock."""
+    """An effect: the answer to a request that waited. Never sent under the group's lock."""
 
     to: Callable[[AnswerT], None]
     answer: AnswerT
@@ -76,9 +76,9 @@ class GroupRules:
 
 @dataclass(frozen=True, slots=True)
 class StoreGroup:
-    """An effect: the group's record, to be replicated before anybody hears of it. Answered with what became of it.
+    """An effect: the group's record, to be replicated before any answer depends on it. Its result is an error code.
 
-    The answer takes its time. Other decisions are made meanwhile: whoever waits for it looks at the group anew.
+    The result takes its time. Other decisions are made meanwhile: a decision that waited looks at the group anew.
     """
 
     value: GroupMetadataValue
@@ -93,7 +93,7 @@ class NoteGroup:
 
 @dataclass(frozen=True, slots=True)
 class Rebalanced:
-    """An effect: the group has its next generation, told with what led to it. Never told under the group's lock."""
+    """An effect: the group has its next generation; with the reasons. Never reported under the group's lock."""
 
     group_id: str
     generation: int

@@ -162,7 +162,7 @@ def _static_member_returns(
         leads = group.leader == member.id
         yield Reply(waiter, _joined(group, member.id, tells_members=leads, skip_assignment=leads))
     else:
-        # Were it told that it leads, it would assign anew and nobody would hear of it.
+        # As leader it would assign anew, and no member would get that assignment.
         yield Reply(waiter, _joined(group, member.id, leader=former_leader))
 
 
@@ -302,7 +302,7 @@ def _take_assignment(group: Group, assignments: Mapping[str, bytes], rules: Grou
 
 
 def _hand_out(group: Group, assignments: Mapping[str, bytes], error: ErrorCode, now: Moment) -> Decision:
-    """Send each waiting member its assignment. With an error nobody has one."""
+    """Send each waiting member its assignment; with an error, none."""
     for member in group.members.values():
         member.assignment = assignments.get(member.id, b"") if not error else b""
         if (waiter := group.waiting_to_sync.pop(member.id, None)) is not None:

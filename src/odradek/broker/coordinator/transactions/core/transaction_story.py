@@ -80,11 +80,11 @@ def move_name(before: Transaction, after: Transaction) -> str:
 class TransactionStory:
     """Events of the present transaction of an id, and whether they are recorded."""
 
-    __slots__ = ("_is_told", "_kept", "_left_out", "_sampled_ms")
+    __slots__ = ("_is_recorded", "_kept", "_left_out", "_sampled_ms")
 
     def __init__(self) -> None:
         self._kept: deque[TransactionEvent] = deque(maxlen=_KEPT_MAX)
-        self._is_told = False
+        self._is_recorded = False
         self._sampled_ms: int | None = None
         self._left_out = 0
 
@@ -93,24 +93,24 @@ class TransactionStory:
         now_ms = event.time_ms
         if event.what in (BEGUN, EXPIRED):
             self._kept.clear()
-            self._is_told = self._is_sample(now_ms) and samples.try_take(1, now_ms)
-            if self._is_told:
+            self._is_recorded = self._is_sample(now_ms) and samples.try_take(1, now_ms)
+            if self._is_recorded:
                 self._sampled_ms = now_ms
         self._kept.append(event)
-        if not self._is_told and (event.what in _UNUSUAL or self._is_slow(now_ms)):
-            self._is_told = troubles.try_take(1, now_ms)
-        told = self._take_kept() if self._is_told else []
+        if not self._is_recorded and (event.what in _UNUSUAL or self._is_slow(now_ms)):
+            self._is_recorded = troubles.try_take(1, now_ms)
+        events = self._take_kept() if self._is_recorded else []
         if event.transaction.is_ended:
-            self._left_out += 0 if self._is_told else 1
-            self._is_told = False
+            self._left_out += 0 if self._is_recorded else 1
+            self._is_recorded = False
             self._kept.clear()
-        return told
+        return events
 
     def overdue(self, now_ms: int, troubles: TokenBucket) -> list[TransactionEvent]:
         """Return the events of a transaction that is open for long and not recorded yet."""
-        if not self._is_told and self._is_slow(now_ms):
-            self._is_told = troubles.try_take(1, now_ms)
-            if self._is_told:
+        if not self._is_recorded and self._is_slow(now_ms):
+            self._is_recorded = troubles.try_take(1, now_ms)
+            if self._is_recorded:
                 return self._take_kept()
         return []
 
@@ -121,9 +121,9 @@ class TransactionStory:
         return bool(self._kept) and now_ms - self._kept[0].time_ms >= SLOW_MS
 
     def _take_kept(self) -> list[TransactionEvent]:
-        told = list(self._kept)
+        events = list(self._kept)
         self._kept.clear()
-        if told and self._left_out:
-            told[0] = told[0]._replace(left_out=self._left_out)
+        if events and self._left_out:
+            events[0] = events[0]._replace(left_out=self._left_out)
             self._left_out = 0
-        return told
+        return events
