@@ -1,4 +1,4 @@
-"""Where Spark looks for data sources by itself: makes `format("odradek")` known to every session."""
+"""Module that Spark looks for by itself: makes `format("odradek")` known to every session."""
 
 from odradek.apps.pipeline.source.data_source import TopicDataSource as DefaultSource
 

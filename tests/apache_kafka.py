@@ -67,7 +67,7 @@ def _fetch(pom: Path, directory: Path) -> None:
 
 
 def broker_command(jars: Path) -> Callable[[Path], Sequence[str]]:
-    """How to run one broker of a cluster from its server.properties, whose directory is its own."""
+    """Command that runs one broker of a cluster from its server.properties, in a directory of its own."""
 
     def command(properties: Path) -> Sequence[str]:
         log4j = properties.with_name("log4j.properties")

@@ -1,4 +1,4 @@
-"""What several kinds of test share: real ZooKeeper, and real Apache Kafka where it can be had."""
+"""Fixtures of several kinds of test: real ZooKeeper, and real Apache Kafka where it can be had."""
 
 import gc
 import re
@@ -126,7 +126,7 @@ def _no_clients_are_left() -> Iterator[None]:
 
 
 def _client_threads() -> int:
-    """Of librdkafka, in this process."""
+    """Log lines of librdkafka, in this process."""
     found = 0
     for task in Path("/proc/self/task").glob("*/comm"):
         with suppress(OSError):
@@ -140,7 +140,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: LogProducer) -> Shar
 
 @pytest.fixture(scope="session")
 def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where a real ZooKeeper answers; tests share it, each under a path of its own."""
+    """Address of a real ZooKeeper; tests share it, each under a path of its own."""
     started = coordination_server(tmp_path_factory.mktemp("zookeeper"))
     started.start()
     yield started.connect

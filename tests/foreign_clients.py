@@ -29,7 +29,7 @@ def kafkajs_program(script: str = "admin.js") -> list[str]:
 
 
 def kafkajs_login(bootstrap: str, topic: str, mechanism: str, user: str, secret: str, *authority: Path) -> Any:
-    """What tests/kafkajs/sasl.js found: the values that it read back, or why it was refused."""
+    """Result of tests/kafkajs/sasl.js: the values that it read back, or the reason of a refusal."""
     command = [*kafkajs_program("sasl.js"), bootstrap, topic, mechanism, user, secret, *map(str, authority)]
     result = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
     assert result.returncode == 0, result.stderr

@@ -49,9 +49,9 @@ log4j.appender.e.layout.ConversionPattern=%p %m%n
 class Printed(NamedTuple):
     status: int
     text: str
-    """Of both streams."""
+    """Output of both streams."""
     output: str
-    """Of standard output alone."""
+    """Standard output alone."""
 
 
 class KafkaTools:
@@ -89,7 +89,7 @@ class KafkaTools:
                 self._process.kill()
 
     def run(self, tool: str, *arguments: object, stdin: str = "") -> Printed:
-        """What the tool printed, and its exit status. The tool is one of `CLASSES`, or the name of another class."""
+        """Return the tool's output and exit status. The tool is one of `CLASSES`, or the name of another class."""
         process = self._process
         assert process is not None
         assert process.stdin is not None

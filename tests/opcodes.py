@@ -7,7 +7,7 @@ from typing import Any
 
 
 def opcodes_of(call: Callable[[], object]) -> int:
-    """Of the call and of all Python code that it calls; what is written in C counts as one each."""
+    """Count the opcodes of the call and of all Python code that it calls; a call of C code counts as one."""
     counted = 0
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:

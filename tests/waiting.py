@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 PATIENCE_S = 60
-"""How long anything may take before it counts as not happening; a loaded machine is slow, not wrong."""
+"""Time after which an event counts as not happening; a loaded machine is slow, not wrong."""
 _LOOK_S = 0.01
 
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def promptly(attempt: Callable[[], T], within_s: float) -> T:
-    """What came of it when it took no longer; made again while the machine is too slow for it to mean anything."""
+    """Return the result of an action that took no longer; it is repeated while the machine is too slow to tell."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
         began = time.monotonic()

@@ -19,7 +19,7 @@ from odradek.local.zookeeper_server import EmbeddedZooKeeper
 log = get_logger(__name__)
 
 SESSION_S = 3.0
-"""Of the clusters in stories: faults end before it does, or after."""
+"""Session timeout of the clusters in stories: faults end before it does, or after."""
 
 
 class Nemesis:

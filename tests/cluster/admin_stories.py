@@ -98,7 +98,7 @@ def outcome(ask: Callable[[], Any]) -> Any:
 
 
 def kafka_python_story(bootstrap: str, name: str) -> Story:
-    """Of kafka-python's KafkaAdminClient."""
+    """Story of kafka-python's KafkaAdminClient."""
     group, tp, missing = f"{name}-group", TopicPartition(name, 0), TopicPartition(f"{name}-missing", 0)
     topic = ConfigResource(ConfigResourceType.TOPIC, name)
     admin = KafkaAdminClient(bootstrap_servers=bootstrap)
@@ -176,7 +176,7 @@ def kafka_python_story(bootstrap: str, name: str) -> Story:
 
 
 def _without_limits(settings: Any) -> Any:
-    """Where brokers listen, and how many connections they take, of which Odradek has fewer by default."""
+    """Settings that differ: addresses, and the limit of connections, which is lower in Odradek by default."""
     return {name: value for name, value in settings["broker"]["0"].items() if not name.startswith(_OF_THEIR_OWN)}
 
 
@@ -208,7 +208,7 @@ def _write_and_read(bootstrap: str, admin: KafkaAdminClient, name: str, group: s
 
 
 def confluent_story(bootstrap: str, name: str) -> Story:
-    """Of confluent-kafka's AdminClient, which is librdkafka's."""
+    """Story of confluent-kafka's AdminClient, which is librdkafka's."""
     group, missing = f"{name}-group", f"{name}-missing"
     admin = rd.AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
     producer = Producer({"bootstrap.servers": bootstrap})
@@ -311,7 +311,7 @@ def confluent_story(bootstrap: str, name: str) -> Story:
 
 
 def aiokafka_story(bootstrap: str, name: str) -> Story:
-    """Of aiokafka's AIOKafkaAdminClient."""
+    """Story of aiokafka's AIOKafkaAdminClient."""
 
     async def tell() -> Story:
         admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)

@@ -1,4 +1,4 @@
-"""What the tests share: topics of their own, Kafka's Java tools, and the command line."""
+"""Fixtures of the tests: topics of their own, Kafka's Java tools, and the command line."""
 
 import itertools
 import json

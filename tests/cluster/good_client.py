@@ -85,7 +85,7 @@ class GoodClient:
 
 @contextlib.contextmanager
 def unnoticed(broker: OwnBroker, growth_max: int) -> Iterator[None]:
-    """What happens inside must not hurt the good client, nor the broker."""
+    """Check that events in the block hurt neither the good client nor the broker."""
     good = GoodClient(broker)
     before = broker.rss_bytes
     broker.forget_peak_rss()

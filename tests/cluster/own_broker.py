@@ -59,7 +59,7 @@ class OwnBroker:
         self._process = ServerProcess("the broker", self._properties_file, self._log_file)
 
     def set(self, properties: Mapping[str, str]) -> None:
-        """Of the next start, besides those that it has."""
+        """Settings of the next start, besides those that it has."""
         self._properties |= properties
         self._properties_file.write_text(format_properties(self._properties))
 
@@ -79,7 +79,7 @@ class OwnBroker:
 
     @property
     def cpu_s(self) -> float:
-        """What all its threads have used, as the system's clock for that process tells it (`clock_getcpuclockid`)."""
+        """Return the CPU time of all its threads, by the system's clock for that process (`clock_getcpuclockid`)."""
         return time.clock_gettime(~self.pid << 3 | 2)
 
     @property
@@ -117,7 +117,7 @@ class OwnBroker:
         return self._process.exit_code()
 
     def exit_code(self, within_s: float = 20) -> int:
-        """Of a broker that is expected to stop by itself."""
+        """Wait for the end of a broker that is expected to stop by itself."""
         return self._process.exit_code(within_s)
 
     def pause(self) -> None:

@@ -20,7 +20,7 @@ from waiting import eventually
 from .own_broker import OwnBroker
 
 PATIENCE_S = 60
-"""How long anything may take before it counts as not happening; a loaded machine is slow, not wrong."""
+"""Time after which an event counts as not happening; a loaded machine is slow, not wrong."""
 
 
 class OwnCluster:

@@ -1,4 +1,4 @@
-"""What server.properties says, as clients and operators see it on a running broker."""
+"""Settings of server.properties, as clients and operators see them on a running broker."""
 
 import re
 import socket

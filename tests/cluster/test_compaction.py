@@ -116,7 +116,7 @@ def _write(broker: OwnBroker, expected: dict[bytes, bytes], generation: bytes) -
 
 
 def _read(broker: OwnBroker, end: int) -> dict[bytes, bytes]:
-    """What one has who reads the topic from its start to its end."""
+    """Return the last value of each key, for a reader of the whole topic."""
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "none", "enable.auto.commit": False})
     consumer.assign([TopicPartition(TOPIC, 0, 0)])
     found: dict[bytes, bytes] = {}

@@ -171,7 +171,7 @@ def _write_history(peer: KafkaPeer) -> None:
 
 
 def _consume_to_the_end(peer: KafkaPeer) -> Rows:
-    """What a reader of committed records gets."""
+    """Return the records that a reader of committed records gets."""
     consumer = Consumer({"bootstrap.servers": peer.bootstrap_servers, "group.id": "none", "enable.auto.commit": False})
     consumer.assign([TopicPartition(TOPIC, 0, 0)])
     rows: Rows = []

@@ -41,7 +41,7 @@ SET_BY_SOMEBODY = {
 
 
 def overrides(pair: KafkaPair) -> tuple[dict[str, str | None], dict[str, str | None]]:
-    """What was set for the topic, on each side."""
+    """Return the settings of the topic, on each side."""
     ours, theirs = pair.ask(DescribeConfigsRequest(resources=[described(TOPIC, pair.topic)]))
     return _overridden(ours.results[0]), _overridden(theirs.results[0])
 
@@ -276,7 +276,7 @@ def _when_like(expected: dict[str, Any], theirs: BrokerClient, request: Describe
 
 
 def _set_since(answer: Any) -> dict[str, Any]:
-    """What was set while the broker ran, with all that is told of it."""
+    """Return the dynamic settings of the broker, with all their fields."""
     (result,) = answer.results
     since = (ConfigSource.DYNAMIC_BROKER_CONFIG, ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG)
     return {

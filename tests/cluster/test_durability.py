@@ -1,4 +1,4 @@
-"""What was acknowledged stays: through kill -9, torn and rotten files, lost side files, full and failing disks.
+"""Acknowledged records stay: through kill -9, torn and rotten files, lost side files, full and failing disks.
 
 Every broker here is a process of its own on real files. Of a record that was acknowledged the tests know the offset
 and the value; after each restart it must be there, in order, once.
@@ -50,7 +50,7 @@ def broker(tmp_path: Path, zookeeper: str) -> Iterator[OwnBroker]:
 
 
 class Phase:
-    """What the writers are to do. They pause while somebody reads it all, or the reader would never catch up."""
+    """Orders for the writers. They pause while a reader reads it all, or it would never catch up."""
 
     def __init__(self) -> None:
         self.writing = threading.Event()
@@ -459,7 +459,7 @@ def test_rot_in_a_closed_segment_is_seen(tmp_path: Path, zookeeper: str) -> None
 
 
 def first_error(bootstrap: str, topic: str) -> ClientError:
-    """What a consumer that checks checksums runs into."""
+    """Return the error of a consumer that checks checksums."""
     settings = {"group.id": "unused", "enable.auto.commit": False, "check.crcs": True, "log_level": 0}
     consumer = Consumer({"bootstrap.servers": bootstrap, **settings})
     consumer.assign([TopicPartition(topic, 0, 0)])

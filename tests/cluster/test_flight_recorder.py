@@ -27,7 +27,7 @@ def why(data: Path, *more: Path) -> list[dict[str, Any]]:
 
 
 def know_leader(leader: int, data: Path, *more: Path) -> bool:
-    """Whether it is the last one that the journals know. They are written a moment after ZooKeeper: until then one
+    """Return whether it is the last that the journals know. They are written a moment after ZooKeeper: until then one
     that was begun in another directory has nothing."""
     ended = run_odradek_here("recorder", "why", "orders-0", "--leaders", *_places(data, *more), "--format", "json")
     if ended.returncode != 0:
@@ -48,7 +48,7 @@ def led_by(cluster: OwnCluster, leader: int, data: Path, *more: Path) -> list[di
 
 
 def gaps(*places: Path) -> list[str]:
-    """Of journals, as they are told."""
+    """Lines of journals, as they are printed."""
     return [entry.get("text", "") for entry in recorder("show", "--kind", "gap", *_places(*places))]
 
 

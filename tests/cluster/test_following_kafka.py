@@ -40,7 +40,7 @@ LIMIT_S = 60
 
 
 class KafkaFollower:
-    """What a broker 9 would do that Kafka's controller has given a replica to."""
+    """Broker 9, to which Kafka's controller has given a replica."""
 
     def __init__(self, peer: KafkaPeer, topic_id: UUID, directory: Path) -> None:
         self._peer = peer

@@ -143,7 +143,7 @@ class Member:
 
 @pytest.fixture(scope="module", params=["Odradek", "Apache Kafka"])
 def place(request: pytest.FixtureRequest, kafka_peer: KafkaPeer) -> tuple[str, str]:
-    """Where the story is told, and a topic there."""
+    """Cluster of the story, and a topic there."""
     ours: str = request.getfixturevalue("bootstrap")
     bootstrap = ours if request.param == "Odradek" else kafka_peer.bootstrap_servers
     return bootstrap, prepare(bootstrap)

@@ -172,7 +172,7 @@ def readers(cluster: OwnCluster, tmp_path: Path, kafka_lib: Path) -> Iterator[Re
 
 
 def judge(lines: list[Line], ends: dict[int, int]) -> list[str]:
-    """What was never read, and what was read again although a position after it had been acknowledged."""
+    """Return the records never read, and those read again although a position after them had been acknowledged."""
     read = defaultdict(set)
     for line in lines:
         if line.what == "R":

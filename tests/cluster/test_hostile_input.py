@@ -1,4 +1,4 @@
-"""What bad input gets from a running broker: an error or a closed connection for its sender, and nobody else notices.
+"""Bad input to a running broker: an error or a closed connection for its sender, and no effect on other clients.
 
 While each attack goes on, a good client works on a connection to every processor. It must see no error and no long
 stall, the broker's memory must stay within bounds, and afterwards the broker must be alive.
@@ -81,7 +81,7 @@ class Attacker:
 
     @property
     def retransmissions(self) -> int:
-        """Of the system: what it had to send again for want of an answer, the request to connect included."""
+        """Return the segments that the system sent again for want of an answer, requests to connect included."""
         info = self.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO_SIZE)
         return int(TOTAL_RETRANSMISSIONS.unpack(info)[0])
 
@@ -235,7 +235,7 @@ FULL_OF_TAGS = {
 
 
 def cpu_s_of(broker: OwnBroker, data: bytes) -> float:
-    """What the broker spends on a frame for which it closes the connection."""
+    """Cost of a frame for which the broker closes the connection."""
     before = broker.cpu_s
     assert answer_to(broker, data) == b""
     return broker.cpu_s - before
@@ -361,7 +361,7 @@ def test_a_search_by_time_through_many_records(broker: OwnBroker) -> None:
 @pytest.mark.parametrize("growth_max", [200 * MEGABYTE])
 @pytest.mark.parametrize(("count", "code"), [(200_000, ErrorCode.NONE), (600_000, ErrorCode.MESSAGE_TOO_LARGE)])
 def test_an_old_consumer_of_many_tiny_records(broker: OwnBroker, count: int, code: ErrorCode) -> None:
-    """What it gets has to be converted, record by record."""
+    """Fetch records that have to be converted, one by one."""
     topic = f"tiny-{count}"
     payload = b"".join(encode_record(Record(number, 0, None, b""), 0, 0) for number in range(count))
     fields = {"attributes": Codec.GZIP, "record_count": count, "last_offset_delta": count - 1}

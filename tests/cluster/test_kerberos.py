@@ -40,7 +40,7 @@ class Kerberized:
         return f"localhost:{self.port}"
 
     def settings(self, user: str = "alice", keytab: Path | None = None) -> dict[str, str]:
-        """Of a client, as Kafka's tools take them from a file."""
+        """Settings of a client, as Kafka's tools take them from a file."""
         return {
             "security.protocol": "SASL_PLAINTEXT",
             "sasl.mechanism": "GSSAPI",
@@ -55,7 +55,7 @@ class Kerberized:
         return path
 
     def creators(self) -> set[str]:
-        """Who created topics, as the audit log has it."""
+        """Principals that created topics, by the audit log."""
         lines = (self.directory / "audit" / "odradek-audit.log").read_text().splitlines()
         return {entry["principal"] for entry in map(json.loads, lines) if entry["request"] == "CREATE_TOPICS"}
 

@@ -40,7 +40,7 @@ class Tokens:
         return f"localhost:{self.port}"
 
     def settings(self, secret: str = CLIENT_SECRET) -> dict[str, str]:
-        """Of a client, as Kafka's tools take them from a file."""
+        """Settings of a client, as Kafka's tools take them from a file."""
         return {
             "security.protocol": "SASL_PLAINTEXT",
             "sasl.mechanism": "OAUTHBEARER",

@@ -32,7 +32,7 @@ SLOW = "100KB"
 
 
 class Desk:
-    """Where somebody types `odradek …`."""
+    """A directory and environment in which to type `odradek …`."""
 
     def __init__(self, bootstrap: str, directory: Path) -> None:
         self._environment = {
@@ -212,7 +212,7 @@ def await_moves(cluster: OwnCluster) -> None:
 
 
 def throttles(tools: KafkaTools, cluster: OwnCluster) -> str:
-    """What Kafka's own tool finds set on any broker, and on the topic."""
+    """Return the throttles that Kafka's own tool finds on any broker, and on the topic."""
     bootstrap = ("--bootstrap-server", cluster.brokers[0].bootstrap)
     found = tools.run("kafka-configs", *bootstrap, "--describe", "--entity-type", "brokers").text
     return found + tools.run("kafka-configs", *bootstrap, "--describe", "--topic", "orders").text

@@ -1,4 +1,4 @@
-"""What can't be done is refused with the error code that Apache Kafka gives, and with a sentence."""
+"""Impossible requests are refused with the error code that Apache Kafka gives, and with a sentence."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ WAIT_MS = 30_000
 
 
 def told(answers: tuple[Any, Any]) -> ErrorCode:
-    """What both say. Kafka's sentence may be another, but where it has one, so have we."""
+    """Compare both answers. Kafka's sentence may be another, but where it has one, so have we."""
     ours, theirs = answers
     assert ErrorCode(ours.error_code) is ErrorCode(theirs.error_code), (ours, theirs)
     assert bool(ours.error_message) or not theirs.error_message, (ours, theirs)

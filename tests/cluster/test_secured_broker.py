@@ -51,7 +51,7 @@ class Secured:
         return f"localhost:{self.ports[protocol]}"
 
     def settings(self, protocol: str, mechanism: str = "", password: str = PASSWORD) -> dict[str, str]:
-        """Of a client, as Kafka's tools take them from a file."""
+        """Settings of a client, as Kafka's tools take them from a file."""
         settings = {"security.protocol": protocol}
         if protocol != "SASL_PLAINTEXT":
             settings["ssl.truststore.type"] = "PEM"

@@ -103,7 +103,7 @@ def test_words_are_counted_exactly_once_while_machines_and_brokers_die(
 
 
 def uncommitted(cluster: OwnCluster, *topics: str) -> int:
-    """How many records of the topics the counting group has not committed."""
+    """Return the number of records that the counting group has not committed."""
     consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "counting", "log_level": 0})
     try:
         places = [TopicPartition(topic, partition) for topic in topics for partition in range(PARTITIONS)]

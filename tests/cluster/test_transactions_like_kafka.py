@@ -82,7 +82,7 @@ def test_every_wrong_request_gets_what_apache_kafka_says(pair: KafkaPair) -> Non
 
 
 def story_of_writes(me: TransactionalClient) -> dict[str, Any]:
-    """What leaders of partitions say to batches and markers that are not as they should be."""
+    """Answers of leaders to batches and markers that are not as they should be."""
     told: dict[str, Any] = {"init": [me.find(1, me.name), me.find(0, "g"), me.init()]}
     told["no transaction"] = [me.write("a", 0), me.write("a", 0, version=10), me.write("a", 0, version=8)]
     told["another producer"] = me.write("a", 0, id=me.id + 77)

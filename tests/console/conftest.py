@@ -125,7 +125,7 @@ def commit(servers: str, group: str, *positions: TopicPartition) -> None:
 
 @dataclass
 class Seen:
-    """What a page did that it should not have done."""
+    """Errors of a page."""
 
     hosts: set[str] = field(default_factory=set)
     faults: list[str] = field(default_factory=list)

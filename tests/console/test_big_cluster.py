@@ -175,7 +175,7 @@ def _shares(processes: list[int]) -> list[float]:
 
 
 def _connections(process: int) -> int:
-    """Those that it opened or accepted and that are still there; its listener is none."""
+    """Return the connections that it opened or accepted and that are still there; its listener is none."""
     own = {os.readlink(link) for link in Path(f"/proc/{process}/fd").iterdir() if link.is_symlink()}
     established = "01"
     lines = Path(f"/proc/{process}/net/tcp").read_text().splitlines()[1:]

@@ -1,4 +1,4 @@
-"""What takes minutes: the experiment of the Lab, and a pipeline on Spark, looked at while they run."""
+"""Screens that take minutes: the experiment of the Lab, and a pipeline on Spark, looked at while they run."""
 
 import subprocess
 import sys

@@ -41,7 +41,7 @@ class Up:
         return ",".join(f"127.0.0.1:{self.port + number}" for number in range(3))
 
     def asked(self) -> dict[str, int]:
-        """How many requests of each kind the three brokers have answered since they started."""
+        """Counts of the requests that the three brokers have answered since they started, by kind."""
         told: dict[str, int] = dict.fromkeys(CONSOLES_OWN, 0)
         for number in range(3):
             with urlopen(f"http://127.0.0.1:{self.port + number + METRICS_AFTER}/metrics", timeout=10) as answer:
@@ -70,7 +70,7 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
 
 @pytest.fixture(scope="module")
 def writing(up: Up) -> Iterator[None]:
-    """Somebody writes to every partition all the time, and wants all in-sync replicas to have it."""
+    """A producer that writes to every partition all the time, with acks=all."""
     settings: dict[str, str | int | float | bool] = {"bootstrap.servers": up.bootstrap, "log_level": 0}
     admin = AdminClient(settings)
     admin.create_topics([NewTopic(TOPIC, 3, 3)])[TOPIC].result(60)
@@ -96,7 +96,7 @@ def writing(up: Up) -> Iterator[None]:
 
 
 class Lab:
-    """What a person sees and presses on the Lab's page."""
+    """The Lab's page, as a person sees and uses it."""
 
     def __init__(self, page: Any) -> None:
         self.page = page
@@ -149,7 +149,7 @@ class Lab:
         return int(told.rpartition("high watermark ")[2])
 
     def goes_on(self, partition: str) -> None:
-        """What was acknowledged there grows, and the page shows it."""
+        """Wait until more is acknowledged there, and the page shows it."""
         before = self.high_watermark(partition)
         eventually(lambda: self.high_watermark(partition) > before, PATIENCE_S)
 

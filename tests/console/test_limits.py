@@ -1,4 +1,4 @@
-"""What is too large, too many or no text at all is shown within limits."""
+"""Values that are too large, too many or no text at all are shown within limits."""
 
 import sys
 import time

@@ -25,7 +25,7 @@ expect = pytest.importorskip("playwright.sync_api", reason="the browser tests ne
 
 
 def _own_address() -> str | None:
-    """Of this machine, not loopback. Nothing is sent: the system only says from where it would be."""
+    """Address of this machine, not loopback. Nothing is sent: the system only says from where it would be."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("192.0.2.1", 9))

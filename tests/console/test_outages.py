@@ -1,4 +1,4 @@
-"""What is gone is said, what was there stays, and all heals without a reload, unless it is the console itself."""
+"""Outages: the page names what is gone, keeps what was there, and heals without a reload of the page."""
 
 from pathlib import Path
 from typing import Any

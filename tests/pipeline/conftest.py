@@ -1,4 +1,4 @@
-"""What the tests with real Spark share: one session, the shared cluster, topics of their own."""
+"""Fixtures of the tests with real Spark: one session, the shared cluster, topics of their own."""
 
 import itertools
 import os
@@ -40,7 +40,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="package", autouse=True)
 def short_lived_jvms() -> Iterator[None]:
-    """Whoever starts Spark: these tests, and the commands that they run."""
+    """Environment of all that start Spark: these tests, and the commands that they run."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JAVA_TOOL_OPTIONS", " ".join(SHORT_LIVED))
         yield

@@ -88,6 +88,6 @@ def test_planted_faults_are_found(spark: SparkSession, mixed: tuple[ChaosCluster
 
 
 def _producer_id(spark: SparkSession, directory: Path) -> int:
-    """Of the producer that wrote most of the records, with epoch 0."""
+    """Id of the producer that wrote most of the records, with epoch 0."""
     batches = spark.read.format("odradek-log").option("rows", "batches").option("topics", "orders").load(str(directory))
     return int(batches.where("producerId >= 0 and producerEpoch = 0 and baseSequence = 0").first().producerId)

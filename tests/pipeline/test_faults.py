@@ -90,7 +90,7 @@ def has_finished(project: Path, batches: int) -> bool:
 
 
 def finished_batches(project: Path) -> int:
-    """Of all queries together, as Spark's checkpoints have them."""
+    """Offsets of all queries together, as Spark's checkpoints have them."""
     commits = (project / ".odradek" / "checkpoint").glob("g1/*/commits/*")
     return sum(path.name.isdecimal() for path in commits)
 

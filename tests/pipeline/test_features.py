@@ -1,4 +1,4 @@
-"""What a declaration may say, each thing once on real Spark: formats, joins of streams, windows, the sample."""
+"""Features of a declaration, each once on real Spark: formats, joins of streams, windows, the sample."""
 
 import importlib.util
 import io

@@ -1,4 +1,4 @@
-"""What a task does with a range, and what a stream's driver does between batches, without Spark around them."""
+"""Ranges as a task reads them, and the driver of a stream between batches, without Spark around them."""
 
 import time
 from itertools import islice

@@ -1,4 +1,4 @@
-"""What `odradek pipeline run` refuses before it starts Spark, as a person sees it."""
+"""Refusals of `odradek pipeline run` before it starts Spark, as a person sees them."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""How many seeds it takes to find each planted bug: `cd tests && PYTHONHASHSEED=0 python -m regressions.mutant_table`.
+"""Number of seeds that find each planted bug: `cd tests && PYTHONHASHSEED=0 python -m regressions.mutant_table`.
 
 Three searches for each, from seeds far apart; the table has all of them and the median. Words on the command line
 choose mutants by their names. The seeds that find a bug are the ones for `detecting_seeds`, where the median is small.

@@ -43,7 +43,7 @@ class Shape:
     version: int
     path: tuple[str, ...]
     counts: tuple[int, ...]
-    """Of the arrays on the path, the outermost first."""
+    """Lengths of the arrays on the path, the outermost first."""
     tags: tuple[bytes, ...] = ()
     """Tagged fields of each innermost element, or of the message itself where the path is empty."""
 

@@ -32,7 +32,7 @@ class Cost:
     size: int
     steps: int
     plain_ratio: float
-    """Of the CPU time to that of the plain request."""
+    """Ratio of the CPU time to that of the plain request."""
 
     @property
     def per_step(self) -> float:

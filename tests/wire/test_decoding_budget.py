@@ -1,4 +1,4 @@
-"""What decoding may cost, in steps: every count pays for what it makes the decoder do, before it does it.
+"""Cost of decoding, in steps: every count pays for what it makes the decoder do, before it does it.
 
 Time is measured nowhere here: a step stands for a bounded number of bytecodes, and those can be counted.
 `test_costliest_frames` measures, on demand.

@@ -1,4 +1,4 @@
-"""What bad bytes get: a ProtocolError, at once, whatever they claim."""
+"""Bad bytes get a ProtocolError, at once, whatever they claim."""
 
 import contextlib
 import struct

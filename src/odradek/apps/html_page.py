@@ -12,7 +12,7 @@ th, td { padding: .2rem .6rem; border-bottom: 1px solid #d0d7de; text-align: rig
 td.word:last-child { white-space: normal; overflow-wrap: anywhere }
 th.word, td.word { text-align: left } th { vertical-align: bottom; white-space: normal }
 .scroll { overflow-x: auto } .plots { display: flex; flex-wrap: wrap; gap: 1rem } figure { margin: 0 }
-.told { width: 340px } .told p { margin: .2rem 0; font-size: 14px }
+.captioned { width: 340px } .captioned p { margin: .2rem 0; font-size: 14px }
 .verdict { font-size: 19px; font-weight: 600; color: #15803d } .verdict.bad { color: #dc2626 }
 figcaption { font-weight: 600; font-size: 13px } svg text { font: 11px system-ui, sans-serif; fill: #57606a }
 figure .key { margin: .1rem 0; font-size: 13px }
@@ -65,9 +65,9 @@ def plots(figures: Iterable[str]) -> str:
     return f'<div class="plots">{"".join(figures)}</div>'
 
 
-def told(figure: str, text: str) -> str:
+def captioned(figure: str, text: str) -> str:
     """A plot among plots, with its caption."""
-    return f'<div class="told">{figure}{paragraph(text)}</div>'
+    return f'<div class="captioned">{figure}{paragraph(text)}</div>'
 
 
 def line_plot(title: str, series: Mapping[str, Sequence[tuple[int, float | None]]], colours: Mapping[str, str]) -> str:

@@ -1,7 +1,7 @@
 """Background work: one thread that runs small tasks, once or again and again.
 
 Retention, checkpoints, flushing and expiry of producers share it. A task that fails is logged and runs again at
-its next turn; a task that is slow delays the others, so whoever is long hands its work to a thread of its own.
+its next turn; a task that is slow delays the others, so a long one hands its work to a thread of its own.
 """
 
 import heapq

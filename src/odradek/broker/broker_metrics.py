@@ -129,6 +129,6 @@ def _logs(services: BrokerServices) -> Iterable[Sample]:
         log = partition.log
         watermark = partition.high_watermark
         stable_lag = watermark - partition.committed.last_stable_offset(watermark)
-        told = (log.files.size_bytes, log.log_start_offset, log.log_end_offset, watermark, stable_lag)
-        for name, value in zip(_LOGS, told, strict=True):
+        values = (log.files.size_bytes, log.log_start_offset, log.log_end_offset, watermark, stable_lag)
+        for name, value in zip(_LOGS, values, strict=True):
             yield Sample(name, "gauge", value, labels)

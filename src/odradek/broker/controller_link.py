@@ -1,7 +1,7 @@
 """Connection of a broker to the controller: one request at a time, each tried once.
 
-Who needs an answer sooner than another's request may take has a link of its own. Whoever waits on a controller that
-has been replaced is let go as soon as this broker hears of the new one.
+A caller that needs its answer sooner than another request may take has a link of its own. A request to a controller
+that has been replaced is given up as soon as this broker hears of the new one.
 """
 
 import threading

@@ -285,10 +285,10 @@ class BrokerServer:
 
     def _await_cluster(self, metadata: MetadataCache) -> None:
         """Wait until a controller has sent the cluster's metadata, or the broker is stopped."""
-        told = threading.Event()
-        metadata.on_publish.append(lambda image: told.set())
+        published = threading.Event()
+        metadata.on_publish.append(lambda image: published.set())
         while metadata.image.controller_id < 0 and not self._stop_asked.is_set():
-            told.wait(CLUSTER_POLL_S)
+            published.wait(CLUSTER_POLL_S)
 
     def _settle_id(self, logs: LogDirs, session: ZkSession, cluster_id: str) -> int:
         """The configured id, the one that the directories remember, or a new one; then the directories remember it."""

@@ -210,7 +210,7 @@ class ClusterClient:
             self._controller_id = -1
 
     def metadata(self, names: list[str] | None, *, allow_creation: bool = False) -> MetadataResponse:
-        """Of the named topics, or of all (None); the brokers and the controller come with it."""
+        """Metadata of the named topics, or of all (None); the brokers and the controller come with it."""
         topics = None if names is None else [MetadataRequestTopic(name=name) for name in names]
         request = MetadataRequest(topics=topics, allow_auto_topic_creation=allow_creation)
         response = self.ask_any(request, MetadataResponse)

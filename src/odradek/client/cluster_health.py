@@ -27,7 +27,7 @@ class BrokerHealth:
 
     @property
     def preferred_imbalance_percent(self) -> float:
-        """Of the partitions that it should lead, how many it doesn't; as the controller counts before it rebalances."""
+        """Share of the partitions that it should lead and doesn't, as the controller counts before it rebalances."""
         return 100 * self.not_led / self.preferred if self.preferred else 0.0
 
 

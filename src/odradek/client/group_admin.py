@@ -263,10 +263,10 @@ def _committed(
     if wanted is not None:
         named = [OffsetFetchRequestTopics(name=topic, partition_indexes=numbers) for topic, numbers in wanted.items()]
     request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=group, topics=named)], require_stable=stable)
-    (told,) = ask_coordinator(client, group, request, OffsetFetchResponse).groups
-    raise_for(group, told.error_code)
+    (group_offsets,) = ask_coordinator(client, group, request, OffsetFetchResponse).groups
+    raise_for(group, group_offsets.error_code)
     found: dict[TopicPartition, OffsetFetchResponsePartitions] = {}
-    for topic in told.topics:
+    for topic in group_offsets.topics:
         for partition in topic.partitions:
             raise_for(group, partition.error_code)
             if partition.committed_offset != _NO_OFFSET:

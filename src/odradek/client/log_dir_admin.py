@@ -43,7 +43,7 @@ class LogDir:
 
 
 def describe_log_dirs(client: ClusterClient, brokers: Iterable[int]) -> list[LogDir]:
-    """Of these brokers, with all their replicas."""
+    """Log directories of these brokers, with all their replicas."""
     return [log_dir for broker in sorted(brokers) for log_dir in client.retrying(partial(ask_log_dirs, client, broker))]
 
 

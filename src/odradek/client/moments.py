@@ -15,15 +15,15 @@ def moment_text(at_ms: int) -> str:
 
 def parse_moment(text: str, now_ms: int | None = None) -> int:
     """Return milliseconds since 1970; a time without a zone is UTC. ValueError says what is right."""
-    told = text.strip()
+    stripped = text.strip()
     try:
-        if told.isdecimal():
-            return int(datetime.fromtimestamp(int(told) / 1000, UTC).timestamp() * 1000)
-        if found := _AGO.fullmatch(told):
+        if stripped.isdecimal():
+            return int(datetime.fromtimestamp(int(stripped) / 1000, UTC).timestamp() * 1000)
+        if found := _AGO.fullmatch(stripped):
             now = time.time_ns() // 1_000_000 if now_ms is None else now_ms
             ago = timedelta(**{_UNITS[found[2]]: int(found[1])})
             return max(0, now - int(ago.total_seconds() * 1000))
-        moment = datetime.fromisoformat(told)
+        moment = datetime.fromisoformat(stripped)
         return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
     except (ValueError, OverflowError, OSError):
         raise ValueError(

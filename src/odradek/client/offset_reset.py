@@ -26,7 +26,7 @@ _DURATION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """Of the partitions in question: their first and last offsets, and where the group stands, if anywhere."""
+    """Partitions in question: their first and last offsets, and the committed ones of the group, if any."""
 
     earliest: Mapping[TopicPartition, int]
     latest: Mapping[TopicPartition, int]

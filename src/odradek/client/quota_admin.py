@@ -46,7 +46,7 @@ def entity_as_text(entity: Entity) -> str:
 def describe_quotas(
     client: ClusterClient, entity: Entity, kinds: Sequence[str] = (), *, strict: bool = True
 ) -> list[Quotas]:
-    """Of entities with these names, and with any name of the kinds; `strict`: and with no other kind beside."""
+    """Quotas of entities with these names, and with any name of the kinds; `strict`: and with no other kind beside."""
     components = [
         ComponentData(entity_type=kind, match_type=_DEFAULT if name is None else _EXACT, match=name)
         for kind, name in entity.items()

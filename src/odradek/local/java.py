@@ -34,8 +34,8 @@ def find_java() -> Path:
 @cache
 def _major_version(java: str) -> int:
     try:
-        told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=20, check=False).stderr
+        output = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=20, check=False).stderr
     except OSError:
         return 0
-    match = re.search(r'version "(?:1\.)?(\d+)', told)
+    match = re.search(r'version "(?:1\.)?(\d+)', output)
     return int(match[1]) if match else 0

@@ -70,7 +70,7 @@ class LocalBroker:
         *,
         secure: bool = False,
     ) -> dict[str, str]:
-        """Of an earlier server.properties everything that isn't given anew or removed, without links."""
+        """Settings of an earlier server.properties that aren't given anew or removed, without links."""
         kept = {key: text for key, text in self.kept_properties().items() if key not in changes.removed}
         properties = {
             "broker.id": str(self.id),
@@ -89,7 +89,7 @@ class LocalBroker:
         return secured_listeners(port) if secure else f"PLAINTEXT://127.0.0.1:{port}"
 
     def kept_properties(self) -> dict[str, str]:
-        """Of the earlier start, without links; empty before the first one."""
+        """Settings of the earlier start, without links; empty before the first one."""
         return self._links.unlinked(self._properties()) if self.properties_file.exists() else {}
 
     def is_configured(self, zookeeper: str | None, port: int | None, changes: SettingChanges) -> bool:

@@ -4,7 +4,7 @@
 the data claims, so a small batch that unfolds into gigabytes is refused after `limit` bytes of work. It is refused as
 too large, which makes Kafka's Java producer split an honest batch and send the halves. Where pieces of the input cost
 something each, however little comes out of them (members of gzip, blocks of snappy), their number has a bound too, and
-is paid for by whoever has to bound the work of many batches (`Charge`).
+is charged to the work of many batches (`Charge`).
 
 - gzip: one or more members.
 - snappy: Kafka's Java clients wrap raw blocks of 32 KiB in the "xerial" stream (16 bytes of header, then length and
@@ -26,7 +26,7 @@ from odradek.base.errors import ErrorCode, KafkaError
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 Charge: TypeAlias = Callable[[int], None]
-"""Takes so many steps (of `decoding_steps`) from whoever bounds the work, and raises what ends it."""
+"""Takes so many steps (of `decoding_steps`) from a budget, and raises an error when it is used up."""
 
 
 def no_charge(steps: int) -> None:

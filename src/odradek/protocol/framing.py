@@ -54,7 +54,7 @@ def is_produce(frame: memoryview) -> bool:
 
 
 def parse_request_header(frame: memoryview) -> RequestHeader:
-    """Of an unknown API or version too, as far as all header versions agree; its body position means nothing then."""
+    """Parse the header, of an unknown API too, as far as all versions agree; its body position means nothing then."""
     if compiled is not None:
         found = compiled.request_header(RequestHeader, _header_versions, frame)
         if found is not None:
@@ -121,7 +121,7 @@ class FixedResponse:
         known = self._frames.get(version)
         if known is None:
             (chunk,) = encode_response(0, self._response, version)
-            assert isinstance(chunk, bytes), "what stays in files isn't the same for everybody"
+            assert isinstance(chunk, bytes), "a slice of a file can't be shared by several responses"
             known = self._frames[version] = chunk
         return known[:4] + correlation_id.to_bytes(4, "big", signed=True) + known[8:]
 

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 Chunk: TypeAlias = bytes | bytearray | memoryview | FileSlice
 Records: TypeAlias = Chunk | Sequence[Chunk]
-"""What a records field may hold: decoded, always a memoryview; to be encoded, bytes, a slice of a file, or several."""
+"""Values of a records field: decoded, always a memoryview; to be encoded, bytes, a slice of a file, or several."""
 
 Splices: TypeAlias = list[tuple[int, FileSlice]]
 """File slices of an encoded message, each with the position in the encoded bytes that it belongs before."""

@@ -98,7 +98,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Of the whole batch, header included."""
+        """Size of the whole batch, header included."""
         return self.length + LOG_OVERHEAD
 
     @property

@@ -123,7 +123,7 @@ class Message(Struct):
     VERSIONS: ClassVar[range] = range(0)
     FLEXIBLE: ClassVar[range] = range(0)
     DROPS_ABSENT: ClassVar[bool] = False
-    """Whether a value for which a version has no field is left out. Otherwise it may not be written at that version."""
+    """True if a value for which a version has no field is left out. Otherwise it may not be written at that version."""
     _decoders: ClassVar[dict[int, Decoder[Any]]]
     _encoders: ClassVar[dict[int, Encoder]]
 

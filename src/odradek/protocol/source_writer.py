@@ -13,7 +13,7 @@ from odradek.protocol.fields import Field, Kind
 from odradek.protocol.primitives import EncodeError, ProtocolError
 
 LENGTH_FORMATS: dict[Kind, str] = {"string": "h", "bytes": "i", "records": "i", "array": "i"}
-"""Of lengths in versions that are not flexible."""
+"""Types of lengths in versions that are not flexible."""
 
 _RUNTIME: dict[str, Any] = {
     "EncodeError": EncodeError,
@@ -36,7 +36,7 @@ _RUNTIME: dict[str, Any] = {
     "put_string_length": primitives.put_string_length,
     "put_uvarint": primitives.put_uvarint,
 }
-"""What the generated code may call."""
+"""Functions that the generated code may call."""
 
 
 class SourceWriter:

@@ -157,9 +157,9 @@ def _time(claims: Mapping[str, Any], name: str) -> float | None:
     return float(value)
 
 
-def _check_audience(told: Any, expected: frozenset[str]) -> None:
+def _check_audience(claimed: Any, expected: frozenset[str]) -> None:
     """A token that names its audiences is refused where none is expected, as Kafka does: it was made for others."""
-    audiences = told if isinstance(told, list) else [] if told is None else [told]
+    audiences = claimed if isinstance(claimed, list) else [] if claimed is None else [claimed]
     if not all(isinstance(audience, str) for audience in audiences):
         raise TokenRefused("aud is neither a text nor a list of texts")
     if not expected and audiences:
@@ -168,8 +168,8 @@ def _check_audience(told: Any, expected: frozenset[str]) -> None:
         raise TokenRefused("the audience is another one")
 
 
-def _check_scopes(told: Any, rules: TokenRules) -> None:
-    scopes = told if isinstance(told, list) else [] if told is None else [told]
+def _check_scopes(claimed: Any, rules: TokenRules) -> None:
+    scopes = claimed if isinstance(claimed, list) else [] if claimed is None else [claimed]
     if len(scopes) > _SCOPES_MAX or not all(isinstance(scope, str) and scope.strip() for scope in scopes):
         raise TokenRefused("the scope is neither a text nor a list of texts")
     words = {word for scope in scopes for word in scope.split()}

@@ -69,5 +69,5 @@ def extensions_of(options: Mapping[str, str], prefix: str) -> dict[str, str]:
 
 def refusal(status: str, scope: str | None = None) -> str:
     """Text for a client whose token is refused."""
-    told = f'{{"status":{json.dumps(status)}'
-    return f'{told}, "scope":{json.dumps(scope)}}}' if scope is not None else f"{told}}}"
+    text = f'{{"status":{json.dumps(status)}'
+    return f'{text}, "scope":{json.dumps(scope)}}}' if scope is not None else f"{text}}}"

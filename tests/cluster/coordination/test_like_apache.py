@@ -22,7 +22,7 @@ _SESSIONS = 4
 
 @pytest.fixture(scope="module")
 def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
-    """Of both, with the same past, none: zxids are compared, too."""
+    """Addresses of both servers, which are empty: zxids are compared, too."""
     directory: Path = tmp_path_factory.mktemp("coordination")
     apache, embedded = EmbeddedZooKeeper(directory / "apache"), CoordinationProcess(directory / "embedded")
     try:
@@ -65,7 +65,7 @@ class Side:
         return self._comparable(client.call(Operation(OpCode.SET_WATCHES2, body, nothing)))
 
     def events(self) -> list[list[Event]]:
-        """Of each client, since the last time."""
+        """Events of each client, since the last time."""
         told: list[list[Event]] = []
         for client in self.clients:
             client.ping()

@@ -1,4 +1,4 @@
-"""What the stories share: a ZooKeeper, and clusters that a story has to itself."""
+"""Fixtures of the stories: a ZooKeeper, and clusters that a story has to itself."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager

@@ -40,7 +40,7 @@ PARTITIONS = {"a": TopicPartition("a", 0), "b": TopicPartition("b", 0)}
 
 @pytest.fixture
 def planted() -> str:
-    """What is planted into the brokers besides moments on demand."""
+    """Bugs that are planted into the brokers besides moments on demand."""
     return ""
 
 

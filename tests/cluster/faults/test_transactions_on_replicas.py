@@ -45,7 +45,7 @@ def test_a_leader_dies_within_a_transaction_and_returns(tmp_path: Path, zookeepe
 
 
 def _transaction(producer: Producer, cluster: OwnCluster, number: int, *, kills: bool, commits: bool) -> bool:
-    """Whether it was committed. What fails on the way is aborted, and tried as another one."""
+    """Return whether it was committed. A transaction that fails is aborted, and tried as another one."""
     producer.begin_transaction()
     for record in range(RECORDS):
         producer.produce(TOPIC, value=f"{number}/{record}", partition=0)

@@ -1,4 +1,4 @@
-"""Which process it is, and whether it still runs."""
+"""Identity of a process, and whether it still runs."""
 
 import os
 import subprocess

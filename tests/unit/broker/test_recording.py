@@ -1,4 +1,4 @@
-"""Where a broker's journal lies, and what it says of the log directories that fail."""
+"""Place of a broker's journal, and its entries about log directories that fail."""
 
 import shutil
 from collections.abc import Iterator

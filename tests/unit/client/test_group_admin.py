@@ -1,4 +1,4 @@
-"""What a member's assignment says: whatever a client has put there, it is read or passed over."""
+"""Assignment of a member: whatever a client has put there, it is read or passed over."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Where a group shall stand, by each way to say it."""
+"""New offsets of a group, by each way to name them."""
 
 from datetime import timedelta
 

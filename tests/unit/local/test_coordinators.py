@@ -1,4 +1,4 @@
-"""Which coordination server is started, without starting one."""
+"""Choice of the coordination server, without starting one."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from odradek.local.zookeeper_server import EmbeddedZooKeeper
 
 @pytest.fixture
 def java(monkeypatch: pytest.MonkeyPatch) -> dict[str, bool]:
-    """Whether Apache ZooKeeper can be started, and whether one runs."""
+    """A machine on which Apache ZooKeeper can be started or not, and runs or not."""
     machine = {"can": True, "runs": False}
     monkeypatch.delenv(coordinators.VARIABLE, raising=False)
     for name in ("spawn", "await_serving"):

@@ -164,7 +164,7 @@ def records_of(payload: bytes, header: BatchHeader) -> list[Record]:
 
 
 def compare(seed: int, inputs: int) -> dict[str, int]:
-    """How many of the inputs were taken, and refused."""
+    """Numbers of inputs that were taken, and refused."""
     made, taken = Batches(seed), {"taken": 0, "refused": 0}
     header = read_header(build_batch([Record(0, NOW, None, None)]))._replace(base_offset=2**40)
     pick = made.random

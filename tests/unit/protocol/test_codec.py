@@ -1,4 +1,4 @@
-"""That the generated code is what it is meant to be: straight lines, one call per run of fixed-size fields."""
+"""Generated code of the codec: straight lines, one call per run of fixed-size fields."""
 
 from uuid import UUID
 

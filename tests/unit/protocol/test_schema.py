@@ -1,4 +1,4 @@
-"""What declared messages are as objects, and what the codec refuses to write."""
+"""Declared messages as objects, and values that the codec refuses to write."""
 
 from uuid import UUID
 

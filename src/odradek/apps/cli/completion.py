@@ -116,7 +116,7 @@ def _kafka_candidates(tool: str, before: list[str]) -> list[str]:
 
 
 def _names(option: str, before: list[str]) -> list[str]:
-    """Of topics or groups, where the option takes one."""
+    """Names of topics or groups, where the option takes one."""
     if option not in ("--topic", "--group"):
         return []
     try:

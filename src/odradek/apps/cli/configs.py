@@ -115,9 +115,9 @@ def alter(
     rows: list[dict[str, object]] = [{"name": key, "value": value} for key, value in given.items()]
     rows += [{"name": key, "value": None} for key in dropped]
     if output.is_table:
-        told = [f"{key}={value}" for key, value in given.items()] + [f"{key} back to its default" for key in dropped]
+        summary = [f"{key}={value}" for key, value in given.items()] + [f"{key} back to its default" for key in dropped]
         done = "would be accepted" if dry_run else "changed"
-        print(f"{done}: {chosen} {wanted or '(default)'}: {', '.join(told)}")
+        print(f"{done}: {chosen} {wanted or '(default)'}: {', '.join(summary)}")
     else:
         print_rows(rows, ("name", "value"), output)
 

@@ -171,8 +171,8 @@ def _announce(cluster: LocalCluster, zookeeper: str | None) -> None:
 def _start_console(cluster: LocalCluster, port: int | None, *, lab: bool, pipelines: list[Path]) -> None:
     is_secure = cluster.security.exists
     login = cluster.security.console_file if is_secure else None
-    told = cluster.console.start(cluster.bootstrap_servers, port, lab=lab, pipelines=pipelines, login=login)
-    print(told, file=sys.stderr)
+    message = cluster.console.start(cluster.bootstrap_servers, port, lab=lab, pipelines=pipelines, login=login)
+    print(message, file=sys.stderr)
     if is_secure:
         print(f"log in as admin: the password is in {cluster.security.users_file}", file=sys.stderr)
 

@@ -75,7 +75,7 @@ class LineWriter:
 
 
 def write_lines(writer: LineWriter, paths: list[Path], rules: LineRules, *, prompt: str = "") -> None:
-    """Of the files, or of standard input, where `prompt` is shown before each line."""
+    """Write lines of the files, or of standard input, where `prompt` is shown before each line."""
     total = sum(path.stat().st_size for path in paths) if paths else None
     # On a terminal the bar would draw over what is being typed.
     with progress("writing", total, unit="bytes", hidden=not paths and sys.stdin.isatty()) as show:

@@ -170,7 +170,7 @@ def _codec_name(header: BatchHeader) -> str:
 
 
 def _legacy_fields(data: memoryview, position: int) -> dict[str, object]:
-    """Of a message in the formats before 2, which share the offset, the length and the place of the magic byte."""
+    """Fields of a message in formats before 2, which share the offset, the length and the place of the magic byte."""
     offset, length = _OFFSET_AND_LENGTH.unpack_from(data, position)
     return {
         "offset": offset,

@@ -190,8 +190,8 @@ def _one_line(error: Exception) -> str:
         return str(error)
     if isinstance(error, ModuleNotFoundError) and (extra := _EXTRAS.get((error.name or "").partition(".")[0])):
         return f"this command needs {error.name}, which is not installed: pip install 'odradek[{extra}]'"
-    told = " ".join(str(error).split())
-    return f"unexpected {type(error).__name__}: {told} (set ODRADEK_DEBUG=1 to see where it came from)"
+    message = " ".join(str(error).split())
+    return f"unexpected {type(error).__name__}: {message} (set ODRADEK_DEBUG=1 to see where it came from)"
 
 
 def _is_connection_error(error: Exception) -> bool:

@@ -211,8 +211,8 @@ def _elect_and_await(client: ClusterClient, step: Step) -> None:
         if code not in (ErrorCode.NONE, ErrorCode.ELECTION_NOT_NEEDED)
     }
     if refused:
-        told = "; ".join(f"{tp}: {why}" for tp, why in sorted(refused.items())[:3])
-        raise FatalError(f"stopped: the preferred leader could not be elected: {told}")
+        reasons = "; ".join(f"{tp}: {why}" for tp, why in sorted(refused.items())[:3])
+        raise FatalError(f"stopped: the preferred leader could not be elected: {reasons}")
 
     deadline = time.monotonic() + _SETTLED_S_MAX
     while unsettled := _unsettled(read_view(client), step):

@@ -269,10 +269,10 @@ def _progress() -> Iterator[Callable[[Progress], None]]:
 
     def show(progress: Progress) -> None:
         nonlocal settled
-        told = _progress_text(progress)
-        line.show("moving", progress.copied_bytes / max(1, progress.total_bytes), told)
+        text = _progress_text(progress)
+        line.show("moving", progress.copied_bytes / max(1, progress.total_bytes), text)
         if not line.is_shown and progress.done + progress.given_up != settled:
-            note(told)
+            note(text)
         settled = progress.done + progress.given_up
 
     try:

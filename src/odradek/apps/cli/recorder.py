@@ -242,8 +242,8 @@ def _because(tp: TopicPartition, change: Change) -> list[str]:
     if change.cause is not None:
         by = f"controller {change.entry.broker}, epoch {change.entry.controller_epoch}, entry {change.cause.seq}"
         cause = _cause(change.cause)
-        told = [f"{reason}  ({by})"] if cause == change.reason else [reason, f"event     {cause}  ({by})"]
-        return [*told, *_chain(tp, change.chain)]
+        lines = [f"{reason}  ({by})"] if cause == change.reason else [reason, f"event     {cause}  ({by})"]
+        return [*lines, *_chain(tp, change.chain)]
     if not change.was_found:
         return [reason, *_chain(tp, change.chain)]
     meanwhile = [
@@ -265,18 +265,18 @@ def _gap(gap: Entry) -> str:
 
 def _chain(tp: TopicPartition, chain: Iterable[Entry]) -> list[str]:
     """Reports and moves one by one, requests together."""
-    told: dict[str, list[int]] = {}
+    requests: dict[str, list[int]] = {}
     lines: list[str] = []
     for entry in chain:
         if entry.kind == Kind.SEND and entry.peer is not None:
-            peers = told.setdefault(entry.what, [])
+            peers = requests.setdefault(entry.what, [])
             if entry.peer not in peers:
                 peers.append(entry.peer)
         elif entry.kind != Kind.SEND and entry.text:
             lines.append(f"{entry.kind:<9} {entry.text}")
     hidden = len(lines) - _TOLD_MAX
     lines = lines[:_TOLD_MAX] + ([f"…         and {hidden} more"] if hidden > 0 else [])
-    return lines + [f"sent      broker {_ids(sorted(peers))}: {what} of {tp}" for what, peers in told.items()]
+    return lines + [f"sent      broker {_ids(sorted(peers))}: {what} of {tp}" for what, peers in requests.items()]
 
 
 def _cause(entry: Entry) -> str:

@@ -12,7 +12,7 @@ from odradek.client.cluster_client import ClusterClient
 from odradek.client.token_admin import Principal, Token, create_token, describe_tokens, expire_token, renew_token
 
 app = Noun(
-    "Delegation tokens. Whoever has the id and the secret of a token logs in by SCRAM as its owner, until it ends.",
+    "Delegation tokens. A client with the id and secret of a token logs in by SCRAM as its owner, until it expires.",
     examples=[
         "odradek tokens list",
         "odradek tokens create --renewer User:scheduler",

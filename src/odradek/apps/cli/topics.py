@@ -133,8 +133,8 @@ def describe(
     }
     if flags := [name for name, is_wanted in reports.items() if is_wanted]:
         rows = [row for item in described for row in _partition_rows(item) if any(row[flag] for flag in flags)]
-        told = " or ".join(flag.replace("_", " ") for flag in flags)
-        print_rows(rows, _PARTITION_COLUMNS, output, empty=f"no partition is {told}")
+        kinds = " or ".join(flag.replace("_", " ") for flag in flags)
+        print_rows(rows, _PARTITION_COLUMNS, output, empty=f"no partition is {kinds}")
         return
     _print_described(described, output)
 

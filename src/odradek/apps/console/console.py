@@ -65,7 +65,7 @@ class Machine(Protocol):
     def can_be_cut(self, broker: int) -> bool: ...
 
     def cuts(self) -> Mapping[int, frozenset[CutFrom]]:
-        """Of each broker that is cut off, from whom."""
+        """Brokers that are cut off, each with the parts that it can't reach."""
 
     def cut(self, broker: int, whom: Iterable[CutFrom]) -> None: ...
 

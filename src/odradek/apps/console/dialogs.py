@@ -6,7 +6,7 @@ from functools import partial
 from nicegui import ui
 
 from odradek.apps.console.changes import NotDone
-from odradek.apps.console.page import told
+from odradek.apps.console.page import notify
 
 Fault = str
 Validate = Callable[[str], Fault | None]
@@ -105,7 +105,7 @@ class ChangeDialog:
         finally:
             self._button.props(remove="loading")
             self._dialog.props(remove="persistent")
-        told(said)
+        notify(said)
         self._dialog.submit(True)
 
 

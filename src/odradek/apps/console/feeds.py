@@ -25,7 +25,7 @@ _SHARE_OF_TIME = 6  # a reading that takes long is asked for more seldom, so tha
 _FEEDS_MAX = 256
 
 UNREADABLE = (KafkaError, ConnectionFailed, UnsupportedByBroker, FatalError)
-"""What may come of asking a cluster; `plainly` says it to a person."""
+"""Errors of a request to a cluster; `plainly` is their text for a person."""
 
 _MISSING = (
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,

@@ -203,8 +203,8 @@ def _redirect(path: str) -> RedirectResponse:
 def _with_headers(send: Send) -> Send:
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            told = {name for name, _ in message["headers"]}
-            extra = [(k.encode(), v.encode()) for k, v in _HEADERS.items() if k.encode() not in told]
+            present = {name for name, _ in message["headers"]}
+            extra = [(k.encode(), v.encode()) for k, v in _HEADERS.items() if k.encode() not in present]
             kept = [(k, v) for k, v in message["headers"] if not k.startswith(b"access-control-")]
             message = {**message, "headers": [*kept, *extra]}
         await send(message)

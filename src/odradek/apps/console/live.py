@@ -29,5 +29,5 @@ class Live(Element, component=ASSETS / "live.js"):
 
 
 def _act(event: events.GenericEventArguments) -> Act:
-    told = event.args if isinstance(event.args, dict) else {}
-    return {str(key): str(value) for key, value in told.items()}
+    arguments = event.args if isinstance(event.args, dict) else {}
+    return {str(key): str(value) for key, value in arguments.items()}

@@ -17,10 +17,10 @@ Content = object
 
 def tag(name: str, /, *children: Content, cls: str = "", **attributes: object) -> Html:
     """An element. `data_act` is written data-act, `for_` for; an attribute that is None or False is left out."""
-    told = "".join([_attribute(key, value) for key, value in attributes.items()])
+    text = "".join([_attribute(key, value) for key, value in attributes.items()])
     if cls:
-        told = _attribute("class", cls) + told
-    return Markup(f"<{name}{told}/>" if name in _VOID else f"<{name}{told}>{''.join(_flat(children))}</{name}>")
+        text = _attribute("class", cls) + text
+    return Markup(f"<{name}{text}/>" if name in _VOID else f"<{name}{text}>{''.join(_flat(children))}</{name}>")
 
 
 def together(*parts: Content) -> Html:

@@ -24,7 +24,7 @@ class ConsoleOptions:
     certificate: Path | None = None
     key: Path | None = None
     zookeeper: str | None = None
-    """Where brokers don't tell."""
+    """Address of ZooKeeper, for brokers that don't tell it."""
     data: Path | None = None
     """A directory of `odradek up`: journals are looked for in it, changes are logged to it."""
     journals: tuple[Path, ...] = ()

@@ -189,5 +189,5 @@ async def perform(console: Console, what: str, change: Callable[[Any], T]) -> T:
         console.feeds.refresh_now()
 
 
-def told(text: str, *, bad: bool = False) -> None:
+def notify(text: str, *, bad: bool = False) -> None:
     ui.notify(text, type="negative" if bad else "positive", position="bottom-right", timeout=6000 if bad else 3000)

@@ -45,7 +45,7 @@ class RunsState:
     runs: tuple[tuple[RunRecord, bool], ...]
     """Youngest first, each with whether it is running."""
     progress: Progress | None
-    """Of the run that this console conducts."""
+    """Progress of the run that this console conducts."""
     fault: str | None
 
 

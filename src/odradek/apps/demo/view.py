@@ -46,8 +46,8 @@ class DemoView:
 def _brokers(sample: Sample) -> Text:
     line = Text("brokers  ", style="bold")
     for broker, leads in sorted(sample.leads.items()):
-        told = f" {broker}: leads {leads} " if leads is not None else f" {broker}: dead "
-        line.append(told, style="white on green" if leads is not None else "white on red")
+        label = f" {broker}: leads {leads} " if leads is not None else f" {broker}: dead "
+        line.append(label, style="white on green" if leads is not None else "white on red")
         line.append(" ")
     return line
 

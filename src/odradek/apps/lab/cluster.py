@@ -142,8 +142,8 @@ class ChaosCluster:
     def _agree_on_members(self) -> bool:
         live = [broker for broker in self.brokers if broker.pid is not None]
         expected = {broker.id for broker in live}
-        told = [broker.metadata() for broker in live]
-        return all(m is not None and {node.node_id for node in m.brokers} == expected for m in told)
+        answers = [broker.metadata() for broker in live]
+        return all(m is not None and {node.node_id for node in m.brokers} == expected for m in answers)
 
     def _kill_all(self) -> None:
         for broker in self.brokers:
@@ -173,8 +173,8 @@ class ChaosCluster:
 
     def all_views(self, tps: Sequence[TopicPartition]) -> dict[TopicPartition, set[View]]:
         """The views of each of these partitions; every broker is asked once."""
-        told = [broker.metadata() for broker in self.brokers if broker.pid]
-        return {tp: {_view(_partition(tp, metadata)) for metadata in told} for tp in tps}
+        answers = [broker.metadata() for broker in self.brokers if broker.pid]
+        return {tp: {_view(_partition(tp, metadata)) for metadata in answers} for tp in tps}
 
 
 def _partition(tp: TopicPartition, metadata: MetadataResponse | None) -> MetadataResponsePartition | None:

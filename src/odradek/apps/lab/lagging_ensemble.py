@@ -77,17 +77,17 @@ class LaggingEnsemble:
 
     def counters(self) -> dict[str, int]:
         """Counters of the servers, summed: watches that fired, reads and writes of their clients."""
-        told = [_monitored(server.connect) for server in self._servers.values()]
+        monitored = [_monitored(server.connect) for server in self._servers.values()]
         return {
-            "notifications": _sum(told, [f"zk_sum_{name}_watch_count" for name in _FIRED]),
-            "reads": _sum(told, ["zk_cnt_readlatency"]),
-            "writes": _sum(told, ["zk_cnt_updatelatency"]),
+            "notifications": _sum(monitored, [f"zk_sum_{name}_watch_count" for name in _FIRED]),
+            "reads": _sum(monitored, ["zk_cnt_readlatency"]),
+            "writes": _sum(monitored, ["zk_cnt_updatelatency"]),
         }
 
 
-def _sum(told: Iterable[dict[str, str]], names: Iterable[str]) -> int:
+def _sum(monitored: Iterable[dict[str, str]], names: Iterable[str]) -> int:
     wanted = list(names)
-    return sum(int(float(values.get(name, "0"))) for values in told for name in wanted)
+    return sum(int(float(values.get(name, "0"))) for values in monitored for name in wanted)
 
 
 def _monitored(address: str) -> dict[str, str]:

@@ -7,7 +7,7 @@ does the coordinator give the partition to another.
 
 from collections.abc import Collection
 
-from odradek.apps.legacy.core.znodes import Assignments, ConsumerId, MemberAssignment, Told
+from odradek.apps.legacy.core.znodes import AssignedPartitions, Assignments, ConsumerId, MemberAssignment
 from odradek.apps.legacy.member import Member
 
 
@@ -29,16 +29,16 @@ class AssignedConsumer(Member):
         path = MemberAssignment.path(self.group, self.id)
         self.tree.watch_nodes([path])
         (node,) = self.tree.read([path])
-        told = None if node is None else MemberAssignment.decode(self.group, self.id, node[0])
-        if told is None or told.registration != self._registration:
-            told = Told(self._registration)
-        if lost := self.owned - told.partitions:
+        assigned = None if node is None else MemberAssignment.decode(self.group, self.id, node[0])
+        if assigned is None or assigned.registration != self._registration:
+            assigned = AssignedPartitions(self._registration)
+        if lost := self.owned - assigned.partitions:
             stopped = self._stop_reading(lost)
             if self.settings.auto_commit_enable:
                 self.tree.commit(stopped)
-        if node is not None and told.release:
-            self.tree.release_own(sorted(told.release), self.id, (path, node[1].version))
-        if gained := told.partitions - self.owned:
+        if node is not None and assigned.release:
+            self.tree.release_own(sorted(assigned.release), self.id, (path, node[1].version))
+        if gained := assigned.partitions - self.owned:
             self._begin_reading(gained, self.tree.offsets(list(gained)))
 
     def _leave(self) -> None:

@@ -12,6 +12,7 @@ from kazoo.exceptions import BadVersionError, KazooException, NodeExistsError, N
 
 from odradek.apps.legacy.core.coordination import Group, Order, Steps, next_steps
 from odradek.apps.legacy.core.znodes import (
+    AssignedPartitions,
     Assignments,
     ConsumerIds,
     CoordinatorNode,
@@ -19,7 +20,6 @@ from odradek.apps.legacy.core.znodes import (
     MemberAssignment,
     Owner,
     Owners,
-    Told,
     checked_name,
 )
 from odradek.apps.legacy.group_tree import GroupTree
@@ -126,7 +126,7 @@ class GroupCoordinator:
         return self._term
 
     def _coordinate(self, term: int) -> None:
-        """Watches are set before the group is read: what changes after that is told."""
+        """Read the group. Watches are set before, so that no later change is missed."""
         self._tree.watch_children([ConsumerIds.path(self.group)])
         members = self._tree.members()
         topics = sorted({topic for registration in members.members.values() for topic in registration.subscription})
@@ -137,16 +137,16 @@ class GroupCoordinator:
             members.registered,
             self._tree.partitions(topics),
             self._tree.owners(topics),
-            self._told(),
+            self._assignments(),
         )
         self.observer.happened(self.name, What.DECIDED, view=members.version)
         self._take(next_steps(group), group, term)
 
-    def _told(self) -> dict[str, Told]:
+    def _assignments(self) -> dict[str, AssignedPartitions]:
         names = self._tree.children(Assignments.path(self.group))
         nodes = self._tree.read([MemberAssignment.path(self.group, name) for name in names])
         return {
-            name: readable(MemberAssignment.decode, self.group, name, node[0]) or Told(-1)
+            name: readable(MemberAssignment.decode, self.group, name, node[0]) or AssignedPartitions(-1)
             for name, node in zip(names, nodes, strict=True)
             if node is not None
         }
@@ -172,9 +172,9 @@ class GroupCoordinator:
         for tp, stream in order.own.items():
             write = _writing if tp in group.owners else _creation
             fills.append(write(Owner.path(self.group, tp), Owner.encode(stream)))
-        if order.told is not None:
-            write = _writing if member in group.told else _creation
-            fills.append(write(MemberAssignment.path(self.group, member), MemberAssignment.encode(order.told)))
+        if order.assignment is not None:
+            write = _writing if member in group.assignments else _creation
+            fills.append(write(MemberAssignment.path(self.group, member), MemberAssignment.encode(order.assignment)))
         return fills
 
     def _fenced(self, fills: list[Fill], term: int) -> Request:

@@ -116,15 +116,15 @@ class GroupTree:
     def release(self, partitions: Iterable[TopicPartition]) -> None:
         self.delete([Owner.path(self.group, tp) for tp in partitions])
 
-    def release_own(self, partitions: Sequence[TopicPartition], member: str, told: tuple[str, int]) -> None:
-        """Release the partitions that name the member, while its assignment has the path and the version that it was
-        told.
-        """
+    def release_own(self, partitions: Sequence[TopicPartition], member: str, assignment: tuple[str, int]) -> None:
+        """Release the partitions that name the member, while its assignment has this path and version."""
         nodes = self.read([Owner.path(self.group, tp) for tp in partitions])
         found = zip(partitions, nodes, strict=True)
         own = [tp for tp, node in found if node is not None and member_of(Owner.decode(node[0])) == member]
         self._observer.asked_zookeeper(writes=len(own))
-        for outcome in self._session.pipeline([_checked_deletion(Owner.path(self.group, tp), *told) for tp in own]):
+        for outcome in self._session.pipeline(
+            [_checked_deletion(Owner.path(self.group, tp), *assignment) for tp in own]
+        ):
             if isinstance(outcome, Exception):
                 raise outcome
 

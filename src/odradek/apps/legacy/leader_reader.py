@@ -24,7 +24,7 @@ from odradek.protocol.schema import Request
 log = get_logger(__name__)
 
 SMALLEST, LARGEST = -2, -1
-"""Where to begin without a committed offset: the marks of ListOffsets."""
+"""First offset without a committed one: the marks of ListOffsets."""
 
 _FETCH_BY_NAME = 12
 _PARTITION_BYTES_MAX = 1 << 20
@@ -81,11 +81,11 @@ class LeaderReader:
             answer = self._ask(leader, request, led)
             if isinstance(answer, ListOffsetsResponse):
                 found = ((TopicPartition(t.name, p.partition_index), p) for t in answer.topics for p in t.partitions)
-                for tp, told in found:
-                    if told.error_code:
+                for tp, listed in found:
+                    if listed.error_code:
                         self._leaders.pop(tp, None)
                     else:
-                        offsets[tp] = told.offset
+                        offsets[tp] = listed.offset
         return offsets
 
     def close(self) -> None:

@@ -67,8 +67,8 @@ def _states(kept: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[Chan
     for view, shape in wanted["states"].items():
         before = kept["states"].get(view, shape)
         if before != shape:
-            told = "; ".join(each for each in before if each not in shape) or "other steps"
-            yield Change(f"{view} keeps other state", f"the checkpoint has {told}", is_kept=False)
+            steps = "; ".join(each for each in before if each not in shape) or "other steps"
+            yield Change(f"{view} keeps other state", f"the checkpoint has {steps}", is_kept=False)
 
 
 def _sources(kept: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[Change]:

@@ -53,10 +53,10 @@ class GroupListener(StreamingQueryListener):
         name = event.progress.name
         if not name:
             return
-        told: Mapping[str, Any] = json.loads(event.progress.json)
+        report: Mapping[str, Any] = json.loads(event.progress.json)
         if self._board is not None:
-            self._board.report(name, told)
-        offsets, group = source_offsets(told), self._group_of(name)
+            self._board.report(name, report)
+        offsets, group = source_offsets(report), self._group_of(name)
         if offsets and group:
             self._committer.put(group, offsets)
 

@@ -45,29 +45,29 @@ class QueryProgress:
     error: str | None = None
     waits_for: str | None = None  # None: a batch runs
 
-    def after(self, told: Mapping[str, Any], branches: int = 1) -> "QueryProgress":
+    def after(self, report: Mapping[str, Any], branches: int = 1) -> "QueryProgress":
         """Add one more of Spark's reports, as its JSON has it. Each of `branches` deduplicates the same rows."""
-        operators = told.get("stateOperators", [])
+        operators = report.get("stateOperators", [])
         dedupes = [o for o in operators if str(o.get("operatorName")).startswith("dedupe")]
         late_in_dedupes = sum(o["numRowsDroppedByWatermark"] for o in dedupes)
         late = sum(o["numRowsDroppedByWatermark"] for o in operators) - late_in_dedupes + late_in_dedupes // branches
         twice = sum(o.get("customMetrics", {}).get("numDroppedDuplicateRows", 0) for o in operators) // branches
         return replace(
             self,
-            batch=told["batchId"],
-            input_rows_total=self.input_rows_total + told.get("numInputRows", 0),
-            input_rows_per_second=_number(told.get("inputRowsPerSecond")),
-            processed_rows_per_second=_number(told.get("processedRowsPerSecond")),
-            batch_ms=told.get("durationMs", {}).get("triggerExecution", 0),
-            batch_parts_ms=batch_parts(told),
-            event_to_sink_ms=event_to_sink_ms(told, self.event_to_sink_ms),
+            batch=report["batchId"],
+            input_rows_total=self.input_rows_total + report.get("numInputRows", 0),
+            input_rows_per_second=_number(report.get("inputRowsPerSecond")),
+            processed_rows_per_second=_number(report.get("processedRowsPerSecond")),
+            batch_ms=report.get("durationMs", {}).get("triggerExecution", 0),
+            batch_parts_ms=batch_parts(report),
+            event_to_sink_ms=event_to_sink_ms(report, self.event_to_sink_ms),
             state_rows=sum(operator["numRowsTotal"] for operator in operators),
             state_bytes=sum(operator["memoryUsedBytes"] for operator in operators),
             late_rows_total=self.late_rows_total + late,
             duplicates_total=self.duplicates_total + twice,
-            watermark=told.get("eventTime", {}).get("watermark", self.watermark),
-            at=told["timestamp"],
-            offsets=source_offsets(told) or self.offsets,
+            watermark=report.get("eventTime", {}).get("watermark", self.watermark),
+            at=report["timestamp"],
+            offsets=source_offsets(report) or self.offsets,
             error=None,  # it works again
         )
 
@@ -80,10 +80,10 @@ class QueryProgressBoard:
         self._queries = {name: QueryProgress(name) for name in names}
         self._branches: dict[str, int] = {}
 
-    def report(self, name: str, told: Mapping[str, Any]) -> None:
+    def report(self, name: str, report: Mapping[str, Any]) -> None:
         with self._lock:
             if name in self._queries:
-                self._queries[name] = self._queries[name].after(told, self._branches.get(name, 1))
+                self._queries[name] = self._queries[name].after(report, self._branches.get(name, 1))
 
     def resume(self, name: str, offsets: Offsets, branches: int = 1) -> None:
         """Set the offsets of the query before its first report, which comes only with something to read."""
@@ -104,28 +104,28 @@ class QueryProgressBoard:
             return list(self._queries.values())
 
 
-def batch_parts(told: Mapping[str, Any]) -> dict[str, int]:
+def batch_parts(report: Mapping[str, Any]) -> dict[str, int]:
     """Milliseconds of the batch's parts, as far as Spark says."""
-    took: Mapping[str, int] = told.get("durationMs", {})
+    took: Mapping[str, int] = report.get("durationMs", {})
     return {part: sum(took.get(name, 0) for name in names) for part, names in BATCH_PARTS.items()}
 
 
-def event_to_sink_ms(told: Mapping[str, Any], before: int | None) -> int | None:
+def event_to_sink_ms(report: Mapping[str, Any], before: int | None) -> int | None:
     """Return the time from the newest event to the end of its batch; a batch without events changes nothing.
 
     Not from the average one: Spark counts rows without an event time, which are bad ones, as events of 1970.
     """
-    newest = told.get("eventTime", {}).get("max")
+    newest = report.get("eventTime", {}).get("max")
     if newest is None or _moment(newest).timestamp() == 0:  # a batch of bad rows alone
         return before
-    end = _moment(told["timestamp"]) + timedelta(milliseconds=told.get("durationMs", {}).get("triggerExecution", 0))
+    end = _moment(report["timestamp"]) + timedelta(milliseconds=report.get("durationMs", {}).get("triggerExecution", 0))
     return max(0, round((end - _moment(newest)).total_seconds() * 1000))
 
 
-def source_offsets(told: Mapping[str, Any]) -> Offsets:
+def source_offsets(report: Mapping[str, Any]) -> Offsets:
     """Return the offsets of the query after the batch, over all of its sources that count in a topic's offsets."""
     found: dict[str, dict[str, int]] = {}
-    for source in told.get("sources", []):
+    for source in report.get("sources", []):
         end = source.get("endOffset")
         if isinstance(end, str):
             try:

@@ -108,7 +108,7 @@ def read_status(project: Path) -> dict[str, Any] | None:
 
 
 def find_statuses(directory: Path) -> Iterator[dict[str, Any]]:
-    """Of the projects in the directory and a few levels below it."""
+    """Statuses of the projects in the directory and a few levels below it."""
     patterns = ["/".join(["*"] * depth + [".odradek", FILE_NAME]) for depth in range(_DEPTH + 1)]
     for path in sorted({path for pattern in patterns for path in directory.glob(pattern)}):
         document = read_status(path.parent.parent)

@@ -120,10 +120,10 @@ def _waits_for(kept: _Kept) -> str | None:
     if kept.running is None:
         seconds = kept.again_at_s - time.monotonic()
         return f"its next start in {seconds:.0f} s" if seconds > 0 else "the start of another query"
-    told = kept.running.status
-    if told["isTriggerActive"]:
-        return None if told["isDataAvailable"] else _MESSAGES.get(told["message"], told["message"])
-    return "its next trigger" if told["isDataAvailable"] else "records"
+    status = kept.running.status
+    if status["isTriggerActive"]:
+        return None if status["isDataAvailable"] else _MESSAGES.get(status["message"], status["message"])
+    return "its next trigger" if status["isDataAvailable"] else "records"
 
 
 def _is_initializing(kept: _Kept) -> bool:

@@ -12,7 +12,7 @@ Choice = TypeVar("Choice", bound=StrEnum)
 
 
 class Section:
-    """One table of the file. Whoever has read it calls `finish`, which refuses what nobody asked for."""
+    """One table of the file. Its reader calls `finish` at the end, which refuses keys that were not asked for."""
 
     def __init__(self, name: str, content: Any) -> None:
         if not isinstance(content, dict):
@@ -74,7 +74,7 @@ class Section:
         return Section(self._path(key), self._left.pop(key))
 
     def rest(self) -> dict[str, Any]:
-        """Take everything that nobody has asked for yet."""
+        """Take all keys that were not asked for yet."""
         content, self._left = self._left, {}
         return content
 

@@ -125,12 +125,12 @@ def as_records(frame: "DataFrame", sink: TopicSink, dead_letters: str) -> "DataF
     is_large = (F.length("value") > VALUE_BYTES_MAX) | (F.coalesce(F.length("key"), F.lit(0)) > KEY_BYTES_MAX)
     limits = f"more than {VALUE_BYTES_MAX:,} bytes, or {KEY_BYTES_MAX:,} of key"
     reason = F.lit(f"too large for topic {sink.topic}: {limits}")
-    told = F.array(header("odradek.reason", reason), header("odradek.sink", F.lit(sink.name)))
+    dead_letter_headers = F.array(header("odradek.reason", reason), header("odradek.sink", F.lit(sink.name)))
     nothing = F.array().cast("array<struct<key:string,value:binary>>")
     return rows.select(
         F.when(is_large, dead_letters).otherwise(sink.topic).alias("topic"),
         *fitting(F.col("key"), F.col("value")),
-        F.when(is_large, told).otherwise(nothing).alias("headers"),
+        F.when(is_large, dead_letter_headers).otherwise(nothing).alias("headers"),
     )
 
 

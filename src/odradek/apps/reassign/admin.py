@@ -22,7 +22,7 @@ from odradek.protocol.messages.incremental_alter_configs import AlterConfigsReso
 
 _RESOURCE_TYPES = {TOPIC: ConfigResourceType.TOPIC, BROKER: ConfigResourceType.BROKER}
 _DYNAMIC = frozenset({ConfigSource.DYNAMIC_TOPIC_CONFIG, ConfigSource.DYNAMIC_BROKER_CONFIG})
-"""Where a value comes from that was set for this topic, or for this broker alone."""
+"""Source of a value that was set for this topic, or for this broker alone."""
 
 
 class Unreachable(Exception):

@@ -2,7 +2,7 @@
 
     DIR/20261117T021005-4711.jsonl       one run; a line for each thing that happened, the first says everything
 
-Written, and made durable, before the thing is done: whoever finds the journal of a run that was killed knows what to
+Written, and made durable, before the thing is done: the reader of the journal of a run that was killed knows what to
 clear and how to bring everything back. While a run goes on its file is locked.
 """
 
@@ -39,16 +39,16 @@ class RunRecord:
     begun_ms: int = 0
     plan: Plan = field(default_factory=lambda: Plan({}))
     before: Plan = field(default_factory=lambda: Plan({}))
-    """What brings everything back."""
+    """Plan that restores the former assignment."""
     throttle_bytes: int | None = None
     at_once: int = 1
     settings_before: dict[Entity, dict[str, str | None]] = field(default_factory=dict)
-    """What the throttles replace; theirs are the entities to clear."""
+    """Values that the throttles replace; their entities are to be cleared."""
     uncleared: set[Entity] = field(default_factory=set)
     done: set[TopicPartition] = field(default_factory=set)
     given_up: dict[TopicPartition, str] = field(default_factory=dict)
     ended: str | None = None
-    """How; None while it goes on, or where it was killed."""
+    """Result of the run; None while it goes on, or where it was killed."""
     ended_ms: int = 0
 
     @property

@@ -14,13 +14,13 @@ _PATIENCE_MS = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Leftover:
-    """Of a run that isn't going on any more."""
+    """Journal of a run that has ended."""
 
     record: RunRecord
     cleared: frozenset[Entity]
     """Just now."""
     uncleared: frozenset[Entity]
-    """Of brokers that are dead; or, while moves are under way, needed still."""
+    """Throttles of dead brokers; or, while moves are under way, needed still."""
     under_way: frozenset[TopicPartition]
     """Moves that go on without anybody who follows them."""
 

@@ -27,7 +27,7 @@ class Move:
 
     @property
     def freed_bytes(self) -> int:
-        """Of the replicas that are removed, once the move has ended."""
+        """Size of the replicas that are removed, once the move has ended."""
         return self.size_bytes * len(self.removing)
 
 

@@ -39,6 +39,6 @@ def read_view(client: ClusterClient) -> ClusterView:
 
 
 def _room(directories: list[LogDir]) -> tuple[int | None, int | None]:
-    """Of all volumes. Directories of the same size with the same room are taken for one volume."""
+    """Return total and usable bytes of all volumes. Directories of one size and one room are taken for one volume."""
     volumes = {(d.total_bytes, d.usable_bytes or 0) for d in directories if not d.error and d.total_bytes}
     return (sum(v[0] or 0 for v in volumes), sum(v[1] for v in volumes)) if volumes else (None, None)

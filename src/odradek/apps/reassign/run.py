@@ -27,9 +27,9 @@ SETTLING_SECONDS = 1.0
 """Brokers learn of settings by a notice in ZooKeeper; what is begun before they have would be copied unthrottled."""
 CLEARING_MS_MAX = 30_000
 UNREACHABLE_MS_MAX = 120_000
-"""How long nobody may answer before a run is given up."""
+"""Time without an answer after which a run is given up."""
 _LOST_POLLS = 5
-"""How often a move must be seen neither done nor under way before it counts as cancelled by somebody else: what
+"""Number of looks that find a move neither done nor under way before it counts as cancelled from outside: what
 brokers know of it lags behind the controller."""
 
 
@@ -38,7 +38,7 @@ class RunOptions:
     throttle_bytes: int | None = None
     """A second, for each broker. None: unthrottled."""
     at_once: int = 10
-    """How many partitions may be on their way at the same time."""
+    """Most partitions that move at the same time."""
     dead_broker_ms: int = 60_000
 
 

@@ -1,8 +1,8 @@
 """The broker's configuration: server.properties as typed values.
 
 `BrokerConfig` has a field for each value that code reads, named like its key with dots as underscores, and a few that
-are worked out from several keys. Every other key is reachable by name through `get`. It is immutable; whoever needs a
-changed configuration builds a new one.
+are worked out from several keys. Every other key is reachable by name through `get`. It is immutable; a
+changed configuration is a new one.
 """
 
 from collections.abc import Mapping
@@ -177,11 +177,11 @@ class BrokerConfig:
     values: Mapping[str, ConfigValue]
     """Every known key with its value, the default where nothing was said."""
     originals: Mapping[str, str]
-    """What the file said, unknown keys and listener overrides included."""
+    """Settings of the file, unknown keys and listener overrides included."""
     topic_defaults: Mapping[str, ConfigValue]
     """Every topic key with the value that a topic without overrides has on this broker."""
     warnings: tuple[str, ...]
-    """What the operator should read once at start."""
+    """Warnings for the operator, logged once at start."""
 
     @classmethod
     def from_file(cls, path: Path, overrides: Mapping[str, str] | None = None) -> "BrokerConfig":

@@ -92,7 +92,7 @@ class ConfigKey:
     update_mode: UpdateMode
     support: Support
     reason: str
-    """Of support other than OBEYED: a name in `support.REFUSALS` or `support.NO_EFFECTS`."""
+    """Reason of support other than OBEYED: a name in `support.REFUSALS` or `support.NO_EFFECTS`."""
 
     @property
     def sensitive(self) -> bool:

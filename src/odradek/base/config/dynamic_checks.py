@@ -40,7 +40,7 @@ _RESIZED = (
 
 
 def check_settings(settings: Mapping[str, str], *, for_all: bool) -> None:
-    """ConfigError if these can't be set while brokers run. Keys that nobody knows can: they may be a plugin's."""
+    """ConfigError if these can't be set while brokers run. Unknown keys can: they may be a plugin's."""
     _refuse("Cannot update these configs dynamically", filter(_is_fixed, settings))
     unlistened = (name for name in settings if name.startswith("ssl.") and name in BROKER_KEYS)
     _refuse("These security configs can be dynamically updated only per-listener using the listener prefix", unlistened)
@@ -55,7 +55,7 @@ def check_settings(settings: Mapping[str, str], *, for_all: bool) -> None:
 
 
 def understood(settings: Mapping[str, str], *, for_all: bool) -> tuple[dict[str, str], list[str]]:
-    """Of what somebody left in ZooKeeper: what can be obeyed, and why the rest can't."""
+    """Split settings of ZooKeeper into the valid ones and the reasons why the others are ignored."""
     obeyed: dict[str, str] = {}
     faults = []
     for name, text in settings.items():

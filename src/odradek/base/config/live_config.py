@@ -1,7 +1,7 @@
 """The broker's configuration as it is now: server.properties, overridden by the dynamic defaults of all brokers,
 overridden by the dynamic values of this one.
 
-Each change makes a new `BrokerConfig` and tells whoever listens. Any thread may read `current`; changes come one at a
+Each change makes a new `BrokerConfig` and calls the listeners. Any thread may read `current`; changes come one at a
 time.
 """
 
@@ -47,12 +47,12 @@ class PlainPasswords:
 class LiveConfig:
     def __init__(self, static: BrokerConfig) -> None:
         self.static = static
-        """What the file says."""
+        """Settings of server.properties."""
         self.current = static
         self.own: Settings = NOTHING
-        """What was set for this broker while it ran, as far as it can be obeyed."""
+        """Valid dynamic settings of this broker."""
         self.of_all: Settings = NOTHING
-        """What was set for all brokers, likewise."""
+        """Valid dynamic settings of all brokers."""
         self.on_change: list[Callable[[BrokerConfig, BrokerConfig], None]] = []
         """Told what held before and what holds now, in their order, on the thread that brings the change."""
         self.checks: list[Check] = []

@@ -24,9 +24,9 @@ class Support(Enum):
 @dataclass(frozen=True, slots=True)
 class Refusal:
     lacks: str
-    """What this broker doesn't do, which the value would ask for."""
+    """Feature that the value asks for, and this broker doesn't have."""
     remedy: str
-    """What to do instead, as a sentence."""
+    """Advice, as a sentence."""
 
 
 _REMOVE = "Remove the key."

@@ -75,15 +75,15 @@ def without_effect(settings: Mapping[str, str]) -> dict[str, str]:
 def unknown_settings(settings: Iterable[str], listener_names: Iterable[str]) -> list[str]:
     """One sentence for each name that no definition has, or that belongs to a listener that isn't there."""
     listeners = {name.lower() for name in listener_names}
-    told = []
+    warnings = []
     for name in settings:
         if key_of(name) is None:
-            told.append(f"unknown configuration key {name} is ignored{_suggestion(name)}")
+            warnings.append(f"unknown configuration key {name} is ignored{_suggestion(name)}")
         elif name.startswith(_LISTENER_PREFIX):
             listener = name.removeprefix(_LISTENER_PREFIX).partition(".")[0]
             if listener not in listeners:
-                told.append(f"configuration key {name} is ignored: listeners has no {listener.upper()}")
-    return told
+                warnings.append(f"configuration key {name} is ignored: listeners has no {listener.upper()}")
+    return warnings
 
 
 def _suggestion(name: str) -> str:

@@ -49,7 +49,7 @@ class EntityConfigs:
         self._known.look_up(topics)
 
     def of_broker(self, name: str) -> dict[str, str]:
-        """Of one broker, or with an empty name of all."""
+        """Dynamic settings of one broker, or with an empty name of all."""
         return self._live.passwords.decoded(self.load("brokers", name or DEFAULT_ENTITY))
 
     def set_broker(self, name: str, values: Mapping[str, str]) -> None:

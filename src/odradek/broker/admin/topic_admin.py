@@ -71,7 +71,7 @@ class ImageWait(DelayedOperation, Generic[T]):
 
 
 AUTO_CREATIONS_MAX = 1000
-"""How many topics may wait to be created by asking for them; beyond that the client is told to ask again."""
+"""Most topics that wait for their automatic creation; beyond that the client has to ask again."""
 
 Created: TypeAlias = CreatedTopic | KafkaError
 Permit: TypeAlias = Callable[[int], None]

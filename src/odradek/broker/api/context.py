@@ -119,7 +119,7 @@ class RequestContext:
         self.audit_entry: Entry | None = None
         """Set for a request that changes the cluster, where there is an audit log; written with the answer."""
         self.throttle_ms = 0
-        """How long the client has to wait after this request; handlers may raise it until they answer."""
+        """Throttle time of the response; handlers may raise it until they answer."""
         self._timings = timings
         self._send = send
 

@@ -28,9 +28,9 @@ class ControlRequest(Protocol):
 class ControlGate:
     def __init__(self) -> None:
         self.controller_epoch = 0
-        """Of the newest controller that was heard of. Changed by the control thread only."""
+        """Epoch of the newest controller that was heard of. Changed by the control thread only."""
         self.broker_epoch = UNKNOWN_BROKER_EPOCH
-        """Of this broker's present registration; set whenever it registers."""
+        """Epoch of this broker's present registration; set whenever it registers."""
         self._latest = (0, UNKNOWN_BROKER_EPOCH, 0)
         """Controller epoch, broker epoch and correlation id of what was obeyed last, of what names a registration."""
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="control")

@@ -44,7 +44,7 @@ class ApiTimings:
         self._count = 0
 
     def record(self, version: int, moments: tuple[int, int, int, int, int]) -> None:
-        """`moments` as in `Moments`, which is made when somebody asks."""
+        """`moments` as in `Moments`, which is made on demand."""
         self._by_version[version] += 1
         self._recent[self._count & (REMEMBERED - 1)] = moments
         self._count += 1

@@ -1,6 +1,6 @@
-"""A client that has used more than it may: it is told so with its answer, and not read for that long.
+"""Throttling of a client that has used more than its quota: its response has a throttle time, for which it is not read.
 
-The answer itself leaves at once. What brokers ask of each other is not held back.
+The response itself leaves at once. Requests between brokers are not throttled.
 """
 
 from copy import copy

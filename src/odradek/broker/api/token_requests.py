@@ -9,7 +9,7 @@ from odradek.broker.security.principal import ANONYMOUS
 def token_admin(ctx: RequestContext) -> TokenAdmin:
     """KafkaError where the connection or the configuration doesn't allow such requests.
 
-    A token must not beget tokens, and a connection without an identity has nobody to give them to.
+    A token must not create tokens, and a connection without an identity has no owner for one.
     """
     protocol = ctx.connection.security_protocol
     if (

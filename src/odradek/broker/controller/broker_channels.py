@@ -28,7 +28,7 @@ log = get_logger(__name__)
 
 RETRY_BACKOFF_MS = 100
 MERGE_ABOVE = 32
-"""How many requests may wait before further ones are merged into them."""
+"""Most requests that wait; further ones are merged into them."""
 
 
 class BrokerChannels:

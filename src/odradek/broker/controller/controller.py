@@ -191,7 +191,7 @@ class Controller:
     # --- the /controller node -------------------------------------------------------------------------------------
 
     def _read_controller_node(self) -> None:
-        """Read /controller. Resign if it is somebody else, stand if nobody is; and be told of the next change.
+        """Read /controller and watch it. Resign if another broker is controller, stand for election if none is.
 
         A node of this broker without a term is left from an earlier session: the election replaces it.
         """

@@ -1,4 +1,4 @@
-"""Answers of brokers to the controller, as events. Pure."""
+"""Answers of brokers to the controller, as events. Refusals are logged."""
 
 from odradek.base.errors import ErrorCode
 from odradek.base.logs import get_logger

@@ -1,7 +1,7 @@
 """Operations that wait: for an event that concerns one of their keys, or for their time to be up; completed once.
 
-Whoever changes something that others may wait for calls `check_and_complete(key)`. Operations may be asked and
-completed by several threads at the same time; `force_complete` decides who it was. No lock is held while an operation
+A thread that changes something that operations wait for calls `check_and_complete(key)`. Operations may be asked and
+completed by several threads at the same time; `force_complete` decides which it was. No lock is held while an operation
 is asked or completed, so it may take locks of its own and may come back to the purgatory.
 """
 
@@ -25,7 +25,7 @@ class DelayedOperation(Timer):
 
     def __init__(self, delay_ms: int) -> None:
         super().__init__(delay_ms)
-        self._claim = threading.Lock()  # taken once, by whoever completes it, and never given back
+        self._claim = threading.Lock()  # taken once, by the thread that completes it, and never given back
         self._home: Purgatory[Any] | None = None
         self._keys: tuple[Hashable, ...] = ()
 
@@ -96,7 +96,7 @@ class Purgatory(Generic[K]):
             operation.expire()
         if not operation.completed:
             return False
-        # Whoever completed it may have done so before it was added, and found nothing to remove.
+        # It may have been completed before it was added, when there was nothing to remove.
         self.forget(operation)
         return True
 

@@ -1,7 +1,7 @@
 """Usage of a broker by its clients, against their quotas: bytes in, bytes out, time of threads, changes of topics.
 
-Whoever uses more is told how long to wait, and its connection is not read for that time. While nothing is limited,
-`is_limiting` says so, and nothing here is called. Any thread.
+A client that uses more gets a throttle time, for which its connection is not read. While nothing is limited,
+`is_limiting` is False, and nothing here is called. Any thread.
 """
 
 import threading
@@ -176,7 +176,7 @@ class ClientQuotas:
         )
         self.addresses = AddressLimits(FailedLogins(config.odradek_failed_authentication_rate_per_ip))
         self.is_limiting = False
-        """Whether anybody is limited in anything."""
+        """True if any client has a quota."""
         self.throttles = 0
         self.throttled_ms = 0
 

@@ -25,7 +25,7 @@ class _Run:
     first: Entry
     last: Entry
     moved: Entry | None = None
-    """Where the journal moved to this run's directory, if it did."""
+    """Entry with which the journal moved to this run's directory, if it did."""
 
 
 class GapFinder:

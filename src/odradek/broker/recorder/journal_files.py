@@ -40,7 +40,7 @@ class JournalFiles:
 
     @property
     def directory(self) -> Path | None:
-        """Of the open file."""
+        """Directory of the open file."""
         return None if self._path is None else self._path.parent
 
     @property

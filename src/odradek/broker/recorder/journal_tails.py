@@ -8,7 +8,7 @@ from odradek.broker.recorder.core.entry import Entry, maybe_entry
 
 class JournalTails:
     def __init__(self, mark: bytes = b"") -> None:
-        """Of the lines that have this `mark`; others are not even parsed."""
+        """Reads the lines that have this `mark`; others are not even parsed."""
         self._mark = mark
         self._read_bytes: dict[Path, int] = {}
 
@@ -18,7 +18,7 @@ class JournalTails:
         return frozenset(self._read_bytes)
 
     def added(self, files: Sequence[Path]) -> list[Entry]:
-        """Of whole lines only: one that is being written is read with the next look."""
+        """Return new entries of whole lines only: a line that is being written is read with the next look."""
         self._read_bytes = {path: self._read_bytes.get(path, 0) for path in files}
         return [entry for path in files for entry in self._added(path)]
 

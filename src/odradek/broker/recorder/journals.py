@@ -54,7 +54,7 @@ def _below(place: Path) -> Iterator[Path]:
 
 
 def newest(paths: Sequence[Path], of_each: int = _NEWEST_OF_EACH) -> list[Path]:
-    """Of each broker's files, sorted as they were found, the last two: what a look at the recent past needs."""
+    """Return the last files of each broker, sorted as they were found: enough for the recent past."""
     by_broker: dict[int, list[Path]] = defaultdict(list)
     for path in paths:
         by_broker[(parse_name(path.name) or (-1, 0))[0]].append(path)

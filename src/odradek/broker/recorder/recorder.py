@@ -1,4 +1,4 @@
-"""The writer of a broker's journal. Whoever has something to record hands it over and goes on at once.
+"""The writer of a broker's journal. `record` hands an entry over and returns at once.
 
 One bounded queue, one thread. Turning what happened into lines, writing them and rotating the files is the thread's
 work. When it can't keep up, or no directory can be written, entries are dropped and counted, and the count is written
@@ -115,7 +115,7 @@ class Recorder:
         self._not_written = _Missing()
         self._seq = 0
         self._written_seq = 0
-        """Of the last line on disk."""
+        """Number of the last line on disk."""
         self._written_ms = 0
         self._picture = Picture()
         self._was_opened = False

@@ -11,7 +11,7 @@ from odradek.model.topology import EPOCH_DURING_DELETE, NO_EPOCH, PartitionDirec
 
 log = get_logger(__name__)
 
-"""Of a topic that is being deleted: over every epoch."""
+"""Leader epoch of a topic that is being deleted: above every other."""
 
 
 def refuse_directive(directive: PartitionDirective, partition: Partition | None, broker_id: int) -> ErrorCode | None:

@@ -49,7 +49,7 @@ from odradek.protocol.record_batch import read_header
 from odradek.protocol.transaction_markers import EndTransactionMarker
 
 Batch: TypeAlias = tuple[TopicPartition, memoryview | KafkaError]
-"""What to append where; what its handler refused already stays refused, in its place."""
+"""Batches to append by partition; one that the handler refused already keeps its error, in its place."""
 
 Checked: TypeAlias = tuple[Partition, CheckedRecords]
 """A batch that may be written to the partition."""
@@ -99,7 +99,7 @@ class PartitionTable:
             raise KafkaError(code) from None
 
     def topic_name(self, topic_id: UUID) -> str | None:
-        """Of a topic that is hosted here, whether the metadata has heard of it or not."""
+        """Name of a topic that is hosted here, whether the metadata has it or not."""
         hosted = self.partitions.copy().items()
         return next((tp.topic for tp, partition in hosted if partition.topic_id == topic_id), None)
 

@@ -71,7 +71,7 @@ class ReplicaManager:
         listeners: Sequence[RoleListener] = (),
         on_host: Callable[[Partition], None] = lambda partition: None,
     ) -> None:
-        """`on_host` is told of each replica that is taken up, before it has a role."""
+        """`on_host` is called with each replica that is taken up, before it has a role."""
         self.controller_epoch = -1
         self._broker_id = broker_id
         self._table = table
@@ -284,7 +284,7 @@ class ReplicaManager:
     def take_offline(self, tps: Iterable[TopicPartition]) -> None:
         """Their directory failed: they answer with KAFKA_STORAGE_ERROR until the broker starts again.
 
-        Whoever found out may hold a partition's lock: the rest is left to another thread.
+        The caller may hold a partition's lock: the rest is left to another thread.
         """
         lost = []
         for tp in tps:

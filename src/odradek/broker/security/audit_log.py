@@ -2,7 +2,7 @@
 
     {"time": "…", "event": "denied", "principal": "User:eve", "host": "10.0.0.7", "request": "PRODUCE", …}
 
-Entries are handed to a thread by a bounded queue, so that a slow disk holds nobody up; entries that found it full are
+Entries are handed to a thread by a bounded queue, so that a slow disk delays no request; entries that found it full are
 counted, and the next line tells how many were lost. Entries are made of names, never of values, and hold no secret.
 """
 

@@ -147,7 +147,7 @@ class _Wakeups:
 
 class PipeliningHandler(SequentialThreadingHandler):  # type: ignore[misc]
     connect_seconds_max = 30.0
-    """How long one server may take to let a session in. A server that just starts may have lost the request; while it
+    """Time that one server may take to accept a session. A server that just starts may have lost the request; while it
     is waited for, the session must not expire."""
 
     def __init__(self, tls: Mapping[str, str] | None = None) -> None:

@@ -102,7 +102,7 @@ class KnownAcls:
     def _read(self, patterns: list[ResourcePattern] | None, store: ZkStore) -> None:
         """Reads these patterns, or all, and tells what changed.
 
-        What was read is kept only if nobody else kept something since, else it is read again: an older answer never
+        A result is kept only if no other was kept since, else it is read again: an older answer never
         replaces a newer one.
         """
         while True:

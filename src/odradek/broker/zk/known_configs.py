@@ -1,6 +1,6 @@
 """Overrides of topics, brokers and clients, current on every broker without restart.
 
-Whoever changes a configuration leaves a notice under /config/changes. Every broker watches that node, reads what the
+A change of a configuration leaves a notice under /config/changes. Every broker watches that node, reads what the
 new notices name, and tells its listener, on a thread of its own that waits for ZooKeeper as long as it takes. A topic's
 creation leaves no notice: before a log is made, `look_up` reads.
 """
@@ -112,7 +112,7 @@ class KnownConfigs:
     def _read(self, entity_type: str, names: list[str] | None, store: ZkStore) -> list[str]:
         """Read the entities, or all, and keep their overrides. Returns those whose configuration is another now.
 
-        What was read is kept only if nobody else kept something since, else it is read again: an older answer never
+        A result is kept only if no other was kept since, else it is read again: an older answer never
         replaces a newer one.
         """
         while True:

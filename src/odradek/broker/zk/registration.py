@@ -75,13 +75,13 @@ class BrokerRegistrar:
         """
         expiry_ms = max(self._session.session_timeout_ms, _SESSION_TIMEOUT_MIN_MS) + _EXPIRY_MARGIN_MS
         deadline_ms = self._clock.monotonic_ms() + expiry_ms
-        told = False
+        is_logged = False
         while (epoch := self._try_register(broker)) is None:
             if self._clock.monotonic_ms() >= deadline_ms:
                 raise FatalError(self._conflict(broker.id))
-            if not told:
+            if not is_logged:
                 log.info("broker id already registered, waiting for that session to expire", broker=broker.id)
-                told = True
+                is_logged = True
             time.sleep(_POLL_SECONDS)
         addresses = ",".join(endpoint_text(endpoint) for endpoint in broker.endpoints)
         log.info("broker registered", broker=broker.id, endpoints=addresses, epoch=epoch)

@@ -147,7 +147,7 @@ class ZkSession:
         """Ends the session; its ephemeral nodes go at once."""
         self._closing = True
         self._watches.close()
-        self._connected.set()  # whoever waits for a connection sees that there will be none
+        self._connected.set()  # threads that wait for a connection see that there will be none
         try:
             self._client.stop()
             self._client.close()
@@ -157,7 +157,7 @@ class ZkSession:
 
     @property
     def session_id(self) -> int:
-        """Of the session that goes on, or of the last one that there was."""
+        """Id of the current session, or of the last one."""
         if self._session_id is None:
             raise ZkUnavailable(f"there is no session with ZooKeeper at {self.connect_string}")
         return self._session_id

@@ -1,4 +1,4 @@
-"""Watches: who is told once that a znode, or its children, may have changed.
+"""Watches: one notification each that a znode, or its children, may have changed.
 
 A watch goes when it fires, and it goes with the connection. What was lost with the connection counts as fired as soon
 as the connection is back, for the node may have changed in between: the reader looks again and watches anew, and

@@ -14,7 +14,7 @@ class CutFrom(StrEnum):
 
 
 Cuts: TypeAlias = Mapping[int, frozenset[CutFrom]]
-"""Of each broker that is cut off, from whom."""
+"""Brokers that are cut off, each with the parts that it can't reach."""
 Node: TypeAlias = int | None
 """A broker, or ZooKeeper as None: who is reached by a link."""
 

@@ -44,12 +44,12 @@ class Plan:
     def linked(self, broker: int, properties: Mapping[str, str]) -> dict[str, str]:
         """The settings of a broker that is reached by others, and reaches them, through the relay."""
         link = self.brokers[broker]
-        told = properties.get("advertised.listeners", properties["listeners"])
+        advertised = properties.get("advertised.listeners", properties["listeners"])
         return {
             **properties,
             "zookeeper.connect": self.relayed_zookeeper(),
             "listeners": f"{properties['listeners']},{LISTENER}://{link.target}",
-            "advertised.listeners": f"{told},{LISTENER}://{_HOST}:{link.port}",
+            "advertised.listeners": f"{advertised},{LISTENER}://{_HOST}:{link.port}",
             _PROTOCOLS: f"{properties.get(_PROTOCOLS, _PROTOCOLS_DEFAULT)},{LISTENER}:PLAINTEXT",
             _INTER_BROKER: LISTENER,
         }

@@ -1,4 +1,4 @@
-"""What explains an anomaly: which batches hold a value, on which replica, and what their producer was answered."""
+"""Evidence for an anomaly: the batches that hold a value, by replica, and the answers to their producer."""
 
 import json
 from collections import Counter
@@ -30,7 +30,7 @@ def write_history(history: History, path: Path) -> None:
 
 
 def answers_in(directory: Path) -> Counter[str]:
-    """How often brokers refused a batch, and with what, or knew it already; how often librdkafka raised its epoch."""
+    """Counts of refused batches by error, of duplicates, and of librdkafka's new producer epochs."""
     found: Counter[str] = Counter()
     for trace in directory.glob("cluster/*/produce-trace.log"):
         with trace.open() as lines:

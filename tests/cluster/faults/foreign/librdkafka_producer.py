@@ -27,7 +27,7 @@ DEFINITE = frozenset({KafkaError.MSG_SIZE_TOO_LARGE, KafkaError._QUEUE_FULL})
 
 
 def ignore_error(error: KafkaError) -> None:
-    """What clients log at this place is in their debug lines already."""
+    """Ignore it: the log of clients has it in the debug lines already."""
 
 
 class Sender:

@@ -123,7 +123,7 @@ class ForeignNemesis:
         self._return(leader, down_s)
 
     def _lose_by_freeze(self, leader: int, then: Callable[[], None]) -> None:
-        """What is written then lies unread in its sockets."""
+        """Freeze it: requests lie unread in its sockets."""
         seconds = self._after_session()
         self._tell(f"freeze {leader} for {seconds:.1f} s")
         self._cluster.brokers[leader].pause()
@@ -144,7 +144,7 @@ class ForeignNemesis:
         self._cluster.start(broker)
 
     def _downtime(self) -> float:
-        """Of a killed broker. Kafka's don't start while their old session lives."""
+        """Start a killed broker. Kafka's don't start while their old session lives."""
         drawn = self._chance.choice((0.0, self._within_session(), self._after_session()))
         return drawn if self._plan.brokers == "odradek" else max(drawn, 1.5 * self._plan.session_s)
 
@@ -157,7 +157,7 @@ class ForeignNemesis:
     # ---- births
 
     def _bear(self) -> Callable[[], None]:
-        """What is to be born while a broker is frozen. The cluster may take it only when the broker is thawed."""
+        """Create a topic while a broker is frozen. The cluster may take it only when the broker is thawed."""
         kind = self._chance.choice(("topic", "partitions", "producer"))
         if kind == "producer":
             return self._new_producer

@@ -1,4 +1,4 @@
-"""What a run is made of. With the same plan the same faults are drawn in the same order; what they meet is up to the
+"""Plan of a run. With the same plan the same faults are drawn in the same order; what they meet is up to the
 machine."""
 
 from dataclasses import dataclass
@@ -29,25 +29,25 @@ class Plan:
     """Producers of this kind from the start."""
     java: int = 0
     partitions: int = PARTITIONS
-    """Of the topic that is there from the start."""
+    """Partitions of the topic that is there from the start."""
     rate: float = 1000.0
     """Records per second and producer."""
     faults: tuple[str, ...] = ("kill", "kill", "freeze", "stop")
-    """What is drawn from, see the nemesis; twice makes it twice as likely."""
+    """Faults to draw from, see the nemesis; twice makes one twice as likely."""
     born_partitions: tuple[int, ...] = (1, 6, 18)
-    """How many partitions a topic that is born may have."""
+    """Numbers of partitions of created topics."""
     born_lose_by: tuple[str, ...] = ("kill", "kill", "freeze", "stop")
-    """How it loses its first leader."""
+    """Ways in which a created topic loses its first leader."""
     births: bool = False
     """Topics, partitions and producers are born while a broker is frozen."""
     operations: bool = False
     """Preferred elections and reassignments between faults."""
     niceness: int = 0
-    """Of the producers: threads that wait long for a core meet each other at odd moments."""
+    """Processor time of the producers: threads that wait long for a core meet each other at odd moments."""
     hasty: bool = False
     """The next fault needn't wait until all replicas are in sync."""
     timeouts: str = "short"
-    """Of ZooKeeper sessions, lagging replicas and sockets between brokers: short, or Kafka's default."""
+    """Timeouts of ZooKeeper sessions, lagging replicas and sockets between brokers: short, or Kafka's default."""
     brokers: str = "odradek"
     """Or kafka."""
 

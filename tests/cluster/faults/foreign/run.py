@@ -42,7 +42,7 @@ class Verdict:
     faults: int = 0
     anomalies: list[str] = field(default_factory=list)
     answers: Counter[str] = field(default_factory=Counter)
-    """What brokers answered to producers other than an offset, as far as they trace it."""
+    """Errors that brokers answered to producers, as far as they trace them."""
 
     def kinds(self) -> Counter[str]:
         return Counter(line.split()[0] for line in self.anomalies)
@@ -75,7 +75,7 @@ class ForeignRun:
         self.plan = plan
         self.directory = directory
         self.topics = {TOPIC: plan.partitions}
-        """How many partitions each topic has, or was asked to have."""
+        """Partitions of each topic, also of one whose creation was not answered."""
         self.producers: list[ForeignProducer] = []
         self.faults: list[str] = []
         self.troubles: list[str] = []
@@ -180,7 +180,7 @@ class ForeignRun:
         return all(view == views[0] for view in views) and counts == {len(views[0])}
 
     def partitions(self) -> dict[TopicPartition, tuple[int, ...]]:
-        """What there is, and who has it, as the first broker tells."""
+        """Return the metadata of the first broker that answers."""
         metadata = self.cluster.brokers[0].metadata()
         assert metadata is not None
         return {
@@ -251,7 +251,7 @@ class ForeignRun:
 
 
 def keep_or_remove(verdict: Verdict) -> None:
-    """What explains a failure stays; of a clean run nothing is needed."""
+    """Keep the evidence of a failure; a clean run needs none."""
     if not verdict.anomalies:
         with suppress(OSError):
             shutil.rmtree(verdict.directory)

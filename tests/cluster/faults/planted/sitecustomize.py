@@ -25,7 +25,7 @@ def ack_before_replication() -> None:
 
 
 def truncate_by_high_watermark() -> None:
-    """Whoever changes its role drops what it doesn't know to be committed (KIP-101)."""
+    """A broker that changes its role truncates to its high watermark (KIP-101)."""
     from odradek.broker.replication.partition import Partition
 
     def truncating(change: Callable[..., bool]) -> Callable[..., bool]:

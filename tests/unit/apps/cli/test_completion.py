@@ -1,4 +1,4 @@
-"""What a shell suggests, without a cluster."""
+"""Suggestions of a shell, without a cluster."""
 
 import subprocess
 

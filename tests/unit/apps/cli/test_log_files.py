@@ -1,4 +1,4 @@
-"""What dump-log reads, whole and broken. The files are made byte by byte here, as Kafka's formats say."""
+"""Files that dump-log reads, whole and broken. They are made byte by byte here, as Kafka's formats say."""
 
 from pathlib import Path
 from struct import pack

@@ -1,4 +1,4 @@
-"""What goes to standard output, in each format."""
+"""Standard output, in each format."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What `odradek reassign` takes for a rate, and what it refuses before it asks anybody."""
+"""Rates that `odradek reassign` accepts, and refusals before it asks a broker."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the typed names mean."""
+"""Selection of topics by typed names."""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""Who gets in, and who doesn't: the guard before a page that answers everything with "inside"."""
+"""Access through the guard before a page that answers everything with "inside"."""
 
 from pathlib import Path
 

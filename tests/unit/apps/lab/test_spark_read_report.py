@@ -1,4 +1,4 @@
-"""What the rounds of the Spark measurement say."""
+"""Report of the rounds of the Spark measurement."""
 
 from typing import Any
 

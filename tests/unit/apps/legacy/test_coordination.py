@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from odradek.apps.legacy.core.coordination import Group, next_steps
 from odradek.apps.legacy.core.range_assignment import assign, member_of
-from odradek.apps.legacy.core.znodes import Registration, Told
+from odradek.apps.legacy.core.znodes import AssignedPartitions, Registration
 from odradek.model.topology import TopicPartition
 
 WANTED = Registration({"t": 1})
@@ -21,7 +21,7 @@ class World:
 
     registered: dict[str, int] = field(default_factory=dict)
     owners: dict[TopicPartition, str] = field(default_factory=dict)
-    told: dict[str, Told] = field(default_factory=dict)
+    assignments: dict[str, AssignedPartitions] = field(default_factory=dict)
     reads: dict[str, set[TopicPartition]] = field(default_factory=dict)
     clock: int = 0
 
@@ -36,30 +36,32 @@ class World:
         self.reads.pop(member, None)
 
     def hear(self, member: str) -> None:
-        """The member does what it was told last."""
-        told = self.told.get(member)
-        if member not in self.registered or told is None or told.registration != self.registered[member]:
+        """The member follows its last assignment."""
+        assigned = self.assignments.get(member)
+        if member not in self.registered or assigned is None or assigned.registration != self.registered[member]:
             return
-        self.reads[member] &= told.partitions
-        for tp in told.release:
+        self.reads[member] &= assigned.partitions
+        for tp in assigned.release:
             if tp in self.owners and member_of(self.owners[tp]) == member:
                 del self.owners[tp]
-        self.reads[member] |= told.partitions
+        self.reads[member] |= assigned.partitions
 
     def coordinate(self, orders_max: int | None = None) -> bool:
         """One round, which may be broken off after some orders. Whether there was anything to do."""
         members = dict.fromkeys(self.registered, WANTED)
-        group = Group(members, dict(self.registered), {"t": range(PARTITIONS)}, dict(self.owners), dict(self.told))
+        group = Group(
+            members, dict(self.registered), {"t": range(PARTITIONS)}, dict(self.owners), dict(self.assignments)
+        )
         steps = next_steps(group)
         for member, order in list(steps.orders.items())[:orders_max]:
             self.owners |= order.own
-            if order.told is not None:
-                self.told[member] = order.told
+            if order.assignment is not None:
+                self.assignments[member] = order.assignment
         if orders_max is None:
             for tp in steps.release:
                 del self.owners[tp]
             for member in steps.forget:
-                del self.told[member]
+                del self.assignments[member]
         return bool(steps.orders or steps.release or steps.forget)
 
     def check(self) -> None:
@@ -102,7 +104,7 @@ def test_an_appointment_that_was_never_heard_of_is_taken_back() -> None:
     world.join("a")
     world.coordinate()
     assert world.reads == {"a": set(), "b": set()}
-    assert {tp.partition for tp in world.told["b"].release} == {0, 1, 2}
+    assert {tp.partition for tp in world.assignments["b"].release} == {0, 1, 2}
     world.hear("b")
     world.coordinate()
     world.hear("a")

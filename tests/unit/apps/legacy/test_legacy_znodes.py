@@ -1,9 +1,16 @@
-"""What Kafka 1.1's consumer wrote under /consumers, and what of it we refuse."""
+"""Znodes of Kafka 1.1's consumer under /consumers, and those that we refuse."""
 
 import pytest
 
 from odradek.apps.legacy.consumer import ZooKeeperConsumer
-from odradek.apps.legacy.core.znodes import CommittedOffset, ConsumerId, MemberAssignment, Owner, Registration, Told
+from odradek.apps.legacy.core.znodes import (
+    AssignedPartitions,
+    CommittedOffset,
+    ConsumerId,
+    MemberAssignment,
+    Owner,
+    Registration,
+)
 from odradek.base.errors import ConfigError, KafkaError
 from odradek.broker.zk.json_form import to_json
 from odradek.broker.zk.znodes import CorruptZnode
@@ -72,8 +79,10 @@ def test_offsets_are_decimal_text() -> None:
 
 
 def test_what_a_member_is_told_survives_the_way() -> None:
-    told = Told(77, frozenset({TP, TopicPartition("orders", 1)}), frozenset({TopicPartition("bills", 0)}))
-    assert MemberAssignment.decode("g", "c", MemberAssignment.encode(told)) == told
+    assigned = AssignedPartitions(
+        77, frozenset({TP, TopicPartition("orders", 1)}), frozenset({TopicPartition("bills", 0)})
+    )
+    assert MemberAssignment.decode("g", "c", MemberAssignment.encode(assigned)) == assigned
     with pytest.raises(CorruptZnode):
         MemberAssignment.decode("g", "c", b'{"version":1,"partitions":{}}')
 

@@ -1,4 +1,4 @@
-"""Whose checkpoint it is: the own one is taken up, every other refused."""
+"""Owner of a checkpoint: the pipeline's own is taken up, every other refused."""
 
 from dataclasses import replace
 from pathlib import Path

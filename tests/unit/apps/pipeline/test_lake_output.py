@@ -1,4 +1,4 @@
-"""Which Spark a package is made for, as far as its name says so."""
+"""Version of Spark that a package is made for, as far as its name says so."""
 
 import pytest
 

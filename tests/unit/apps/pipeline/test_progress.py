@@ -1,4 +1,4 @@
-"""What Spark reports, added up, and what others get to see of it."""
+"""Reports of Spark, added up and shown."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Where a replay begins: nothing may be twice in a table, and a batch is all or nothing."""
+"""First offsets of a replay: nothing may be twice in a table, and a batch is all or nothing."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Where a pipeline runs: what can't be, told at once."""
+"""Session of a pipeline: impossible settings are refused at once."""
 
 from pathlib import Path
 

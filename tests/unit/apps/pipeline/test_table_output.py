@@ -14,7 +14,7 @@ NO_BATCH = cast(Any, None)  # whoever looks at it fails
 
 @pytest.fixture
 def output(tmp_path: Path) -> TableOutput:
-    """Of a table that has batch 0, up to offset 5."""
+    """Commit of a table that has batch 0, up to offset 5."""
     batch = tmp_path / "table" / batch_name(1, 0)
     batch.mkdir(parents=True)
     manifest = {"rows": 5, "start": [], "end": [{"t": {"0": 5}}], "columns": {"id": "string"}}

@@ -1,4 +1,4 @@
-"""What a plan costs and risks, and plans in files: read and written as Kafka's tool does, checked as a whole."""
+"""Cost and risk of a plan, and plans in files: read and written as Kafka's tool does, checked as a whole."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What DescribeConfigs tells, against what Apache Kafka 3.9.2 told for the same properties."""
+"""Answers of DescribeConfigs, compared with those of Apache Kafka 3.9.2 for the same properties."""
 
 import json
 from dataclasses import replace

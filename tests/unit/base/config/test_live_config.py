@@ -1,4 +1,4 @@
-"""What was set while brokers run, over what the file says."""
+"""Dynamic settings over those of server.properties."""
 
 import pytest
 

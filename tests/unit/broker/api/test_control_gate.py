@@ -1,4 +1,4 @@
-"""Who is obeyed: the newest controller, by this registration of the broker, in the order in which it spoke."""
+"""The control gate obeys the newest controller, by this registration of the broker, in the order in which it spoke."""
 
 from collections.abc import Iterator
 

@@ -30,9 +30,9 @@ class FakeBroker:
         self.id = broker_id
         self.told: list[Request] = []
         self.correlation_ids: list[int] = []
-        """Of all that came, also of what was not answered."""
+        """Requests that came, also those that were not answered."""
         self.hang_ups = 0
-        """How many connections are to be closed instead of an answer."""
+        """Number of connections to close instead of an answer."""
         self.on_request: Callable[[Request], None] = lambda request: None
         self._changed = threading.Condition()
         self._answering = True
@@ -55,7 +55,7 @@ class FakeBroker:
             self._changed.notify_all()
 
     def wait_for(self, holds: Callable[[list[Request]], bool]) -> list[Request]:
-        """What it was told, once that is enough."""
+        """Return the requests that came, once they are enough."""
         with self._changed:
             assert self._changed.wait_for(lambda: holds(self.told), PATIENCE_SECONDS), self.told
             return list(self.told)

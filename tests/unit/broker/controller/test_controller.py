@@ -150,7 +150,7 @@ def knows_brokers(node: Node, *ids: int) -> None:
 
 
 class Answers:
-    """What `done` was called with."""
+    """Return the value that `done` was called with."""
 
     def __init__(self) -> None:
         self._queue: queue.Queue[Any] = queue.Queue()
@@ -174,7 +174,7 @@ def delete(node: Node, name: str) -> KafkaError | None:
 
 
 def moves(node: Node) -> Any:
-    """What the controller answers about reassignments."""
+    """Return the controller's answer about reassignments."""
     answers = Answers()
     node.controller.submit(ReassignmentsListed(None, answers.done))
     return answers.get()

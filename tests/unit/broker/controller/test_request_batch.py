@@ -1,4 +1,4 @@
-"""What brokers are told: one request of a kind for each, with all that a Kafka broker checks."""
+"""Requests to brokers: one of a kind for each, with all that a Kafka broker checks."""
 
 from uuid import UUID
 

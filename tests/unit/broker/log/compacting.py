@@ -79,7 +79,7 @@ def clean(
     buffer_bytes: int = 256,
     go_on: Callable[[], bool] = lambda: True,
 ) -> CleaningStats:
-    """Whatever may be cleaned, is."""
+    """Clean all that may be cleaned."""
     log = host.log
     stable = host.last_stable_offset(host.high_watermark)
     dirtiness = assess(log.segments, log.config, first_dirty=first_dirty, last_stable_offset=stable, now_ms=now_ms)
@@ -111,6 +111,6 @@ def entries_of(log: PartitionLog) -> list[tuple[int, str, str | None]]:
 
 
 def latest_of(log: PartitionLog) -> dict[str, str]:
-    """What a reader of the whole log has in the end."""
+    """Return the last value of each key, as a reader of the whole log has them."""
     state = {key: value for _, key, value in entries_of(log)}
     return {key: value for key, value in state.items() if value is not None}

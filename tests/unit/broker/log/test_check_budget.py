@@ -1,4 +1,4 @@
-"""What checking the records of one request may cost, in steps: whatever is in them, it is paid for.
+"""Cost of checking the records of one request, in steps: whatever is in them, it is paid for.
 
 Time is measured nowhere: a step stands for a bounded number of bytecodes, or of bytes for what is written in C.
 """

@@ -1,4 +1,4 @@
-"""What a cleaning leaves of a log."""
+"""A log after its cleaning."""
 
 import threading
 from dataclasses import replace

@@ -33,7 +33,7 @@ def put(host: Hosted, key: str, value: str | None, producer_id: int = -1) -> Non
 
 
 def committed(host: Hosted, start: int = 0) -> dict[str, str | None]:
-    """What a read_committed consumer has seen last of each key, if it begins at the offset."""
+    """Return the last value of each key that a read_committed consumer sees, if it begins at the offset."""
     log = host.log
     end = host.last_stable_offset(host.high_watermark)
     seen: dict[str, str | None] = {}

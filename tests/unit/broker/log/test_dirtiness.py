@@ -1,4 +1,4 @@
-"""What of a log may be compacted, and which log is next."""
+"""Dirty part of a log, and the choice of the next log to compact."""
 
 from dataclasses import replace
 from pathlib import Path

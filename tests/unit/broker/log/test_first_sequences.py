@@ -1,4 +1,4 @@
-"""Where a producer that the log doesn't know may begin: at sequence 0, or anywhere if its state can have been lost."""
+"""First sequence of a producer that the log doesn't know: sequence 0, or anywhere if its state can have been lost."""
 
 from pathlib import Path
 

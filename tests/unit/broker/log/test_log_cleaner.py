@@ -1,4 +1,4 @@
-"""Which log the cleaner threads take, what they write down, and what they do when a log changes under them."""
+"""Cleaner threads: the log that they take, their checkpoint, and logs that change under them."""
 
 import errno
 import threading

@@ -109,7 +109,7 @@ class Killed(BaseException):
 
 
 def killed_at(number: int, monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> bool:
-    """Whether there was such a call on the file system that the killing could come before."""
+    """Return whether there was such a call on the file system, before which the process could be killed."""
     calls = 0
 
     def counted(real: Callable[..., Any]) -> Callable[..., Any]:
@@ -286,7 +286,7 @@ def test_the_target_fails_and_the_log_stays(disks: TwoDisks) -> None:
 
 
 def test_the_source_fails_in_the_last_step(disks: TwoDisks, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is left there when the disk comes back is not taken for the log."""
+    """Files that are there when the disk comes back are not taken for the log."""
     write(disks.log, *"abc")
     copy = disks.begin()
     copy_all(copy)

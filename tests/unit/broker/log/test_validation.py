@@ -1,4 +1,4 @@
-"""What may enter the log, and what it looks like there."""
+"""Validation of batches that enter the log, and their form there."""
 
 from contextlib import suppress
 

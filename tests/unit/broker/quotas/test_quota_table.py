@@ -1,4 +1,4 @@
-"""Which of all that is set holds for a client. The order is Kafka's, told in its documentation of quotas."""
+"""The quota that applies to a client, of all that are set. The order is that of Kafka's documentation."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What tests of the journal record."""
+"""Entries for tests of the journal."""
 
 from collections.abc import Iterator
 

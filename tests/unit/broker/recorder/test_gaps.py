@@ -1,4 +1,4 @@
-"""What is missing in journals, found from what is there."""
+"""Gaps of journals, found from the entries that are there."""
 
 from collections.abc import Iterable
 

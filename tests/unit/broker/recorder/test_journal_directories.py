@@ -61,7 +61,7 @@ def _lines(where: Path) -> list[str]:
 
 
 def fill(disk: Path) -> None:
-    """What is written to the open journal finds no space left, as on a full disk."""
+    """Writes to the open journal find no space left, as on a full disk."""
     open_files = {int(name): Path(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd")}
     (journal,) = [number for number, link in open_files.items() if _target(link).startswith(f"{disk}/recorder-")]
     full = os.open("/dev/full", os.O_WRONLY)

@@ -1,4 +1,4 @@
-"""Who led at that moment, and why it changed: pictures and chains made from entries."""
+"""The leader at a moment, and the cause of its change: pictures and chains made from entries."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ class Story:
         return self._add(kind, what, broker=self.broker, controller_epoch=self.epoch, **facts)
 
     def of_itself(self, broker: int, kind: Kind, what: str, **facts: Any) -> Entry:
-        """What a broker records of itself, whoever is controller."""
+        """Entries of a broker about itself, whichever broker is controller."""
         return self._add(kind, what, broker=broker, **facts)
 
     def _add(self, kind: Kind, what: str, **facts: Any) -> Entry:
@@ -154,7 +154,7 @@ def test_a_controller_without_a_journal_is_named_too() -> None:
 )
 @pytest.mark.parametrize("is_late", [False, True])
 def test_how_it_ended_is_its_own_account(what: str, text: str | None, reason: str, is_late: bool) -> None:
-    """Which may be written only after another controller has acted."""
+    """A record may be written only after another controller has acted."""
     story = Story()
     ruled_by_0(story)
     end = {"text": text, "controller_epoch": 1 if what == "Resigned" else None}

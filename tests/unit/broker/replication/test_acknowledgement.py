@@ -1,4 +1,4 @@
-"""When a record is committed, who is told, and what consumers see of it."""
+"""Commit of records: acknowledgements, and the view of consumers."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -139,7 +139,7 @@ def test_leadership_lost_is_told_at_once(stage: ReplicaStage) -> None:
 
 
 def test_a_later_leadership_does_not_acknowledge_what_an_earlier_one_wrote(stage: ReplicaStage) -> None:
-    """What waited in epoch 1 may have been cut off in epoch 2; the same offset is another record in epoch 3."""
+    """A record that waited in epoch 1 may be truncated in epoch 2; the same offset is another record in epoch 3."""
     stage.become(0, epoch=1)
     written = stage.append("lost")
     stage.become(1, epoch=2)

@@ -1,4 +1,4 @@
-"""What a leader learns from fetches: who is in sync, who is fenced, and who should read elsewhere."""
+"""Fetches at a leader: replicas in sync, fenced replicas, and consumers that should read elsewhere."""
 
 import threading
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""When a copy goes on beside the writers, when they wait for it: pure arithmetic."""
+"""Pace of a copy beside the writers, which wait for its end: pure arithmetic."""
 
 from odradek.broker.replication.core.move_pace import FINISH_BYTES, HELD_ROUNDS_MAX, Manner, Pace
 

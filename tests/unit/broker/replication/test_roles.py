@@ -1,4 +1,4 @@
-"""What a broker makes of the controller's orders, and what the doors of a follower let through."""
+"""Role changes by requests of the controller, and requests that a follower accepts."""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Where a follower cuts its log, case by case."""
+"""Offset to which a follower truncates its log, case by case."""
 
 import pytest
 

@@ -34,7 +34,7 @@ def test_the_path_of_the_connect_string_is_created(open_session: OpenSession, zo
 
 
 class SlowToHear(ZkSession):
-    """What kazoo tells its listeners comes late, as on a busy machine."""
+    """Make kazoo call its listeners late, as on a busy machine."""
 
     def _on_state(self, state: str) -> None:
         time.sleep(0.2)

@@ -15,7 +15,7 @@ LONG_SESSION_MS = 60_000
 
 
 class Told:
-    """What a session was told of, in order."""
+    """Notifications of a session, in order."""
 
     def __init__(self) -> None:
         self.paths: queue.Queue[str] = queue.Queue()

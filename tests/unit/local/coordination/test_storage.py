@@ -1,4 +1,4 @@
-"""What was committed is there again, at whichever byte the server died."""
+"""Committed transactions are there again, at whichever byte the server died."""
 
 import os
 from pathlib import Path

@@ -89,12 +89,12 @@ def _columns(rows: Sequence[tuple[str, str]]) -> list[str]:
     left = min(max((len(name) for name, _ in rows), default=0), _LEFT_MAX) + 2
     lines: list[str] = []
     for name, meaning in rows:
-        told = wrap(meaning, max(_width() - left - 2, 20)) or [""]
+        wrapped = wrap(meaning, max(_width() - left - 2, 20)) or [""]
         if len(name) >= left:
             lines.append(f"  {name}")
         else:
-            lines.append(f"  {name:<{left}}{told.pop(0)}".rstrip())
-        lines += [" " * (left + 2) + line for line in told]
+            lines.append(f"  {name:<{left}}{wrapped.pop(0)}".rstrip())
+        lines += [" " * (left + 2) + line for line in wrapped]
     return lines
 
 

@@ -190,8 +190,8 @@ def _execute(client: ClusterClient, given: Given, plan: Plan) -> None:
         print(f"The replica-alter-dir throttle limit was set to {directory_throttle} B/s")
     outcomes = alter_reassignments(client, dict(plan.replicas))
     if failed := {tp: outcome for tp, outcome in sorted(outcomes.items()) if outcome[0]}:
-        told = "\n".join(f"{tp}: {message or code.name}" for tp, (code, message) in failed.items())
-        raise ToolError(f"Error reassigning partition(s):\n{told}")
+        errors = "\n".join(f"{tp}: {message or code.name}" for tp, (code, message) in failed.items())
+        raise ToolError(f"Error reassigning partition(s):\n{errors}")
     moved = sorted(plan.replicas)
     print(f"Successfully started partition reassignment{_s(moved)} for {','.join(map(str, moved))}")
     _move_directories(client, plan.directories, (given.number("timeout") or 0) / 1000)
@@ -260,8 +260,8 @@ def _cancel(client: ClusterClient, given: Given, plan: Plan) -> None:
     if ongoing:
         outcomes = alter_reassignments(client, dict.fromkeys(ongoing))
         if failed := {tp: outcome for tp, outcome in sorted(outcomes.items()) if outcome[0]}:
-            told = "\n".join(f"{tp}: {message or code.name}" for tp, (code, message) in failed.items())
-            raise ToolError(f"Error cancelling partition reassignment{_s(failed)} for:\n{told}")
+            errors = "\n".join(f"{tp}: {message or code.name}" for tp, (code, message) in failed.items())
+            raise ToolError(f"Error cancelling partition reassignment{_s(failed)} for:\n{errors}")
         print(f"Successfully cancelled partition reassignment{_s(ongoing)} for: {','.join(map(str, ongoing))}")
     else:
         print("None of the specified partition reassignments are active.")

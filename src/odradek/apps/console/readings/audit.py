@@ -67,26 +67,26 @@ def audit_entries(lines: Iterable[bytes]) -> list[AuditEntry]:
     found = []
     for line in lines:
         try:
-            told = json.loads(line)
+            content = json.loads(line)
         except ValueError:
             continue
-        if isinstance(told, dict):
-            found.append(_entry(told))
+        if isinstance(content, dict):
+            found.append(_entry(content))
     return found[-ENTRIES_MAX:]
 
 
-def _entry(told: Mapping[str, object]) -> AuditEntry:
-    at = told.get("time_ms")
-    errors = told.get("errors")
-    outcome = ", ".join(map(str, errors)) if isinstance(errors, list) else str(told.get("event", ""))
+def _entry(content: Mapping[str, object]) -> AuditEntry:
+    at = content.get("time_ms")
+    errors = content.get("errors")
+    outcome = ", ".join(map(str, errors)) if isinstance(errors, list) else str(content.get("event", ""))
     shown = {"time_ms", "event", "principal", "host", "listener", "client_id", "request", "errors"}
-    rest = told.get("detail") or {key: value for key, value in told.items() if key not in shown}
+    rest = content.get("detail") or {key: value for key, value in content.items() if key not in shown}
     return AuditEntry(
         at_ms=at if isinstance(at, int) else 0,
-        event=str(told.get("event", "")),
-        principal=str(told.get("principal", "")),
-        host=str(told.get("host", "")),
-        request=str(told.get("request", "")),
+        event=str(content.get("event", "")),
+        principal=str(content.get("principal", "")),
+        host=str(content.get("host", "")),
+        request=str(content.get("request", "")),
         detail=_plain(rest),
         outcome="done" if outcome == "NONE" else outcome,
     )

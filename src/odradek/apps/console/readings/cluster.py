@@ -27,7 +27,7 @@ class ClusterState:
     known_brokers: frozenset[int]
     """The live ones, those seen before, and all that replicas are on."""
     answer: MetadataResponse | None = None
-    """What it was read from."""
+    """Response that it was read from."""
 
 
 def read_cluster(client: ClusterClient, before: ClusterState | None) -> ClusterState:

@@ -33,9 +33,9 @@ class GroupDetail:
     group: Group
     lags: tuple[Lag, ...]
     ages_ms: Mapping[TopicPartition, int]
-    """How long the next record that the group will read has been waiting."""
+    """Age of the next record that the group will read."""
     seen: tuple[Seen, ...] = ()
-    """What happened since somebody began to look, oldest first."""
+    """Events since the page was opened, oldest first."""
 
 
 def read_groups(client: ClusterClient, before: GroupsState | None) -> GroupsState:
@@ -51,8 +51,8 @@ def read_groups(client: ClusterClient, before: GroupsState | None) -> GroupsStat
     ends = known_ends(client, {tp for offsets in committed.values() for tp in offsets})
     for name, offsets in committed.items():
         for tp, offset in offsets.items():
-            told = by_topic.setdefault(tp.topic, {})
-            told[name] = told.get(name, 0) + max(0, ends.get(tp, offset) - offset)
+            topic_lags = by_topic.setdefault(tp.topic, {})
+            topic_lags[name] = topic_lags.get(name, 0) + max(0, ends.get(tp, offset) - offset)
         lags[name] = sum(max(0, ends.get(tp, offset) - offset) for tp, offset in offsets.items())
     return GroupsState(groups, lags, by_topic)
 

@@ -33,12 +33,12 @@ class Moment:
 
     time_ms: int
     place: int
-    """Of its last entry in the story: the picture after it is that of the entries until there."""
+    """Place of its last entry in the story: the picture after it is that of the entries until there."""
     title: str
     tone: str
     effects: tuple[str, ...]
     chain: tuple[str, ...]
-    """What was done about it, in order."""
+    """Effects of the event, in order."""
     touched: frozenset[str]
     """The partitions that it changed."""
 
@@ -48,7 +48,7 @@ class HistoryState:
     entries: tuple[Entry, ...]
     moments: tuple[Moment, ...]
     pictures: tuple[tuple[int, Picture], ...]
-    """Of the cluster before some of the entries, by their place: a picture in between is not far from one."""
+    """Pictures of the cluster before some of the entries, by their place: one in between is not far from one."""
 
     def picture_after(self, place: int) -> Picture:
         """After the entry at that place."""
@@ -86,10 +86,10 @@ class HistoryReader:
     def _tell(self, added: list[Entry]) -> None:
         for entry in added:
             self._missing.note(entry)
-        told, self._gaps = self._gaps, {_place(gap): gap for gap in self._missing.gaps()}
-        news = [*added, *(gap for place, gap in self._gaps.items() if place not in told)]
-        if told.keys() - self._gaps.keys() or not self._story.goes_on_with(news):
-            known = [entry for entry in self._story.entries if _place(entry) not in told]
+        earlier, self._gaps = self._gaps, {_place(gap): gap for gap in self._missing.gaps()}
+        news = [*added, *(gap for place, gap in self._gaps.items() if place not in earlier)]
+        if earlier.keys() - self._gaps.keys() or not self._story.goes_on_with(news):
+            known = [entry for entry in self._story.entries if _place(entry) not in earlier]
             self._story, news = Story(), [*known, *added, *self._gaps.values()]
         self._story.take(merged(news))
 
@@ -156,8 +156,8 @@ class Story:
 
     def state(self) -> HistoryState:
         """The events that changed something, oldest first."""
-        told = sorted((draft for draft in self._drafts.values() if draft.effects), key=lambda draft: draft.place)
-        moments = tuple(draft.moment for draft in told[-_MOMENTS_MAX:])
+        shown = sorted((draft for draft in self._drafts.values() if draft.effects), key=lambda draft: draft.place)
+        moments = tuple(draft.moment for draft in shown[-_MOMENTS_MAX:])
         return HistoryState(tuple(self.entries), moments, tuple(self._pictures))
 
 
@@ -185,7 +185,7 @@ class _Draft:
             of_kind.append(_link(entry))
 
     def _chain(self) -> Iterator[str]:
-        """Of each kind of step the first few: a broker's death moves thousands of partitions."""
+        """The first few steps of each kind: a broker's death moves thousands of partitions."""
         for (kind, what), links in self.links.items():
             yield from links[:_LINKS_OF_A_KIND]
             more = len(links) - _LINKS_OF_A_KIND
@@ -228,31 +228,31 @@ def _effects(
     if entry.kind == Kind.LOG_DIR:
         what = f"log directory {entry.directory} failed: {entry.text}"
         return [f"broker {entry.broker}: {what if entry.what == LOG_DIR_FAILED else entry.text}"]
-    told: list[str] = []
+    effects: list[str] = []
     if picture.controller != controller and picture.controller >= 0:
-        told.append(f"broker {picture.controller} is controller, epoch {picture.controller_epoch}")
-    told += [f"broker {broker} left" for broker in sorted(brokers - set(picture.brokers))]
-    told += [f"broker {broker} joined" for broker in sorted(set(picture.brokers) - brokers)]
+        effects.append(f"broker {picture.controller} is controller, epoch {picture.controller_epoch}")
+    effects += [f"broker {broker} left" for broker in sorted(brokers - set(picture.brokers))]
+    effects += [f"broker {broker} joined" for broker in sorted(set(picture.brokers) - brokers)]
     tp = entry.topic_partition
     after = picture.partitions.get(tp) if tp is not None else None
     if tp is not None and after is not None and entry.what == "PartitionState":
-        told += _partition_effects(str(tp), before, after)
-    return told
+        effects += _partition_effects(str(tp), before, after)
+    return effects
 
 
 def _partition_effects(name: str, before: PartitionPicture | None, after: PartitionPicture) -> list[str]:
     if before is None or before.leader_epoch < 0:
         return [f"{name}: broker {after.leader} leads" if after.leader >= 0 else f"{name}: no leader"]
-    told: list[str] = []
+    effects: list[str] = []
     if before.leader != after.leader:
         to = f"broker {after.leader}" if after.leader >= 0 else "no leader"
-        told.append(
+        effects.append(
             f"{name}: leader {before.leader if before.leader >= 0 else 'none'} → {to}, epoch {after.leader_epoch}"
         )
     if set(before.isr) != set(after.isr):
         word = "shrank" if len(after.isr) < len(before.isr) else "grew"
-        told.append(f"{name}: ISR {word} {list(before.isr)} → {list(after.isr)}")
-    return told
+        effects.append(f"{name}: ISR {word} {list(before.isr)} → {list(after.isr)}")
+    return effects
 
 
 _BAD = (" left", "no leader", "shrank", "stopped", "connection broke", "expired", "missing", "failed", "no journal")
@@ -301,8 +301,8 @@ def _title(entry: Entry) -> str:
         known = words[:1].upper() + words[1:]
     if not entry.text or entry.kind != Kind.EVENT:
         return known
-    told = f"{known} ({entry.text})"
-    return told if len(told) <= _TITLE_LENGTH else f"{told[:_TITLE_LENGTH]}…"
+    title = f"{known} ({entry.text})"
+    return title if len(title) <= _TITLE_LENGTH else f"{title[:_TITLE_LENGTH]}…"
 
 
 def _link(entry: Entry) -> str:

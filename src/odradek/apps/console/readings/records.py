@@ -44,7 +44,7 @@ class Query:
     decoder: Decoder = AUTOMATIC
     limit: int = LIMIT
     resume: Mapping[int, int] | None = None
-    """Where an earlier look at the same ended, by partition."""
+    """Offsets at which an earlier look ended, by partition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +52,9 @@ class Found:
     records: tuple[SeenRecord, ...]
     scanned: int
     is_complete: bool
-    """Whether all was looked at that was asked for; False: a limit was reached first."""
+    """True if all records were looked at; False: a limit was reached first."""
     resume: Mapping[int, int] | None = None
-    """Where to go on, by partition; None: there is no more."""
+    """Offsets from which to go on, by partition; None: there is no more."""
 
 
 def browse(client: ClusterClient, query: Query) -> Found:
@@ -188,4 +188,4 @@ def scan(
 
 
 def offsets_when(client: ClusterClient, partitions: Sequence[TopicPartition], when: int) -> dict[TopicPartition, int]:
-    return {tp: told.offset or 0 for tp, told in list_offsets(client, dict.fromkeys(partitions, when)).items()}
+    return {tp: found.offset or 0 for tp, found in list_offsets(client, dict.fromkeys(partitions, when)).items()}

@@ -29,7 +29,7 @@ class Counters:
 
 
 def find_endpoints(client: ClusterClient, known: Mapping[int, Endpoint | None]) -> dict[int, Endpoint | None]:
-    """Of the live brokers; one that is known is not asked again."""
+    """Addresses of the live brokers' metrics; a known one is not asked for again."""
     found: dict[int, Endpoint | None] = {}
     for broker, (host, _) in client.brokers().items():
         found[broker] = known[broker] if broker in known else _ask(client, broker, host)

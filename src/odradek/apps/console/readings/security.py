@@ -52,5 +52,5 @@ def read_certificates(client: ClusterClient, before: Mapping[int, datetime] | No
 
 
 def _end(secured: SSLSocket) -> datetime:
-    told = secured.getpeercert() or {}
-    return datetime.fromtimestamp(cert_time_to_seconds(str(told["notAfter"])), UTC)
+    certificate = secured.getpeercert() or {}
+    return datetime.fromtimestamp(cert_time_to_seconds(str(certificate["notAfter"])), UTC)

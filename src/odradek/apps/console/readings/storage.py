@@ -14,9 +14,9 @@ from odradek.model.topology import TopicPartition
 class StorageState:
     directories: tuple[LogDir, ...]
     sizes: Mapping[tuple[TopicPartition, int], int]
-    """Of each replica: partition and broker."""
+    """Size of each replica, by partition and broker."""
     topic_bytes: Mapping[str, int]
-    """Of all replicas together."""
+    """Size of all replicas of a topic together."""
 
 
 def read_storage(client: ClusterClient, before: StorageState | None) -> StorageState:

@@ -117,9 +117,9 @@ async def _add(console: Console) -> None:
     await dialog.run(work)
 
 
-async def _delete(console: Console, told: str) -> None:
+async def _delete(console: Console, key: str) -> None:
     acls = console.acls.want().value or ()
-    acl = next((acl for acl in acls if acl_key(acl) == told), None)
+    acl = next((acl for acl in acls if acl_key(acl) == key), None)
     if acl is None:
         return  # somebody else has deleted it
     dialog = ChangeDialog("Delete the ACL", "Delete", danger=True)

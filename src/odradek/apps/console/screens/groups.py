@@ -125,8 +125,8 @@ async def _show_one(console: Console, name: str) -> None:
             figures.show(group_figures(detail))
             lags.show(lags_table(detail, pages["lags"]))
             members.show(members_table(detail.group, pages["members"]))
-            told = rebalances.value.of(name) if rebalances.value else ()
-            seen.show(rebalances_table(told) if told else seen_table(detail.seen))
+            recorded = rebalances.value.of(name) if rebalances.value else ()
+            seen.show(rebalances_table(recorded) if recorded else seen_table(detail.seen))
 
     feed: Feed[Any] = console.group(name)
     await follow([feed, console.rebalances], render)

@@ -12,7 +12,7 @@ from odradek.apps.console.experiment import Experiment, parse_sizes
 from odradek.apps.console.feeds import Reading
 from odradek.apps.console.live import Act, Live
 from odradek.apps.console.markup import link
-from odradek.apps.console.page import follow, page, perform, told, wait_for_first_paint
+from odradek.apps.console.page import follow, notify, page, perform, wait_for_first_paint
 from odradek.apps.console.readings.cluster import ClusterState
 from odradek.apps.console.readings.coordination import CoordinationState
 from odradek.apps.console.readings.topic import TopicDetail
@@ -151,7 +151,7 @@ async def _cut(console: Console, machine: Machine, broker: int) -> None:
 
 async def _experiment(console: Console, experiment: Experiment) -> None:
     if experiment.is_running:
-        told("It is running already.", bad=True)
+        notify("It is running already.", bad=True)
         return
     dialog = ChangeDialog("Run the experiment", "Run")
     sizes = dialog.field("Members of the group: 3, or 3, 10, 30", "3, 10", check=fault_of(parse_sizes), full=True)

@@ -12,7 +12,7 @@ from odradek.apps.console.feeds import UNREADABLE, plainly
 from odradek.apps.console.fields import WrongInput, meaning, whole_number
 from odradek.apps.console.live import Act, Live
 from odradek.apps.console.markup import Html, link, tag
-from odradek.apps.console.page import before_first_paint, off_loop, page, told, wait_for_first_paint
+from odradek.apps.console.page import before_first_paint, notify, off_loop, page, wait_for_first_paint
 from odradek.apps.console.readings.records import EXPORTED_MAX, From, Query, browse
 from odradek.apps.console.screens.producing import produce
 from odradek.apps.console.views.exports import csv_text, json_lines
@@ -213,10 +213,10 @@ class _Browser:
         try:
             text, number = await off_loop(partial(_exported, self._console.access, query, kind))
         except UNREADABLE as error:
-            told(plainly(error), bad=True)
+            notify(plainly(error), bad=True)
             return
         ui.download.content(text, f"{query.topic}.{kind}")
-        told(f"{plural(number, 'record')} exported.")
+        notify(f"{plural(number, 'record')} exported.")
 
     async def _produce(self) -> None:
         if await produce(self._console, self._topic.value or ""):

@@ -13,7 +13,7 @@ from odradek.apps.console.feeds import UNREADABLE, Reading, plainly
 from odradek.apps.console.fields import WrongInput, meaning
 from odradek.apps.console.live import Act, Live
 from odradek.apps.console.markup import Html, tag
-from odradek.apps.console.page import follow, off_loop, page, perform, told
+from odradek.apps.console.page import follow, notify, off_loop, page, perform
 from odradek.apps.console.reassigner import Draft, RunsState
 from odradek.apps.console.views.reassign import draft_html, run_sentence, runs_html
 from odradek.apps.reassign.core.goal import Balance, Goal
@@ -208,4 +208,4 @@ class _Planner:
         try:
             await dialog.run(work)
         except NotDone as error:
-            told(str(error), bad=True)
+            notify(str(error), bad=True)

@@ -77,9 +77,9 @@ class SettingsPanel:
         default = default_of(setting, self._own)
         now = "" if setting.is_sensitive else setting.value or ""
         value = dialog.field("Value (empty: back to the default)", now, full=True)
-        if told := self._documentation.get(name):
+        if text := self._documentation.get(name):
             with dialog.below:
-                ui.label(told).classes("note")
+                ui.label(text).classes("note")
 
         def sentence() -> str:
             before = "a secret" if setting.is_sensitive else setting.value

@@ -38,21 +38,21 @@ def groups_table(state: GroupsState, rebalances: Rebalances | None, text: str, n
     return together(table(columns, rows, empty=empty), pager(page))
 
 
-def _group_cells(group: GroupListing, lags: Mapping[str, int | None], told: Sequence[Entry]) -> list[object]:
+def _group_cells(group: GroupListing, lags: Mapping[str, int | None], rebalances: Sequence[Entry]) -> list[object]:
     return [
         tag("a", group.group, cls="name", href=link("groups", group.group)),
         state_chip(group.state),
         group.protocol_type or "offsets only",
-        tag("span", _last_rebalance(told), cls="soft"),
+        tag("span", _last_rebalance(rebalances), cls="soft"),
         count(lags.get(group.group)),
     ]
 
 
-def _last_rebalance(told: Sequence[Entry]) -> str:
-    if not told:
+def _last_rebalance(rebalances: Sequence[Entry]) -> str:
+    if not rebalances:
         return "–"
-    first, *more = (told[-1].text or "").split("; ")
-    return f"{clock_time(told[-1].time_ms)}  {first}{f', and {len(more)} more' if more else ''}"
+    first, *more = (rebalances[-1].text or "").split("; ")
+    return f"{clock_time(rebalances[-1].time_ms)}  {first}{f', and {len(more)} more' if more else ''}"
 
 
 def state_chip(state: str) -> Html:
@@ -151,7 +151,7 @@ def lags_table(detail: GroupDetail, number: int) -> Html:
     return together(table(columns, rows, empty="The group has committed nothing."), pager(page))
 
 
-def rebalances_table(told: Sequence[Entry]) -> Html:
+def rebalances_table(rebalances: Sequence[Entry]) -> Html:
     """Rebalances as the coordinators recorded them, newest first."""
     rows = [
         (
@@ -161,7 +161,7 @@ def rebalances_table(told: Sequence[Entry]) -> Html:
             [tag("div", cause) for cause in (entry.text or "").split("; ")],
             f"broker {entry.broker}",
         )
-        for entry in reversed(told)
+        for entry in reversed(rebalances)
     ]
     columns = [
         Column("When"),

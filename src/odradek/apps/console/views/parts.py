@@ -64,7 +64,7 @@ class Column:
     title: str
     numeric: bool = False
     small: bool = True
-    """Whether it is shown on a phone."""
+    """True if it is shown on a phone."""
     sort: str | None = None
 
     @property
@@ -107,8 +107,8 @@ def chip(text: Content, tone: str = "") -> Html:
 
 
 def button(text: str, act: str, *, cls: str = "btn", disabled: bool = False, **data: object) -> Html:
-    told = {f"data_{name}": value for name, value in data.items()}
-    return tag("button", text, cls=cls, data_act=act, disabled=disabled, **told)
+    attributes = {f"data_{name}": value for name, value in data.items()}
+    return tag("button", text, cls=cls, data_act=act, disabled=disabled, **attributes)
 
 
 def replica_marks(
@@ -152,18 +152,6 @@ def replica_role(
     if broker in isr:
         return "isr"
     return "adding" if broker in adding else "out"
-
-
-def legend() -> Html:
-    return tag(
-        "div",
-        [
-            tag("span", tag("span", "0", cls=f"b {role}"), meaning)
-            for role, meaning in ROLES.items()
-            if role != "adding"
-        ],
-        cls="legend",
-    )
 
 
 def spark(values: Sequence[float]) -> Html:

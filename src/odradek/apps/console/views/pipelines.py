@@ -33,14 +33,14 @@ def pipelines_html(state: PipelinesState, *, read_only: bool = True) -> Html:
 def _pipeline_html(document: Mapping[str, Any], state: PipelinesState, read_only: bool) -> Html:
     doing, project = str(document.get("state", "?")), str(document.get("project"))
     has_run = doing != NEVER_RAN
-    told = [
+    facts = [
         f"Spark {document.get('spark', '?')}",
         f"run {document.get('generation', '?')}",
         f"since {_when(document.get('started_at'))}",
         f"updated {_when(document.get('updated_at'))}",
     ]
     if not has_run:
-        told = [project]
+        facts = [project]
     refused = document.get("dead_letters")
     letters = (
         together(" · dead letters in ", tag("a", str(refused), href=link("messages", topic=str(refused))))
@@ -66,7 +66,7 @@ def _pipeline_html(document: Mapping[str, Any], state: PipelinesState, read_only
             None if read_only else _acts(doing, str(document.get("directory", ""))),
             cls="top",
         ),
-        tag("p", " · ".join(told), letters, spark_ui, cls="note"),
+        tag("p", " · ".join(facts), letters, spark_ui, cls="note"),
         reason,
         table(_COLUMNS, rows, empty="It has no query.") if has_run else None,
     )
@@ -82,7 +82,7 @@ def _acts(doing: str, directory: str) -> list[Html]:
 
 
 def _query_cells(query: Mapping[str, Any], project: str, rates: Sequence[float], *, is_live: bool) -> list[object]:
-    """Of a pipeline that doesn't run there are no rates: those of its last batch are of the past."""
+    """Cells of a query; without rates where the pipeline doesn't run, since those of its last batch are of the past."""
     group = query.get("group")
     name = tag("b", str(query.get("name", "?")))
     named = tag("a", name, href=link("groups", str(group)), title="as a consumer group") if group else name
@@ -106,12 +106,12 @@ def _query_cells(query: Mapping[str, Any], project: str, rates: Sequence[float],
 
 
 def _dropped(query: Mapping[str, Any]) -> Html | None:
-    told = [
+    dropped = [
         f"{count(number)} {what}"
         for key, what in (("duplicates_total", "duplicates"), ("late_rows_total", "late rows"))
         if (number := _number(query.get(key)))
     ]
-    return tag("div", "dropped: ", ", ".join(told), cls="note") if told else None
+    return tag("div", "dropped: ", ", ".join(dropped), cls="note") if dropped else None
 
 
 def _kept(query: Mapping[str, Any]) -> str:
@@ -120,10 +120,10 @@ def _kept(query: Mapping[str, Any]) -> str:
     return f"{count(_number(query.get('state_rows')))} rows, {size_text(_number(query.get('state_bytes')))}"
 
 
-def _when(told: object) -> str:
+def _when(value: object) -> str:
     """`2026-11-17 02:13:15` here, of an ISO time."""
     try:
-        return moment(int(datetime.fromisoformat(str(told)).timestamp() * 1000))[:19]
+        return moment(int(datetime.fromisoformat(str(value)).timestamp() * 1000))[:19]
     except ValueError:
         return "?"
 

@@ -134,7 +134,7 @@ def runs_html(state: RunsState, *, read_only: bool) -> Html:
 def progress_html(progress: Progress) -> Html:
     share = progress.copied_bytes / progress.total_bytes if progress.total_bytes else 0.0
     left = f", {duration_text(progress.eta_seconds * 1000)} to go" if progress.eta_seconds is not None else ""
-    told = (
+    text = (
         f"{progress.done} done, {len(progress.moving)} moving, {progress.waiting} waiting, "
         f"{progress.given_up} cancelled"
     )
@@ -143,7 +143,7 @@ def progress_html(progress: Progress) -> Html:
     note = tag("div", progress.note, cls="note warn") if progress.note else None
     return tag(
         "div",
-        tag("b", told),
+        tag("b", text),
         meter(share),
         tag("div", speed, cls="note"),
         note,

@@ -114,22 +114,22 @@ def tail_html(state: TailState, topic: str) -> Html:
     said = f"Live: scanned {count(state.scanned)} new, showing {count(len(state.records))}."
     if state.skipped:
         said += f" {plural(state.skipped, 'record')} skipped: the topic is written faster than it is shown."
-    told = tag("div", tag("span", said, cls="note grow"), cls="row-of beneath")
+    footer = tag("div", tag("span", said, cls="note grow"), cls="row-of beneath")
     if not state.records:
-        return together(tag("div", "Waiting for new records…", cls="card empty"), told)
+        return together(tag("div", "Waiting for new records…", cls="card empty"), footer)
     shown = [_record_html(item, topic, _RECORD_BYTES_MIN) for item in state.records]
-    return together(tag("div", _HEAD, shown, cls="card table"), told)
+    return together(tag("div", _HEAD, shown, cls="card table"), footer)
 
 
 def records_html(found: Found, topic: str, further: str = "Later") -> Html:
     """`further` is where going on leads: to later records, or to older ones."""
     more = button(f"{further} records ›", "more") if found.resume else None
-    told = tag("div", tag("span", coverage(found), cls="note grow"), more, cls="row-of beneath")
+    footer = tag("div", tag("span", coverage(found), cls="note grow"), more, cls="row-of beneath")
     if not found.records:
-        return together(tag("div", "No record was found.", cls="card empty"), told)
+        return together(tag("div", "No record was found.", cls="card empty"), footer)
     limit = min(SHOWN_BYTES_MAX, max(_RECORD_BYTES_MIN, _PAGE_BYTES_MAX // len(found.records)))
     shown = [_record_html(item, topic, limit) for item in found.records]
-    return together(tag("div", _HEAD, shown, cls="card table"), told)
+    return together(tag("div", _HEAD, shown, cls="card table"), footer)
 
 
 _HEAD = tag(
@@ -193,14 +193,14 @@ def _headers_html(headers: Sequence[tuple[str, bytes | None]]) -> Html:
 
 def parse_when(text: str, now_ms: int) -> int:
     """`15m`, `2h`, `3d` ago, a date and time of this machine, or milliseconds. ValueError says what is right."""
-    told = text.strip()
+    stripped = text.strip()
     try:
-        if told[-1:] in _UNITS and told[:-1].isdecimal():
-            ago = timedelta(**{_UNITS[told[-1]]: int(told[:-1])})
+        if stripped[-1:] in _UNITS and stripped[:-1].isdecimal():
+            ago = timedelta(**{_UNITS[stripped[-1]]: int(stripped[:-1])})
             return max(0, now_ms - int(ago.total_seconds() * 1000))
-        if told.isdecimal() and _MS_DIGITS_MIN <= len(told) <= _MS_DIGITS_MAX:
-            return int(told)
-        return int(datetime.fromisoformat(told).timestamp() * 1000)
+        if stripped.isdecimal() and _MS_DIGITS_MIN <= len(stripped) <= _MS_DIGITS_MAX:
+            return int(stripped)
+        return int(datetime.fromisoformat(stripped).timestamp() * 1000)
     except (ValueError, OverflowError):
         raise ValueError(f"'{text[:40]}' is not a time like 15m (ago), 2h, 2026-01-31 14:00 or milliseconds") from None
 

@@ -146,5 +146,5 @@ def audit_table(entries: Sequence[AuditEntry], text: str, page_number: int) -> H
         )
         for entry in found[window.window]
     ]
-    told = tag("p", f"{plural(len(found), 'entry', 'entries')} of the newest {len(entries):,}.", cls="note")
-    return together(table(columns, rows, empty="No entry matches."), pager(window), told)
+    footer = tag("p", f"{plural(len(found), 'entry', 'entries')} of the newest {len(entries):,}.", cls="note")
+    return together(table(columns, rows, empty="No entry matches."), pager(window), footer)

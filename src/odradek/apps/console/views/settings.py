@@ -75,10 +75,10 @@ def settings_html(
 
 def _cells(setting: Setting, own: ConfigSource, documentation: Mapping[str, str], read_only: bool) -> list[object]:
     is_own = setting.source is own
-    told = documentation.get(setting.name)
+    text = documentation.get(setting.name)
     name: object = tag("span", setting.name, cls="mono")
-    if told:
-        name = tag("details", tag("summary", name), tag("div", told, cls="note"))
+    if text:
+        name = tag("details", tag("summary", name), tag("div", text, cls="note"))
     can_change = not read_only and not setting.is_read_only
     return [
         name,

@@ -23,7 +23,7 @@ class Lane:
     start_offset: int | None
     end_offset: int | None
     behind: int | None
-    """Of the leader, in records."""
+    """Lag behind the leader, in records."""
     begin: float
     end: float
 
@@ -52,24 +52,24 @@ def _strip(detail: TopicDetail, partition: PartitionState, storage: StorageState
     number = partition.partition
     offsets = {broker: detail.replicas[number, broker] for broker in partition.replicas}
     high = detail.high_watermarks.get(number)
-    known = [o for told in offsets.values() for o in (told.start, told.end) if o is not None]
+    known = [o for replica in offsets.values() for o in (replica.start, replica.end) if o is not None]
     low, top = min(known, default=0), max([*known, high or 0])
     span = max(top - low, 1)
     leader_end = offsets[partition.leader].end if partition.leader in offsets else None
     offline = frozenset(partition.offline_replicas)
     lanes = []
     for broker in partition.replicas:
-        told = offsets[broker]
+        replica = offsets[broker]
         lanes.append(
             Lane(
                 broker=broker,
                 role=replica_role(broker, partition.leader, partition.isr, offline),
                 is_preferred=broker == partition.replicas[0],
-                start_offset=told.start,
-                end_offset=told.end,
-                behind=None if told.end is None or leader_end is None else max(0, leader_end - told.end),
-                begin=0.0 if told.start is None else (told.start - low) / span,
-                end=0.0 if told.end is None else (told.end - low) / span,
+                start_offset=replica.start,
+                end_offset=replica.end,
+                behind=None if replica.end is None or leader_end is None else max(0, leader_end - replica.end),
+                begin=0.0 if replica.start is None else (replica.start - low) / span,
+                end=0.0 if replica.end is None else (replica.end - low) / span,
             )
         )
     size_bytes = None
@@ -105,8 +105,8 @@ def topic_figures(detail: TopicDetail, storage: StorageState | None, rate: str) 
 
 
 def _start(detail: TopicDetail, partition: PartitionState) -> int:
-    told = [detail.replicas[partition.partition, broker].start for broker in partition.replicas]
-    return min((start for start in told if start is not None), default=0)
+    starts = [detail.replicas[partition.partition, broker].start for broker in partition.replicas]
+    return min((start for start in starts if start is not None), default=0)
 
 
 def strips_html(detail: TopicDetail, storage: StorageState | None, page_number: int) -> Html:

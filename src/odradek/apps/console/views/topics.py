@@ -75,7 +75,7 @@ def topic_rows(
             continue
         if search.problem and not _has(topic, search.problem):
             continue
-        told = (settings or {}).get(topic.name, {})
+        own = (settings or {}).get(topic.name, {})
         rows.append(
             TopicRow(
                 name=topic.name,
@@ -87,9 +87,9 @@ def topic_rows(
                 records=ends.get(topic.name),
                 rates=traffic.topic_rates.get(topic.name, ()) if traffic else (),
                 bytes=storage.topic_bytes.get(topic.name) if storage else None,
-                retention_ms=told.get("retention.ms"),
-                retention_bytes=told.get("retention.bytes"),
-                cleanup=told.get("cleanup.policy", ""),
+                retention_ms=own.get("retention.ms"),
+                retention_bytes=own.get("retention.bytes"),
+                cleanup=own.get("cleanup.policy", ""),
             )
         )
     key = search.sort.removeprefix("-")

@@ -50,24 +50,27 @@ def transactions_table(listings: Sequence[TransactionListing], text: str, state:
 
 
 def transaction_html(detail: TransactionDetail) -> Html:
-    told = detail.transaction
-    is_open = bool(told.partitions) and told.start_ms > 0
-    running = duration_text(detail.at_ms - told.start_ms) if is_open else "–"
+    transaction = detail.transaction
+    is_open = bool(transaction.partitions) and transaction.start_ms > 0
+    running = duration_text(detail.at_ms - transaction.start_ms) if is_open else "–"
     rows = [
         (
             tag("a", tp.topic, cls="name", href=link("topics", tp.topic)),
             tag("a", tp.partition, href=link("messages", topic=tp.topic, partition=tp.partition)),
         )
-        for tp in sorted(told.partitions)
+        for tp in sorted(transaction.partitions)
     ]
     return together(
         tag(
             "div",
-            figure("State", state_of(told.state)),
-            figure("Running", running, f"since {moment(told.start_ms)}" if is_open else "no open transaction"),
-            figure("Timeout", duration_text(told.timeout_ms), "then the coordinator aborts it"),
-            figure("Producer", told.producer_id, f"epoch {told.producer_epoch}"),
-            figure("Coordinator", tag("a", f"broker {told.coordinator}", href=link("brokers", str(told.coordinator)))),
+            figure("State", state_of(transaction.state)),
+            figure("Running", running, f"since {moment(transaction.start_ms)}" if is_open else "no open transaction"),
+            figure("Timeout", duration_text(transaction.timeout_ms), "then the coordinator aborts it"),
+            figure("Producer", transaction.producer_id, f"epoch {transaction.producer_epoch}"),
+            figure(
+                "Coordinator",
+                tag("a", f"broker {transaction.coordinator}", href=link("brokers", str(transaction.coordinator))),
+            ),
             cls="grid",
         ),
         tag("h2", "Partitions"),

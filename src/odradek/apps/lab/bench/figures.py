@@ -67,7 +67,7 @@ Session = Callable[[Work, System], AbstractContextManager[Callable[[], Metrics]]
 @dataclass(frozen=True, slots=True)
 class Figure:
     group: str
-    """What `--only` selects."""
+    """Group that `--only` selects."""
     title: str
     targets: tuple[Target, ...]
     session: Session

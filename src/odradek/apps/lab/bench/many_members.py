@@ -1,7 +1,7 @@
 """Members of a group, and committers, by the hundred from one thread.
 
 On the wire they are what clients are; what a client library costs, and how long it waits before it asks again, is left
-out. Whoever is to be answered together is asked together first, and then heard one by one.
+out. Members that are answered together are asked together first, and then heard one by one.
 """
 
 import time

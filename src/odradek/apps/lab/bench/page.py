@@ -92,9 +92,9 @@ def readme_table(rows: Rows) -> str:
         if not chosen:
             continue
         ratios = sorted(row["ratio"] for row in chosen)
-        told = f"{ratios[0]:.2f}" + (f" – {ratios[-1]:.2f}" if len(ratios) > 1 else "")
+        span = f"{ratios[0]:.2f}" + (f" – {ratios[-1]:.2f}" if len(ratios) > 1 else "")
         aims = " or ".join(dict.fromkeys(row["target"] for row in chosen))
-        lines.append(f"| {_title(group).lower()}: {chosen[0]['unit']} | {told} | {aims} |")
+        lines.append(f"| {_title(group).lower()}: {chosen[0]['unit']} | {span} | {aims} |")
     return "\n".join(lines) + "\n"
 
 

@@ -135,8 +135,8 @@ def summary(results: Sequence[Result], peer: str, ours: str) -> str:
     for result in results:
         rows = rows_of(result, peer, ours)
         memory += [row for row in rows if row.metric == "rss_mb_max"]
-        told = "; ".join(_ratio(row) for row in rows if row.metric != "rss_mb_max")
-        lines.append(f"| {result.figure.title} | {told or result.skipped.replace('|', '/')} |")
+        ratio_text = "; ".join(_ratio(row) for row in rows if row.metric != "rss_mb_max")
+        lines.append(f"| {result.figure.title} | {ratio_text or result.skipped.replace('|', '/')} |")
     if memory:
         lines.append(f"| memory under load, the greatest of all | {_ratio(max(memory, key=lambda row: row.ratio))} |")
     return "\n".join(lines) + "\n"
@@ -158,8 +158,8 @@ def markdown(results: Sequence[Result], facts: dict[str, Any], peer: str, ours: 
         lines += [_markdown_row(row) for row in rows_of(result, peer, ours)]
         if result.skipped:
             lines.append(f"| {result.figure.title} | | | | | | {result.skipped.replace('|', '/')} |")
-    told = ", ".join(f"{key} {value}" for key, value in facts.items())
-    return "\n".join(lines) + f"\n\nMedians of {facts['rounds']} interleaved rounds; {told}.\n"
+    environment = ", ".join(f"{key} {value}" for key, value in facts.items())
+    return "\n".join(lines) + f"\n\nMedians of {facts['rounds']} interleaved rounds; {environment}.\n"
 
 
 def _markdown_row(row: Row) -> str:
@@ -201,8 +201,8 @@ def rows_to_keep(results: Sequence[Result], facts: dict[str, Any], peer: str, ou
 
 def _commit() -> str:
     command = ["git", "describe", "--always", "--dirty"]
-    told = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
-    return told or "unknown"
+    output = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+    return output or "unknown"
 
 
 def machine_facts() -> dict[str, Any]:

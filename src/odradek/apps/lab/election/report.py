@@ -48,7 +48,7 @@ def html_report(elections: Sequence[Election]) -> str:
         "Elections",
         [
             heading("A broker dies: leaders elected per partition, and by the controller", 1),
-            *(paragraph(f"{design.capitalize()}: {told}") for design, told in _EXPLANATIONS.items()),
+            *(paragraph(f"{design.capitalize()}: {text}") for design, text in _EXPLANATIONS.items()),
             paragraph("One of three brokers dies; it led a third of the partitions. Time runs from its session's end."),
             colour_key(DESIGNS),
             plots(_plot(title, value, elections) for title, value in _PLOTS.items()),

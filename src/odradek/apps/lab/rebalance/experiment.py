@@ -30,7 +30,7 @@ Tell = Callable[[str], None]
 class Outcome:
     phases: list[Phase]
     stretches: list[Stretch]
-    """How many owners each partition had, over the whole run."""
+    """Numbers of owners of each partition, over the whole run."""
     marks: list[tuple[float, str]]
     """When each phase began."""
 
@@ -102,8 +102,10 @@ class Experiment:
             costs=self._recorder.costs() - before,
         )
         self._phases.append(phase)
-        told = f"not settled after {self._patience_s:.0f} s" if phase.settled_s is None else f"{phase.settled_s:.1f} s"
-        self._tell(f"{name}: {told}")
+        duration = (
+            f"not settled after {self._patience_s:.0f} s" if phase.settled_s is None else f"{phase.settled_s:.1f} s"
+        )
+        self._tell(f"{name}: {duration}")
 
     def _await_settled(self, from_s: float) -> float | None:
         """Return the time at which the last partition changed hands, once nothing has moved for a while."""

@@ -1,6 +1,6 @@
 """The members of one group, in any of the designs, under one interface.
 
-Whoever may be cut off or crash reaches ZooKeeper through a line of its own.
+A member that may be cut off or crash reaches ZooKeeper through a line of its own.
 """
 
 from collections.abc import Sequence

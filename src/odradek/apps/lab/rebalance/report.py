@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from odradek.apps.html_page import (
     COLOURS,
+    captioned,
     colour_key,
     heading,
     html_table,
@@ -12,7 +13,6 @@ from odradek.apps.html_page import (
     paragraph,
     plots,
     strips,
-    told,
 )
 from odradek.apps.lab.rebalance.experiment import Outcome
 from odradek.apps.lab.rebalance.group_members import DESIGNS
@@ -114,7 +114,7 @@ def html_report(outcomes: Mapping[tuple[str, int], Outcome], facts: Sequence[str
         paragraph(" ".join(facts)),
         colour_key([f"design {design}" for design in designs], [_colour(design) for design in designs]),
         plots(
-            told(_plot(f"{name}: {title}", _PLOTS[title], name, phases, designs), text)
+            captioned(_plot(f"{name}: {title}", _PLOTS[title], name, phases, designs), text)
             for name, title, text in _HIGHLIGHTS
             if name in names
         ),

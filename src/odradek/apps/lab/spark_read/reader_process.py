@@ -113,10 +113,10 @@ def main(connector: str, ivy: str) -> None:
     spark = session(connector, ivy)
     for line in sys.stdin:
         try:
-            told = answer(spark, json.loads(line))
+            reply = answer(spark, json.loads(line))
         except Exception as error:
-            told = {"error": str(error)[:2000]}
-        sys.stdout.write(json.dumps(told) + "\n")
+            reply = {"error": str(error)[:2000]}
+        sys.stdout.write(json.dumps(reply) + "\n")
         sys.stdout.flush()
     spark.stop()
 

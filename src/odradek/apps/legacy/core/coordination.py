@@ -1,15 +1,15 @@
 """Next step of a coordinator of design two, from the state of its group. Pure.
 
 A partition moves in three steps, each visible in ZooKeeper, so that any coordinator can go on where another stopped:
-its owner is told to release it; the owner deletes the owner's node; the node is created for the new owner, together
-with the order to read it. Who died has let go of everything.
+its owner is asked to release it; the owner deletes the owner's node; the node is created for the new owner, together
+with the order to read it. A dead member has released everything.
 """
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from odradek.apps.legacy.core.range_assignment import assign, member_of
-from odradek.apps.legacy.core.znodes import Registration, Told
+from odradek.apps.legacy.core.znodes import AssignedPartitions, Registration
 from odradek.model.topology import TopicPartition
 
 
@@ -23,8 +23,8 @@ class Group:
     partitions: Mapping[str, Collection[int]]
     owners: Mapping[TopicPartition, str]
     """The stream that each owner's node names."""
-    told: Mapping[str, Told]
-    """What each member was told last, also those that are gone, or have registered again since."""
+    assignments: Mapping[str, AssignedPartitions]
+    """The last assignment of each member, also of members that are gone or have registered again since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +33,17 @@ class Order:
 
     own: Mapping[TopicPartition, str]
     """The owners' nodes that name its streams from now on."""
-    told: Told | None
-    """What it is told; None: what it was told already."""
+    assignment: AssignedPartitions | None
+    """Its new assignment; None: it has the right one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Steps:
     orders: Mapping[str, Order]
     release: frozenset[TopicPartition]
-    """Owners' nodes of the dead, of partitions that nobody wants any more."""
+    """Owners' nodes of dead members, of partitions that are not assigned any more."""
     forget: frozenset[str]
-    """Who is gone, and was told something."""
+    """Members that are gone and still have an assignment."""
 
 
 def next_steps(group: Group) -> Steps:
@@ -55,22 +55,22 @@ def next_steps(group: Group) -> Steps:
         own = {tp: stream for tp, stream in given.items() if member_of(stream) == member}
         held = own.keys() | {tp for tp, stream in owners.items() if member_of(stream) == member}
         to_read = frozenset(tp for tp in held if tp in wanted and member_of(wanted[tp]) == member)
-        told = Told(registration, to_read, frozenset(held - to_read))
-        is_news = not _says_as_much(group.told.get(member), told)
+        assigned = AssignedPartitions(registration, to_read, frozenset(held - to_read))
+        is_news = not _says_as_much(group.assignments.get(member), assigned)
         if own or is_news:
-            orders[member] = Order(own, told if is_news else None)
+            orders[member] = Order(own, assigned if is_news else None)
     return Steps(
         orders=orders,
         release=frozenset(group.owners.keys() - owners.keys() - wanted.keys()),
-        forget=frozenset(group.told.keys() - group.registered.keys()),
+        forget=frozenset(group.assignments.keys() - group.registered.keys()),
     )
 
 
-def _says_as_much(earlier: Told | None, told: Told) -> bool:
+def _says_as_much(earlier: AssignedPartitions | None, assigned: AssignedPartitions) -> bool:
     """Compare two orders; a release that was carried out need not be taken back."""
     return (
         earlier is not None
-        and earlier.registration == told.registration
-        and earlier.partitions == told.partitions
-        and earlier.release >= told.release
+        and earlier.registration == assigned.registration
+        and earlier.partitions == assigned.partitions
+        and earlier.release >= assigned.release
     )

@@ -46,14 +46,14 @@ class Registration:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """Design two: what the coordinator orders one registration of a member."""
+class AssignedPartitions:
+    """Design two: the partitions of one registration of a member, as its coordinator assigns them."""
 
     registration: int
     partitions: frozenset[TopicPartition] = frozenset()
-    """Those it may read."""
+    """Partitions to read."""
     release: frozenset[TopicPartition] = frozenset()
-    """Those that it owns, or would own had it heard of them in time, and has to let go of."""
+    """Partitions to release: it owns them, or would own them had it heard of them in time."""
 
 
 class ConsumerIds:
@@ -138,7 +138,7 @@ class CommittedOffset:
 
 
 class CoordinatorNode:
-    """Design two. Ephemeral: whoever created it coordinates the group."""
+    """Design two. Ephemeral: its creator coordinates the group."""
 
     @staticmethod
     def path(group: str) -> str:
@@ -160,9 +160,9 @@ class Assignments:
 
 
 class MemberAssignment:
-    """Design two. What the coordinator lets a member read; only that member watches it.
+    """Design two. The partitions that the coordinator lets a member read; only that member watches it.
 
-    It is meant for one registration, named by its czxid: a member that lost its session and came back is told anew.
+    It is meant for one registration, named by its czxid: a member that lost its session and came back gets another.
     """
 
     @staticmethod
@@ -170,20 +170,22 @@ class MemberAssignment:
         return f"{Assignments.path(group)}/{member}"
 
     @staticmethod
-    def encode(told: Told) -> bytes:
+    def encode(assigned: AssignedPartitions) -> bytes:
         return to_json(
             {
                 "version": 1,
-                "registration": told.registration,
-                "partitions": _by_topic(told.partitions),
-                "release": _by_topic(told.release),
+                "registration": assigned.registration,
+                "partitions": _by_topic(assigned.partitions),
+                "release": _by_topic(assigned.release),
             }
         )
 
     @classmethod
-    def decode(cls, group: str, member: str, content: bytes | None) -> Told:
-        def read(fields: dict[str, Any]) -> Told:
-            return Told(integer(fields["registration"]), _flat(fields["partitions"]), _flat(fields["release"]))
+    def decode(cls, group: str, member: str, content: bytes | None) -> AssignedPartitions:
+        def read(fields: dict[str, Any]) -> AssignedPartitions:
+            return AssignedPartitions(
+                integer(fields["registration"]), _flat(fields["partitions"]), _flat(fields["release"])
+            )
 
         return decoded(cls.path(group, member), content, read)
 

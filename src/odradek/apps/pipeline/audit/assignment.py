@@ -28,7 +28,7 @@ class Assignment:
     """The brokers that hold each partition, by the account of the cluster."""
 
     source: str
-    """Where it was read, as the report tells it."""
+    """Source of the assignment, for the report."""
     cluster_id: str
     replicas: Mapping[TopicPartition, frozenset[int]]
     isr: Mapping[TopicPartition, frozenset[int]]
@@ -41,7 +41,7 @@ class AuditScope:
 
     directories: tuple[LogDirectory, ...]
     topics: frozenset[str]
-    """Those that were asked for; none: all."""
+    """Selected topics; none: all."""
     replicas: tuple[ReplicaDirectory, ...]
     assignment: str = UNKNOWN_ASSIGNMENT
     left_overs: tuple[LeftOver, ...] = ()

@@ -72,6 +72,6 @@ class AuditReport:
     findings_in_all: int
     """More than `findings` has when there were too many to list."""
     assignment: str
-    """Where it is from which broker holds which partition; or what was assumed."""
+    """Source of the assignment; or what was assumed."""
     left_overs: tuple[LeftOver, ...]
     not_compared: tuple[NotCompared, ...]

@@ -57,7 +57,7 @@ class ReplicaDirectory:
         return sorted(path for path in self.path.iterdir() if is_log_file(path.name))
 
     def size_bytes(self) -> int:
-        """Of its segments; none when the broker has deleted it meanwhile."""
+        """Size of its segments; 0 when the broker has deleted it meanwhile."""
         try:
             return sum(path.stat().st_size for path in self.segments())
         except FileNotFoundError:

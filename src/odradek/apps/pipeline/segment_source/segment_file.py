@@ -32,7 +32,7 @@ class StoredBatch:
     problem: str | None
 
     def digest(self) -> bytes:
-        """Of all its bytes: the same on every replica that took it from the same leader."""
+        """Checksum of all its bytes: the same on every replica that took it from the same leader."""
         return hashlib.blake2b(self.view, digest_size=_DIGEST_BYTES).digest()
 
 

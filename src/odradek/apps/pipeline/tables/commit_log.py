@@ -144,11 +144,11 @@ def now_ms() -> int:
 
 
 def _check_protocol(table: Path, opened: "DeltaTable") -> None:
-    told = opened.protocol()
-    features = {*(told.reader_features or []), *(told.writer_features or [])}
-    if told.min_writer_version > 2 and not (told.min_writer_version == 7 and features <= _KNOWN_FEATURES):
+    protocol = opened.protocol()
+    features = {*(protocol.reader_features or []), *(protocol.writer_features or [])}
+    if protocol.min_writer_version > 2 and not (protocol.min_writer_version == 7 and features <= _KNOWN_FEATURES):
         raise FatalError(
-            f"the table {table} needs writer version {told.min_writer_version} of Delta"
+            f"the table {table} needs writer version {protocol.min_writer_version} of Delta"
             f" ({', '.join(sorted(features - _KNOWN_FEATURES)) or 'no features'}), which is not written here: use "
             "Delta's own package for Spark"
         )

@@ -52,8 +52,8 @@ def check_table_columns(table: Path, sink: str, frame: "DataFrame", partition_by
     now = snapshot(table)
     grown(list(now.fields), fields, sink, str(table))
     if now.version >= 0 and now.partition_by != partition_by:
-        told = ", ".join(now.partition_by) or "nothing"
-        raise FatalError(f"[sinks.{sink}]: the table {table} is partitioned by {told}: choose another table")
+        columns = ", ".join(now.partition_by) or "nothing"
+        raise FatalError(f"[sinks.{sink}]: the table {table} is partitioned by {columns}: choose another table")
 
 
 def table_batches(table: Path) -> list[TableBatches]:

@@ -45,8 +45,8 @@ def query_tables(pipeline: Pipeline, sql: str, moment: Moment = NOW) -> QueryAns
     try:
         return QueryAnswer(connection.execute(sql))
     except duckdb.Error as error:
-        told = " ".join(str(error).split("\n\nLINE")[0].split())
-        raise FatalError(f"{told}; tables: {', '.join(known) or 'none has a batch yet'}") from None
+        message = " ".join(str(error).split("\n\nLINE")[0].split())
+        raise FatalError(f"{message}; tables: {', '.join(known) or 'none has a batch yet'}") from None
 
 
 def _readable(sink: TableSink, moment: Moment) -> Any:

@@ -50,10 +50,10 @@ def version_at(table: Path, moment: Moment) -> int | None:
     generation = moment.generation
     for version in sorted(commits(table), reverse=True):
         actions = read_commit(table, version)
-        told: dict[str, Any] = next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
-        if moment.at_ms is not None and told.get("timestamp", 0) <= moment.at_ms:
+        info: dict[str, Any] = next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
+        if moment.at_ms is not None and info.get("timestamp", 0) <= moment.at_ms:
             return version
-        written = told.get("odradek")
+        written = info.get("odradek")
         if moment.batch is None or written is None:
             continue
         generation = written["generation"] if generation is None else generation

@@ -16,11 +16,11 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--bootstrap-server", default="{{bootstrap}}")
     parser.add_argument("--seed", type=int, default=time.time_ns(), help="the same orders for the same seed")
-    told = parser.parse_args()
+    options = parser.parse_args()
     try:
-        with Shop(told.bootstrap_server, orders="{{name}}.orders", categories="{{name}}.categories") as shop:
+        with Shop(options.bootstrap_server, orders="{{name}}.orders", categories="{{name}}.categories") as shop:
             shop.describe(CATEGORIES)
-            sent = shop.sell(OrderMaker(told.seed), told.rate, told.seconds)
+            sent = shop.sell(OrderMaker(options.seed), options.rate, options.seconds)
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception as error:  # no broker, no topic

@@ -9,7 +9,7 @@ from odradek.apps.reassign.core.layout import Layout
 from odradek.model.topology import TopicPartition
 
 DISK_TOLERANCE = 0.1
-"""Of the mean: disks that are this close to one another are as good as equal, and moving data costs."""
+"""Share of the mean: disks that are this close to one another are as good as equal, and moving data costs."""
 
 
 def balance_replicas(layout: Layout) -> None:

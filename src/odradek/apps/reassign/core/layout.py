@@ -18,9 +18,9 @@ class Layout:
         self.may_stay = may_stay
         self.may_receive = may_receive
         self.replicas: dict[TopicPartition, tuple[int, ...]] = {tp: p.replicas for tp, p in selected.items()}
-        """Of the selected partitions; those that stay in their order, newcomers behind them."""
+        """Replicas of the selected partitions; those that stay in their order, new ones behind them."""
         self.held_by: dict[int, set[TopicPartition]] = defaultdict(set)
-        """Which of the selected partitions each broker holds."""
+        """Selected partitions of each broker."""
         self.sizes = {tp: partition.size_bytes for tp, partition in view.partitions.items()}
         self.counts: Counter[int] = Counter()
         """Replicas on each broker, those of partitions that aren't selected too."""

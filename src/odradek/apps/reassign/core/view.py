@@ -13,7 +13,7 @@ class BrokerView:
     id: int
     rack: str | None = None
     total_bytes: int | None = None
-    """Of its volumes; None where the broker doesn't say."""
+    """Size of its volumes; None where the broker doesn't say."""
     usable_bytes: int | None = None
 
 
@@ -23,7 +23,7 @@ class PartitionView:
     leader: int
     isr: tuple[int, ...]
     size_bytes: int = 0
-    """Of its largest replica."""
+    """Size of its largest replica."""
     is_moving: bool = False
     """A reassignment is under way."""
 
@@ -37,6 +37,6 @@ class ClusterView:
 
     @property
     def racks(self) -> dict[int, str]:
-        """Of the live brokers; empty unless all of them have one, since a guess would be worse."""
+        """Racks of the live brokers; empty unless all of them have one, since a guess would be worse."""
         racks = {broker.id: broker.rack for broker in self.brokers.values() if broker.rack is not None}
         return racks if len(racks) == len(self.brokers) else {}

@@ -1,4 +1,4 @@
-"""Documentation of each key. Loaded when somebody asks for documentation, not before.
+"""Documentation of each key. Loaded when it is asked for, not before.
 
 A text names a key at the beginning of a line and tells about it on the indented lines below.
 """

@@ -30,7 +30,7 @@ offsets.topic.replication.factor
 offsets.topic.segment.bytes
     The segment size of the offsets topic. Small segments compact sooner and load faster.
 producer.id.expiration.ms
-    How long a silent producer's sequence numbers are remembered. Afterwards its duplicates can't be told any more.
+    How long a silent producer's sequence numbers are remembered. Afterwards its duplicates can't be detected any more.
 transaction.abort.timed.out.transaction.cleanup.interval.ms
     How often transactions that took too long are looked for and aborted.
 transaction.max.timeout.ms
@@ -38,7 +38,7 @@ transaction.max.timeout.ms
 transaction.partition.verification.enable
     Whether a transactional write is checked against the coordinator, so that a stray one can't hang a partition.
 transaction.remove.expired.transaction.cleanup.interval.ms
-    How often transactional ids that nobody uses any more are removed.
+    How often transactional ids that are not used any more are removed.
 transaction.state.log.load.buffer.size
     How much of the transaction topic is read at a time when a coordinator takes over.
 transaction.state.log.min.isr

@@ -19,7 +19,7 @@ listeners
     Where the broker listens, as NAME://host:port, separated by commas. An empty host or 0.0.0.0 is every interface;
     port 0 is any free one. Two may share a port only if one is on an IPv4 and the other on an IPv6 address.
 max.connection.creation.rate
-    The most new connections each second. Whoever comes too fast waits to be accepted.
+    The most new connections each second. Connections beyond that wait to be accepted.
 max.connections
     The most connections at a time. At the limit new ones wait until old ones go.
 max.connections.per.ip

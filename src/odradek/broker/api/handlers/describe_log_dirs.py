@@ -64,7 +64,7 @@ def _directory(directory: Path, wanted: set[TopicPartition] | None, ctx: Request
 
 
 def _lag(partition: Partition | None, log: PartitionLog, *, is_future: bool) -> int:
-    """Of a copy behind its replica, of a replica behind the high watermark; -1 when it isn't served."""
+    """Lag of a copy behind its replica, of a replica behind the high watermark; -1 when it isn't served."""
     if partition is None:
         return NOT_KNOWN
     known = partition.log.log_end_offset if is_future else partition.high_watermark

@@ -60,9 +60,9 @@ def _credentials(users: Mapping[str, Mapping[str, str]]) -> dict[str, list[Crede
 
 
 def _iterations(credential: str) -> int:
-    """Of salt=…,stored_key=…,server_key=…,iterations=N."""
-    told = re.search(r"(?:^|,)iterations=([0-9]{1,9})(?:,|$)", credential)
-    return int(told[1]) if told else 0
+    """Return the N of `salt=…,stored_key=…,server_key=…,iterations=N`."""
+    found = re.search(r"(?:^|,)iterations=([0-9]{1,9})(?:,|$)", credential)
+    return int(found[1]) if found else 0
 
 
 def _result(user: str, times: int, known: Mapping[str, list[CredentialInfo]]) -> DescribeUserScramCredentialsResult:

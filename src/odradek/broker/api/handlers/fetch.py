@@ -49,7 +49,7 @@ FIRST_WITH_ZSTD = 10
 UNBOUNDED = 2**31 - 1
 LEADERSHIP_ERRORS = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
 
-# Converting takes every record apart. Whoever completes the fetch has better to do, and two at a time need twice the
+# Converting takes every record apart. A thread that completes fetches has no time for that, and two need twice the
 # memory.
 CONVERTER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="down-conversion")
 

@@ -1,8 +1,8 @@
 """AlterPartition: a leader asks to change its ISR, the controller checks and writes.
 
-Fenced by the broker's epoch, by the leader epoch and by the partition epoch, which is the state node's version. Nobody
-joins the ISR who is not alive, not assigned, or not the incarnation that the leader saw: a broker that came back with
-an empty disk meanwhile has to catch up anew. A decision of the event thread; nobody else calls it.
+Fenced by the broker's epoch, by the leader epoch and by the partition epoch, which is the state node's version. A
+broker does not join the ISR unless it is alive, assigned, and the incarnation that the leader saw: one that came back
+with an empty disk meanwhile has to catch up anew. A decision of the event thread alone.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,6 @@
 """Knowledge of the controller: the cluster as it was read from ZooKeeper and as its own decisions changed it.
 
-Owned by the event thread. Decisions read and change it; nobody else may. Read once when the term begins, current
-from then on.
+Owned by the event thread: decisions alone read and change it. Read once when the term begins, current from then on.
 """
 
 from collections.abc import Iterable, Mapping
@@ -58,7 +57,7 @@ class ControllerContext:
     topics: dict[str, dict[int, ReplicaAssignment]] = field(default_factory=dict)
     topic_configs: dict[str, dict[str, str]] = field(default_factory=dict)
     states: dict[TopicPartition, LeaderAndIsr] = field(default_factory=dict)
-    """What the state nodes hold; a partition that was never led has none."""
+    """States in the state nodes; a partition that never had a leader has none."""
     partition_states: dict[TopicPartition, PartitionState] = field(default_factory=dict)
     replica_states: dict[PartitionReplica, ReplicaState] = field(default_factory=dict)
 
@@ -70,7 +69,7 @@ class ControllerContext:
     """Topics whose replicas have been told to go: clients are told that they have no leader."""
     reassigning: set[TopicPartition] = field(default_factory=set)
     reassignments_from_node: set[TopicPartition] = field(default_factory=set)
-    """Those that /admin/reassign_partitions asked for, which is updated as they end."""
+    """Moves from /admin/reassign_partitions, which is updated as they end."""
 
     # --- topics and their replicas -------------------------------------------------------------------------------
 

@@ -1,8 +1,8 @@
-"""Effects: everything that a decision may ask of the world, in the imperative.
+"""Effects: everything that a decision may ask for, in the imperative.
 
-A decision is a generator that yields effects; what the effect brings is what the `yield` returns. The performer carries
-them out on ZooKeeper and on the channels to the brokers, a simulator on values in memory. Every write is fenced by the
-controller's term: the performer raises `ControllerMoved` into nobody's decision, it ends the term.
+A decision is a generator that yields effects; the result of an effect is what the `yield` returns. `EffectRunner`
+carries them out on ZooKeeper and on the channels to the brokers, the simulator on values in memory. Every write is
+fenced by the controller epoch: when it fails, `ControllerMoved` is raised outside of the decision and ends the term.
 """
 
 from collections.abc import Callable, Generator, Mapping

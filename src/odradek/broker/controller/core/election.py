@@ -1,7 +1,7 @@
 """Leader election: one pure function per reason to elect.
 
-Each takes what the partition's state node holds and answers the state that it should hold, with those who must be told
-of it; or None when nobody may lead. Every election raises the leader epoch, also when the leader stays.
+Each takes the state in the partition's node and returns the state to write, with the replicas that must hear of it; or
+None when no replica may lead. Every election raises the leader epoch, also when the leader stays.
 """
 
 from collections.abc import Callable, Mapping
@@ -36,7 +36,7 @@ def elect(
 
 
 def first_leader(context: ControllerContext, tp: TopicPartition) -> LeaderAndIsr | None:
-    """Of a partition that never had one: the first live replica leads, all live ones are in sync."""
+    """Elect the first leader of a partition: the first live replica leads, all live ones are in sync."""
     live = context.online_replicas(tp)
     return LeaderAndIsr(live[0], 0, live, context.term.epoch) if live else None
 

@@ -1,7 +1,7 @@
 """Events of the controller, in the past tense.
 
 Watches, timers, answers of brokers and requests of clients only enqueue one of these; the event thread takes them one
-after the other and asks `decisions` what is to be done. An event that somebody waits on carries `answer`, which is
+after the other and asks `decisions` what is to be done. An event with a waiting request carries `answer`, which is
 called exactly once, by the effect `Answer`.
 """
 

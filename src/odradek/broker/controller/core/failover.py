@@ -111,7 +111,7 @@ def _fence_restarted_brokers(context: ControllerContext) -> Decision[None]:
     """Remove from the ISR every broker that has registered since the state was written: its restart was never handled.
 
     It may have come back with less than it had. If it led on in the same epoch, the others would cut their logs to its
-    own. So others lead and it follows, as if its death had been seen; unless nobody else in the ISR has lived on. Where
+    own. So others lead and it follows, as if its death had been seen; unless no other in the ISR has lived on. Where
     one alone has, the restarted brokers stay in the ISR and don't lead: that one may be dead by now, its session not
     yet over, and most of the restarted ones have lost a session and nothing else.
     """

@@ -1,6 +1,6 @@
-"""Elections that somebody asks for: ElectLeaders, and the node that older tools write.
+"""Elections on request: ElectLeaders, and the node that older tools write.
 
-Decisions of the event thread; nobody else calls them.
+Decisions of the event thread alone.
 """
 
 from collections.abc import Iterable

@@ -1,6 +1,6 @@
 """The automatic rebalance: leaders go back to their preferred replicas, broker by broker, where too many have strayed.
 
-A decision of the event thread; nobody else calls it.
+A decision of the event thread alone.
 """
 
 from collections.abc import Iterator

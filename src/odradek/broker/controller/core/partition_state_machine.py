@@ -29,7 +29,7 @@ LEGAL_FROM: Mapping[PartitionState, frozenset[PartitionState]] = {
 }
 
 ROUNDS_MAX = 100
-"""How often an election is held anew because its write lost a race. A leader changes its ISR a few times a second."""
+"""Most attempts of an election whose write loses a race. A leader changes its ISR a few times a second."""
 
 Errors = dict[TopicPartition, KafkaError]
 

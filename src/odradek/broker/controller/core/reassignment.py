@@ -1,7 +1,7 @@
 """Requests for reassignments, and their answers; `reassignment_steps` carries them out.
 
 Asked by AlterPartitionReassignments and by the node that older tools write; resumed by a new controller and when
-brokers come; ended by ISR changes. Decisions of the event thread; nobody else calls them.
+brokers come; ended by ISR changes. Decisions of the event thread alone.
 """
 
 from collections.abc import Iterable

@@ -11,7 +11,7 @@ With O the replicas that it had and T those that are wanted, the topic's node go
 2. Wait, until T is all alive and in the ISR. The leader epoch is raised so that all of T∪O learn of one another, the
    new ones start to follow. Each change of the ISR asks again.
 3. Complete. The leader moves into T if it isn't there; those who don't stay leave the ISR and delete their logs; the
-   topic's node is written last, since it is the only place that knows of them. Where nobody of T can lead, the
+   topic's node is written last, since it is the only place that knows of them. Where no replica of T can lead, the
    partition stays as it is until one of T comes back.
 
 A topic that is deleted takes its reassignments with it. Many partitions take each step together, in one batch.
@@ -159,7 +159,7 @@ def _bring_online(context: ControllerContext, moving: Wanted) -> Decision[None]:
 
 
 def _lead_from_target(context: ControllerContext, tps: Sequence[TopicPartition]) -> Decision[list[TopicPartition]]:
-    """All of T learn that they are now all; somebody of them leads. → the partitions where nobody of them can."""
+    """Send T to all replicas in it, and elect a leader among them. → the partitions where none of them can lead."""
     staying, electing = [], []
     for tp in tps:
         state = context.states.get(tp)
@@ -183,7 +183,7 @@ def _lead_from_target(context: ControllerContext, tps: Sequence[TopicPartition])
 
 
 def _remove_replicas(context: ControllerContext, replicas: Iterable[PartitionReplica]) -> Decision[None]:
-    """Out of the ISR, and their logs deleted. Nobody waits for the answer: a replica that is left over does no harm."""
+    """Remove the replicas from the ISR and delete their logs. No answer is awaited: a leftover replica does no harm."""
     existing = [r for r in replicas if context.replica_state(r) is not ReplicaState.NON_EXISTENT]
     if not existing:
         return

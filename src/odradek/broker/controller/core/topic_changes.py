@@ -1,6 +1,6 @@
 """Topics that are created, grow, or vanish: what /brokers/topics says against what the context knows.
 
-A topic whose node can't be understood is left out until somebody writes it anew; its node is watched.
+A topic whose node can't be parsed is left out until the node is written anew; it is watched.
 """
 
 from collections.abc import Iterable

@@ -1,9 +1,9 @@
 """Deletion of a topic: marked under /admin/delete_topics, its replicas told to delete their logs, its znodes last.
 
-A topic waits (`ineligible_for_deletion`) while one of its replicas is down; whoever brings it back calls `resume_for`.
+A topic waits (`ineligible_for_deletion`) while one of its replicas is down; `resume_for` is called when it is back.
 The mark in ZooKeeper goes with the last node, so that a new controller finds a deletion that its predecessor didn't
-finish and tells the replicas again; to delete what is gone already succeeds.
-Decisions of the event thread; nobody else calls them.
+finish and asks the replicas again; deleting what is gone already succeeds.
+Decisions of the event thread alone.
 """
 
 from collections.abc import Iterable, Set

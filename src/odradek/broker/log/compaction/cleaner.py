@@ -3,8 +3,8 @@
 First the dirty part is read into the key map, as far as that holds it. Then the log is copied from its first segment
 to the end of what the map knows, batch by batch without the records that a later one outdates; neighbours that have
 become small are merged. Each copy is put in place as soon as it is complete (`swap`), under the lock of the log's
-writer, and only if nobody has cut, moved or deleted the log meanwhile: whoever does that doesn't wait for a cleaning,
-the cleaning gives up. Readers go on all the time.
+writer, and only if the log was not truncated, moved or deleted meanwhile: these don't wait for a cleaning, the cleaning
+is given up. Readers go on all the time.
 """
 
 import os
@@ -170,7 +170,7 @@ class Cleaner:
                 run.check()
                 if not run.log.replace_segments(group, cleaned.size, truncations=run.truncations):
                     raise CleaningAborted("segments have gone")
-        except FileNotFoundError as error:  # whoever deletes doesn't wait
+        except FileNotFoundError as error:  # a deletion doesn't wait
             raise CleaningAborted(f"{error.filename} is gone") from error
         finally:
             remove_cleaned(directory, base_offset)
@@ -248,7 +248,7 @@ def _read(fd: int, position: int, size: int) -> memoryview:
 
 
 def _first_size(chunk: memoryview) -> int:
-    """Of the batch that begins the chunk, header included; more than the chunk when its length isn't all there."""
+    """Size of the batch that begins the chunk, header included; more than the chunk when its length isn't all there."""
     if len(chunk) < LOG_OVERHEAD:
         return len(chunk) + 1
     return LOG_OVERHEAD + int.from_bytes(chunk[LENGTH_AT:LOG_OVERHEAD], "big", signed=True)

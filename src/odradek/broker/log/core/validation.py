@@ -87,7 +87,7 @@ class BatchRules:
     verify_records: RecordCheck = RecordCheck.LENGTHS
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED
     asks_about_records: bool = field(init=False)
-    """Whether the fields of single records matter."""
+    """True if the fields of single records matter."""
     keeps_batches: bool = field(init=False)  # whether a producer's batch is written as it is, and asked no more
     stamps: bool = field(init=False)  # whether records get the time of their append
 

@@ -18,7 +18,7 @@ from odradek.model.topology import TopicPartition
 Offsets: TypeAlias = Mapping[TopicPartition, int]
 
 Logs: TypeAlias = Callable[[], Iterable[PartitionLog]]
-"""Those that lie in the directory, asked for when a file's turn has come: one that was forgotten isn't among them."""
+"""Logs of the directory, asked for when a file is written: a log that was forgotten isn't among them."""
 
 
 class DirectoryCheckpoints:

@@ -25,7 +25,7 @@ class DirectoryFailure:
     directory: Path
     reason: str
     partitions: tuple[TopicPartition, ...]
-    """Those that went with it."""
+    """Partitions that were lost with it."""
 
 
 class DirectoryTable:

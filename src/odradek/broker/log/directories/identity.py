@@ -53,8 +53,8 @@ def agreed_id(directories: Iterable[Path], cluster_id: str) -> int | None:
         if (broker_id := read_broker_id(directory, cluster_id)) is not None
     }
     if len(set(ids.values())) > 1:
-        told = ", ".join(f"{directory} of broker {broker_id}" for directory, broker_id in ids.items())
-        raise FatalError(f"log.dirs has directories of several brokers: {told}")
+        owners = ", ".join(f"{directory} of broker {broker_id}" for directory, broker_id in ids.items())
+        raise FatalError(f"log.dirs has directories of several brokers: {owners}")
     return next(iter(ids.values()), None)
 
 

@@ -153,7 +153,7 @@ def moved_from(directory: Path) -> Path | None:
 
 
 def finish_interrupted(found: dict[Path, list[Path]], retire: Callable[[TopicPartition, Path], bool]) -> None:
-    """Of two current logs of a partition, one of which was moved from where the other lies, the other is retired.
+    """Retire the source of a move: of two current logs of a partition, the one from which the other was moved.
 
     `found` are the logs in each directory; it goes from there as well. `retire` answers whether its disk could be told.
     Others that lie twice are left as they are.

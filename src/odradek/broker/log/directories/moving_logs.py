@@ -93,7 +93,7 @@ class MovingLogs:
     def finish_move(self, tp: TopicPartition) -> PartitionLog:
         """The copy, which is whole, takes the log's place while their writers wait. KafkaError: it can't.
 
-        The one that was left is to be told to `settle_move`, when nobody waits any more.
+        `settle_move` is to be called for the log that was left, when no thread waits for it any more.
         """
         with self._table.changing:
             source, future = self._table.logs.get(tp), self._table.futures.get(tp)

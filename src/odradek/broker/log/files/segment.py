@@ -3,8 +3,8 @@
     NNNNNNNNNNNNNNNNNNNN.log .index .timeindex .txnindex
 
 The last segment of a log is active: it is appended to and keeps its file open. The others open theirs when read and
-share a bounded number of descriptors. A file is never closed under a reader: whoever still holds it (a slice on its
-way to a socket) keeps it open.
+share a bounded number of descriptors. A file is never closed under a reader: a slice on its way to a socket keeps it
+open.
 
 One writer at a time. Readers need no lock: `size` and the marks of the last batches are published after the bytes are
 in the file, and an offset's position and the end that goes with an upper bound come from the same marks.
@@ -311,7 +311,7 @@ class Segment:
 
     @property
     def first_timestamp(self) -> int:
-        """Of the first batch, which is what a roll by time counts from. -1 when it has none."""
+        """Timestamp of the first batch, from which a roll by time counts. -1 when it has none."""
         timestamp = self._first_timestamp
         if timestamp is None:
             first = next(self.headers(), None)

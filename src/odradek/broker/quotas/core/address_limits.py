@@ -14,7 +14,7 @@ class AddressLimits:
         self._limits: tuple[Mapping[str, float], float | None] = {}, None
 
     def set(self, limits: Mapping[str, float], default: float | None) -> None:
-        """Of these addresses, and of each of the others; None: as many as come. Any thread."""
+        """Set the limits of these addresses, and of each other address; None: no limit. Any thread."""
         self._limits = limits, default
 
     def of(self, address: str) -> float | None:

@@ -1,9 +1,9 @@
 """Rate over the last windows of time. Pure: the caller brings the time.
 
 With `windows` of `window_ms` each, the rate is what was recorded divided by the time since the oldest sample, which
-counts as no less than all windows but one: whoever begins may use at once what it could have used in that time.
+counts as no less than all windows but one: a new client may use at once what it could have used in that time.
 The wait is Kafka's: (rate - limit) / limit of that time. Once the oldest sample is as old as all windows but one, the
-rate is down to the limit after it, if nothing more comes; before, whoever goes on is told to wait again.
+rate is down to the limit after it, if nothing more comes; before, a client that goes on has to wait again.
 """
 
 from collections import deque

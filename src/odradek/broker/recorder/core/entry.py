@@ -57,7 +57,7 @@ LOG_DIR_FAILED = "LogDirFailed"
 class Entry:
     time_ms: int
     broker: int
-    """Whose journal it is from."""
+    """Broker whose journal it is from."""
     seq: int
     """Rises by one with each line of a broker's journal, over its restarts too. It jumps where the broker can't know
     how far it was, since a directory is missing that may hold the last lines."""
@@ -77,7 +77,7 @@ class Entry:
     adding: tuple[int, ...] | None = None
     removing: tuple[int, ...] | None = None
     version: int | None = None
-    """Of the partition's state node."""
+    """Version of the partition's state node."""
     peer: int | None = None
     """The other broker: to whom a request goes, or who asked."""
     partitions: tuple[str, ...] | None = None
@@ -85,7 +85,7 @@ class Entry:
     count: int | None = None
     group: str | None = None
     generation: int | None = None
-    """Of the group; `count` is how many members it has."""
+    """Generation of the group; `count` is the number of its members."""
     transactional_id: str | None = None
     producer_id: int | None = None
     producer_epoch: int | None = None

@@ -32,9 +32,9 @@ class Picture:
     """The live ones: id, host, port, rack, epoch."""
     partitions: dict[TopicPartition, PartitionPicture] = field(default_factory=dict)
     time_ms: int = 0
-    """Of the last entry that it was made from."""
+    """Time of the last entry that it was made from."""
     _unseen: set[TopicPartition] = field(default_factory=set)
-    """What the present controller has not read yet."""
+    """Partitions that the present controller has not read yet."""
 
     @classmethod
     def at(cls, entries: Iterable[Entry], time_ms: int | None = None) -> "Picture":

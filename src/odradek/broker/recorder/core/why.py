@@ -37,14 +37,14 @@ class Change:
     cause: Entry | None
     """The event; None where its entry is lost, or where the change was made before the controller was elected."""
     chain: tuple[Entry, ...]
-    """What else was done about that event that concerns the partition: reports, moves, requests to brokers.
+    """Other effects of that event on the partition: reports, moves, requests to brokers.
 
     Of a change that was found: what brokers recorded of themselves since the last that is known of the partition."""
     reason: str
     gaps: tuple[Entry, ...]
-    """What is missing in the journals since the last that is known of the partition."""
+    """Gaps of the journals since the last entry about the partition."""
     was_found: bool = False
-    """Whether the controller found it so when it was elected."""
+    """True if the controller found it so when it was elected."""
 
     @property
     def is_of_leader(self) -> bool:
@@ -157,8 +157,8 @@ class _Known:
         if cause.what in ("BrokersChanged", _ELECTED) and before is not None:
             moment = self._moments[cause.broker, cause.seq]
             concerned = [before.leader] if before.leader != after.leader else sorted(set(before.isr) - set(after.isr))
-            told = [self._broker_reason(broker, place, cause, moment) for broker in concerned if broker >= 0]
-            if reasons := [reason for reason in told if reason]:
+            candidates = [self._broker_reason(broker, place, cause, moment) for broker in concerned if broker >= 0]
+            if reasons := [reason for reason in candidates if reason]:
                 return "; ".join(reasons)
             if moment.brokers and after.leader >= 0 and after.leader not in moment.brokers:
                 return f"broker {after.leader} came"

@@ -77,7 +77,7 @@ def cut(partition: Follower, tp: TopicPartition, following: FetchAssignment, lea
         "follower truncated its log",
         partition=str(tp),
         leader_epoch=following.leader_epoch,
-        told=leader,
+        leaders_end=leader,
         end=own.log_end_offset,
         to=found.offset,
         high_watermark=partition.high_watermark,

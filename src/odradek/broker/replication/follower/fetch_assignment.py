@@ -1,7 +1,7 @@
 """State of a followed partition: its leader, the writers of its log, and the progress of the copy.
 
 `FetchAssignment` is the controller's order and never changes. `Progress` belongs to the one fetch loop that copies the
-partition; nobody else touches it.
+partition; no other thread touches it.
 """
 
 from collections.abc import Callable

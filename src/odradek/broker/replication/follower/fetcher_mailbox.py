@@ -1,6 +1,6 @@
 """Thread-safe queue of actions for a replica fetcher thread; posting wakes the thread.
 
-The loop's thread takes, rests and looks at the flags; everybody else only mailbox.
+The fetcher's thread takes actions, sleeps and looks at the flags; other threads only post.
 """
 
 import select

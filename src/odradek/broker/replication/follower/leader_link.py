@@ -44,7 +44,7 @@ class LeaderLink:
         self._mailbox = mailbox
         self._may_know_divergence = knows_divergence(self._config.inter_broker_protocol_version)
         self.knows_divergence = self._may_know_divergence
-        """Whether an answer to a fetch says where the logs part. If not, the leader must be asked for that first."""
+        """True if a fetch response says where the logs diverge. If not, the leader must be asked for that first."""
         self._setup = SetupTimeout.of(self._config)
         self._peer: BrokerClient | None = None
         self._poller = select.poll()

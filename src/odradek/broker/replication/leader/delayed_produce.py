@@ -11,7 +11,7 @@ from odradek.broker.replication.partition import Partition
 from odradek.model.topology import TopicPartition
 
 AppendOutcome: TypeAlias = AppendResult | KafkaError
-"""Where records were put, or why they were not, or why nobody knows whether they are there to stay."""
+"""Offsets of appended records; or an error: not appended, or not known to be committed."""
 
 
 class Awaited(NamedTuple):

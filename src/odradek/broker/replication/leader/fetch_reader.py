@@ -26,7 +26,7 @@ CONSUMER = -1
 class FetchTarget:
     """One partition as a fetcher names it. `error` is set when the request already got it wrong.
 
-    A session keeps its targets, and with each what the fetcher was last told; otherwise it was told nothing.
+    A session keeps its targets, and with each the values of its last response; otherwise there are none.
     """
 
     partition: TopicPartition
@@ -80,7 +80,7 @@ PreferredReplica = Callable[[Partition, FetchTarget, FetchTerms], int | None]
 
 
 class FetchReader:
-    """Reads for fetches. `on_advance` is told what a follower's fetch has led to.
+    """Reads for fetches. `on_advance` gets the effects of a follower's fetch.
 
     Most partitions of a session are quiet most of the time, and there may be thousands: they cost next to nothing.
     """

@@ -52,17 +52,17 @@ class FetchSession:
     def news(self, keyed: Iterable[tuple[Hashable, FetchOutcome]], *, full: bool) -> list[FetchOutcome]:
         """Return the changed partitions. Partitions that sent records go to the end, so that the others get
         their turn."""
-        told = []
+        changed = []
         with self.lock:
             for key, outcome in keyed:
                 known = self.partitions.get(key)
                 if known is None:
                     continue
                 if self._remember(known, outcome) or full:
-                    told.append(outcome)
+                    changed.append(outcome)
                 if outcome.size:
                     self.partitions.move_to_end(key)
-        return told
+        return changed
 
     @staticmethod
     def _remember(known: FetchTarget, outcome: FetchOutcome) -> bool:

@@ -86,7 +86,7 @@ class ZnodeAccess:
                 self.call(lambda zk: zk.create_async(path, content, makepath=True))
                 return
             except NodeExistsError:
-                continue  # somebody else's, or our own whose answer was lost
+                continue  # another broker's, or our own whose answer was lost
 
     def create_sequential(self, path: str, content: bytes) -> None:
         """Create a sequential node; sent twice, because its answer was lost, it makes two nodes with the

@@ -11,7 +11,7 @@ class ConfigNodes:
         self._access = access
 
     def load_configs(self, entity_type: str, names: Iterable[str] | None = None) -> dict[str, dict[str, str]]:
-        """Of these entities, or of all, that have a node. One that can't be understood is reported and left out."""
+        """Load the overrides of these entities, or of all. A node that can't be parsed is reported and left out."""
         wanted = self._config_names(entity_type) if names is None else list(names)
         found = self._access.read_all([EntityConfig.path(entity_type, name) for name in wanted])
         nodes = ((name, node) for name, node in zip(wanted, found, strict=True) if node is not None)

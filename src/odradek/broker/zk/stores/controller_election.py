@@ -17,7 +17,7 @@ class ControllerElectionStore:
         self._partition_states = partition_states
 
     def elect_controller(self, broker_id: int, now_ms: int) -> ControllerTerm | None:
-        """Creates /controller and raises the epoch in one transaction; None when somebody else was first.
+        """Creates /controller and raises the epoch in one transaction; None when another broker was first.
 
         A /controller node of this broker, left by an earlier session or by an answer that was lost, is replaced.
         """

@@ -81,7 +81,7 @@ class PartitionStateNodes:
     def update_partition_state_as_leader(self, tp: TopicPartition, state: LeaderAndIsr) -> int | None:
         """The leader's own change of its ISR, not fenced by a term: the version does that.
 
-        Returns the node's new version, or None when somebody else wrote it: the leader waits to be told.
+        Returns the node's new version, or None when another broker wrote it: the leader waits for the controller.
         """
         path, content = PartitionState.path(tp), PartitionState.encode(state)
         try:

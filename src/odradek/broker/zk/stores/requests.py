@@ -49,8 +49,8 @@ class RequestNodes:
         names = self._access.children(IsrChanges.path)
         found = self._access.read_all([IsrChanges.child(name) for name in names])
         nodes = ((name, node) for name, node in zip(names, found, strict=True) if node is not None)
-        told = (readable(IsrChanges.decode, name, node[0]) for name, node in nodes)
-        return names, set().union(*(tps for tps in told if tps is not None))
+        contents = (readable(IsrChanges.decode, name, node[0]) for name, node in nodes)
+        return names, set().union(*(tps for tps in contents if tps is not None))
 
     def drop_isr_notifications(self, names: Iterable[str], term: ControllerTerm) -> None:
         self._access.drop_all([IsrChanges.child(name) for name in names], term)

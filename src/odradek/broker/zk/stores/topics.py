@@ -19,7 +19,7 @@ class TopicNodes:
         return self._access.children(Topics.path)
 
     def load_topics(self, names: Iterable[str] | None = None) -> dict[str, TopicAssignment]:
-        """Of these topics, or of all. One whose node can't be understood is reported and left out."""
+        """Load the assignments of these topics, or of all. A node that can't be parsed is reported and left out."""
         wanted = self._access.children(Topics.path) if names is None else list(names)
         found = self._access.read_all([Topic.path(name) for name in wanted])
         nodes = ((name, node) for name, node in zip(wanted, found, strict=True) if node is not None)

@@ -10,7 +10,7 @@ from odradek.model.topology import TopicPartition
 
 
 class ConfigChanges:
-    """Tell every broker which entity's configuration changed. Removed a quarter of an hour later by whoever sees it."""
+    """Tell every broker which entity's configuration changed. Removed a quarter of an hour later by any broker."""
 
     path = "/config/changes"
     sequence_path = f"{path}/config_change_"

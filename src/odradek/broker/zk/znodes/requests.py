@@ -9,7 +9,7 @@ from odradek.model.topology import TopicPartition
 
 
 class DeletedTopic:
-    """A topic somebody asked to delete; no content."""
+    """A topic to be deleted; no content."""
 
     parent = "/admin/delete_topics"
 

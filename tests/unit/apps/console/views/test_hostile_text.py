@@ -1,4 +1,4 @@
-"""Whatever clients may name themselves, their groups, keys, headers and settings: in every view it stays text."""
+"""Hostile names of clients, groups, keys, headers and settings: in every view they stay text."""
 
 from collections.abc import Callable
 from html.parser import HTMLParser

@@ -1,4 +1,4 @@
-"""What can be done to a broker, and what is told of one that is cut off."""
+"""Actions on a broker, and the text about one that is cut off."""
 
 import pytest
 

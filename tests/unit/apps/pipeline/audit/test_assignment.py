@@ -1,4 +1,4 @@
-"""Which files an audit compares: those of the cluster's replicas, and what it says of the others."""
+"""Files that an audit compares, those of the cluster's replicas, and its report of the others."""
 
 from pathlib import Path
 from uuid import UUID

@@ -11,7 +11,7 @@ MEGABYTE = 1 << 20
 
 
 def resident(path: Path) -> int:
-    """How many bytes of the file are this process's memory."""
+    """Return the bytes of the file in this process's memory."""
     mappings = Path("/proc/self/smaps").read_text()
     found = re.search(rf"{re.escape(str(path))}\n(?:.*\n)*?Rss: +(\d+) kB", mappings)
     assert found is not None

@@ -1,4 +1,4 @@
-"""What a query says with options, and what is refused."""
+"""Options of a query, and those that are refused."""
 
 import pytest
 from pyspark.sql.datasource import CaseInsensitiveDict

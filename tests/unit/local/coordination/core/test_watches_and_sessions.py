@@ -1,4 +1,4 @@
-"""Who hears of a change, and when a session expires."""
+"""Watches of changes, and expiry of sessions."""
 
 from odradek.local.coordination.core.acl import OPEN
 from odradek.local.coordination.core.protocol import EventType
