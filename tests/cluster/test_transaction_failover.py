@@ -1,5 +1,8 @@
 """Faults within a transaction: it ends, nothing of it is torn, and readers of committed records go on in time."""
 
+import re
+import urllib.request
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,6 +38,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, zookeeper: str) -> Iterato
         "transaction_state_log_min_isr": "1",
         "offsets_topic_num_partitions": "1",
         "transaction_abort_timed_out_transaction_cleanup_interval_ms": "500",
+        "odradek_metrics_port": "0",
     }
     with running_cluster(directory, zookeeper, **settings) as running:
         yield running
@@ -227,6 +231,63 @@ def test_partitions_are_added_and_replicas_moved_within_a_transaction(
         monitor.await_beyond(moved, 1, SLACK_S)
         assert committed(cluster, topic, "1") == ["1"]
         assert committed(cluster, topic, "2", partition=1) == ["2"]
+
+
+def scraped(cluster: OwnCluster) -> Counter[str]:
+    """The figures of all brokers added up, by name; those with labels are left out."""
+    found: Counter[str] = Counter()
+    for broker in cluster.brokers:
+        address = re.findall(r"http://\S+/metrics", broker.log)[-1]
+        with urllib.request.urlopen(address, timeout=PATIENCE_S) as answer:
+            for name, value in re.findall(r"^(\w+) (\S+)$", answer.read().decode(), re.MULTILINE):
+                found[name] += float(value)
+    return found
+
+
+def test_the_metrics_of_transactions_have_kafkas_names(cluster: OwnCluster, client: ClusterClient) -> None:
+    topic, transaction = unused_name(), begin(client)
+    cluster.create_topic(topic, (0, 1, 2))
+    before = scraped(cluster)
+    send(client, transaction, topic, "1")
+    transaction.end(commit=True)
+    after = scraped(cluster)
+    verifications = "kafka_server_addpartitionstotxnmanager_verificationtimems_count"
+    assert after[verifications] > before[verifications]
+    producer_ids = "kafka_server_replicamanager_produceridcount"
+    assert after[producer_ids] > before[producer_ids]
+    markers = "kafka_coordinator_transaction_transactionmarkerchannelmanager"
+    loads = "kafka_server_transaction_coordinator_metrics_partition_load_time"
+    assert after[f"{loads}_max"] >= after[f"{loads}_avg"] >= 0
+    for nothing in (
+        f"{markers}_unknowndestinationqueuesize",
+        f"{markers}_logappendretryqueuesize",
+        "kafka_server_addpartitionstotxnmanager_verificationfailurerate_count",
+        "kafka_server_replicamanager_partitionswithlatetransactionscount",
+    ):
+        assert nothing in after
+        assert after[nothing] == before[nothing] == 0
+
+
+def test_a_replica_that_is_moved_while_its_broker_is_away_is_set_aside(
+    cluster: OwnCluster, client: ClusterClient
+) -> None:
+    topic = unused_name()
+    cluster.create_topic(topic, (0, 1, 2))
+    moved = TopicPartition(topic, 0)
+    cluster.await_isr(topic, (0, 1, 2))
+    cluster.kill(2)
+    try:
+        cluster.await_isr(topic, (0, 1))
+        alter_reassignments(client, {moved: [0, 1]})
+        eventually(lambda: moved not in ongoing_reassignments(client), PATIENCE_S)
+    finally:
+        cluster.restart(2)
+    (disk,) = cluster.brokers[2].log_dirs
+    eventually(lambda: not (disk / str(moved)).exists(), PATIENCE_S)
+    assert len(list(disk.glob(f"{moved}.*-stray"))) == 1
+    cluster.await_isr(TRANSACTIONS_TOPIC, (0, 1, 2))
+    alter_reassignments(client, {moved: [0, 1, 2]})
+    cluster.await_isr(topic, (0, 1, 2))
 
 
 @pytest.mark.parametrize("changes", [4, pytest.param(60, marks=pytest.mark.soak)])

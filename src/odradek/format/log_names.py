@@ -3,7 +3,7 @@
 orders-0                    a partition's log
 orders-0.UUID-future        the copy of a log that moves here from another directory
 orders-0.UUID-delete        a log that is being deleted
-orders-0.UUID-stray         a log that its broker no longer hosts, set aside by Kafka
+orders-0.UUID-stray         a log that its broker no longer hosts, set aside
 """
 
 import re
@@ -60,7 +60,16 @@ def future_name(tp: TopicPartition, unique: UUID) -> str:
 
 def deletion_name(tp: TopicPartition, unique: UUID) -> str:
     """Name of a log to delete. A long topic is cut, since nobody reads it from there."""
-    end = f"-{tp.partition}.{unique.hex}{_DELETE}"
+    return _cut(tp, f"{unique.hex}{_DELETE}")
+
+
+def stray_name(tp: TopicPartition, unique: UUID) -> str:
+    """Name of a log to set aside. A long topic is cut."""
+    return _cut(tp, f"{unique.hex}{_STRAY}")
+
+
+def _cut(tp: TopicPartition, ending: str) -> str:
+    end = f"-{tp.partition}.{ending}"
     return tp.topic[: MAX_NAME - len(end)] + end
 
 

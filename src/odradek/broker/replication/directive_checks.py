@@ -7,6 +7,7 @@ epoch was obeyed already; a restart of the request changes nothing in either cas
 from odradek.base.errors import ErrorCode
 from odradek.base.logs import get_logger
 from odradek.broker.replication.partition import Partition
+from odradek.model.metadata_image import PartitionImage
 from odradek.model.topology import EPOCH_DURING_DELETE, NO_EPOCH, PartitionDirective
 
 log = get_logger(__name__)
@@ -43,6 +44,12 @@ def refuse_stop(partition: Partition | None, leader_epoch: int) -> ErrorCode | N
         known=partition.leader_epoch,
     )
     return ErrorCode.FENCED_LEADER_EPOCH
+
+
+def is_stray(known: PartitionImage | None, broker_id: int) -> bool:
+    """Return whether the partition is known to be on other brokers only. One that is not known may be: then nothing is
+    said of it."""
+    return known is not None and broker_id not in known.replicas
 
 
 def _log_refusal(directive: PartitionDirective, why: str) -> None:

@@ -19,7 +19,7 @@ from odradek.base.logs import get_logger
 from odradek.broker.log.directories.log_dirs import LogDirs
 from odradek.broker.purgatory.reaper import ExpirationReaper, Timer
 from odradek.broker.replication.core.followers import LagRules
-from odradek.broker.replication.directive_checks import refuse_directive, refuse_stop
+from odradek.broker.replication.directive_checks import is_stray, refuse_directive, refuse_stop
 from odradek.broker.replication.follower.fetch_assignment import FetchAssignment
 from odradek.broker.replication.partition import Partition
 from odradek.broker.replication.partition_table import PartitionTable
@@ -137,9 +137,24 @@ class ReplicaManager:
             stopped = [tp for tp, error in errors.items() if not error]
             self._unfollow(stopped)
             for tp in stopped:
-                self._stop(tp, effects, delete=delete)
+                self._stop(tp, effects, self._logs.delete if delete else None)
         self._carry_out(effects)
         return errors
+
+    def set_strays_aside(self) -> None:
+        """Stop replicas that were moved to other brokers while this one was away, by metadata that is complete.
+
+        Nobody asks for their deletion any more, and one that still believes in its role would go on fetching, or
+        waiting for fetches, for ever.
+        """
+        effects = _Effects()
+        with self._roles:
+            image = self._metadata.image
+            strays = [tp for tp in self._logs.table.logs.copy() if is_stray(image.partition(tp), self._broker_id)]
+            self._unfollow(strays)
+            for tp in strays:
+                self._stop(tp, effects, self._logs.set_aside)
+        self._carry_out(effects)
 
     def _carry_out(self, effects: _Effects) -> None:
         for listener in self._listeners:
@@ -253,15 +268,16 @@ class ReplicaManager:
         if tps:
             self._fetchers.unfollow(tps)
 
-    def _stop(self, tp: TopicPartition, effects: _Effects, *, delete: bool) -> None:
-        partition = self._table.partitions.pop(tp, None) if delete else self._table.partitions.get(tp)
+    def _stop(self, tp: TopicPartition, effects: _Effects, remove: Callable[[TopicPartition], None] | None) -> None:
+        """`remove` takes the log out of the way; None if it stays."""
+        partition = self._table.partitions.pop(tp, None) if remove else self._table.partitions.get(tp)
         if partition is not None:
-            led = partition.resign(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if delete else None)
+            led = partition.resign(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if remove else None)
             if led:
                 effects.resigned.append((tp, partition.leader_epoch))
-        if delete:
+        if remove is not None:
             with partition.lock if partition else nullcontext():
-                self._logs.delete(tp)
+                remove(tp)
         effects.changed.append(tp)
 
     def _is_alive(self, broker_id: int) -> bool:

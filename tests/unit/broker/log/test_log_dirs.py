@@ -184,6 +184,20 @@ def test_a_recreated_log_inherits_no_offsets(tmp_path: Path) -> None:
     site.crash()
 
 
+def test_a_log_is_set_aside_with_everything_in_it(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    append(site.create(), "a")
+    site.dirs.set_aside(TP)
+    assert site.dirs.table.get(TP) is None
+    (stray,) = tmp_path.glob("orders-0.*-stray")
+    site.stop()
+    assert (stray / "00000000000000000000.log").stat().st_size > 0
+    site = Site(tmp_path)
+    assert contents(site.create()) == []
+    assert stray.is_dir()
+    site.crash()
+
+
 def test_strange_directories_are_left_alone(tmp_path: Path) -> None:
     for name in ("lost+found", "orders-0.abc-stray", "orders-future", "remote-log-index-cache"):
         (tmp_path / name).mkdir()

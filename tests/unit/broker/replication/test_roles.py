@@ -6,12 +6,14 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from replica_stage import ORDERS, ReplicaStage, batch
+from replica_stage import ORDERS, ORDERS_ID, ReplicaStage, batch
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.log.core.append_result import AppendResult
 from odradek.broker.replication.leader.fetch_reader import EpochEnd
 from odradek.broker.replication.partition import Partition
+from odradek.format.log_names import LogKind, LogName, parse
+from odradek.model.metadata_image import PartitionImage, TopicImage
 
 
 @pytest.fixture
@@ -101,6 +103,35 @@ def test_a_leader_that_nobody_knows_yet_is_followed_when_it_is_known(stage: Repl
     stage.live(0, 1, 2)
     stage.roles.check_replicas()
     assert stage.copies.following[ORDERS].leader_id == 1
+
+
+def known_on(stage: ReplicaStage, *replicas: int) -> None:
+    image = TopicImage("orders", ORDERS_ID, {0: PartitionImage(replicas[0], 6, replicas, replicas)})
+    stage.metadata.image = replace(stage.metadata.image, topics={"orders": image})
+
+
+@pytest.mark.parametrize("leader", [0, 1])
+def test_a_replica_that_was_moved_away_is_set_aside(stage: ReplicaStage, tmp_path: Path, leader: int) -> None:
+    stage.become(leader, epoch=5)
+    known_on(stage, 1, 2)
+    stage.roles.set_strays_aside()
+    assert refusal(stage.replicas.find, ORDERS) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert ORDERS not in stage.copies.following
+    assert stage.listener.told == ([("lead", 5), ("resign", 5)] if leader == 0 else [])
+    (left,) = [path.name for path in (tmp_path / "0").iterdir() if path.is_dir()]
+    assert parse(left) == LogName(LogKind.STRAY, ORDERS)
+    known_on(stage, 0, 1)
+    assert stage.become(0, epoch=7) is ErrorCode.NONE, "it may come back, with an empty log"
+    assert stage.partition.log.log_end_offset == 0
+
+
+def test_a_replica_stays_where_it_belongs_or_nothing_is_known_of_it(stage: ReplicaStage) -> None:
+    stage.become(0, epoch=5)
+    stage.roles.set_strays_aside()
+    assert stage.partition.is_leader, "its topic is not known"
+    known_on(stage, 1, 0)
+    stage.roles.set_strays_aside()
+    assert stage.partition.is_leader
 
 
 # ---- the doors of a follower

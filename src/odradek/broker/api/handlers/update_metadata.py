@@ -52,8 +52,11 @@ def _publish(request: UpdateMetadataRequest, ctx: RequestContext) -> ErrorCode:
         log.warning("invalid UpdateMetadata ignored", error=str(error))
         return ErrorCode.INVALID_REQUEST
     news = list(_news(request, ctx.version))
-    after = before.updated(request.controller_id, brokers, news, is_full=request.type == UPDATE_OF_ALL)
+    is_full = request.type == UPDATE_OF_ALL
+    after = before.updated(request.controller_id, brokers, news, is_full=is_full)
     cache.publish(after)
+    if is_full:
+        ctx.broker.roles.set_strays_aside()
     for name in before.topics.keys() - after.topics.keys():
         ctx.broker.groups.forget_topic(name)
     return ErrorCode.NONE

@@ -43,7 +43,7 @@ from odradek.broker.log.files.background import Background
 from odradek.broker.log.files.checkpoint import replace_file, sync_directory
 from odradek.broker.log.files.log_environment import LogEnvironment
 from odradek.broker.log.files.partition_log import PartitionLog
-from odradek.format.log_names import LogKind, current_name, deletion_name, parse
+from odradek.format.log_names import LogKind, current_name, deletion_name, parse, stray_name
 from odradek.model.topology import ZERO_UUID, TopicPartition
 
 CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
@@ -297,6 +297,22 @@ class LogDirs:
             self.table.lost.discard(tp)
         for opened in deleted:
             self._delete_log(opened)
+
+    def set_aside(self, tp: TopicPartition) -> None:
+        """Out of the way of this broker, which hosts the partition no more. Its files stay for a person to delete."""
+        with self.table.changing:
+            stray, copy = self.table.logs.pop(tp, None), self.table.futures.pop(tp, None)
+            self._topic_ids.pop(tp, None)
+        if copy is not None:
+            self._delete_log(copy)
+        if stray is not None:
+            parent = stray.directory.parent
+            with self.table.failing(parent):
+                stray.rename(parent / stray_name(tp, uuid4()))
+                self.cleaned.forget(parent, tp)
+                log.warning("stray log set aside", partition=str(tp), directory=str(stray.directory))
+                delay_ms = stray.config.file_delete_delay_ms  # reads that are under way end before
+                self._background.once(f"close {tp}", stray.close, delay_ms=delay_ms)
 
     def _delete_log(self, opened: PartitionLog) -> None:
         parent = opened.directory.parent
