@@ -24,8 +24,12 @@ log4j.appender.out.layout.ConversionPattern=[%d] %p %m (%c)%n
 
 _BROKER_LOG4J = """\
 log4j.rootLogger=WARN, out
+log4j.logger.kafka.cluster.Partition=INFO
+log4j.logger.kafka.controller=INFO
+log4j.logger.state.change.logger=INFO
 log4j.appender.out=org.apache.log4j.ConsoleAppender
-log4j.appender.out.layout=org.apache.log4j.SimpleLayout
+log4j.appender.out.layout=org.apache.log4j.PatternLayout
+log4j.appender.out.layout.ConversionPattern=%d{HH:mm:ss.SSS} %p %m (%c{1})%n
 """
 
 

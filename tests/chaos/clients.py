@@ -7,12 +7,14 @@ trying, and a consumer that is assigned all partitions and reads them from the s
 import threading
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
 from confluent_kafka import TopicPartition as Position
 
+from chaos.client_logs import DEBUG, debug_logger
 from chaos.history import UNKNOWN_OFFSET, History, Polled, Sent
 from odradek.model.topology import TopicPartition
 
@@ -74,6 +76,7 @@ class ChaosProducer(ClientThread):
         *,
         rate: float = 200.0,
         settings: dict[str, Any] | None = None,
+        debug_log: Path | None = None,
     ) -> None:
         super().__init__(name)
         self._partitions = partitions
@@ -92,7 +95,9 @@ class ChaosProducer(ClientThread):
                 "reconnect.backoff.max.ms": 500,
                 "topic.metadata.refresh.interval.ms": 2_000,
                 **(settings or {}),
-            }
+                **(DEBUG if debug_log is not None else {}),
+            },
+            **({} if debug_log is None else {"logger": debug_logger(debug_log)}),
         )
 
     def _live(self) -> None:
@@ -170,7 +175,8 @@ class ChaosConsumer(ClientThread):
             return
         tp = TopicPartition(message.topic() or "", message.partition() or 0)
         offset = message.offset() or 0
-        self._history.record_polled(Polled(self.name, tp, offset, (message.value() or b"").decode()))
+        value = (message.value() or b"").decode().replace(".", "-", 1)  # Kafka's VerifiableProducer writes NAME.NUMBER
+        self._history.record_polled(Polled(self.name, tp, offset, value))
         self.positions[tp] = offset + 1
 
 

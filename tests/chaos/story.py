@@ -13,6 +13,7 @@ everything, and then it is judged: by what clients saw, by the replicas' bytes, 
 
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -47,8 +48,10 @@ class Story:
         request_timeout_ms: int = 10_000,
         delivery_timeout_ms: int = 120_000,
         drain_s: float = 60.0,
+        debug_logs: Path | None = None,
     ) -> None:
-        """`drain_s`: time for consumers to read the acknowledged records once all faults have ended."""
+        """`drain_s`: time for consumers to read the acknowledged records once all faults have ended; `debug_logs`: the
+        directory of the producers' debug lines."""
         self.cluster = cluster
         self.history = History()
         self.partitions = [TopicPartition(TOPIC, n) for n in range(PARTITIONS)]
@@ -64,7 +67,15 @@ class Story:
             "delivery.timeout.ms": delivery_timeout_ms,
         }
         self.producers = [
-            ChaosProducer(f"p{n}", cluster.bootstrap, self.partitions, self.history, rate=rate, settings=settings)
+            ChaosProducer(
+                f"p{n}",
+                cluster.bootstrap,
+                self.partitions,
+                self.history,
+                rate=rate,
+                settings=settings,
+                debug_log=None if debug_logs is None else debug_logs / f"p{n}.log",
+            )
             for n in range(producers)
         ]
         self.consumers = [ChaosConsumer(f"c{n}", cluster.bootstrap, self.partitions, self.history) for n in range(2)]
