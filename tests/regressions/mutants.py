@@ -278,6 +278,11 @@ def refused_change_stays(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Partition, "become_leader", only_when_new(Partition.become_leader))
 
 
+@mutant("a replica that was moved while its broker was away stays in its role")
+def strays_stay(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ReplicaManager, "set_strays_aside", lambda self: None)
+
+
 @mutant("a reassignment ends before the new replicas are in sync")
 def reassignment_without_waiting(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(reassignment_steps, "set", _SetOfAll, raising=False)

@@ -13,6 +13,7 @@ from odradek.sim.cluster import SimulatedCluster
 
 SCRATCH_TOPICS_MAX = 2
 TRANSFORMERS_MAX = 3
+ISR_ASKED_AGAIN = 0.2
 
 
 class Actions:
@@ -48,8 +49,10 @@ class Actions:
         self._cluster.world.enqueue(ElectionAsked(chosen, ElectionType.PREFERRED, lambda value: None))
 
     def leader_asks_for_isr(self) -> None:
-        asking = [(broker, change) for broker in self._cluster.awake() for change in broker.wanted_isr.values()]
-        if asking:
+        """Ask for a change of the ISR; now and then again for one whose answer may be on its way."""
+        repeats = self._cluster.chance.random() < ISR_ASKED_AGAIN
+        wanted = [(broker, change) for broker in self._cluster.awake() for change in broker.wanted_isr.values()]
+        if asking := [each for each in wanted if repeats or not self._cluster.was_asked(*each)]:
             self._cluster.ask_for_isr(*self._cluster.chance.choice(asking))
 
     # ---- administration
@@ -218,6 +221,7 @@ class Actions:
                 self._cluster.fetch(broker, leader_id, 100_000)
         for producer in (*self._cluster.transactional, *self._cluster.transformers):
             producer.act(self._cluster.chance)
+        self._cluster.bank.teller_acts()
         for message in self._cluster.network.first_ones():
             if self._cluster.chance.random() < 0.8:
                 self._cluster.network.arrive(message)

@@ -18,6 +18,7 @@ from odradek.broker.replication.core.isr import IsrChange
 from odradek.broker.replication.leader.fetch_reader import FetchOutcome, FetchTarget, FetchTerms
 from odradek.model.topic_names import is_internal
 from odradek.model.topology import LeaderAndIsr, ReplicaAssignment, TopicAssignment, TopicPartition
+from odradek.sim.bank import Bank
 from odradek.sim.broker import SimulatedBroker, wire_data
 from odradek.sim.broker_clock import BrokerClock
 from odradek.sim.broker_requests import Peers
@@ -35,7 +36,7 @@ from odradek.sim.clients.transactional_producer import Phase, TransactionalProdu
 from odradek.sim.clients.transformer import TRANSFORMERS, Transformer
 from odradek.sim.controller_channels import ControllerChannels
 from odradek.sim.network import Network
-from odradek.sim.options import COPIES, LEDGER, LOOSE, UNCLEAN, Options
+from odradek.sim.options import ACCOUNTS, COPIES, LEDGER, LOOSE, UNCLEAN, Options
 from odradek.sim.world import Listeners, World
 
 START_MS = 1_700_000_000_000
@@ -57,6 +58,7 @@ class SimulatedCluster:
         self.weak: int | None = None  # who lost its tail and is not back in the ISR
         self.epoch_before = -1  # under which that one was registered when it lost it
         self.dead_controller: int | None = None  # the controller that died, until its session ends
+        self._isr_asked: dict[tuple[int, TopicPartition], IsrChange] = {}
         self._directory = directory
         self._producer_ids = count(1)
         coordinators_producer_ids = count(10_000)
@@ -74,12 +76,12 @@ class SimulatedCluster:
         self._start_clients()
 
     def _start_clients(self) -> None:
-        others = (LEDGER, COPIES, LOOSE)
+        others = (LEDGER, COPIES, LOOSE, ACCOUNTS)
         names = [plan.name for plan in self.options.topics if plan.name not in others and not is_internal(plan.name)]
         own = [tp for name in names for tp in self.partitions_of(name)]
         loose = self.partitions_of(LOOSE)
         self.producers = {tp: self.new_producer(tp) for tp in (*own, *loose)}
-        self.librdkafka = [LibrdkafkaProducer(number, own, self) for number in (101, 102)]
+        self.librdkafka = [LibrdkafkaProducer(number, own, self, race=self.options.race) for number in (101, 102)]
         self.java = JavaProducer(201, own, self)
         members = (1, 2, 3) if self.options.groups else ()
         self.members = [GroupMember(number, own, self, self.group) for number in members]
@@ -96,6 +98,7 @@ class SimulatedCluster:
         self.copied_offsets = GroupHistory(TRANSFORMERS)
         self.transformers = [self._new_transformer(401)] if self.partitions_of(COPIES) else []
         """The last one goes on; those before it don't know that they are replaced."""
+        self.bank = Bank(self, self.partitions_of(ACCOUNTS), version)
 
     def new_producer(self, tp: TopicPartition) -> Producer:
         begins_anew = (lambda: next(self._producer_ids)) if tp.topic == LOOSE else None
@@ -177,8 +180,13 @@ class SimulatedCluster:
 
     # ---- the controller
 
+    def was_asked(self, broker: SimulatedBroker, change: IsrChange) -> bool:
+        """Return whether the leader has asked for this change of the ISR, and may be waiting for the answer."""
+        return self._isr_asked.get((broker.id, change.partition)) is change
+
     def ask_for_isr(self, broker: SimulatedBroker, change: IsrChange) -> None:
         tp, epoch = change.partition, broker.gate.broker_epoch
+        self._isr_asked[broker.id, tp] = change
         wanted = LeaderAndIsr(broker.id, change.leader_epoch, change.isr, -1, change.partition_epoch)
         seen = {tp: dict(zip(change.isr, change.broker_epochs, strict=True))}
 
@@ -269,7 +277,8 @@ class SimulatedCluster:
     def acknowledged_records(self) -> int:
         pipelined = sum(producer.acknowledged for producer in self.pipelined)
         simple = sum(producer.sequence for producer in self.producers.values())
-        return pipelined + simple + self.transactions.committed + self.copied.committed
+        committed = self.transactions.committed + self.copied.committed + self.bank.history.committed
+        return pipelined + simple + committed
 
     # ---- the lives of brokers
 

@@ -27,7 +27,7 @@ def difference(cluster: SimulatedCluster) -> str | None:
     for broker in cluster.brokers.values():
         if (missing := _missing_in_metadata(cluster, broker)) is not None:
             return missing
-    return _missing_in_group(cluster) or _missing_in_transactions(cluster)
+    return _missing_in_group(cluster) or _missing_in_transactions(cluster) or cluster.bank.missing()
 
 
 def _missing_in(cluster: SimulatedCluster, tp: TopicPartition) -> str | None:
@@ -36,6 +36,9 @@ def _missing_in(cluster: SimulatedCluster, tp: TopicPartition) -> str | None:
         return f"reassignment under way, {assignment}"
     if state is None or set(state.isr) != set(assignment.replicas):
         return "replicas out of sync"
+    others = [broker for broker in cluster.brokers.values() if broker.id not in assignment.replicas]
+    if strays := [broker.id for broker in others if tp in broker.logs.table.logs]:
+        return f"brokers {strays} have a stray replica"
     ends = set()
     for broker_id in assignment.replicas:
         replica = cluster.brokers[broker_id].replicas.partitions.get(tp)
@@ -107,6 +110,7 @@ def check_end(cluster: SimulatedCluster) -> None:
     if cluster.members:
         _check_committed(cluster)
     _check_transactions_end(cluster)
+    cluster.bank.check_end()
     for tp in cluster.all_partitions():
         replicas = cluster.replicas_of(tp).replicas
         logs = {broker_id: cluster.brokers[broker_id].replicas.partitions[tp].log for broker_id in replicas}

@@ -7,7 +7,7 @@ promises to survive.
 
 from odradek.broker.controller.core.events import ControlledShutdownAsked
 from odradek.sim.cluster import SimulatedCluster
-from odradek.sim.options import LEDGER
+from odradek.sim.options import ACCOUNTS, LEDGER
 
 _CLOCK_ERRORS_MS = (-8_000, -1_000, 0, 1_000, 8_000)
 """Less than a transaction may last: its coordinator goes by the wall clock, as Apache Kafka's does."""
@@ -15,7 +15,11 @@ _LARGE_CLOCK_ERRORS_MS = (-3_600_000, 3_600_000)
 
 
 def _is_transactional_batch(text: str) -> bool:
-    return text.startswith(LEDGER) and ": batch " in text
+    return text.startswith((LEDGER, ACCOUNTS)) and ": batch " in text
+
+
+def _is_isr_answer(text: str) -> bool:
+    return ": ISR answer to " in text
 
 
 class Faults:
@@ -40,10 +44,12 @@ class Faults:
             self._cluster.network.give_up(self._cluster.chance.choice(loose))
 
     def message_is_held_back(self) -> None:
-        """Hold a message of a connection that its sender takes for broken: one on its way, or the next batch of a
-        transaction."""
+        """Hold a message of a connection that its sender takes for broken: one on its way, the next batch of a
+        transaction, or the next answer to a leader that asked for a change of the ISR."""
         if self._cluster.transactional and self._cluster.chance.random() < 0.5:
             self._cluster.network.holds_next = _is_transactional_batch
+        elif self._cluster.chance.random() < 0.3:
+            self._cluster.network.holds_next = _is_isr_answer
         elif loose := [message for message in self._cluster.network.loose_ones() if not message.is_held]:
             self._cluster.network.hold(self._cluster.chance.choice(loose))
 

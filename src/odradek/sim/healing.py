@@ -82,6 +82,7 @@ class Healing:
         for transformer in cluster.transformers:
             transformer.act(cluster.chance)
         cluster.drop_fenced()
+        cluster.bank.heal()
         for tp in cluster.committed_reader.positions:
             if (leader := cluster.elected_leader(tp)) is not None and leader.leads(tp):
                 cluster.read_committed(tp, leader)

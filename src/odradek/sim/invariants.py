@@ -47,7 +47,8 @@ class Invariants:
         self._cluster.group.check()
         self._cluster.copied_offsets.check()
         self._cluster.transactions.check()
-        for client in (*self._cluster.pipelined, *self._cluster.transactional, *self._cluster.transformers):
+        cluster = self._cluster
+        for client in (*cluster.pipelined, *cluster.transactional, *cluster.transformers, cluster.bank):
             if client.fault:
                 raise Violation(client.fault)
 

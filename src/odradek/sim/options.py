@@ -73,10 +73,13 @@ _TRANSACTION_WEIGHTS = {
     "librdkafka_sends": 8,
     "java_producer_sends": 4,
 }
+_BANK_WEIGHTS = {"teller_acts": 20, "teller_is_replaced": 2, "balances_are_read": 6}
 LEDGER = "ledger"
 """The topic of transactions; no other producer writes to it."""
 COPIES = "copies"
 """The topic of a program that consumes, transforms and produces in transactions."""
+ACCOUNTS = "accounts"
+"""The topic of tellers, which transfer money in transactions."""
 LOOSE = "loose"
 """The topic whose leaders may be elected from outside of the ISR."""
 UNCLEAN = "unclean.leader.election.enable"
@@ -111,6 +114,8 @@ class Options:
     groups: bool = False
     transactions: bool = False
     transaction_version: int = 1
+    race: float = 0.1
+    """Share of librdkafka's chances for its race (`clients/librdkafka_producer.py`) that it takes."""
     weights: Mapping[str, int] = field(default_factory=lambda: WEIGHTS)
 
     @classmethod
@@ -126,9 +131,13 @@ class Options:
             max_lag_ms=chance.choice((5_000, 10_000, 10_000, 30_000)),
             topics=tuple(_topics(chance, groups=groups)),
             groups=groups,
+            race=chance.choice((0.1, 0.1, 0.5)),
             weights={**WEIGHTS, **(_GROUP_WEIGHTS if groups else _NO_GROUP_WEIGHTS), **_faults(chance)},
         )
-        return drawn._with_transactions(chance) if chance.random() < 0.3 else drawn
+        if chance.random() >= 0.3:
+            return drawn
+        drawn, luck = drawn._with_transactions(chance), Random(f"bank of {seed}")
+        return drawn._with_bank(luck) if luck.random() < 0.5 else drawn
 
     def _with_transactions(self, chance: Random) -> "Options":
         common = {key: self.topics[0].config[key] for key in ("min.insync.replicas", "segment.bytes")}
@@ -144,6 +153,11 @@ class Options:
             weights |= {"transformer_acts": 0, "transformer_is_replaced": 0}
         topics = (*self.topics, *plans)
         return replace(self, topics=topics, transactions=True, transaction_version=version, weights=weights)
+
+    def _with_bank(self, chance: Random) -> "Options":
+        common = {key: self.topics[0].config[key] for key in ("min.insync.replicas", "segment.bytes")}
+        plan = TopicPlan(ACCOUNTS, chance.choice((1, 2, 2, 3)), 3, common)
+        return replace(self, topics=(*self.topics, plan), weights={**self.weights, **_BANK_WEIGHTS})
 
     @property
     def broker_ids(self) -> tuple[int, ...]:

@@ -57,5 +57,5 @@ class Story:
         self.cluster.stop()
 
     def _do(self, step: Step) -> None:
-        owner = self._faults if hasattr(Faults, step.name) else self._actions
-        getattr(owner, step.name)()
+        owners = (self._faults, self.cluster.bank, self._actions)
+        getattr(next(each for each in owners if hasattr(each, step.name)), step.name)()

@@ -1,19 +1,25 @@
 """A consumer of committed records, without a group."""
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from odradek.base.errors import ErrorCode
 from odradek.broker.replication.committed_log import READ_COMMITTED
 from odradek.broker.replication.leader.fetch_reader import FetchOutcome, FetchTarget, FetchTerms
 from odradek.model.topology import ZERO_UUID, TopicPartition
 from odradek.sim.broker import SimulatedBroker
-from odradek.sim.checkers.transaction_history import TransactionHistory, visible_values
+from odradek.sim.checkers.transaction_history import visible_values
 
 _READ_BYTES = 1_000_000
 
 
+class CommittedValues(Protocol):
+    def read(self, tp: TopicPartition, values: Sequence[bytes]) -> None:
+        """Take records that a reader of committed ones was given."""
+
+
 class CommittedReader:
-    def __init__(self, partitions: Sequence[TopicPartition], history: TransactionHistory) -> None:
+    def __init__(self, partitions: Sequence[TopicPartition], history: CommittedValues) -> None:
         self.positions = dict.fromkeys(partitions, 0)
         self._history = history
 

@@ -21,7 +21,6 @@ from odradek.sim.broker import SimulatedBroker
 from odradek.sim.clients.access import ClusterAccess, Connection, ProduceRequest, transmit, values_batch
 from odradek.sim.clients.conversation import IN_FLIGHT_MAX, BatchSent, ClientKind, Conversation, error_of
 
-RACE = 0.1
 _FATAL = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH})
 
 
@@ -61,8 +60,12 @@ class Sending(ProduceRequest):
 
 
 class LibrdkafkaProducer:
-    def __init__(self, number: int, partitions: Sequence[TopicPartition], cluster: ClusterAccess) -> None:
+    def __init__(
+        self, number: int, partitions: Sequence[TopicPartition], cluster: ClusterAccess, *, race: float = 0.0
+    ) -> None:
+        """`race`: how often, of all chances, the second unacknowledged batch is sent first."""
         self.number = number
+        self._race = race
         self.fault: str | None = None
         self.queues = {tp: PartitionQueue(tp) for tp in partitions}
         self.connections: dict[int, Connection] = {}  # by broker
@@ -102,7 +105,7 @@ class LibrdkafkaProducer:
         waiting = queue.waiting()
         if waiting:
             has_moved = queue.last_broker not in (None, target.id)
-            is_race = has_moved and len(waiting) > 1 and chance.random() < RACE
+            is_race = has_moved and len(waiting) > 1 and chance.random() < self._race
             batch = waiting[1] if is_race else waiting[0]
         elif only_retries:
             return
