@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import cycle
 
 from odradek.apps.cli.perf_stats import Sample
-from odradek.apps.cli.producer_frames import ProducerFrames, records_per_batch
+from odradek.apps.cli.producer_frames import FrameSettings, ProducerFrames, records_per_batch
 from odradek.base.clock import SYSTEM_CLOCK
 from odradek.base.errors import ErrorCode, FatalError
 from odradek.client.broker_client import BrokerClient, ConnectionFailed
@@ -79,24 +79,16 @@ class PerfProducer:
             connected = BrokerClient(*client.address(leader), timeout_ms=client.timeout_ms, security=client.security)
             self._connections[leader] = PipelinedConnection(connected)
             self._versions[leader] = connected.best_version(ProduceRequest.KEY)
-            self._frames[leader] = [
-                (
-                    tp,
-                    ProducerFrames(
-                        tp.topic,
-                        tp.partition,
-                        version=self._versions[leader],
-                        client_id=client.client_id,
-                        acks=load.acks,
-                        timeout_ms=client.request_timeout_ms,
-                        compression=load.compression,
-                        producer=producer,
-                        record_size=load.record_size,
-                        batch_records=self._batch_records,
-                    ),
-                )
-                for tp in partitions
-            ]
+            settings = FrameSettings(
+                version=self._versions[leader],
+                client_id=client.client_id,
+                acks=load.acks,
+                timeout_ms=client.request_timeout_ms,
+                compression=load.compression,
+                record_size=load.record_size,
+                batch_records=self._batch_records,
+            )
+            self._frames[leader] = [(tp, ProducerFrames(tp, settings, producer)) for tp in partitions]
             selector.register(self._connections[leader].socket, selectors.EVENT_READ, leader)
 
     def _loop(self, selector: selectors.BaseSelector, started: float, on_progress: Callable[[int], None]) -> None:

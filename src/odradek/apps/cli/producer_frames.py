@@ -6,11 +6,13 @@ which keeps a measurement from measuring the tool.
 """
 
 import random
+from dataclasses import dataclass
 from struct import Struct
 
 from odradek.base.checksum import crc32c
 from odradek.client.producer_transaction import ProducerId
 from odradek.client.record_sender import NOT_IDEMPOTENT
+from odradek.model.topology import TopicPartition
 from odradek.protocol.compression import Codec
 from odradek.protocol.framing import encode_request
 from odradek.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -34,33 +36,27 @@ def records_per_batch(batch_size: int, record_size: int) -> int:
     return max(1, batch_size // (record_size + _RECORD_OVERHEAD_BYTES))
 
 
+@dataclass(frozen=True, slots=True)
+class FrameSettings:
+    """Fields of the requests, and the form of their batches."""
+
+    version: int
+    client_id: str
+    acks: int
+    timeout_ms: int
+    compression: Codec
+    record_size: int
+    batch_records: int
+
+
 class ProducerFrames:
     """The requests to one partition."""
 
-    def __init__(
-        self,
-        topic: str,
-        partition: int,
-        *,
-        version: int,
-        client_id: str,
-        acks: int,
-        timeout_ms: int,
-        compression: Codec,
-        producer: ProducerId,
-        record_size: int,
-        batch_records: int,
-    ) -> None:
-        self._topic = topic
-        self._partition = partition
-        self._version = version
-        self._client_id = client_id
-        self._acks = acks
-        self._timeout_ms = timeout_ms
-        self._compression = compression
+    def __init__(self, tp: TopicPartition, settings: FrameSettings, producer: ProducerId) -> None:
+        self._tp = tp
+        self._settings = settings
         self._producer = producer
-        self._record_size = record_size
-        self._batch_records = batch_records
+        batch_records = self._batch_records = settings.batch_records
         self._variants = [self._make(batch_records, seed) for seed in range(_VARIANTS)]
         self._next_variant = 0
         self._sequence = 0
@@ -84,22 +80,22 @@ class ProducerFrames:
 
     def _make(self, count: int, seed: int) -> tuple[bytearray, int]:
         """A frame and where in it the batch begins."""
-        chance = random.Random(seed)
+        chance, settings = random.Random(seed), self._settings
         batch = build_batch(
-            [Record(n, 0, None, chance.randbytes(self._record_size).translate(_TO_LETTERS)) for n in range(count)],
-            compression=self._compression,
+            [Record(n, 0, None, chance.randbytes(settings.record_size).translate(_TO_LETTERS)) for n in range(count)],
+            compression=settings.compression,
             producer_id=self._producer.id,
             producer_epoch=self._producer.epoch,
             base_sequence=NO_SEQUENCE if self._producer is NOT_IDEMPOTENT else 0,
         )
         request = ProduceRequest(
-            acks=self._acks,
-            timeout_ms=self._timeout_ms,
+            acks=settings.acks,
+            timeout_ms=settings.timeout_ms,
             topic_data=[
                 TopicProduceData(
-                    name=self._topic, partition_data=[PartitionProduceData(index=self._partition, records=batch)]
+                    name=self._tp.topic, partition_data=[PartitionProduceData(index=self._tp.partition, records=batch)]
                 )
             ],
         )
-        frame = bytearray(encode_request(request, self._version, 0, self._client_id))
+        frame = bytearray(encode_request(request, settings.version, 0, settings.client_id))
         return frame, frame.index(batch)

@@ -13,6 +13,7 @@ from random import Random
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.coordinator.groups.core.group_records import CommittedOffset
 from odradek.broker.coordinator.groups.core.group_requests import JoinAnswer, Joining, SyncAnswer, Syncing
+from odradek.broker.coordinator.groups.core.membership import Committer
 from odradek.broker.coordinator.groups.group_offsets import UNSTABLE
 from odradek.broker.replication.leader.fetch_reader import FetchOutcome, FetchTarget, FetchTerms
 from odradek.model.topic_names import OFFSETS_TOPIC
@@ -220,7 +221,7 @@ class GroupMember:
                 lambda: self._refused(refused) if refused else self.committed.update(kept),
             )
 
-        coordinator.groups.offsets.commit(GROUP, self.member_id, None, self.generation, commits, done)
+        coordinator.groups.offsets.commit(GROUP, Committer(self.member_id, None, self.generation), commits, done)
 
     def _beat(self, coordinator: SimulatedBroker, answer: "Answer") -> None:
         code = coordinator.groups.heartbeat(GROUP, self.member_id, None, self.generation)

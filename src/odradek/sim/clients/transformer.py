@@ -10,6 +10,7 @@ from random import Random
 
 from odradek.base.errors import ErrorCode
 from odradek.broker.coordinator.groups.core.group_records import CommittedOffset
+from odradek.broker.coordinator.groups.core.membership import Committer
 from odradek.broker.coordinator.groups.group_offsets import UNSTABLE
 from odradek.broker.coordinator.state.core.state_batch import TransactionalProducer as CommittingProducer
 from odradek.broker.coordinator.transactions.core.decisions import Producer
@@ -140,9 +141,7 @@ class Transformer(TransactionalProducer):
         assert self._producer is not None
         coordinator.groups.offsets.commit_in_transaction(
             TRANSFORMERS,
-            "",
-            None,
-            -1,
+            Committer(),
             CommittingProducer(self._id, self._producer.id, self._producer.epoch),
             {self.source: CommittedOffset(self._next, -1, "", TIMESTAMP_MS)},
             lambda errors: answer(errors[self.source], None),

@@ -1,18 +1,22 @@
 """The figures of perf, and the requests that it makes in advance."""
 
-from typing import Any
-
 from odradek.apps.cli.perf_stats import Sample, latencies, producer_line, throughput
-from odradek.apps.cli.producer_frames import ProducerFrames, records_per_batch
+from odradek.apps.cli.producer_frames import FrameSettings, ProducerFrames, records_per_batch
 from odradek.client.producer_transaction import ProducerId
 from odradek.client.record_sender import NOT_IDEMPOTENT
+from odradek.model.topology import TopicPartition
 from odradek.protocol.compression import Codec
 from odradek.protocol.framing import decode_request
 from odradek.protocol.messages.produce import ProduceRequest
 from odradek.protocol.record_batch import BatchHeader, batches, check_crc
 from odradek.protocol.records import Record, read_records
 
-FIXED: dict[str, Any] = {"version": 9, "client_id": "test", "acks": -1, "timeout_ms": 1000}
+
+def frames_of(
+    codec: Codec, producer: ProducerId, *, record_size: int, batch_records: int, partition: int = 0
+) -> ProducerFrames:
+    settings = FrameSettings(9, "test", -1, 1000, codec, record_size, batch_records)
+    return ProducerFrames(TopicPartition("t", partition), settings, producer)
 
 
 def sent(frame: bytes) -> tuple[int, BatchHeader, list[Record]]:
@@ -28,9 +32,7 @@ def sent(frame: bytes) -> tuple[int, BatchHeader, list[Record]]:
 
 def test_patched_frames_are_valid_batches_with_rising_sequences() -> None:
     for codec in (Codec.NONE, Codec.LZ4):
-        frames = ProducerFrames(
-            "t", 1, **FIXED, compression=codec, producer=ProducerId(9, 2), record_size=50, batch_records=10
-        )
+        frames = frames_of(codec, ProducerId(9, 2), record_size=50, batch_records=10, partition=1)
         first, batch, records = sent(frames.next(1, 1_000, 10))
         assert (first, batch.base_sequence, batch.producer_id, batch.producer_epoch) == (1, 0, 9, 2)
         assert {len(record.value or b"") for record in records} == {50}
@@ -43,26 +45,20 @@ def test_patched_frames_are_valid_batches_with_rising_sequences() -> None:
 
 
 def test_without_idempotence_there_is_no_sequence() -> None:
-    frames = ProducerFrames(
-        "t", 0, **FIXED, compression=Codec.NONE, producer=NOT_IDEMPOTENT, record_size=5, batch_records=2
-    )
+    frames = frames_of(Codec.NONE, NOT_IDEMPOTENT, record_size=5, batch_records=2)
     frames.next(1, 0, 2)
     assert sent(frames.next(2, 0, 2))[1].base_sequence == -1
 
 
 def test_a_frame_that_was_handed_out_does_not_change() -> None:
-    frames = ProducerFrames(
-        "t", 0, **FIXED, compression=Codec.NONE, producer=NOT_IDEMPOTENT, record_size=5, batch_records=2
-    )
+    frames = frames_of(Codec.NONE, NOT_IDEMPOTENT, record_size=5, batch_records=2)
     handed_out = [frames.next(number, number, 2) for number in range(20)]
     assert [sent(frame)[0] for frame in handed_out] == list(range(20))
 
 
 def test_a_batch_keeps_to_its_size() -> None:
     count = records_per_batch(16_384, 1024)
-    frames = ProducerFrames(
-        "t", 0, **FIXED, compression=Codec.NONE, producer=NOT_IDEMPOTENT, record_size=1024, batch_records=count
-    )
+    frames = frames_of(Codec.NONE, NOT_IDEMPOTENT, record_size=1024, batch_records=count)
     assert 14_000 < sent(frames.next(1, 0, count))[1].size <= 16_384
     assert records_per_batch(10, 1024) == 1
 

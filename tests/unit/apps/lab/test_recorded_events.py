@@ -5,6 +5,7 @@ import pytest
 from odradek.apps.lab.rebalance.recorded_events import (
     Costs,
     MemberEvent,
+    Phase,
     Recorder,
     Stretch,
     decisions_on_old_views,
@@ -52,17 +53,7 @@ def test_a_stretch_begins_with_its_phase() -> None:
 
 
 def test_a_phase_counts_what_happened_in_it() -> None:
-    phase = summarise(
-        "one",
-        2,
-        "join",
-        events=STORY,
-        partitions=[P0, P1],
-        from_s=2.0,
-        to_s=8.0,
-        settled_s=5.0,
-        costs=Costs(3, 4, 5),
-    )
+    phase = summarise(Phase("one", 2, "join", 5.0, costs=Costs(3, 4, 5)), STORY, [P0, P1], 2.0, 8.0)
     assert (phase.old_views, phase.refused, phase.retries, phase.gave_up) == (1, 1, 1, 0)
     assert (phase.nobody.partitions, phase.nobody.longest_s) == (1, pytest.approx(1.0))
     assert (phase.several.partitions, phase.several.total_s) == (1, pytest.approx(2.0))

@@ -8,6 +8,7 @@ from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.errors import ErrorCode
 from odradek.broker.coordinator.groups.core.group_records import CommittedOffset
 from odradek.broker.coordinator.groups.core.group_requests import JoinAnswer, Joining, SyncAnswer, Syncing
+from odradek.broker.coordinator.groups.core.membership import Committer
 from odradek.broker.coordinator.groups.group_coordinator import GroupCoordinator
 from odradek.broker.coordinator.groups.group_log import GroupLog
 from odradek.broker.coordinator.groups.group_replay import GroupReplay
@@ -96,7 +97,7 @@ class Stage:
         answers: list[ErrorCode] = []
         commits = {ORDERS: CommittedOffset(offset, -1, metadata, self.clock.now_ms())}
         self.groups.offsets.commit(
-            group_id, member_id, None, generation, commits, lambda errors: answers.append(errors[ORDERS])
+            group_id, Committer(member_id, None, generation), commits, lambda errors: answers.append(errors[ORDERS])
         )
         return answers
 

@@ -15,6 +15,7 @@ from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.scheduler import Scheduler
 from odradek.broker.coordinator.groups.core.group_records import CommittedOffset, decode_key
 from odradek.broker.coordinator.groups.core.group_requests import JoinAnswer, Joining, SyncAnswer, Syncing
+from odradek.broker.coordinator.groups.core.membership import Committer
 from odradek.broker.coordinator.groups.group_coordinator import GroupCoordinator
 from odradek.broker.coordinator.groups.group_entry import GroupEntry
 from odradek.broker.coordinator.groups.group_log import GroupLog
@@ -124,7 +125,9 @@ class Stage:
     def commit(self, group_id: str, offset: int, member_id: str = "", generation: int = -1) -> ErrorCode:
         committed = CommittedOffset(offset, -1, "", self.clock.now_ms())
         answers: list[dict[TopicPartition, ErrorCode]] = []
-        self.groups.offsets.commit(group_id, member_id, None, generation, {ORDERS: committed}, answers.append)
+        self.groups.offsets.commit(
+            group_id, Committer(member_id, None, generation), {ORDERS: committed}, answers.append
+        )
         (answer,) = answers
         return answer[ORDERS]
 
@@ -320,6 +323,6 @@ def test_what_is_refused(stage: Stage) -> None:
     assert error_of(error) is ErrorCode.INVALID_SESSION_TIMEOUT
     answers: list[dict[TopicPartition, ErrorCode]] = []
     wordy = {ORDERS: CommittedOffset(1, -1, "x" * 4097, 0)}
-    stage.groups.offsets.commit("g", "", None, -1, wordy, answers.append)
+    stage.groups.offsets.commit("g", Committer(), wordy, answers.append)
     assert answers == [{ORDERS: ErrorCode.OFFSET_METADATA_TOO_LARGE}]
     assert stage.groups.describe("nobody").state == "Dead"

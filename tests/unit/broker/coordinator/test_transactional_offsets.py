@@ -7,6 +7,7 @@ from slow_stage import ORDERS, SlowLog, Stage
 
 from odradek.base.errors import ErrorCode
 from odradek.broker.coordinator.groups.core.group_records import CommittedOffset
+from odradek.broker.coordinator.groups.core.membership import Committer
 from odradek.broker.coordinator.groups.group_offsets import UNSTABLE
 from odradek.broker.coordinator.state.core.state_batch import TransactionalProducer
 from odradek.broker.coordinator.state.state_log import EncodedRecord
@@ -61,7 +62,12 @@ def commit(stage: Stage, member: str = "", generation: int = -1, offset: int = 5
     answers: list[ErrorCode] = []
     commits = {ORDERS: CommittedOffset(offset, -1, "", stage.clock.now_ms())}
     stage.groups.offsets.commit_in_transaction(
-        "g", member, None, generation, PRODUCER, commits, lambda errors: answers.append(errors[ORDERS]), add=False
+        "g",
+        Committer(member, None, generation),
+        PRODUCER,
+        commits,
+        lambda errors: answers.append(errors[ORDERS]),
+        add=False,
     )
     return answers
 

@@ -90,17 +90,10 @@ class Experiment:
         self._marks.append((from_s, name))
         change()
         settled_at_s = self._await_settled(from_s)
-        phase = summarise(
-            self._design,
-            self._members,
-            name,
-            events=self._recorder.events(),
-            partitions=self._partitions,
-            from_s=from_s,
-            to_s=self._recorder.now_s(),
-            settled_s=None if settled_at_s is None else settled_at_s - from_s,
-            costs=self._recorder.costs() - before,
-        )
+        settled_s = None if settled_at_s is None else settled_at_s - from_s
+        events, to_s = self._recorder.events(), self._recorder.now_s()
+        begun = Phase(self._design, self._members, name, settled_s, costs=self._recorder.costs() - before)
+        phase = summarise(begun, events, self._partitions, from_s, to_s)
         self._phases.append(phase)
         duration = (
             f"not settled after {self._patience_s:.0f} s" if phase.settled_s is None else f"{phase.settled_s:.1f} s"

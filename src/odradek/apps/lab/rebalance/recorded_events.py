@@ -6,7 +6,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from odradek.apps.legacy.observer import What
 from odradek.model.topology import TopicPartition
@@ -182,28 +182,15 @@ class Phase:
 
 
 def summarise(
-    design: str,
-    members: int,
-    name: str,
-    *,
-    events: Sequence[MemberEvent],
-    partitions: Collection[TopicPartition],
-    from_s: float,
-    to_s: float,
-    settled_s: float | None,
-    costs: Costs,
+    phase: Phase, events: Sequence[MemberEvent], partitions: Collection[TopicPartition], from_s: float, to_s: float
 ) -> Phase:
-    """The row of what happened between the two times; `events` begin with the group."""
+    """Return the phase with the counts of the events between the two times; `events` begin with the group."""
     within = [event for event in events if from_s <= event.at_s <= to_s]
     counts = Counter(event.what for event in within)
     found = stretches(events, partitions, from_s, to_s)
-    return Phase(
-        design=design,
-        members=members,
-        name=name,
-        settled_s=settled_s,
+    return replace(
+        phase,
         notifications=counts[What.NOTIFIED],
-        costs=costs,
         nobody=Windows.of([stretch for stretch in found if stretch.owners == 0]),
         several=Windows.of([stretch for stretch in found if stretch.owners > 1]),
         old_views=decisions_on_old_views(within),

@@ -12,6 +12,7 @@ from odradek.broker.api.authorization import refused_commits
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import LATER, Outcome, handles
 from odradek.broker.coordinator.groups.core.group_records import NO_TIMESTAMP, CommittedOffset
+from odradek.broker.coordinator.groups.core.membership import Committer
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.offset_commit import (
@@ -33,9 +34,7 @@ def offset_commit(request: OffsetCommitRequest, ctx: RequestContext) -> OffsetCo
     try:
         ctx.broker.groups.offsets.commit(
             request.group_id,
-            request.member_id,
-            request.group_instance_id,
-            request.generation_id_or_member_epoch,
+            Committer(request.member_id, request.group_instance_id, request.generation_id_or_member_epoch),
             known,
             ctx.reply_with(partial(_response, request, refused)),
         )

@@ -13,6 +13,7 @@ from odradek.broker.api.authorization import authorized, refused_commits
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import LATER, Outcome, handles
 from odradek.broker.coordinator.groups.core.group_records import CommittedOffset
+from odradek.broker.coordinator.groups.core.membership import Committer
 from odradek.broker.coordinator.state.core.state_batch import TransactionalProducer
 from odradek.model.acls import AclOperation, ResourceType
 from odradek.model.topology import TopicPartition
@@ -48,9 +49,7 @@ def txn_offset_commit(request: TxnOffsetCommitRequest, ctx: RequestContext) -> T
     try:
         ctx.broker.groups.offsets.commit_in_transaction(
             request.group_id,
-            request.member_id,
-            request.group_instance_id,
-            request.generation_id,
+            Committer(request.member_id, request.group_instance_id, request.generation_id),
             producer,
             known,
             ctx.reply_with(partial(_response, request, ctx.version, refused)),

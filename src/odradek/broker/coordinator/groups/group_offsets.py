@@ -23,7 +23,7 @@ from odradek.broker.coordinator.groups.core.group_records import (
     encode_offset,
 )
 from odradek.broker.coordinator.groups.core.group_requests import Moment
-from odradek.broker.coordinator.groups.core.membership import may_commit, may_commit_in_transaction
+from odradek.broker.coordinator.groups.core.membership import Committer, may_commit, may_commit_in_transaction
 from odradek.broker.coordinator.groups.core.offsets import expired_offsets
 from odradek.broker.coordinator.groups.group_entry import GroupEntry, GroupWriter
 from odradek.broker.coordinator.groups.group_table import GroupTable
@@ -73,23 +73,21 @@ class GroupOffsets:
     def commit(
         self,
         group_id: str,
-        member_id: str,
-        instance_id: str | None,
-        generation: int,
+        committer: Committer,
         commits: Mapping[TopicPartition, CommittedOffset],
         done: Callable[[PartitionErrors], None],
     ) -> None:
         """`done` is called once, when the positions are there to stay or can't be kept. KafkaError: refused at once."""
         held = self._table.find(group_id, nameless=True)
         if held is None:
-            if generation >= 0:
+            if committer.generation >= 0:
                 raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
             held = self._table.find_or_create(group_id)
         committing = held
 
         def decide() -> None:
             now = Moment(self._clock.now_ms(), self._clock.monotonic_ms())
-            if error := may_commit(committing.group, member_id, instance_id, generation, now):
+            if error := may_commit(committing.group, committer, now):
                 raise KafkaError(error)
             self._write(committing, commits, done)
 
@@ -123,9 +121,7 @@ class GroupOffsets:
     def commit_in_transaction(
         self,
         group_id: str,
-        member_id: str,
-        instance_id: str | None,
-        generation: int,
+        committer: Committer,
         producer: TransactionalProducer,
         commits: Mapping[TopicPartition, CommittedOffset],
         done: Callable[[PartitionErrors], None],
@@ -140,7 +136,7 @@ class GroupOffsets:
         held = self._table.find(group_id) or self._table.find_or_create(group_id)
 
         def decide(guard: VerificationGuard | None) -> None:
-            if error := may_commit_in_transaction(held.group, member_id, instance_id, generation):
+            if error := may_commit_in_transaction(held.group, committer):
                 held.answers.append(partial(held.log.abandon, held.partition, producer, guard))
                 held.answers.append(partial(done, dict.fromkeys(commits, error)))
                 return

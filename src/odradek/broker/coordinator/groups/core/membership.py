@@ -1,8 +1,18 @@
 """Members of a group, and their requests at any time: heartbeat and commit. Pure: time is passed in."""
 
+from typing import NamedTuple
+
 from odradek.base.errors import ErrorCode
 from odradek.broker.coordinator.groups.core.group import Group, GroupState
 from odradek.broker.coordinator.groups.core.group_requests import Moment
+
+
+class Committer(NamedTuple):
+    """Member for which a request commits; without a generation, a client that is no member."""
+
+    member_id: str = ""
+    instance_id: str | None = None
+    generation: int = -1
 
 
 def heartbeat(group: Group, member_id: str, instance_id: str | None, generation: int, now: Moment) -> ErrorCode:
@@ -14,27 +24,28 @@ def heartbeat(group: Group, member_id: str, instance_id: str | None, generation:
     return ErrorCode.REBALANCE_IN_PROGRESS if group.state is GroupState.PREPARING_REBALANCE else ErrorCode.NONE
 
 
-def may_commit(group: Group, member_id: str, instance_id: str | None, generation: int, now: Moment) -> ErrorCode:
-    """Members may in their generation; anybody may while the group has no members. A commit is a sign of life."""
+def may_commit(group: Group, committer: Committer, now: Moment) -> ErrorCode:
+    """Check a commit, a sign of life: members may in their generation, any client while the group has no members."""
     if group.state is GroupState.DEAD:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
-    if generation < 0 and group.state is GroupState.EMPTY:
+    if committer.generation < 0 and group.state is GroupState.EMPTY:
         return ErrorCode.NONE
-    if error := member_error(group, member_id, instance_id, generation):
+    if error := member_error(group, *committer):
         return error
     if group.state is GroupState.COMPLETING_REBALANCE:
         return ErrorCode.REBALANCE_IN_PROGRESS
-    group.expect_heartbeat(group.members[member_id], now)
+    group.expect_heartbeat(group.members[committer.member_id], now)
     return ErrorCode.NONE
 
 
-def may_commit_in_transaction(group: Group, member_id: str, instance_id: str | None, generation: int) -> ErrorCode:
+def may_commit_in_transaction(group: Group, committer: Committer) -> ErrorCode:
     """A producer that doesn't say for which member it commits (KIP-447) is fenced by its epoch alone."""
     if group.state is GroupState.DEAD:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
-    if generation < 0 and (group.state is GroupState.EMPTY or (not member_id and instance_id is None)):
+    is_nameless = not committer.member_id and committer.instance_id is None
+    if committer.generation < 0 and (group.state is GroupState.EMPTY or is_nameless):
         return ErrorCode.NONE
-    return member_error(group, member_id, instance_id, generation)
+    return member_error(group, *committer)
 
 
 def member_error(group: Group, member_id: str, instance_id: str | None, generation: int | None = None) -> ErrorCode:
