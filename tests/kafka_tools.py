@@ -88,6 +88,21 @@ class KafkaTools:
             finally:
                 self._process.kill()
 
+    def exchange(self, bootstrap: str, config: Path, topic: str) -> None:
+        """Create a topic, write two records to it and read them back, with the client settings of the file."""
+        common = ("--bootstrap-server", bootstrap)
+        made = self.run("kafka-topics", *common, "--command-config", config, "--create", "--topic", topic)
+        assert made.status == 0, made.text
+        sent = self.run(
+            "kafka-console-producer", *common, "--producer.config", config, "--topic", topic, stdin="one\ntwo\n"
+        )
+        assert sent.status == 0, sent.text
+        read = self.run(
+            "kafka-console-consumer", *common, "--consumer.config", config, "--topic", topic, "--from-beginning",
+            "--max-messages", "2", "--timeout-ms", "20000",
+        )  # fmt: skip
+        assert read.output.split()[:2] == ["one", "two"], read.text
+
     def run(self, tool: str, *arguments: object, stdin: str = "") -> Printed:
         """Return the tool's output and exit status. The tool is one of `CLASSES`, or the name of another class."""
         process = self._process

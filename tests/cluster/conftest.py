@@ -114,3 +114,14 @@ def odradek(
 def told(result: CompletedProcess[str]) -> Any:
     assert result.returncode == 0, result.stderr
     return json.loads(result.stdout)
+
+
+@pytest.fixture
+def peer(kafka_lib: Path, tmp_path: Path) -> Iterator[KafkaPeer]:
+    """A broker of Apache Kafka that the test may stop, kill and start again."""
+    peer = KafkaPeer(kafka_lib, tmp_path)
+    try:
+        peer.start()
+        yield peer
+    finally:
+        peer.stop()

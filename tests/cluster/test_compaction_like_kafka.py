@@ -6,7 +6,7 @@ Kafka then goes on with the log that was compacted here, and its own tool finds 
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -41,17 +41,6 @@ CONFIG = LogConfig(segment_bytes=20_000, index_interval_bytes=500, cleanup_polic
 PATIENCE_S = 120
 
 Rows = list[tuple[int, int, bytes | None, bytes | None]]
-
-
-@pytest.fixture
-def peer(kafka_lib: Path, tmp_path: Path) -> Iterator[KafkaPeer]:
-    """One that the test may stop and start again."""
-    peer = KafkaPeer(kafka_lib, tmp_path)
-    try:
-        peer.start()
-        yield peer
-    finally:
-        peer.stop()
 
 
 class Partition:

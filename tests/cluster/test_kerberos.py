@@ -99,21 +99,10 @@ def kerberized(zookeeper: str, tmp_path_factory: pytest.TempPathFactory) -> Iter
 def test_kafka_s_own_tools(
     kerberized: Kerberized, kafka_lib: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a JVM of their own, which is told of the realm."""
+    """In a JVM of their own, which knows the realm."""
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", f"-Djava.security.krb5.conf={kerberized.realm.config}")
-    topic, file, common = unused_name(), kerberized.file(), ("--bootstrap-server", kerberized.bootstrap)
     with KafkaTools(kafka_lib, tmp_path) as tools:
-        made = tools.run("kafka-topics", *common, "--command-config", file, "--create", "--topic", topic)
-        assert made.status == 0, made.text
-        sent = tools.run(
-            "kafka-console-producer", *common, "--producer.config", file, "--topic", topic, stdin="one\ntwo\n"
-        )
-        assert sent.status == 0, sent.text
-        read = tools.run(
-            "kafka-console-consumer", *common, "--consumer.config", file, "--topic", topic, "--from-beginning",
-            "--max-messages", "2", "--timeout-ms", "20000",
-        )  # fmt: skip
-        assert read.output.split()[:2] == ["one", "two"], read.text
+        tools.exchange(kerberized.bootstrap, kerberized.file(), unused_name())
     eventually(lambda: "User:alice" in kerberized.creators())
 
 

@@ -5,7 +5,6 @@ Kafka is stopped cleanly once and killed once. Records must be the same to the b
 
 import shutil
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from uuid import UUID
 
@@ -32,17 +31,6 @@ TP = topology.TopicPartition(TOPIC, 0)
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 Rows = list[tuple[int, int, bytes | None, bytes | None]]
-
-
-@pytest.fixture
-def peer(kafka_lib: Path, tmp_path: Path) -> Iterator[KafkaPeer]:
-    """One that the test may stop, kill and start again."""
-    peer = KafkaPeer(kafka_lib, tmp_path)
-    try:
-        peer.start()
-        yield peer
-    finally:
-        peer.stop()
 
 
 @pytest.mark.timeout(300)

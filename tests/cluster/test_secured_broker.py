@@ -10,6 +10,7 @@ from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
@@ -82,6 +83,15 @@ class Secured:
             key, certificate = str(self.directory / "alice.key"), str(self.directory / "alice.crt")
             return {**settings, "ssl.key.location": key, "ssl.certificate.location": certificate}
         return {**settings, "sasl.mechanism": mechanism, "sasl.username": "alice", "sasl.password": password}
+
+    def python_settings(self, protocol: str, mechanism: str) -> dict[str, Any]:
+        """Settings of kafka-python and aiokafka."""
+        settings: dict[str, Any] = {"bootstrap_servers": self.bootstrap(protocol), "security_protocol": protocol}
+        if protocol != "SASL_PLAINTEXT":
+            settings["ssl_context"] = self.context()
+        if protocol != "SSL":
+            settings |= {"sasl_mechanism": mechanism, "sasl_plain_username": "alice", "sasl_plain_password": PASSWORD}
+        return settings
 
     def context(self) -> ssl.SSLContext:
         context = ssl.create_default_context(cafile=str(self.directory / "ca.pem"))
@@ -173,11 +183,7 @@ def test_a_wrong_password_is_told(secured: Secured, protocol: str, mechanism: st
 def test_kafka_python(secured: Secured, protocol: str, mechanism: str) -> None:
     topic = unused_name()
     secured.broker.create_topic(topic)
-    settings = {"bootstrap_servers": secured.bootstrap(protocol), "security_protocol": protocol}
-    if protocol != "SASL_PLAINTEXT":
-        settings["ssl_context"] = secured.context()  # type: ignore[assignment]
-    if protocol != "SSL":
-        settings |= {"sasl_mechanism": mechanism, "sasl_plain_username": "alice", "sasl_plain_password": PASSWORD}
+    settings = secured.python_settings(protocol, mechanism)
     producer = KafkaProducer(**settings)
     producer.send(topic, b"hello").get(30)
     producer.close()
@@ -190,11 +196,7 @@ def test_kafka_python(secured: Secured, protocol: str, mechanism: str) -> None:
 def test_aiokafka(secured: Secured, protocol: str, mechanism: str) -> None:
     topic = unused_name()
     secured.broker.create_topic(topic)
-    settings = {"bootstrap_servers": secured.bootstrap(protocol), "security_protocol": protocol}
-    if protocol != "SASL_PLAINTEXT":
-        settings["ssl_context"] = secured.context()  # type: ignore[assignment]
-    if protocol != "SSL":
-        settings |= {"sasl_mechanism": mechanism, "sasl_plain_username": "alice", "sasl_plain_password": PASSWORD}
+    settings = secured.python_settings(protocol, mechanism)
 
     async def exchange() -> bytes | None:
         async with AIOKafkaProducer(**settings) as producer:
@@ -223,19 +225,7 @@ def test_kafkajs(secured: Secured, protocol: str, mechanism: str) -> None:
 
 @pytest.mark.parametrize(("protocol", "mechanism"), [("SSL", ""), ("SASL_SSL", "SCRAM-SHA-512")])
 def test_kafka_s_own_tools(secured: Secured, kafka_tools: KafkaTools, protocol: str, mechanism: str) -> None:
-    topic, file, bootstrap = unused_name(), secured.file(protocol, mechanism), secured.bootstrap(protocol)
-    common = ("--bootstrap-server", bootstrap)
-    made = kafka_tools.run("kafka-topics", *common, "--command-config", file, "--create", "--topic", topic)
-    assert made.status == 0, made.text
-    sent = kafka_tools.run(
-        "kafka-console-producer", *common, "--producer.config", file, "--topic", topic, stdin="one\ntwo\n"
-    )
-    assert sent.status == 0, sent.text
-    read = kafka_tools.run(
-        "kafka-console-consumer", *common, "--consumer.config", file, "--topic", topic, "--from-beginning",
-        "--max-messages", "2", "--timeout-ms", "20000",
-    )  # fmt: skip
-    assert read.output.split()[:2] == ["one", "two"], read.text
+    kafka_tools.exchange(secured.bootstrap(protocol), secured.file(protocol, mechanism), unused_name())
 
 
 def test_kafka_s_own_tools_are_told_of_a_wrong_password(secured: Secured, kafka_tools: KafkaTools) -> None:

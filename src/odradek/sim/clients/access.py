@@ -63,6 +63,19 @@ class Connection:
             yield self.unanswered.popleft()
 
 
+def connected(
+    connections: dict[int, Connection], broker: SimulatedBroker, disconnect: Callable[[Connection], None]
+) -> Connection:
+    """Return the connection to the broker; one to an earlier life of it is given up."""
+    connection = connections.get(broker.id)
+    if connection is not None and connection.broker is not broker:
+        disconnect(connection)
+        connection = None
+    if connection is None:
+        connection = connections[broker.id] = Connection(broker)
+    return connection
+
+
 def transmit(
     cluster: ClusterAccess,
     connection: Connection,

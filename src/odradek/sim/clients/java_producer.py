@@ -17,7 +17,7 @@ from random import Random
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.model.topology import TopicPartition
 from odradek.sim.broker import SimulatedBroker
-from odradek.sim.clients.access import ClusterAccess, Connection, ProduceRequest, transmit, values_batch
+from odradek.sim.clients.access import ClusterAccess, Connection, ProduceRequest, connected, transmit, values_batch
 from odradek.sim.clients.conversation import IN_FLIGHT_MAX, BatchSent, ClientKind, Conversation, error_of
 
 
@@ -111,13 +111,8 @@ class JavaProducer:
             self._transmit(Sending(batches), connection)
 
     def _connection_to(self, broker: SimulatedBroker) -> Connection:
-        connection = self.connections.get(broker.id)
-        if connection is not None and connection.broker is not broker:
-            self.disconnect(connection)
-            connection = None
-        if connection is None:
-            connection = self.connections[broker.id] = Connection(broker)
-            self._in_flight[connection] = []
+        connection = connected(self.connections, broker, self.disconnect)
+        self._in_flight.setdefault(connection, [])
         return connection
 
     def _transmit(self, request: Sending, connection: Connection) -> None:

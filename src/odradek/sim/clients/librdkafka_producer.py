@@ -17,8 +17,7 @@ from random import Random
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.replication.leader.delayed_produce import AppendOutcome
 from odradek.model.topology import TopicPartition
-from odradek.sim.broker import SimulatedBroker
-from odradek.sim.clients.access import ClusterAccess, Connection, ProduceRequest, transmit, values_batch
+from odradek.sim.clients.access import ClusterAccess, Connection, ProduceRequest, connected, transmit, values_batch
 from odradek.sim.clients.conversation import IN_FLIGHT_MAX, BatchSent, ClientKind, Conversation, error_of
 
 _FATAL = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH})
@@ -111,7 +110,7 @@ class LibrdkafkaProducer:
             return
         else:
             batch = Batch(queue.sent, chance.randint(1, 3))
-        connection = self._connection_to(target)
+        connection = connected(self.connections, target, self.disconnect)
         if self._in_flight_at(target.id) >= IN_FLIGHT_MAX:
             return
         if not waiting:
@@ -123,15 +122,6 @@ class LibrdkafkaProducer:
 
     def _in_flight_at(self, broker_id: int) -> int:
         return sum(len(queue.in_flight) for queue in self.queues.values() if queue.last_broker == broker_id)
-
-    def _connection_to(self, broker: SimulatedBroker) -> Connection:
-        connection = self.connections.get(broker.id)
-        if connection is not None and connection.broker is not broker:
-            self.disconnect(connection)
-            connection = None
-        if connection is None:
-            connection = self.connections[broker.id] = Connection(broker)
-        return connection
 
     def _transmit(self, queue: PartitionQueue, batch: Batch, connection: Connection) -> None:
         values = [self.value(queue.tp, batch.first + n) for n in range(batch.count)]

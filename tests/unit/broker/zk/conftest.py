@@ -5,7 +5,10 @@ from uuid import uuid4
 import pytest
 
 from cut_proxy import CutProxy
+from odradek.broker.zk.registration import ensure_roots
 from odradek.broker.zk.session import SessionEvent, ZkSession
+from odradek.broker.zk.store import ZkStore
+from odradek.model.topology import ControllerTerm
 
 OpenSession = Callable[..., ZkSession]
 
@@ -43,3 +46,22 @@ def open_session(zookeeper: str) -> Iterator[OpenSession]:
             return session
 
         yield open_one
+
+
+@pytest.fixture
+def session(open_session: OpenSession) -> ZkSession:
+    session = open_session()
+    ensure_roots(session)
+    return session
+
+
+@pytest.fixture
+def store(session: ZkSession) -> ZkStore:
+    return ZkStore(session)
+
+
+@pytest.fixture
+def term(store: ZkStore) -> ControllerTerm:
+    term = store.election.elect_controller(0, now_ms=1)
+    assert term is not None
+    return term

@@ -2,32 +2,12 @@ from collections.abc import Callable
 
 import pytest
 
-from odradek.broker.zk.registration import ensure_roots
 from odradek.broker.zk.session import ZkSession
 from odradek.broker.zk.store import ControllerMoved, ZkStore
 from odradek.model.topology import ControllerTerm, TopicPartition
 
 OpenSession = Callable[..., ZkSession]
 FIRST, SECOND = TopicPartition("orders", 0), TopicPartition("orders", 1)
-
-
-@pytest.fixture
-def session(open_session: OpenSession) -> ZkSession:
-    session = open_session()
-    ensure_roots(session)
-    return session
-
-
-@pytest.fixture
-def store(session: ZkSession) -> ZkStore:
-    return ZkStore(session)
-
-
-@pytest.fixture
-def term(store: ZkStore) -> ControllerTerm:
-    term = store.election.elect_controller(0, now_ms=1)
-    assert term is not None
-    return term
 
 
 def _content(session: ZkSession, path: str) -> bytes:

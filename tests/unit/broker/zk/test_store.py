@@ -5,7 +5,6 @@ from uuid import uuid4
 import pytest
 
 from odradek.base.errors import ErrorCode, KafkaError
-from odradek.broker.zk.registration import ensure_roots
 from odradek.broker.zk.session import ZkSession
 from odradek.broker.zk.store import ControllerMoved, ZkStore
 from odradek.broker.zk.znodes import ProducerIds
@@ -13,25 +12,6 @@ from odradek.model.topology import ControllerTerm, LeaderAndIsr, ReplicaAssignme
 
 OpenSession = Callable[..., ZkSession]
 FIRST_STATE = LeaderAndIsr(leader=0, leader_epoch=0, isr=(0,), controller_epoch=1)
-
-
-@pytest.fixture
-def session(open_session: OpenSession) -> ZkSession:
-    session = open_session()
-    ensure_roots(session)
-    return session
-
-
-@pytest.fixture
-def store(session: ZkSession) -> ZkStore:
-    return ZkStore(session)
-
-
-@pytest.fixture
-def term(store: ZkStore) -> ControllerTerm:
-    term = store.election.elect_controller(0, now_ms=1)
-    assert term is not None
-    return term
 
 
 def _topic(name: str, partitions: int = 1) -> TopicAssignment:
