@@ -46,7 +46,9 @@ def test_up_and_down_and_up_again(data: Path) -> None:
     assert "broker 0 of" in other_port.stderr
     assert serves(("127.0.0.1", port)), "what ran before goes on"
 
-    assert _odradek("down", "--data", str(data)).returncode == 0
+    down = _odradek("down", "--data", str(data))
+    assert down.returncode == 0
+    assert down.stderr == f"stopped 1 broker; the data stays in {data}, resume with: odradek up --data {data}\n"
     assert not LocalCluster(data).running
     assert not serves(("127.0.0.1", port))
 

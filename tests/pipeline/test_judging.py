@@ -186,7 +186,7 @@ def test_a_package_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_schema_that_is_none_is_told(spark: SparkSession) -> None:
-    with pytest.raises(FatalError, match="is none"):
+    with pytest.raises(FatalError, match="invalid schema"):
         columns_of(Decoding(Encoding.JSON, "id STRIN"))
 
 

@@ -346,7 +346,7 @@ def test_records_that_retention_took_stop_it_unless_told_otherwise(play: Play, m
     [
         ("named.sql", "SELECT nothing FROM orders", "nothing"),
         ("sums.py", "def sums(nobody): pass", "wants 'nobody'; declared before it are"),
-        ("sums.py", "def sums(named): return 3", "which is no DataFrame"),
+        ("sums.py", "def sums(named): return 3", "which is not a DataFrame"),
     ],
 )
 def test_a_transform_that_makes_no_sense_is_told(play: Play, file: str, content: str, told: str) -> None:

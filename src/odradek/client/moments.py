@@ -4,7 +4,7 @@ import re
 import time
 from datetime import UTC, datetime, timedelta
 
-_AGO = re.compile(r"(\d{1,9})\s*([smhd])(\s+ago)?")
+_AGO = re.compile(r"(\d{1,9})\s*(?:(s)(?:ec|ecs|econds?)?|(m)(?:in|ins|inutes?)?|(h)(?:ours?)?|(d)(?:ays?)?)(\s+ago)?")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
@@ -13,16 +13,24 @@ def moment_text(at_ms: int) -> str:
     return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{at_ms % 1000:03d}"
 
 
+def ago(text: str, now_ms: int) -> int | None:
+    """Return the time that `15m`, `15m ago` or `15 minutes ago` names; None for another text."""
+    found = _AGO.fullmatch(text)
+    if found is None:
+        return None
+    unit = next(filter(None, found.groups()[1:]))
+    return max(0, now_ms - int(timedelta(**{_UNITS[unit]: int(found[1])}).total_seconds() * 1000))
+
+
 def parse_moment(text: str, now_ms: int | None = None) -> int:
     """Return milliseconds since 1970; a time without a zone is UTC. ValueError says what is right."""
     stripped = text.strip()
     try:
         if stripped.isdecimal():
             return int(datetime.fromtimestamp(int(stripped) / 1000, UTC).timestamp() * 1000)
-        if found := _AGO.fullmatch(stripped):
-            now = time.time_ns() // 1_000_000 if now_ms is None else now_ms
-            ago = timedelta(**{_UNITS[found[2]]: int(found[1])})
-            return max(0, now - int(ago.total_seconds() * 1000))
+        before_ms = ago(stripped, time.time_ns() // 1_000_000 if now_ms is None else now_ms)
+        if before_ms is not None:
+            return before_ms
         moment = datetime.fromisoformat(stripped)
         return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
     except (ValueError, OverflowError, OSError):

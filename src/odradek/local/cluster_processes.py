@@ -13,7 +13,8 @@ Everything is found again through the directory, so any later command may stop, 
 the lifecycle commands and by the pytest plugin.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from odradek.base.errors import FatalError
@@ -44,6 +45,17 @@ def _remarks(planned: Mapping[LocalBroker, Mapping[str, str]], changes: SettingC
         found |= dict.fromkeys(remarks(config, changes.given))
         found |= dict.fromkeys(f"{key} was not set" for key in sorted(changes.removed - before.keys()))
     return list(found)
+
+
+@contextmanager
+def _taken_back_on_failure(brokers: Sequence[LocalBroker]) -> Iterator[None]:
+    try:
+        yield
+    except (FatalError, OSError):
+        for broker in brokers:
+            broker.stop()
+            broker.restore()
+        raise
 
 
 class LocalCluster:
@@ -138,13 +150,10 @@ class LocalCluster:
         if resting and linked:
             self.links.plan(zookeeper or "", [broker.id for broker in resting])
             self.links.start()
-        for broker, properties in planned.items():
-            broker.configure({**properties, "zookeeper.connect": zookeeper or ""}, linked=linked)
-        if secure and resting:
-            self.security.prepare([broker.id for broker in wanted], self.bootstrap_servers)
-        self._start_all(wanted, resting)
-        if secure and resting:
-            self.security.create_users(resting[0].id, resting[0].address)
+        with _taken_back_on_failure(resting):
+            for broker, properties in planned.items():
+                broker.configure({**properties, "zookeeper.connect": zookeeper or ""}, linked=linked)
+            self._start_all(wanted, resting, secure=secure)
 
     def _is_secure(self, *, wanted: bool, lab: bool) -> bool:
         if self.security.exists:
@@ -160,19 +169,17 @@ class LocalCluster:
             raise FatalError("--lab and --secure exclude each other")
         return wanted
 
-    def _start_all(self, wanted: Sequence[LocalBroker], resting: Sequence[LocalBroker]) -> None:
-        try:
-            for broker in resting:
-                broker.start()
-            if self.zookeeper.pid is not None:
-                self.zookeeper.await_serving()
-            for broker in wanted:
-                broker.await_serving()
-        except FatalError:
-            for broker in resting:
-                broker.stop()
-                broker.restore()
-            raise
+    def _start_all(self, wanted: Sequence[LocalBroker], resting: Sequence[LocalBroker], *, secure: bool) -> None:
+        if secure and resting:
+            self.security.prepare([broker.id for broker in wanted], self.bootstrap_servers)
+        for broker in resting:
+            broker.start()
+        if self.zookeeper.pid is not None:
+            self.zookeeper.await_serving()
+        for broker in wanted:
+            broker.await_serving()
+        if secure and resting:
+            self.security.create_users(resting[0].id, resting[0].address)
 
     def _first_port(self) -> int | None:
         known = self.brokers

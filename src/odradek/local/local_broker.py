@@ -42,6 +42,7 @@ class LocalBroker:
         environment = {LOG_FILE_VARIABLE: str(log.absolute()), _ARENAS: os.environ.get(_ARENAS, _ARENAS_MAX)}
         self.process = ServerProcess(f"broker {broker_id}", self.properties_file, log, environment=environment)
         self._kept: str | None = None
+        self._is_changed = False
 
     @property
     def pid(self) -> int | None:
@@ -102,15 +103,25 @@ class LocalBroker:
         """Writes server.properties; `restore` brings the earlier one back."""
         self._kept = self.properties_file.read_text() if self.properties_file.exists() else None
         self._directory.mkdir(parents=True, exist_ok=True)
-        self.properties_file.write_text(
-            format_properties(self._links.linked(self.id, properties) if linked else properties)
-        )
+        self._write(format_properties(self._links.linked(self.id, properties) if linked else properties))
+        self._is_changed = True
 
     def restore(self) -> None:
+        if not self._is_changed:
+            return
         if self._kept is None:
             self.properties_file.unlink(missing_ok=True)
         else:
-            self.properties_file.write_text(self._kept)
+            self._write(self._kept)
+
+    def _write(self, text: str) -> None:
+        """Replace the file as a whole: a full disk must not leave half of the settings."""
+        new = self.properties_file.with_suffix(".new")
+        try:
+            new.write_text(text)
+            new.replace(self.properties_file)
+        finally:
+            new.unlink(missing_ok=True)
 
     def start(self) -> None:
         """Starts the process unless it runs already; `await_serving` says when it is ready."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from odradek.base.config.broker_config import BrokerConfig
+from odradek.base.config.listeners import SecurityProtocol
 from odradek.base.config.support_checks import without_effect
 from odradek.base.errors import ConfigError
 
@@ -18,6 +19,7 @@ _CHOSEN_HERE = {
 }
 _ONE_FOR_EACH_BROKER = ("advertised.listeners", "listeners", "log.dirs", "odradek.metrics.port")
 _ANY_PORT = ("0", "-1")
+_ANONYMOUS = "User:ANONYMOUS"
 _REPLICAS_MAX = 3
 _INTERNAL_PARTITIONS = ("offsets.topic.num.partitions", "transaction.state.log.num.partitions")
 _INTERNAL_PARTITIONS_COUNT = 5
@@ -72,13 +74,29 @@ class SettingChanges:
 def checked(before: Mapping[str, str], after: Mapping[str, str], file: object) -> BrokerConfig:
     """The configuration with the changes. Raises ConfigError, which tells if the fault was in the file before them."""
     try:
-        return BrokerConfig.from_properties(after)
+        config = BrokerConfig.from_properties(after)
+        if not before.get("authorizer.class.name"):  # later there may be ACLs for brokers
+            _refuse_denied_brokers(config)
+        return config
     except ConfigError as error:
         if before and _is_faulty(before):
             raise ConfigError(
                 f"{file}: {error} (correct the file, or take a setting back with: odradek up --unset KEY)"
             ) from error
         raise
+
+
+def _refuse_denied_brokers(config: BrokerConfig) -> None:
+    """Raise ConfigError if an authorizer would deny what brokers ask of each other: the cluster would never serve."""
+    protocols = {listener.name: listener.security_protocol for listener in config.listeners}
+    is_anonymous = protocols.get(config.inter_broker_listener_name) is SecurityProtocol.PLAINTEXT
+    allowed = {name.strip() for name in config.super_users.split(";")}
+    is_open = not config.authorizer_class_name or config.allow_everyone_if_no_acl_found
+    if is_anonymous and not is_open and _ANONYMOUS not in allowed:
+        raise ConfigError(
+            f"authorizer.class.name would deny the brokers themselves, which are {_ANONYMOUS} on a PLAINTEXT listener: "
+            f"add {_ANONYMOUS} to super.users, or make a secure cluster with: odradek up --secure"
+        )
 
 
 def _is_faulty(properties: Mapping[str, str]) -> bool:

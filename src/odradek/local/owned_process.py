@@ -45,7 +45,12 @@ class OwnedProcess:
                 start_new_session=True,
                 env={**os.environ, **(environment or {})},
             )
-        self._pid_file.write_text(f"{self._child.pid}\n")
+        try:
+            self._pid_file.write_text(f"{self._child.pid}\n")
+        except OSError:  # a full disk; without the file no later command would find the process
+            self._child.kill()
+            self._child.wait()
+            raise
 
     def stop(self, patience_seconds: float) -> bool:
         """Asks it to stop, and kills it when that takes too long. Whether it had been running."""

@@ -67,3 +67,11 @@ def test_who_does_not_listen_is_killed(process: OwnedProcess, marker: Path) -> N
     assert process.stop(patience_seconds=0.2)
     assert time.monotonic() - began >= 0.2
     assert process.pid() is None
+
+
+def test_without_a_pid_file_there_is_no_process(tmp_path: Path, marker: Path) -> None:
+    """A full disk: what no later command could find must not run."""
+    process = OwnedProcess(tmp_path / "no" / "pid", marker)
+    with pytest.raises(FileNotFoundError):
+        _start(process, marker)
+    assert process.pid() is None

@@ -18,6 +18,9 @@ NOW_MS = 1_000_000_000
         ("15m ago", NOW_MS - 900_000),
         ("2h", NOW_MS - 7_200_000),
         ("30 s ago", NOW_MS - 30_000),
+        ("1 minute ago", NOW_MS - 60_000),
+        ("2 hours ago", NOW_MS - 7_200_000),
+        ("5 min", NOW_MS - 300_000),
         ("999999d ago", 0),
     ],
 )

@@ -43,9 +43,7 @@ TypeArgument = Annotated[EntityType | None, Argument(metavar="TYPE", help="topic
 NameArgument = Annotated[str | None, Argument(metavar="NAME", help="Which one.", show_default=False)]
 TypeOption = Annotated[EntityType | None, Option("--entity-type", help="The same as TYPE.", show_default=False)]
 NameOption = Annotated[str | None, Option("--entity-name", help="The same as NAME.", show_default=False)]
-DefaultOption = Annotated[
-    bool, Option("--default, --entity-default", help="What holds for all that have nothing of their own.")
-]
+DefaultOption = Annotated[bool, Option("--default, --entity-default", help="The default of the whole cluster.")]
 
 
 @app.verb()
@@ -125,7 +123,7 @@ def alter(
 def _entity(kind: EntityType | None, name: str | None, default: bool) -> tuple[EntityType, str | None]:
     """The name is empty for the default, None if none is given."""
     if kind is None:
-        raise WrongUsage(f"of what? One of {', '.join(EntityType)}")
+        raise WrongUsage(f"TYPE is required: one of {', '.join(EntityType)}")
     if default and name is not None:
         raise WrongUsage("give a name or --default, not both")
     if default and kind is EntityType.TOPICS:

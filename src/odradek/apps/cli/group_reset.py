@@ -24,11 +24,12 @@ class Aim:
 
     to_earliest: Annotated[bool, Option("--to-earliest", help="To the beginning.")] = False
     to_latest: Annotated[bool, Option("--to-latest", help="To the end.")] = False
-    to_current: Annotated[bool, Option("--to-current", help="To where it stands.")] = False
+    to_current: Annotated[bool, Option("--to-current", help="To the committed offset.")] = False
     to_offset: Annotated[int | None, Option("--to-offset", min=0, help="To this offset.")] = None
     shift_by: Annotated[int | None, Option("--shift-by", help="By so many, back if negative.")] = None
     to_datetime: Annotated[
-        str | None, Option("--to-datetime", metavar="TIME", help="To a time like 2026-01-31T12:00:00.")
+        str | None,
+        Option("--to-datetime", metavar="TIME", help="To a time: 15m ago, 2026-01-31T12:00:00, or milliseconds."),
     ] = None
     by_duration: Annotated[
         str | None, Option("--by-duration", metavar="DURATION", help="To so long ago, like PT1H or P7D.")
@@ -43,7 +44,7 @@ class Aim:
         values = {field.name.replace("_", "-"): getattr(self, field.name) for field in fields(self)}
         given = {name: value for name, value in values.items() if value is not None and value is not False}
         if len(given) != 1:
-            raise WrongUsage(f"say where to, in one way: {', '.join(f'--{name}' for name in values)}")
+            raise WrongUsage(f"exactly one target is required: {', '.join(f'--{name}' for name in values)}")
         [(name, value)] = given.items()
         if name not in GOALS:
             return None
@@ -68,7 +69,7 @@ def reset(
         raise WrongUsage("--dry-run and --execute say different things; give one of them")
     goal = aim.goal()
     if bool(topic) == all_topics and goal is not None:
-        raise WrongUsage("say in which topics: --topic TOPIC[:0,1] or --all-topics")
+        raise WrongUsage("topics are required: --topic TOPIC[:0,1] or --all-topics")
     planned: list[tuple[str, list[Move]]] = []
     with ClusterClient(bootstrap_server) as client:
         for group in groups.chosen(client):
@@ -108,7 +109,7 @@ def _moves(client: ClusterClient, group: str, topics: list[str] | None, goal: Go
     there = client.topics()
     wanted = topics or topics_with_offsets(client, group, there)
     if not wanted:
-        raise FatalError(f"group '{group}' has no offsets anywhere; say in which topics: --topic TOPIC[:0,1]")
+        raise FatalError(f"group '{group}' has no offsets anywhere; name the topics with --topic TOPIC[:0,1]")
     return plan(client, group, partitions_of(there, wanted), goal)
 
 

@@ -13,7 +13,8 @@ from typing import Annotated
 from odradek.apps.cli.grammar.declaration import Argument, Option
 from odradek.apps.cli.grammar.noun import command
 from odradek.apps.cli.output import DEFAULT_DATA, warn
-from odradek.apps.cli.usage import Exit, WrongUsage
+from odradek.apps.cli.usage import WrongUsage
+from odradek.apps.figures import plural
 from odradek.base.errors import ConfigError, FatalError
 from odradek.local.cluster_processes import LocalCluster
 from odradek.local.coordinators import CoordinatorKind
@@ -88,10 +89,10 @@ def up(
     if both := given.keys() & set(removed):
         raise WrongUsage(f"{', '.join(sorted(both))} can't be set and unset in one command", "--unset")
     cluster = LocalCluster(data)
-    is_secure = secure or cluster.security.exists
-    # Metrics have no users, and everybody on this machine reaches them: of a secure cluster only where asked for.
-    with_metrics = not no_console and (console is not None or not is_secure)
-    with _stopped_by_signals(cluster):
+    with _directory_errors(data), _nothing_left_behind(cluster):
+        # Metrics have no users, and everybody on this machine reaches them: of a secure cluster only where asked for.
+        is_secure = secure or cluster.security.exists
+        with_metrics = not no_console and (console is not None or not is_secure)
         try:
             start = partial(cluster.start, zookeeper, port, given, brokers, coordinator=coordinator, unset=removed)
             start(metrics=with_metrics, lab=lab, secure=secure, remark=warn)
@@ -106,7 +107,12 @@ def up(
 @command()
 def down(data: DataOption = DEFAULT_DATA) -> None:
     """Stop the brokers, then ZooKeeper. The data stays; `up` resumes it."""
-    if not LocalCluster(data).stop():
+    cluster = LocalCluster(data)
+    brokers = sum(broker.pid is not None for broker in cluster.brokers)
+    if cluster.stop():
+        resume = "odradek up" if data == DEFAULT_DATA else f"odradek up --data {data}"
+        print(f"stopped {plural(brokers, 'broker')}; the data stays in {data}, resume with: {resume}", file=sys.stderr)
+    else:
         print(f"nothing was running in {data}", file=sys.stderr)
 
 
@@ -186,8 +192,8 @@ def _parse_settings(settings: list[str]) -> dict[str, str]:
 
 
 @contextmanager
-def _stopped_by_signals(cluster: LocalCluster) -> Iterator[None]:
-    """A Ctrl-C ends in an orderly stop; a start that fails leaves nothing running that didn't run before."""
+def _nothing_left_behind(cluster: LocalCluster) -> Iterator[None]:
+    """A start that fails or is interrupted (Ctrl-C, SIGTERM) leaves nothing running that didn't run before."""
     ran_before = cluster.running
 
     def interrupt(number: int, frame: FrameType | None) -> None:
@@ -196,15 +202,38 @@ def _stopped_by_signals(cluster: LocalCluster) -> Iterator[None]:
     signal.signal(signal.SIGTERM, interrupt)
     try:
         yield
-    except KeyboardInterrupt:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        print("stopping", file=sys.stderr)
-        cluster.stop()
-        raise Exit(0) from None
-    except FatalError:
-        if not ran_before:
-            cluster.stop()
+    except BrokenPipeError:  # of the terminal, not of the cluster
         raise
+    except BaseException as error:
+        if not ran_before:
+            _stop(cluster, is_told=isinstance(error, KeyboardInterrupt))
+        raise
+
+
+def _stop(cluster: LocalCluster, *, is_told: bool) -> None:
+    """A second Ctrl-C ends the wait, not the processes."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if is_told:
+        print("stopping", file=sys.stderr)
+    try:
+        cluster.stop()
+    except KeyboardInterrupt:
+        print(f"interrupted; stop what still runs with: odradek down --data {cluster.data}", file=sys.stderr)
+        raise
+
+
+@contextmanager
+def _directory_errors(data: Path) -> Iterator[None]:
+    """A directory that can't be used, or a full disk, in one line with the way out."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        where = error.filename if isinstance(error.filename, str) else data
+        raise FatalError(
+            f"{where}: {error.strerror or error}; choose another directory with: odradek up --data DIR"
+        ) from error
 
 
 def _leave(cluster: LocalCluster) -> None:
@@ -212,8 +241,16 @@ def _leave(cluster: LocalCluster) -> None:
 
 
 def _watch(cluster: LocalCluster) -> None:
-    """Until somebody else stops the cluster. A broker that goes is told of once; `start` brings it back."""
+    """Until Ctrl-C, or until another command stops the cluster."""
     print("Ctrl-C stops it", file=sys.stderr)
+    try:
+        _tell_of_stopped_brokers(cluster)
+    except KeyboardInterrupt:
+        _stop(cluster, is_told=True)
+
+
+def _tell_of_stopped_brokers(cluster: LocalCluster) -> None:
+    """While the cluster runs. A broker that stops is told of once; `start` brings it back."""
     gone: set[int] = set()
     while cluster.running:
         stopped = {broker.id for broker in cluster.brokers if broker.pid is None}

@@ -190,8 +190,14 @@ def _one_line(error: Exception) -> str:
         return str(error)
     if isinstance(error, ModuleNotFoundError) and (extra := _EXTRAS.get((error.name or "").partition(".")[0])):
         return f"this command needs {error.name}, which is not installed: pip install 'odradek[{extra}]'"
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{_file_name(error.filename)}: {error.strerror}"
     message = " ".join(str(error).split())
     return f"unexpected {type(error).__name__}: {message} (set ODRADEK_DEBUG=1 to see where it came from)"
+
+
+def _file_name(name: object) -> str:
+    return os.fsdecode(name) if isinstance(name, str | bytes | os.PathLike) else str(name)
 
 
 def _is_connection_error(error: Exception) -> bool:

@@ -116,7 +116,7 @@ def run(
             if problems or not done:
                 _tell(found)
             if problems:
-                raise FatalError(f"stopped after {done} steps: nothing is moved before the problems are mended")
+                raise FatalError(f"stopped after {done} steps: nothing is moved before the problems are solved")
             steps = list(_steps(view, pairs))
             if not steps:
                 break

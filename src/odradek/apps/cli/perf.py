@@ -115,7 +115,7 @@ def consume(
                 size += sum(header.size for _, header in fetched.batches)
             show(min(records, messages))
     if records < messages:
-        warn(f"only {records} of {messages} records came before {timeout_ms} ms of silence")
+        warn(f"only {records} of {messages} records came; then none for {timeout_ms} ms")
     print_fields(throughput(records, size, last_record_at - started), output)
     if records < messages:
         raise Exit(1)

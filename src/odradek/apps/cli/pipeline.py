@@ -3,8 +3,9 @@
 import os
 import signal
 import time
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from odradek.apps.cli.grammar.declaration import Argument, Option
 from odradek.apps.cli.grammar.noun import Noun
@@ -20,19 +21,21 @@ from odradek.apps.cli.output import (
 )
 from odradek.apps.cli.pipeline_project import add_project_verbs
 from odradek.apps.cli.pipeline_tables import add_table_verbs
-from odradek.apps.cli.spark_output import spark_output_in
-from odradek.apps.cli.usage import WrongUsage
+from odradek.apps.cli.spark_output import spark_output_in, told_where
+from odradek.apps.cli.usage import Exit, WrongUsage
+from odradek.apps.figures import plural
 from odradek.apps.pipeline.checkpoint import make_directory
 from odradek.apps.pipeline.cluster_side import absent_topics
 from odradek.apps.pipeline.declaration import read_pipeline
 from odradek.apps.pipeline.queries import plan
-from odradek.apps.pipeline.replay import parse_offset
+from odradek.apps.pipeline.replay import Replay, parse_offset
 from odradek.apps.pipeline.replay import replay as prepare
 from odradek.apps.pipeline.runner import RunOptions, run, validate
 from odradek.apps.pipeline.scaffold import check_name, init_project
 from odradek.apps.pipeline.session import LOCAL, SparkTarget
-from odradek.apps.pipeline.status import find_statuses, is_live, read_status
+from odradek.apps.pipeline.status import DIED, FAILED, find_statuses, is_live, read_status
 from odradek.apps.pipeline.targets import short_target
+from odradek.apps.pipeline.transform_checks import check_transforms
 from odradek.base.errors import FatalError
 from odradek.client.moments import parse_moment
 from odradek.local.process_start import process_start
@@ -83,7 +86,8 @@ def run_command(
     for query in plan(pipeline):
         note(f"{query.name} → {query.target}, {query.delivery}")
     make_directory(pipeline.state_directory)
-    with spark_output_in(pipeline.state_directory / "spark.log") as terminal:
+    log = pipeline.state_directory / "spark.log"
+    with told_where(log), spark_output_in(log) as terminal:
         console = note_console(terminal)
         options = RunOptions(SparkTarget(master, remote), once, metrics_port)
         with LiveView(console) as view:
@@ -97,8 +101,10 @@ def validate_command(
     """Validate pipeline.toml, the schemas, the SQL and the functions, without reading a record."""
     pipeline = read_pipeline(project)
     make_directory(pipeline.state_directory)
+    check_transforms(pipeline)
     note("Spark starts, and plans the queries …")
-    with spark_output_in(pipeline.state_directory / "spark.log"):
+    log = pipeline.state_directory / "spark.log"
+    with told_where(log), spark_output_in(log):
         columns = validate(pipeline, SparkTarget(master, remote))
     rows = [
         {
@@ -126,16 +132,21 @@ def status(
     directory: Annotated[Path, Argument(help="A project, or a directory with projects below it.")] = Path(),
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Show the pipelines here and below, running or not, and how their queries get on."""
+    """Show the pipelines here and below, running or not, and how their queries get on. Exit code 1: one has failed."""
     if not directory.is_dir():
         raise FatalError(f"there is no directory {directory}")
     found = list(find_statuses(directory.absolute()))
     if output is Format.JSON:
         print_json(found)
-        return
-    if output is Format.CSV:
+    elif output is Format.CSV:
         print_rows([{"state": d["state"], **query} for d in found for query in d["queries"]], _STATUS_COLUMNS, output)
-        return
+    else:
+        _print_statuses(found, directory)
+    if any(document["state"] in (FAILED, DIED) for document in found):
+        raise Exit(1)
+
+
+def _print_statuses(found: Sequence[Mapping[str, Any]], directory: Path) -> None:
     from odradek.apps.pipeline.live_view import status_panel
     from odradek.apps.pipeline.rich_console import data_console
 
@@ -145,6 +156,7 @@ def status(
         data_console().print(status_panel(document))
         if document["reason"]:
             note(f"{document['pipeline']}: {document['reason']}")
+            note(f"Spark's log: {Path(document['project']) / '.odradek' / 'spark.log'}")
 
 
 @app.verb(examples=["odradek pipeline stop", "odradek pipeline stop shop"])
@@ -166,8 +178,8 @@ def stop(project: ProjectArgument = Path()) -> None:
 @app.verb(
     examples=[
         "odradek pipeline replay --from-offset earliest",
-        "odradek pipeline replay --from-offset shop.orders:0:1200,shop.orders:1:1180",
-        "odradek pipeline replay --from-time 2026-01-31T12:00:00",
+        "odradek pipeline replay --from-offset shop.orders:0:1200,shop.orders:1:1180 --execute",
+        "odradek pipeline replay --from-time '2h ago' --execute",
     ]
 )
 def replay(
@@ -178,29 +190,47 @@ def replay(
     from_time: Annotated[
         str | None, Option("--from-time", help="A time: 15m ago, ISO (UTC), or milliseconds.", check=parse_moment)
     ] = None,
+    dry_run: Annotated[bool, Option("--dry-run", help="Show what would change; the default.")] = False,
+    execute: Annotated[bool, Option("--execute, --yes", help="Do it.")] = False,
 ) -> None:
-    """Go back: the next run computes again from there. Tables give up what comes after, topics get it again."""
+    """Go back: the next run computes again from there. Tables give up later batches, topics get their rows again."""
     if (from_offset is None) == (from_time is None):
         raise WrongUsage("either --from-offset or --from-time is required")
+    if dry_run and execute:
+        raise WrongUsage("--dry-run and --execute say different things; give one of them")
     pipeline = read_pipeline(project)
     running = read_status(pipeline.directory)
     if running is not None and is_live(running):
         raise FatalError(f"pipeline {pipeline.name} runs; stop it first with: {_command('stop', project)}")
-    done = prepare(pipeline, from_offset=from_offset, from_time=from_time)
-    rows = [
-        {"topic": topic, "partition": int(partition), "from_offset": offset}
-        for topic, partitions in done.starting.items()
-        if topic not in {dimension.topic for dimension in pipeline.dimensions.values()}
-        for partition, offset in sorted(partitions.items(), key=lambda item: int(item[0]))
-    ]
-    print_rows(rows, ("topic", "partition", "from_offset"), Format.TABLE)
+    done = prepare(pipeline, from_offset=from_offset, from_time=from_time, dry_run=not execute)
+    dimensions = {dimension.topic for dimension in pipeline.dimensions.values()}
+    print_rows(replay_rows(done, dimensions), ("topic", "partition", "read_to", "from_offset"), Format.TABLE)
+    gives = "gave" if execute else "would give"
     for name, batches in done.retired.items():
         if batches:
-            note(f"{name} gave up {batches} batch{'es' * (batches != 1)}, to be computed again")
+            note(f"{name} {gives} up {plural(batches, 'batch', 'batches')}, to be computed again")
     for name in done.kept_lake_tables:
         note(f"{name} keeps its rows: delete yourself those that would be duplicates")
     note("topics keep what was written, and get it again; windows and deduplication begin with empty state")
-    note(f"run {done.generation} begins with the next: {_command('run', project)}")
+    if execute:
+        note(f"run {done.generation} begins with the next: {_command('run', project)}")
+    else:
+        note("nothing was changed; --execute does it")
+
+
+def replay_rows(done: Replay, dimensions: Container[str]) -> list[dict[str, object]]:
+    """Partitions of the sources: the offset that was reached, and the one from which they are read again."""
+    return [
+        {
+            "topic": topic,
+            "partition": int(partition),
+            "read_to": done.read.get(topic, {}).get(partition, 0),
+            "from_offset": offset,
+        }
+        for topic, partitions in done.starting.items()
+        if topic not in dimensions
+        for partition, offset in sorted(partitions.items(), key=lambda item: int(item[0]))
+    ]
 
 
 add_project_verbs(app)

@@ -77,7 +77,7 @@ def describe(
 def alter(
     whose: Whose,
     changes: Annotated[list[str] | None, Option("--set", metavar="QUOTA=NUMBER", help="May be given again.")] = None,
-    deletions: Annotated[list[str] | None, Option("--delete", metavar="QUOTA", help="No limit any more.")] = None,
+    deletions: Annotated[list[str] | None, Option("--delete", metavar="QUOTA", help="Remove this limit.")] = None,
     dry_run: Annotated[bool, Option("--dry-run", help="Let the cluster check it, change nothing.")] = False,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
@@ -86,7 +86,7 @@ def alter(
     entity = whose.entity()
     if not entity:
         raise WrongUsage(
-            "of whom? Give --user, --client or --ip, or one of --user-default, --client-default, --ip-default"
+            "an entity is required: --user, --client or --ip, or one of --user-default, --client-default, --ip-default"
         )
     try:
         given = parse_quotas(parse_name_value_pairs(changes or []))

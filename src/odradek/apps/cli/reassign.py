@@ -52,7 +52,7 @@ def execute(
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Begin the moves that the file plans. The JSON on standard output is the plan that brings everything back."""
+    """Begin the moves of the file. Print the plan that undoes them, as the same JSON; outcomes go to standard error."""
     plan = read_assignments(reassignment_json_file, _PLAN)
     with ClusterClient(bootstrap_server) as client:
         rollback = _as_plan(client, plan)
@@ -75,7 +75,7 @@ def cancel(
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Give up moves: the partitions go back to where they were. A run's throttles go with it."""
+    """Cancel moves: the partitions keep their former replicas. The throttles of a run are removed."""
     if reassignment_json_file is None:
         reassign_run.cancel_last_run(bootstrap_server, output)
         return
@@ -86,7 +86,7 @@ def cancel(
 
 @app.verb("list")
 def list_moves(bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP, output: FormatOption = Format.TABLE) -> None:
-    """Show the moves that are under way."""
+    """Show the moves in progress."""
     with ClusterClient(bootstrap_server) as client:
         ongoing = ongoing_reassignments(client)
     rows = [

@@ -48,7 +48,7 @@ _PROBLEMS_SHOWN = 3
 class Pace:
     throttle: ThrottleOption = DEFAULT_THROTTLE
     at_once: Annotated[
-        int, Option("--at-once", min=1, help="How many partitions may be on their way at the same time.")
+        int, Option("--concurrency, --at-once", min=1, help="How many partitions may move at the same time.")
     ] = 10
     dead_broker_seconds: Annotated[
         int,
@@ -65,14 +65,14 @@ def run(
         Path | None,
         Argument(
             metavar="PLAN.json",
-            help="As `plan` or Kafka's tool writes it. Without: go on with what was killed.",
+            help="As `plan` or Kafka's tool writes it. Without: resume the interrupted run.",
             show_default=False,
         ),
     ] = None,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Carry out a plan: throttled, a few at a time, followed to the end. Ctrl-C cancels what is under way."""
+    """Carry out a plan: throttled, a few at a time, followed to the end. Ctrl-C cancels the moves in progress."""
     options = pace.options()
     wanted = None if plan is None else _read_plan(plan)
     with open_cluster(bootstrap_server) as (client, admin, journals):
@@ -85,8 +85,8 @@ def run(
         else:
             if interrupted is not None:
                 raise FatalError(
-                    f"run {interrupted.record.id} was interrupted, {len(interrupted.under_way)} of its moves are under "
-                    "way: finish it with `odradek reassign run`, or give it up with `odradek reassign cancel`"
+                    f"run {interrupted.record.id} was interrupted, {len(interrupted.under_way)} of its moves are in "
+                    "progress: finish it with `odradek reassign run`, or cancel it with `odradek reassign cancel`"
                 )
             outcome = execute_plan(client, admin, journals, wanted, options)
     _report(outcome, output)
@@ -100,7 +100,7 @@ def undo(
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Bring the partitions of a run back to where they were before it."""
+    """Move the partitions of a run back to the replicas that they had before it."""
     options = pace.options()
     with open_cluster(bootstrap_server) as (client, admin, journals):
         if any(item.under_way for item in clear_and_tell(journals, admin)):
@@ -128,7 +128,7 @@ def status(
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Show the last run, the moves under way and the throttles; clear what a killed run has left."""
+    """Show the last run, the moves in progress and the throttles; clear throttles that a killed run has left."""
     with open_cluster(bootstrap_server) as (client, admin, journals):
         clear_and_tell(journals, admin)
         ongoing = admin.ongoing()
@@ -138,9 +138,14 @@ def status(
             throttles = {}
     record = journals.latest()
     fields: dict[str, Any] = {} if record is None else _told(record)
-    fields["under_way"] = [f"{tp} +{_ids(a.adding)} -{_ids(a.removing)}" for tp, a in sorted(ongoing.items())]
+    fields["in_progress"] = [f"{tp} +{_ids(a.adding)} -{_ids(a.removing)}" for tp, a in sorted(ongoing.items())]
     fields["throttles"] = [f"{entity}" for entity in sorted(throttles)]
-    print_fields(fields, output)
+    if output.is_table:
+        fields = {name: value for name, value in fields.items() if value not in ([], "none")}
+    if fields:
+        print_fields(fields, output)
+    else:
+        note("no run is remembered here, no move is in progress, no throttle is set")
     if throttles and not ongoing and output.is_table:
         warn(
             "nothing is being moved, but throttles are set; clear them with: odradek reassign status --clear-throttles"
@@ -178,7 +183,7 @@ def execute_plan(
         raise FatalError(f"invalid plan, nothing was changed: {shown}")
     moves = moves_of(wanted, view)
     if not moves:
-        note("everything is as planned already")
+        note("no changes needed: every partition has its planned replicas already")
         return Outcome("completed", frozenset(wanted.targets), {}, frozenset())
     forecast = foresee(wanted, view, options.throttle_bytes)
     note(summary(forecast, options.throttle_bytes))
@@ -196,7 +201,7 @@ def _go_on(
 ) -> Outcome:
     view = read_view(client)
     rest = Plan({tp: after for tp, after in record.plan.targets.items() if tp not in record.done})
-    note(f"run {record.id} goes on: {len(rest.targets)} of {len(record.plan.targets)} partitions are left")
+    note(f"run {record.id} resumes: {len(rest.targets)} of {len(record.plan.targets)} partitions are left")
     with _progress() as show:
         return Run(moves_of(rest, view), admin, journals, options).go_on(journals.go_on(record), show)
 

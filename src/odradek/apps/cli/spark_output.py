@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
+from odradek.base.errors import FatalError
+
 
 @contextmanager
 def spark_output_in(log: Path) -> Iterator[TextIO]:
@@ -22,3 +24,15 @@ def spark_output_in(log: Path) -> Iterator[TextIO]:
         sys.stderr.flush()
         os.dup2(kept, 2)
         os.close(kept)
+
+
+@contextmanager
+def told_where(log: Path) -> Iterator[None]:
+    """Name the log in an error, if Spark has written to it."""
+    before = log.stat().st_size if log.exists() else 0
+    try:
+        yield
+    except FatalError as error:
+        if log.exists() and log.stat().st_size > before:
+            raise FatalError(f"{error} (Spark's log: {log})") from error
+        raise

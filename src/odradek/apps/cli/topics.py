@@ -203,7 +203,7 @@ def alter(
     """Add partitions to a topic. Keys may go to other partitions than before from then on."""
     wanted = _required(_one_of(name, topic))
     if partitions is None:
-        raise WrongUsage("say how many partitions the topic shall have", "--partitions")
+        raise WrongUsage("the new number of partitions is required", "--partitions")
     assigned = parse_replica_assignment(replica_assignment) if replica_assignment else []
     with ClusterClient(bootstrap_server) as client:
         for state in _existing(client, wanted, if_exists):

@@ -133,7 +133,7 @@ class Guard:
 
     async def _log_in(self, request: Request) -> Response:
         if "origin" not in request.headers or int(request.headers.get("content-length") or 0) > _LOGIN_BYTES_MAX:
-            return PlainTextResponse("that is no login", 400)
+            return PlainTextResponse("this is not a login", 400)
         form = parse_qs((await request.body())[:_LOGIN_BYTES_MAX].decode(errors="replace"))
         name, password = form.get("name", [""])[0], form.get("password", [""])[0]
         if self._login is None:

@@ -19,6 +19,7 @@ T = TypeVar("T")
 _TICK_S = 0.25
 _FIRST_PAINT_S = 0.4
 _LOOK_S = 0.01
+_KEYS_MAX = 9
 _SPOOL = Html(
     '<svg viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="1.8" stroke-linecap="round" '
     'aria-hidden="true"><path d="M5 3h14M5 21h14M7 3v4l2 2v6l-2 2v4M17 3v4l-2 2v6l2 2v4"/>'
@@ -86,7 +87,14 @@ def page(console: Console, screen: str, title: str = "") -> Iterator[None]:
 
 def _bar(console: Console, screen: str) -> Html:
     places = [
-        tag("a", name, href=to, data_key=number, title=f"key {number}", aria_current="page" if name == screen else None)
+        tag(
+            "a",
+            name,
+            href=to,
+            data_key=number if number <= _KEYS_MAX else None,
+            title=f"key {number}" if number <= _KEYS_MAX else None,
+            aria_current="page" if name == screen else None,
+        )
         for number, (name, to) in enumerate(screens(console), 1)
     ]
     logout = None

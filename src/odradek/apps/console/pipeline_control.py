@@ -37,7 +37,7 @@ def stop_pipeline(project: Path) -> None:
 def replay_pipeline(project: Path, from_time: str | None) -> None:
     """`from_time`: None is from the earliest offset on."""
     options = ("--from-offset", "earliest") if from_time is None else ("--from-time", from_time)
-    _run(_command("replay", project, *options))
+    _run(_command("replay", project, *options, "--execute"))
 
 
 def _run(command: Iterable[str]) -> None:

@@ -39,7 +39,17 @@ _DEFAULT_RECORDS_PER_BATCH_MAX = 100_000
 _CONSOLE_ROWS = 20
 _TABLE_HISTORY = 1000
 # As Spark reads intervals, but for months and years, which no trigger or watermark takes.
-_DURATION = re.compile(r"(\d+ *(microsecond|millisecond|second|minute|hour|day|week)s?( +|$))+", re.IGNORECASE)
+_UNIT_SECONDS = {
+    "microsecond": 1e-6,
+    "millisecond": 1e-3,
+    "second": 1.0,
+    "minute": 60.0,
+    "hour": 3600.0,
+    "day": 86_400.0,
+    "week": 604_800.0,
+}
+_DURATION = re.compile(rf"(\d+ *({'|'.join(_UNIT_SECONDS)})s?( +|$))+", re.IGNORECASE)
+_PART = re.compile(rf"(\d+) *({'|'.join(_UNIT_SECONDS)})", re.IGNORECASE)
 
 T = TypeVar("T")
 
@@ -103,15 +113,19 @@ def _bootstrap(head: Section) -> str:
 
 def _duration(section: Section, key: str, text: str) -> str:
     if not _DURATION.fullmatch(text.strip()):
-        raise section.wrong(f"{key} {text!r} is no duration such as '10 seconds' or '1 hour 30 minutes'")
+        raise section.wrong(f"{key} {text!r} is not a duration such as '10 seconds' or '1 hour 30 minutes'")
     return text
+
+
+def _seconds(duration: str) -> float:
+    return sum(float(number) * _UNIT_SECONDS[unit.lower()] for number, unit in _PART.findall(duration))
 
 
 def _each(document: Section, key: str, read: Callable[[str, Section, Path], T], directory: Path) -> dict[str, T]:
     found: dict[str, T] = {}
     for name, section in document.sections(key).items():
         if not name.isidentifier():
-            raise section.wrong(f"{name!r} is no name for SQL: letters, digits and '_'")
+            raise section.wrong(f"{name!r} is not a name for SQL: letters, digits and '_'")
         found[name] = read(name, section, directory)
         section.finish()
     return found
@@ -120,7 +134,7 @@ def _each(document: Section, key: str, read: Callable[[str, Section, Path], T], 
 def _source(name: str, section: Section, directory: Path) -> Source:
     topics = tuple(_topic(section, topic) for topic in section.texts("topic"))
     if not topics:
-        raise section.wrong('needs topic = "…"')
+        raise section.needs("topic", 'needs topic = "…"')
     watermark = None
     if section.has("watermark"):
         told = section.section("watermark")
@@ -142,7 +156,12 @@ def _source(name: str, section: Section, directory: Path) -> Source:
         raise section.wrong(f"start is earliest or latest, not {source.start!r}; for another place: pipeline replay")
     if watermark is None and (source.dedupe or source.late_after):
         what = "dedupe" if source.dedupe else "late_after"
-        raise section.wrong(f'{what} needs watermark = {{ column = "…", delay = "…" }}')
+        raise section.needs("watermark", f'{what} needs watermark = {{ column = "…", delay = "…" }}')
+    if watermark and source.late_after and _seconds(source.late_after) > _seconds(watermark.delay):
+        raise section.wrong(
+            f"late_after {source.late_after!r} is longer than the watermark's delay {watermark.delay!r}: Spark would "
+            "drop late records before they become dead letters"
+        )
     return source
 
 
@@ -165,7 +184,7 @@ def _decoding(section: Section, directory: Path) -> Decoding:
 
 def _transform(name: str, section: Section, directory: Path) -> Transform:
     if section.has("sql") == section.has("python"):
-        raise section.wrong('needs sql = "FILE" or python = "FILE:FUNCTION"')
+        raise section.needs("sql", 'needs sql = "FILE" or python = "FILE:FUNCTION"')
     if section.has("sql"):
         return SqlTransform(name, _existing(section, directory, section.text("sql")))
     file, colon, function = section.text("python").rpartition(":")
@@ -178,7 +197,7 @@ def _sink(name: str, section: Section, directory: Path) -> Sink:
     view, mode = section.text("from"), section.choice("mode", Mode, Mode.APPEND)
     kinds = [kind for kind in ("topic", "table", "console") if section.has(kind)]
     if len(kinds) != 1:
-        raise section.wrong('writes to one of topic = "…", table = "…" and console = ROWS')
+        raise section.needs("topic", 'writes to one of topic = "…", table = "…" and console = ROWS')
     if kinds == ["topic"]:
         topic = _topic(section, section.text("topic"))
         return TopicSink(name, view, mode, topic, section.texts("key"), section.texts("columns"))

@@ -47,7 +47,7 @@ def columns_of(decoding: Decoding) -> "StructType":
     try:
         schema = StructType.fromDDL(decoding.schema)
     except PySparkException as error:
-        raise FatalError(f"schema {decoding.schema!r} is none: {told(error)}") from None
+        raise FatalError(f"invalid schema {decoding.schema!r}: {told(error)}") from None
     if not isinstance(schema, StructType):
         raise FatalError(f"schema {decoding.schema!r} has no columns: NAME TYPE, NAME TYPE, …")
     return schema

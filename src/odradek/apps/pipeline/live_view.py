@@ -56,7 +56,7 @@ class LiveView:
     def show(self, status: Mapping[str, Any], at_s: float) -> None:
         if self._live:
             self._live.update(status_panel(status), refresh=True)
-        elif at_s >= self._next_line_s:
+        elif at_s >= self._next_line_s or status.get("state") in _OVER:
             if (address := status.get("spark_ui")) and address != self._ui:
                 self._ui = address
                 self._console.print(f"Spark UI at {address}")

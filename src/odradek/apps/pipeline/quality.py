@@ -7,6 +7,7 @@ broken. The decision depends on the record alone, so it is the same whenever the
 from typing import TYPE_CHECKING
 
 from odradek.apps.pipeline.decoding import UNDECODABLE, columns_of, decoded, is_text
+from odradek.apps.pipeline.spark_errors import in_one_sentence
 from odradek.apps.pipeline.spec import Decoding, Source
 
 if TYPE_CHECKING:
@@ -132,10 +133,10 @@ def _broken_rules(decoding: Decoding, source: Source | None) -> "Column":
             lived = F.col(f"{RECORD}.timestamp") - F.expr(f"INTERVAL {source.late_after}")
             late = f"late: {source.watermark.column} is more than {source.late_after} before the record was written"
             broken.append(F.when(F.col(source.watermark.column) < lived, late))
-        broken += [
-            F.when(~F.coalesce(F.expr(check).cast("boolean"), F.lit(False)), f"rule broken: {name}")
-            for name, check in source.rules.items()
-        ]
+        for name, check in source.rules.items():
+            with in_one_sentence(f"[sources.{source.name}.rules] {name!r}: "):
+                holds = F.expr(check).cast("boolean")
+            broken.append(F.when(~F.coalesce(holds, F.lit(False)), f"rule broken: {name}"))
     missing = [F.when(F.col(name).isNull(), f"{name} is missing") for name in dict.fromkeys(required)]
     told = F.concat_ws("; ", *missing, *broken)
     return F.when(told != "", told)

@@ -137,7 +137,7 @@ def promise(sink: Sink, topics: Delivery) -> str:
 def _check(sink: Sink, frame: "DataFrame") -> None:
     if not frame.isStreaming:
         raise FatalError(
-            f"[sinks.{sink.name}] reads from {sink.view!r}, which is no stream: nothing new would ever come"
+            f"[sinks.{sink.name}] reads from {sink.view!r}, which is not a stream: nothing new would ever come"
         )
     named = sink.partition_by if isinstance(sink, TableSink) else ()
     named += (*sink.key, *sink.columns) if isinstance(sink, TopicSink) else ()

@@ -32,7 +32,8 @@ Positions = dict[str, dict[str, int]]
 class Replay:
     generation: int
     starting: Positions
-    retired: Mapping[str, int]  # batches that each table gave up
+    read: Positions  # offsets that the pipeline has reached
+    retired: Mapping[str, int]  # batches that each table gives up
     kept_lake_tables: tuple[str, ...]  # tables whose batches can't be told apart here
 
 
@@ -52,8 +53,8 @@ def parse_offset(text: str) -> dict[TopicPartition | None, int]:
     return found
 
 
-def replay(pipeline: Pipeline, *, from_offset: str | None, from_time: str | None) -> Replay:
-    """Prepares it; the next `run` does it. The pipeline must not be running."""
+def replay(pipeline: Pipeline, *, from_offset: str | None, from_time: str | None, dry_run: bool = False) -> Replay:
+    """Prepares it; the next `run` does it. The pipeline must not be running. `dry_run`: plan it, and change nothing."""
     use_kafka_settings(pipeline.kafka)
     checkpoint = Checkpoint(pipeline.checkpoint)
     kept = checkpoint.identity()
@@ -61,14 +62,18 @@ def replay(pipeline: Pipeline, *, from_offset: str | None, from_time: str | None
         raise FatalError(f"there is nothing to replay: pipeline {pipeline.name} has not run yet")
     if kept.pipeline != pipeline.name:
         raise FatalError(f"the checkpoint in {checkpoint.directory} belongs to pipeline {kept.pipeline!r}")
-    wanted, first = _wanted(pipeline, read_so_far(pipeline, checkpoint, kept), from_offset, from_time)
+    read = read_so_far(pipeline, checkpoint, kept)
+    wanted, first = _wanted(pipeline, read, from_offset, from_time)
     batches = [batch for sink in _tables(pipeline) for batch in _batches(pipeline, sink)]
     starting = _whole_batches(wanted, first, batches)
-    identity = checkpoint.next_generation(starting)
-    retired = retire_replayed(pipeline, identity)
+    generation = kept.generation + 1
+    if dry_run:
+        retired = {name: len(again) for name, again in _replayed(pipeline, generation, starting).items()}
+    else:
+        retired = retire_replayed(pipeline, checkpoint.next_generation(starting))
     here = {sink.name for sink in _tables(pipeline)}
     others = tuple(s.name for s in pipeline.sinks.values() if isinstance(s, TableSink) and s.name not in here)
-    return Replay(identity.generation, starting, retired, others)
+    return Replay(generation, starting, read, retired, others)
 
 
 def retire_replayed(pipeline: Pipeline, identity: Identity) -> dict[str, int]:
@@ -76,17 +81,27 @@ def retire_replayed(pipeline: Pipeline, identity: Identity) -> dict[str, int]:
 
     By a replay, and by every run after it: one that died on its way has left batches that would be there twice.
     """
-    retired: dict[str, int] = {}
+    replayed = _replayed(pipeline, identity.generation, identity.starting)
     for sink in _tables(pipeline):
-        older = [batch for batch in _batches(pipeline, sink) if batch.generation < identity.generation]
-        again = [batch for batch in older if _reaches(batch, identity.starting)]
+        again = replayed[sink.name]
         if sink.name in pipeline.own_delta_tables:
             take_back(sink.path, filter(None, (parse_directory(batch.path.name) for batch in again)))
         else:
             for batch in again:
                 _remove_whole(batch.path)
-        retired[sink.name] = len(again)
-    return retired
+    return {name: len(again) for name, again in replayed.items()}
+
+
+def _replayed(
+    pipeline: Pipeline, generation: int, starting: Mapping[str, Mapping[str, int]]
+) -> dict[str, list[WrittenBatch]]:
+    """Batches of earlier generations that have records from the starting offsets on, by table."""
+    return {
+        sink.name: [
+            batch for batch in _batches(pipeline, sink) if batch.generation < generation and _reaches(batch, starting)
+        ]
+        for sink in _tables(pipeline)
+    }
 
 
 def _tables(pipeline: Pipeline) -> list[TableSink]:
@@ -135,6 +150,8 @@ def _wanted(
             given = parse_offset(from_offset or "earliest")
             if unknown := [tp for tp in given if tp is not None and tp not in partitions]:
                 raise FatalError(f"--from-offset: the pipeline doesn't read {unknown[0]}")
+            if beyond := [tp for tp, offset in given.items() if tp is not None and offset > last[tp]]:
+                raise FatalError(f"--from-offset: {beyond[0]} ends at offset {last[beyond[0]]}")
             asked |= {tp: given.get(tp, given.get(None, last[tp])) for tp in partitions}
     stands = {tp: read[tp.topic].get(str(tp.partition), 0) if tp.topic in read else last[tp] for tp in last}
     wanted = {tp: max(min(offset, last[tp], stands[tp]), first[tp]) for tp, offset in asked.items()}

@@ -158,7 +158,9 @@ class Run:
         lasting = {"spark.ui.enabled": str(not self._options.once).lower()}
         short = SHORT_LIVED if self._options.once and self._options.target.is_local else {}
         settings = {**lasting, **short, **pipeline.spark}
+        self._note("Spark starts …")
         spark = start_session(pipeline.name, self._options.target, settings, pipeline.state_directory)
+        self._note("Spark runs; the first batch compiles its queries, which takes up to a minute")
         self._facts = replace(self._facts, spark_ui=ui_address(spark))
         listener = self._listener()
         stop.wait_for_queries()
@@ -244,7 +246,7 @@ def check_changes(
     if any(not change.is_kept for change in found):
         raise FatalError(
             f"the checkpoint in {checkpoint.directory} can't be kept: {'; '.join(map(str, found))}. "
-            "Declare it as before, or compute again with: odradek pipeline replay --from-offset earliest"
+            "Declare it as before, or compute again with: odradek pipeline replay --from-offset earliest --execute"
         )
     for change in found:
         note(f"declaration changed: {change}")

@@ -20,6 +20,7 @@ CATEGORIES = {1: "books", 2: "music", 3: "garden", 4: "kitchen", 5: "toys"}
 _PRICES = {1: 14.0, 2: 11.0, 3: 32.0, 4: 48.0, 5: 19.0}
 _POPULARITY = (35, 20, 10, 15, 20)
 _LATE_SHARE, _TWICE_SHARE, _BROKEN_SHARE = 0.05, 0.03, 0.02
+_CUSTOMERS = 5_000
 _TICK_S = 0.1
 _AT_ONCE = 5_000
 
@@ -84,7 +85,7 @@ class OrderMaker:
         quantity = chance.choices((1, 2, 3, 5), (70, 20, 7, 3))[0]
         return {
             "order_id": f"{self._number:08d}-{chance.getrandbits(32):08x}",
-            "customer": f"customer-{int(chance.paretovariate(1.2)) % 5000:04d}",
+            "customer": f"customer-{int(_CUSTOMERS * chance.random() ** 2):04d}",  # some buy more than others
             "category_id": category,
             "quantity": quantity,
             "amount": round(_PRICES[category] * quantity * chance.uniform(0.7, 1.6), 2),

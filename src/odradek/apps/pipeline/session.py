@@ -141,7 +141,7 @@ def _check_answers(remote: str) -> None:
     """Raise FatalError if no server answers: Spark's own client would try for ten minutes, and say nothing."""
     place = urlsplit(remote)
     if place.scheme != "sc" or not place.hostname:
-        raise FatalError(f"--remote {remote} is no Spark Connect server: sc://HOST:PORT")
+        raise FatalError(f"--remote {remote} is not a Spark Connect server: sc://HOST:PORT")
     try:
         socket.create_connection((place.hostname, place.port or _CONNECT_PORT), timeout=_CONNECT_TIMEOUT_S).close()
     except (OSError, ValueError) as error:

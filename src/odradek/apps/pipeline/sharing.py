@@ -120,5 +120,5 @@ def _check_kept(pipeline: Pipeline, query: SharedQuery) -> None:
     if changes:
         raise FatalError(
             f"query {query.name} has state in its checkpoint for sinks {', '.join(query.sinks)}, and {changes[0]}: "
-            "declare it as before, or begin anew with: odradek pipeline replay --from-offset earliest"
+            "declare it as before, or begin anew with: odradek pipeline replay --from-offset earliest --execute"
         )

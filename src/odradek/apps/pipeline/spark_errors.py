@@ -3,12 +3,15 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import PurePath
 
 from odradek.base.errors import FatalError
 
 _SENTENCE_MAX = 600
 _SQLSTATE = re.compile(r" SQLSTATE: \w{5}")
 _CAUSE = re.compile(r"Caused by: [\w.$]+: (.+)")
+_FRAME = re.compile(r'File "([^"<]+)", line (\d+)')
+_NOT_USERS = ("/pyspark/", "pyspark.zip", "/site-packages/", "/lib/python", "/odradek/apps/pipeline/")
 _NO_MASTER = "Spark has stopped: its master doesn't answer, or has removed the application"
 
 
@@ -24,10 +27,16 @@ def told(error: BaseException) -> str:
     _, traced, trace = text.rpartition("Traceback (most recent call last):")
     if traced:
         text = "\n".join([line for line in trace.splitlines() if line and not line[0].isspace()][:3])
-    sentence = " ".join(line.strip() for line in text.splitlines() if line.strip())
+    sentence = " ".join(line.strip() for line in text.splitlines() if line.strip()) + _place(trace if traced else "")
     if sentence.endswith(":"):  # it goes on where it was caused
         sentence = " ".join([sentence, *_CAUSE.findall(str(error))[-1:]])
     return _SQLSTATE.sub("", sentence).rstrip("; ")[:_SENTENCE_MAX] or type(error).__name__
+
+
+def _place(trace: str) -> str:
+    """Name the last line of the user's own code in a Python trace."""
+    frames = [(file, line) for file, line in _FRAME.findall(trace) if not any(part in file for part in _NOT_USERS)]
+    return f" ({PurePath(frames[-1][0]).name}, line {frames[-1][1]})" if frames else ""
 
 
 @contextmanager

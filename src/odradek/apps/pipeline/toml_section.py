@@ -8,6 +8,8 @@ from odradek.base.errors import FatalError
 
 FILE_NAME = "pipeline.toml"
 
+_MISSPELT = 0.75
+"""Likeness of a misspelt key to the key that is meant; `schema` is not a misspelt `avro_schema`."""
 Choice = TypeVar("Choice", bound=StrEnum)
 
 
@@ -24,10 +26,16 @@ class Section:
     def wrong(self, what: str) -> FatalError:
         return FatalError(f"{FILE_NAME}: {f'[{self.name}] ' if self.name else ''}{what}")
 
+    def needs(self, key: str, what: str) -> FatalError:
+        """Error about an absent key; a misspelt one is named in its place."""
+        if key not in self._left and (close := get_close_matches(key, self._left, n=1, cutoff=_MISSPELT)):
+            return self.wrong(f"takes no {close[0]}; did you mean {key}?")
+        return self.wrong(what)
+
     def text(self, key: str, default: str | None = None) -> str:
         value = self._take(key, default)
         if value is None:
-            raise self.wrong(f'needs {key} = "…"')
+            raise self.needs(key, f'needs {key} = "…"')
         if not isinstance(value, str) or not value.strip():
             raise self.wrong(f"{key} is a text, not {value!r}")
         return value

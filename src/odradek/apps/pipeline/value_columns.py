@@ -126,26 +126,26 @@ def _converter(kind: DataType) -> Convert:
 
 def _checked(value: Any, kind: type) -> Any:
     if not isinstance(value, kind):
-        raise ValueError(f"{value!r} is no {kind.__name__}")
+        raise ValueError(f"{value!r} is not a {kind.__name__}")
     return value
 
 
 def _whole(value: Any, bits: int) -> int:
     number: int = _checked(value, int)
     if isinstance(value, bool) or not -(2 ** (bits - 1)) <= number < 2 ** (bits - 1):
-        raise ValueError(f"{value!r} is no whole number of {bits} bits")
+        raise ValueError(f"{value!r} is not a whole number of {bits} bits")
     return number
 
 
 def _real(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        raise ValueError(f"{value!r} is no number")
+        raise ValueError(f"{value!r} is not a number")
     return float(value)
 
 
 def _decimal(value: Any, kind: DecimalType) -> Decimal:
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal | str):
-        raise ValueError(f"{value!r} is no number")
+        raise ValueError(f"{value!r} is not a number")
     number = Decimal(str(value)).quantize(Decimal(1).scaleb(-kind.scale), ROUND_HALF_UP)
     if len(number.as_tuple().digits) > kind.precision:
         raise ValueError(f"{value} has more than {kind.precision} digits")

@@ -5,7 +5,8 @@ SQL sees them as temporary views, a Python transform gets those that its paramet
 
 import importlib.util
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from traceback import extract_tb
 from typing import TYPE_CHECKING, Any
@@ -38,10 +39,10 @@ class Views:
 
     def build(self) -> "Mapping[str, DataFrame]":
         for source in self._pipeline.sources.values():
-            with in_one_sentence(f"[sources.{source.name}]: "):
+            with _named(f"[sources.{source.name}]"):
                 self._keep(source.name, self._source(source))
         for dimension in self._pipeline.dimensions.values():
-            with in_one_sentence(f"[dimensions.{dimension.name}]: "):
+            with _named(f"[dimensions.{dimension.name}]"):
                 self._keep(dimension.name, self._dimension(dimension))
         for transform in self._pipeline.transforms.values():
             self._keep(transform.name, self._transformed(transform))
@@ -137,12 +138,24 @@ class Views:
             )
             raise FatalError(f"{transform.file.name}, line {where}: {type(error).__name__}: {error}") from error
         if not isinstance(frame, DataFrame):
-            raise FatalError(f"{transform.file.name}: {transform.function} returns {frame!r}, which is no DataFrame")
+            raise FatalError(f"{transform.file.name}: {transform.function} returns {frame!r}, which is not a DataFrame")
         return frame
 
     @property
     def _connection(self) -> dict[str, str]:
         return {"kafka.bootstrap.servers": self._pipeline.bootstrap}
+
+
+@contextmanager
+def _named(section: str) -> Iterator[None]:
+    """Name the section of pipeline.toml in an error about it."""
+    try:
+        with in_one_sentence(f"{section}: "):
+            yield
+    except FatalError as error:
+        if str(error).startswith("["):
+            raise
+        raise FatalError(f"{section}: {error}") from error
 
 
 def load_function(path: Path, name: str) -> Callable[..., Any]:

@@ -182,7 +182,7 @@ def _check_listener_names(values: Values, derived: Mapping[str, object]) -> None
     _require(
         inter_broker in advertised_names,
         f"Invalid value {inter_broker} for configuration inter.broker.listener.name: must be one of the "
-        f"advertised.listeners, {','.join(advertised_names)}",
+        f"advertised.listeners, {','.join(advertised_names)}; give brokers one of them with inter.broker.listener.name",
     )
     _require(
         set(advertised_names) <= set(names),

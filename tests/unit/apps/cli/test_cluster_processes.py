@@ -1,6 +1,7 @@
 """The settings of local brokers, with the laboratory's links and without."""
 
 import re
+from errno import ENOSPC
 from pathlib import Path
 
 import pytest
@@ -86,11 +87,33 @@ def test_a_start_that_fails_leaves_the_file_as_it_was(cluster: LocalCluster, bef
     assert (broker.properties_file.read_text() if broker.properties_file.exists() else None) == before
 
 
+def test_a_file_that_could_not_be_written_is_as_it_was(cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    _configured(cluster, linked=False)
+    broker = LocalBroker(cluster.data / "broker-0", 0, cluster.links, cluster.security)
+    before = broker.properties_file.read_text()
+
+    def full(path: Path, text: str) -> int:
+        path.touch()
+        raise OSError(ENOSPC, "No space left on device", str(path))
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(OSError, match="No space left"):
+        broker.configure({"broker.id": "0"})
+    broker.restore()
+    assert broker.properties_file.read_text() == before
+    assert [path.name for path in broker.properties_file.parent.iterdir()] == ["server.properties"]
+
+
 @pytest.mark.parametrize(
     ("settings", "brokers", "words"),
     [
         ({"num.io.threads": "none"}, 1, "Invalid value none for configuration num.io.threads"),
         ({"authorizer.class.name": "com.example.Authorizer"}, 1, "Java classes can't run"),
+        (
+            {"authorizer.class.name": "kafka.security.authorizer.AclAuthorizer", "super.users": "User:admin"},
+            1,
+            "add User:ANONYMOUS to super.users",
+        ),
         ({"broker.id": "7"}, 1, "broker.id can't be set for a local cluster"),
         ({"zookeeper.connect": "zk:2181"}, 1, "give the ensemble with --zookeeper"),
         ({"listeners": "PLAINTEXT://127.0.0.1:9999"}, 3, "can't hold for 3 brokers at once"),

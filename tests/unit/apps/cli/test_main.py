@@ -101,6 +101,8 @@ def test_overrides_may_hold_any_character(monkeypatch: pytest.MonkeyPatch) -> No
         (ConnectionFailed("no broker answers at h:1"), "error: no broker answers at h:1\n"),
         (KafkaError(ErrorCode.INVALID_PARTITIONS, "too many"), "error: too many (INVALID_PARTITIONS)\n"),
         (KafkaError(ErrorCode.NOT_CONTROLLER), "error: NOT_CONTROLLER\n"),
+        (PermissionError(13, "Permission denied", "/srv/plan.json"), "error: /srv/plan.json: Permission denied\n"),
+        (OSError(28, "No space left on device", b"/srv/x"), "error: /srv/x: No space left on device\n"),
     ],
 )
 def test_an_error_is_one_line(
@@ -131,6 +133,17 @@ def test_an_unknown_broker_and_nothing_to_stop(tmp_path: Path, capsys: pytest.Ca
     assert f"error: there is no broker 3 in {tmp_path}; start one with: odradek up\n" == capsys.readouterr().err
     assert main.run(["down", "--data", str(tmp_path)]) == 0
     assert "nothing was running" in capsys.readouterr().err
+
+
+def test_a_directory_that_cannot_be_made_is_told_and_another_advised(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    data = tmp_path / "file" / "data"
+    assert main.run(["up", "--data", str(data), "--coordinator", "embedded", "--detach", "--no-console"]) == 1
+    told = capsys.readouterr().err
+    hint = "Not a directory; choose another directory with: odradek up --data DIR"
+    assert told == f"error: {data / 'zookeeper' / 'coordinator'}: {hint}\n"
 
 
 def test_the_cluster_in_the_current_directory_is_asked(

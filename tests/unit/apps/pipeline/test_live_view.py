@@ -58,10 +58,13 @@ def test_without_a_terminal_there_is_a_line_for_what_is_new() -> None:
         view.show({"queries": [query("t", error="the disk is full")]}, 10.0)
         view.show({"queries": [query("t", error="the disk is full")]}, 20.0)
         view.show({"queries": [query("t", batch=13, lag=0)]}, 30.0)
+        view.show({"queries": [query("t", batch=14, lag=0)]}, 31.0)
+        view.show({"queries": [query("t", batch=15, lag=0)], "state": "stopped"}, 32.0)
     assert out.getvalue().splitlines() == [
         "t: batch 12, 1,234,567 rows in, 823 rows/s, 1,340 ms, lag ?",
         "t failed: the disk is full",
         "t: batch 13, 1,234,567 rows in, 823 rows/s, 1,340 ms, lag 0",
+        "t: batch 15, 1,234,567 rows in, 823 rows/s, 1,340 ms, lag 0",
     ]
 
 

@@ -26,6 +26,10 @@ from odradek.base.errors import FatalError
             "While making 'a.B': many should be int",
         ),
         ("bad\nTraceback (most recent call last):\n  File x\nValueError: never\n", "ValueError: never"),
+        (
+            'Traceback (most recent call last):\n File "/tax.py", line 12\n File "/pyspark/a.py", line 3\nOSError: b',
+            "OSError: b (tax.py, line 12)",
+        ),
         ("Raised: Traceback (most recent call last):\n  File x\n    y()\nOSError: no disk\n", "OSError: no disk"),
     ],
 )

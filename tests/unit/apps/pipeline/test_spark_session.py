@@ -13,8 +13,8 @@ from odradek.base.errors import FatalError
     [
         ("sc://127.0.0.1:1", "no server answers there \\(Connection refused\\)"),
         ("sc://127.0.0.1:99999", "no server answers there \\(Port out of range"),
-        ("sc://", "is no Spark Connect server: sc://HOST:PORT"),
-        ("spark://127.0.0.1:7077", "is no Spark Connect server: sc://HOST:PORT"),
+        ("sc://", "is not a Spark Connect server: sc://HOST:PORT"),
+        ("spark://127.0.0.1:7077", "is not a Spark Connect server: sc://HOST:PORT"),
     ],
 )
 def test_a_connect_server_that_is_none(remote: str, told: str, tmp_path: Path) -> None:

@@ -4,12 +4,14 @@ Reads the newest files of each broker's journal, and then only what is added to 
 picture, so what came before is not needed. What is missing in between is a moment of the story too.
 """
 
+import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from odradek.apps.figures import plural
 from odradek.base.errors import FatalError
 from odradek.broker.coordinator.transactions.core.transaction_story import FENCED, TIMED_OUT
 from odradek.broker.recorder.core.entry import GAPS, LOG_DIR_FAILED, Entry, Kind
@@ -198,11 +200,18 @@ class _Draft:
             self._made = self._make()
         return self._made
 
+    def _changed_brokers(self) -> str:
+        """`Broker 0 left`, where that is what happened."""
+        if self.cause.what != "BrokersChanged":
+            return ""
+        told = ", ".join(effect.partition(":")[0] for effect in self.effects if _MEMBERSHIP.match(effect))
+        return (told[:1].upper() + told[1:])[:_TITLE_LENGTH]
+
     def _make(self) -> Moment:
         return Moment(
             self.time_ms,
             self.place,
-            _title(self.cause),
+            self._changed_brokers() or _title(self.cause),
             "bad" if self.is_bad else "",
             tuple(sorted(self.effects, key=lambda effect: effect.startswith("__"))),
             tuple(self._chain()),
@@ -218,7 +227,8 @@ def _effects(
     if entry.kind == Kind.SESSION:
         return [f"broker {entry.broker}: {entry.text or entry.what}"]
     if entry.kind == Kind.GROUP:
-        return [f"group {entry.group}: generation {entry.generation}, members: {entry.count}"]
+        why = f": {entry.text}" if entry.text else ""
+        return [f"group {entry.group}: generation {entry.generation}, {plural(entry.count or 0, 'member')}{why}"]
     if entry.kind == Kind.TRANSACTION:
         is_trouble = entry.what in (TIMED_OUT, FENCED)
         return [f"transactional id {entry.transactional_id}: {entry.text}"] if is_trouble else []
@@ -255,6 +265,7 @@ def _partition_effects(name: str, before: PartitionPicture | None, after: Partit
     return effects
 
 
+_MEMBERSHIP = re.compile(r"broker \d+ (left|joined)")
 _BAD = (" left", "no leader", "shrank", "stopped", "connection broke", "expired", "missing", "failed", "no journal")
 _TITLE_LENGTH = 90
 _TITLES = {

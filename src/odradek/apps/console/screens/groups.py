@@ -28,13 +28,14 @@ from odradek.apps.console.views.groups import (
 )
 from odradek.apps.console.views.parts import day_html
 from odradek.apps.console.views.records import parse_when
-from odradek.apps.figures import count
+from odradek.apps.figures import count, plural
 from odradek.broker.recorder.rebalances import Rebalances
 from odradek.client.group_admin import commit_offsets, delete_group
 from odradek.client.offset_reset import Goal, Move, plan, shift_by, to_earliest, to_latest, to_offset, to_time
 from odradek.model.topology import TopicPartition
 
 _TIMEOUT_MS = 10_000
+_IDLE_ONLY = "Possible only while the group has no active members."
 _GOALS = {
     "earliest": "the beginning",
     "latest": "the end",
@@ -147,7 +148,7 @@ async def _reset(console: Console, name: str) -> None:
     dialog.says(
         lambda: (
             f"Moves group {name} to {_GOALS[goal.value]} {at.value or ''} in {topic.value or 'all its topics'}. "
-            "Records are read again or skipped. Possible only while the group has no active members."
+            f"Records are read again or skipped. {_active(console, name) or _IDLE_ONLY}"
         )
     )
 
@@ -170,6 +171,8 @@ async def _reset(console: Console, name: str) -> None:
             await look()
 
     async def work() -> str:
+        if active := _active(console, name):
+            raise ValueError(active)
         found = await look()
         offsets = {move.tp: move.new for move in found}
         what = f"reset group {name} to {_GOALS[goal.value]} {at.value or ''} in {len(offsets)} partitions"
@@ -177,6 +180,15 @@ async def _reset(console: Console, name: str) -> None:
         return f"Group {name} is reset."
 
     await dialog.run(work)
+
+
+def _active(console: Console, name: str) -> str:
+    """Say why the group can't be changed now; empty if it can."""
+    detail = console.group(name).want().value
+    if detail is None or detail.group.is_idle:
+        return ""
+    members = plural(len(detail.group.members), "active member")
+    return f"Not possible now: the group is {detail.group.state} with {members}. Stop them first."
 
 
 def _plan(access: Access, group: str, partitions: list[TopicPartition], goal: Goal) -> list[Move]:
@@ -199,13 +211,11 @@ def _goal(kind: str, text: str, now_ms: int) -> Goal:
 
 async def _delete(console: Console, name: str) -> None:
     dialog = ChangeDialog("Delete the group", "Delete", danger=True)
-    dialog.says(
-        lambda: (
-            f"Deletes group {name} with all its committed offsets. Possible only while the group has no active members."
-        )
-    )
+    dialog.says(lambda: f"Deletes group {name} with all its committed offsets. {_active(console, name) or _IDLE_ONLY}")
 
     async def work() -> str:
+        if active := _active(console, name):
+            raise ValueError(active)
         await perform(console, f"delete group {name}", lambda client: delete_group(client, name))
         return f"Group {name} is deleted."
 

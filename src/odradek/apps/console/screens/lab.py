@@ -17,7 +17,16 @@ from odradek.apps.console.readings.cluster import ClusterState
 from odradek.apps.console.readings.coordination import CoordinationState
 from odradek.apps.console.readings.topic import TopicDetail
 from odradek.apps.console.views.banner import not_found
-from odradek.apps.console.views.lab import ACTS, CONSEQUENCES, CUTS, TITLES, LabBroker, brokers_html, experiment_html
+from odradek.apps.console.views.lab import (
+    ACTS,
+    CONSEQUENCES,
+    CUTS,
+    TITLES,
+    LabBroker,
+    brokers_html,
+    busiest_topic,
+    experiment_html,
+)
 from odradek.apps.console.views.topic import strips_html
 from odradek.local.links.cuts import CutFrom
 
@@ -66,7 +75,9 @@ async def _show(console: Console, machine: Machine, experiment: Experiment, topi
     await wait_for_first_paint(console.cluster)
     reading = console.cluster.want()
     names = [name for name, state in reading.value.topics.items() if not state.is_internal] if reading.value else []
-    chosen = topic or next(iter(sorted(names)), "")
+    if not topic and len(names) > 1:
+        await wait_for_first_paint(console.traffic)
+    chosen = topic or busiest_topic(names, console.traffic.want().value if names else None)
     ui.select(
         sorted({*names, *filter(None, [topic])}),
         value=chosen or None,

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from odradek.apps.console.markup import Html, tag, together
 from odradek.apps.console.readings.cluster import ClusterState
 from odradek.apps.console.readings.coordination import CoordinationState
+from odradek.apps.console.readings.traffic import TrafficState
 from odradek.apps.console.views.parts import button, chip
 from odradek.local.links.cuts import CutFrom
 
+_RECENT_POINTS = 10
 _TONES = {"running": "ok", "paused": "warn", "stopped": "bad"}
 ACTS = {
     "kill": "Crashes broker {} as kill -9 does. Other replicas become leaders when its session with ZooKeeper ends.",
@@ -46,6 +48,16 @@ class LabBroker:
     def acts(self) -> tuple[str, ...]:
         cut = ("heal",) if self.cut_from else ("cut",) if self.can_be_cut and self.process != "stopped" else ()
         return (*_POSSIBLE[self.process], *cut)
+
+
+def busiest_topic(names: Iterable[str], traffic: TrafficState | None) -> str:
+    """Return the topic with the highest rate of late, else with the most records, else the first by name."""
+    records: dict[str, int] = {}
+    for tp, end in (traffic.ends if traffic else {}).items():
+        records[tp.topic] = records.get(tp.topic, 0) + end
+    rates = traffic.topic_rates if traffic else {}
+    ordered = sorted(names, key=lambda name: (-sum(rates.get(name, ())[-_RECENT_POINTS:]), -records.get(name, 0), name))
+    return next(iter(ordered), "")
 
 
 def brokers_html(

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from odradek.apps.console.markup import Html, link, tag, together
 from odradek.apps.console.readings.records import (
@@ -16,6 +16,7 @@ from odradek.apps.console.views.parts import button, chip
 from odradek.apps.figures import count, moment, plural, size_text
 from odradek.apps.records.decoders import NOTHING, Decoded
 from odradek.apps.records.filters import SeenRecord
+from odradek.client.moments import ago
 
 SHOWN_BYTES_MAX = 64 * 1024
 LINE_LENGTH = 160
@@ -24,7 +25,6 @@ _RECORD_BYTES_MIN = 4 * 1024
 _HEX_WIDTH = 4  # characters for a byte
 _JSON_BYTES_MAX = 256 * 1024
 _MS_DIGITS_MIN, _MS_DIGITS_MAX = 10, 15
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 def as_text(data: bytes) -> str | None:
@@ -192,17 +192,16 @@ def _headers_html(headers: Sequence[tuple[str, bytes | None]]) -> Html:
 
 
 def parse_when(text: str, now_ms: int) -> int:
-    """`15m`, `2h`, `3d` ago, a date and time of this machine, or milliseconds. ValueError says what is right."""
+    """`15m ago`, `2h`, a date and time of this machine, or milliseconds. ValueError says what is right."""
     stripped = text.strip()
     try:
-        if stripped[-1:] in _UNITS and stripped[:-1].isdecimal():
-            ago = timedelta(**{_UNITS[stripped[-1]]: int(stripped[:-1])})
-            return max(0, now_ms - int(ago.total_seconds() * 1000))
+        if (before_ms := ago(stripped, now_ms)) is not None:
+            return before_ms
         if stripped.isdecimal() and _MS_DIGITS_MIN <= len(stripped) <= _MS_DIGITS_MAX:
             return int(stripped)
         return int(datetime.fromisoformat(stripped).timestamp() * 1000)
     except (ValueError, OverflowError):
-        raise ValueError(f"'{text[:40]}' is not a time like 15m (ago), 2h, 2026-01-31 14:00 or milliseconds") from None
+        raise ValueError(f"'{text[:40]}' is not a time like 15m ago, 2026-01-31 14:00 or milliseconds") from None
 
 
 def parse_headers(text: str) -> tuple[tuple[str, bytes | None], ...]:

@@ -143,7 +143,7 @@ def _subscription(options: Options) -> Subscription:
         try:
             re.compile(text)
         except re.error as error:
-            raise OptionError(f"subscribePattern {text!r} is no regular expression: {error}") from None
+            raise OptionError(f"subscribePattern {text!r} is not a regular expression: {error}") from None
         return Subscription(pattern=text)
     return Subscription(partitions=_assigned(text))
 

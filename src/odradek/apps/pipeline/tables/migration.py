@@ -83,7 +83,7 @@ def _groups(table: Path, old: Sequence[WrittenBatch]) -> Iterator[tuple[list[Bat
     for batch in old:
         batches, files = parse_directory(batch.path.name), found_files(table, batch.path.name)
         if batches is None:
-            raise FatalError(f"{batch.path} is no batch of this table")
+            raise FatalError(f"{batch.path} is not a batch of this table")
         size = sum(file.size for file in (*members, *files))
         if group and (batch is old[-1] or batches.generation != group[-1].generation or size > LARGE_BYTES):
             yield group, members

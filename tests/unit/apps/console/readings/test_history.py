@@ -49,7 +49,7 @@ def _told(entries: list[Entry]) -> HistoryState:
 
 def test_each_event_with_what_came_of_it_and_what_was_done() -> None:
     told = _told(STORY).moments
-    assert told[-1].title == "The brokers changed"
+    assert told[-1].title == "Broker 1 left"
     assert told[-1].effects == (
         "broker 1 left",
         "orders-0: leader 1 → broker 0, epoch 1",

@@ -5,8 +5,10 @@ import pytest
 pytest.importorskip("nicegui", reason="the console needs odradek[console]")
 
 from odradek.apps.console.readings.coordination import CoordinationState
-from odradek.apps.console.views.lab import LabBroker, brokers_html, experiment_html
+from odradek.apps.console.readings.traffic import TrafficState
+from odradek.apps.console.views.lab import LabBroker, brokers_html, busiest_topic, experiment_html
 from odradek.local.links.cuts import CutFrom
+from odradek.model.topology import TopicPartition
 
 
 @pytest.mark.parametrize(
@@ -22,6 +24,15 @@ from odradek.local.links.cuts import CutFrom
 )
 def test_what_is_possible(broker: LabBroker, acts: tuple[str, ...]) -> None:
     assert broker.acts == acts
+
+
+def test_the_busiest_topic_is_watched() -> None:
+    names = ["audit", "orders", "payments"]
+    ends = {TopicPartition("orders", 0): 40, TopicPartition("orders", 1): 40, TopicPartition("payments", 0): 70}
+    assert busiest_topic([], None) == ""
+    assert busiest_topic(names, None) == "audit"
+    assert busiest_topic(names, TrafficState(0, ends)) == "orders"
+    assert busiest_topic(names, TrafficState(0, ends, topic_rates={"payments": (0.0, 3.0)})) == "payments"
 
 
 def test_zookeeper_says_who_has_a_session() -> None:

@@ -61,6 +61,7 @@ def test_a_record_cannot_become_part_of_the_page() -> None:
 def test_times_are_read_as_people_write_them() -> None:
     now = 1_700_000_000_000
     assert parse_when("15m", now) == now - 900_000
+    assert parse_when("15m ago", now) == now - 900_000
     assert parse_when("2d", now) == now - 2 * 86_400_000
     assert parse_when("1700000000000", 0) == now
     assert parse_when("2026-01-31 14:00", 0) < parse_when("2026-01-31 14:01", 0)
