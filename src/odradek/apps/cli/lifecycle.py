@@ -206,14 +206,14 @@ def _nothing_left_behind(cluster: LocalCluster) -> Iterator[None]:
         raise
     except BaseException as error:
         if not ran_before:
-            _stop(cluster, is_told=isinstance(error, KeyboardInterrupt))
+            _stop(cluster, is_interrupted=isinstance(error, KeyboardInterrupt))
         raise
 
 
-def _stop(cluster: LocalCluster, *, is_told: bool) -> None:
+def _stop(cluster: LocalCluster, *, is_interrupted: bool) -> None:
     """A second Ctrl-C ends the wait, not the processes."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    if is_told:
+    if is_interrupted:
         print("stopping", file=sys.stderr)
     try:
         cluster.stop()
@@ -246,7 +246,7 @@ def _watch(cluster: LocalCluster) -> None:
     try:
         _tell_of_stopped_brokers(cluster)
     except KeyboardInterrupt:
-        _stop(cluster, is_told=True)
+        _stop(cluster, is_interrupted=True)
 
 
 def _tell_of_stopped_brokers(cluster: LocalCluster) -> None:

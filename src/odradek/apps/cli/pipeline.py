@@ -21,7 +21,7 @@ from odradek.apps.cli.output import (
 )
 from odradek.apps.cli.pipeline_project import add_project_verbs
 from odradek.apps.cli.pipeline_tables import add_table_verbs
-from odradek.apps.cli.spark_output import spark_output_in, told_where
+from odradek.apps.cli.spark_output import log_in_errors, spark_output_in
 from odradek.apps.cli.usage import Exit, WrongUsage
 from odradek.apps.figures import plural
 from odradek.apps.pipeline.checkpoint import make_directory
@@ -87,7 +87,7 @@ def run_command(
         note(f"{query.name} → {query.target}, {query.delivery}")
     make_directory(pipeline.state_directory)
     log = pipeline.state_directory / "spark.log"
-    with told_where(log), spark_output_in(log) as terminal:
+    with log_in_errors(log), spark_output_in(log) as terminal:
         console = note_console(terminal)
         options = RunOptions(SparkTarget(master, remote), once, metrics_port)
         with LiveView(console) as view:
@@ -104,7 +104,7 @@ def validate_command(
     check_transforms(pipeline)
     note("Spark starts, and plans the queries …")
     log = pipeline.state_directory / "spark.log"
-    with told_where(log), spark_output_in(log):
+    with log_in_errors(log), spark_output_in(log):
         columns = validate(pipeline, SparkTarget(master, remote))
     rows = [
         {

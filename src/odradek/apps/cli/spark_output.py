@@ -27,7 +27,7 @@ def spark_output_in(log: Path) -> Iterator[TextIO]:
 
 
 @contextmanager
-def told_where(log: Path) -> Iterator[None]:
+def log_in_errors(log: Path) -> Iterator[None]:
     """Name the log in an error, if Spark has written to it."""
     before = log.stat().st_size if log.exists() else 0
     try:
