@@ -14,9 +14,9 @@ from odradek.apps.cli.transaction_story import is_of_transactions, tell_transact
 from odradek.apps.cli.usage import WrongUsage
 from odradek.base.errors import ErrorCode, FatalError, KafkaError
 from odradek.broker.recorder.core.entry import GAPS, LOG_DIR_FAILED, Entry, Kind
+from odradek.broker.recorder.core.gaps import gap_text, uncertain_at
 from odradek.broker.recorder.core.picture import PartitionPicture, Picture
 from odradek.broker.recorder.core.why import Change, changes_of, gaps_since, is_about
-from odradek.broker.recorder.gaps import gap_text, uncertain_at
 from odradek.broker.recorder.journals import find_journals, read_journals
 from odradek.broker.recorder.rebalances import Rebalances
 from odradek.client.moments import moment_text, parse_moment

@@ -6,7 +6,7 @@ from odradek.apps.cli.output import Format, print_rows
 from odradek.apps.cli.terminal import say
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.recorder.core.entry import GAPS, Entry, Kind
-from odradek.broker.recorder.gaps import gap_text
+from odradek.broker.recorder.core.gaps import gap_text
 from odradek.client.moments import moment_text
 
 _SHOWN_MAX = 6

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from odradek.base.clock import SYSTEM_CLOCK, Clock
 from odradek.base.logs import get_logger
 from odradek.base.threads import SupervisedThread
-from odradek.broker.purgatory.timing_wheel import TimerEntry, TimingWheel
+from odradek.broker.purgatory.core.timing_wheel import TimerEntry, TimingWheel
 
 log = get_logger(__name__)
 

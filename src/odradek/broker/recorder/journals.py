@@ -16,7 +16,7 @@ from pathlib import Path
 from odradek.base.errors import FatalError
 from odradek.base.logs import get_logger
 from odradek.broker.recorder.core.entry import Entry, maybe_entry
-from odradek.broker.recorder.gaps import GapFinder
+from odradek.broker.recorder.core.gaps import GapFinder
 
 log = get_logger(__name__)
 

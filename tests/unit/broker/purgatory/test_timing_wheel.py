@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from odradek.broker.purgatory.timing_wheel import TimerEntry, TimingWheel
+from odradek.broker.purgatory.core.timing_wheel import TimerEntry, TimingWheel
 
 STEPS = st.one_of(
     st.tuples(st.just("add"), st.integers(-5, 50)),

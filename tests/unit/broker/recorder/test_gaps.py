@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pytest
 
 from odradek.broker.recorder.core.entry import Entry, Kind
-from odradek.broker.recorder.gaps import GapFinder, gap_text, uncertain_at
+from odradek.broker.recorder.core.gaps import GapFinder, gap_text, uncertain_at
 from odradek.broker.recorder.journals import merged
 
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from odradek.broker.recorder.core.entry import Entry, Kind
+from odradek.broker.recorder.core.gaps import GapFinder
 from odradek.broker.recorder.core.picture import Picture
 from odradek.broker.recorder.core.why import Change, changes_of, gaps_since
-from odradek.broker.recorder.gaps import GapFinder
 from odradek.broker.recorder.journals import merged
 from odradek.model.topology import TopicPartition
 

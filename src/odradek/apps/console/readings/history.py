@@ -15,8 +15,8 @@ from odradek.apps.figures import plural
 from odradek.base.errors import FatalError
 from odradek.broker.coordinator.transactions.core.transaction_story import FENCED, TIMED_OUT
 from odradek.broker.recorder.core.entry import GAPS, LOG_DIR_FAILED, Entry, Kind
+from odradek.broker.recorder.core.gaps import GapFinder, gap_text
 from odradek.broker.recorder.core.picture import PartitionPicture, Picture
-from odradek.broker.recorder.gaps import GapFinder, gap_text
 from odradek.broker.recorder.journal_tails import JournalTails
 from odradek.broker.recorder.journals import find_journals, merged, newest
 from odradek.client.cluster_client import ClusterClient

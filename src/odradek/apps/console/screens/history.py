@@ -14,7 +14,7 @@ from odradek.apps.console.readings.audit import AuditState
 from odradek.apps.console.readings.history import HistoryState, Moment
 from odradek.apps.console.views.history import brokers_html, heading, moments_html, partitions_html, timeline
 from odradek.apps.console.views.security import audit_table
-from odradek.broker.recorder.gaps import NO_BROKER
+from odradek.broker.recorder.core.gaps import NO_BROKER
 
 
 def register(consoles: Consoles) -> None:

@@ -12,8 +12,8 @@ from itertools import takewhile
 from typing import Any
 
 from odradek.broker.recorder.core.entry import LOG_DIR_FAILED, Entry, Kind
+from odradek.broker.recorder.core.gaps import gaps_of_controllers
 from odradek.broker.recorder.core.picture import PartitionPicture, Picture
-from odradek.broker.recorder.gaps import gaps_of_controllers
 from odradek.model.topology import TopicPartition
 
 _TELLING = frozenset({Kind.MOVE, Kind.SEND, Kind.REPORT, Kind.TERM})

@@ -1,0 +1,1 @@
+"""The timing wheel. Pure: the caller brings the time."""
