@@ -3,13 +3,15 @@
 PYTHON    ?= python3
 BIN       := .venv/bin
 ENV       := .venv/.complete
+COMPILED  := .venv/.compiled
 KAFKA_LIB := $(or $(ODRADEK_KAFKA_LIB),.tools/kafka-lib)
 KAFKA4_LIB := $(or $(ODRADEK_KAFKA4_LIB),.tools/kafka4-lib)
 KAFKAJS   := $(or $(ODRADEK_KAFKAJS),.tools/kafkajs)
 BENCH     ?=
 WORKERS   ?= 3
-# Rooms with compiled code: their tests run a second time without it, but for those that meet none of it.
-UNTWINNED := tests/wire/test_against_kafka.py $(patsubst %,tests/unit/broker/log/test_%.py,kafka_reads_our_log key_map dirtiness indexes leader_epochs)
+# Rooms with compiled code: their tests run a second time without it, but for those that meet none of it, or both twins.
+UNTWINNED := $(patsubst %,tests/wire/test_%.py,against_kafka every_message hostile_bytes compiled_decoder)
+UNTWINNED += $(patsubst %,tests/unit/broker/log/test_%.py,kafka_reads_our_log key_map dirtiness indexes leader_epochs)
 TWINNED   := tests/wire tests/unit/protocol tests/unit/broker/log $(UNTWINNED:%=--ignore=%)
 export ODRADEK_KAFKA_LIB := $(abspath $(KAFKA_LIB))
 export ODRADEK_KAFKA4_LIB := $(abspath $(KAFKA4_LIB))
@@ -17,23 +19,29 @@ export ODRADEK_KAFKAJS   := $(abspath $(KAFKAJS))
 # Hundreds of brokers and tools are started: none of them is to compile its modules anew, whatever the machine says.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup demo test check lint map man site release settings-page bench bench-page soak clean kcat chromium kafka-jars kafka-classes kafkajs
+.PHONY: setup modules demo test check lint map man site release settings-page bench bench-page soak clean kcat chromium kafka-jars kafka-classes kafkajs
 
-setup: $(ENV) kcat chromium kafka-classes kafkajs
+setup: $(ENV) modules kcat chromium kafka-classes kafkajs
 
 # The compiled inner loop is built with the package, where there is a C compiler.
 $(ENV): pyproject.toml $(wildcard src/odradek/native/*.[ch])
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --editable '.[dev]'
+	$(BIN)/pip install --quiet --no-compile --editable '.[dev]'
 	$(BIN)/python -m odradek.native
 	touch $@
+
+# Modules of the packages, compiled: by pip it would be done while nothing else can.
+modules: $(COMPILED)
+$(COMPILED): $(ENV)
+	@$(BIN)/python -m compileall -qq .venv/lib || true
+	@touch $@
 
 # The foreign tools, as far as the machine allows: a test that lacks its tool is skipped and says so.
 kcat:
 	@command -v kcat >/dev/null || { [ "$$(id -u)" = 0 ] && { apt-get update -qq && apt-get install -qq -y kcat; } >/dev/null 2>&1; } \
 		|| echo "kcat is absent: its tests and figures are skipped (apt-get install kcat)"
 
-chromium:
+chromium: | kcat
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && { apt-get update -qq && apt-get install -qq -y chromium; } >/dev/null 2>&1; } \
 		|| echo "chromium is absent: the console's browser tests are skipped (apt-get install chromium)"
 
@@ -100,13 +108,14 @@ map: $(ENV)
 	$(BIN)/python tools/map.py
 
 # The inner loop: tests without a process, a clock or tens of thousands of objects.
-SLOW_ID_TEST := tests/unit/broker/coordinator/transactions/test_transaction_coordinator.py::test_100_000_ids_expire_in_bounded_batches_13099
 check: lint
 	$(BIN)/python -m pytest --numprocesses=2 -q tests/tidy tests/scenarios tests/unit/protocol tests/unit/model \
 		tests/unit/broker/controller tests/unit/broker/coordinator tests/unit/broker/replication tests/unit/broker/quotas \
-		--ignore=tests/unit/broker/controller/test_controller.py --deselect=$(SLOW_ID_TEST)
+		--ignore=tests/unit/broker/controller/test_controller.py
 
-test: setup lint
+# What needs nothing of each other is prepared side by side: packages beside jars, lint beside archives of classes.
+test:
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint setup
 	$(BIN)/python -m pytest --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
 	ODRADEK_PURE=1 $(BIN)/python -m pytest --numprocesses=2 --dist=loadfile -q $(TWINNED)
 

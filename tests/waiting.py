@@ -6,7 +6,8 @@ from typing import TypeVar
 
 PATIENCE_S = 60
 """Time after which an event counts as not happening; a loaded machine is slow, not wrong."""
-_LOOK_S = 0.01
+_LOOK_S, _LOOK_S_MAX = 0.01, 0.05
+"""Pauses between looks grow: hundreds of looks a second would slow down the event itself."""
 
 
 T = TypeVar("T")
@@ -24,7 +25,8 @@ def promptly(attempt: Callable[[], T], within_s: float) -> T:
 
 
 def eventually(condition: Callable[[], bool], within_s: float = PATIENCE_S) -> None:
-    deadline = time.monotonic() + within_s
+    deadline, pause_s = time.monotonic() + within_s, _LOOK_S
     while not condition():
         assert time.monotonic() < deadline, "it never came true"
-        time.sleep(_LOOK_S)
+        time.sleep(pause_s)
+        pause_s = min(pause_s * 1.1, _LOOK_S_MAX)

@@ -40,6 +40,7 @@ class Story:
         self,
         cluster: ChaosCluster,
         *,
+        topic: str = TOPIC,
         producers: int = 2,
         rate: float = 100.0,
         replication_factor: int = 3,
@@ -50,11 +51,13 @@ class Story:
         drain_s: float = 60.0,
         debug_logs: Path | None = None,
     ) -> None:
-        """`drain_s`: time for consumers to read the acknowledged records once all faults have ended; `debug_logs`: the
-        directory of the producers' debug lines."""
+        """`topic`: one of its own for each story on the same cluster; `drain_s`: time for all consumers together to
+        read the acknowledged records once all faults have ended; `debug_logs`: the directory of the producers' debug
+        lines."""
         self.cluster = cluster
         self.history = History()
-        self.partitions = [TopicPartition(TOPIC, n) for n in range(PARTITIONS)]
+        self._topic = topic
+        self.partitions = [TopicPartition(topic, n) for n in range(PARTITIONS)]
         self.verdict: list[str] = []
         self._idempotent = idempotent
         self.replication_factor = replication_factor
@@ -122,7 +125,7 @@ class Story:
 
     def _create_topic(self) -> None:
         topic = CreatableTopic(
-            name=TOPIC,
+            name=self._topic,
             num_partitions=PARTITIONS,
             replication_factor=self.replication_factor,
             configs=[CreatableTopicConfig(name=key, value=value) for key, value in self._configs.items()],
@@ -155,8 +158,9 @@ class Story:
         self.await_isr(self.replication_factor)
         for producer in self.producers:
             producer.stop()
+        deadline = time.monotonic() + self._drain_s
         for consumer in self.consumers:
-            drain(consumer, self.history, self._drain_s)
+            drain(consumer, self.history, max(0.0, deadline - time.monotonic()))
             consumer.stop()
 
     def _judge(self) -> None:

@@ -218,8 +218,8 @@ def run_odradek(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 def run_odradek_here(*arguments: object) -> subprocess.CompletedProcess[str]:
-    """The same in this process, for a command that connects to no broker and is asked again and again: a new process
-    costs half a second of processor time."""
+    """The same in this process, for a command that is asked again and again: a new process costs half a second of
+    processor time."""
     words = list(map(str, arguments))
     with redirect_stdout(io.StringIO()) as output, redirect_stderr(io.StringIO()) as errors:
         code = main.run(words)

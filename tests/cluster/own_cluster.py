@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+from odradek.base.errors import ErrorCode
 from odradek.broker.zk.session import ZkSession
 from odradek.broker.zk.store import ZkStore
 from odradek.client.broker_client import BrokerClient
@@ -111,9 +112,14 @@ class OwnCluster:
             ],
             configs=[CreatableTopicConfig(name=key.replace("_", "."), value=value) for key, value in config.items()],
         )
-        with self.client(self.controller()) as client:
-            (answer,) = client.send(CreateTopicsRequest(topics=[wanted], timeout_ms=30_000)).topics
-        assert answer.error_code == 0, answer
+
+        def is_created() -> bool:
+            with self.client(self.controller()) as client:
+                (answer,) = client.send(CreateTopicsRequest(topics=[wanted], timeout_ms=30_000)).topics
+            assert answer.error_code in (ErrorCode.NONE, ErrorCode.NOT_CONTROLLER), answer
+            return answer.error_code == ErrorCode.NONE
+
+        eventually(is_created, PATIENCE_S)  # a controller that was elected just now may not be at work yet
 
     def kill(self, broker_id: int) -> None:
         self.brokers[broker_id].kill()

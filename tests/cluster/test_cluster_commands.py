@@ -11,7 +11,7 @@ from odradek.local.cluster_processes import LocalCluster
 from odradek.local.zookeeper_server import free_port, port_is_taken
 from waiting import eventually
 
-from .own_broker import run_odradek
+from .own_broker import run_odradek, run_odradek_here
 
 PATIENCE_S = 60
 
@@ -28,7 +28,7 @@ class Tool:
         self._bootstrap = bootstrap
 
     def json(self, *arguments: object) -> Any:
-        done = run_odradek(*arguments, "--bootstrap-server", self._bootstrap, "--format", "json")
+        done = run_odradek_here(*arguments, "--bootstrap-server", self._bootstrap, "--format", "json")
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
@@ -59,7 +59,8 @@ def test_a_cluster_is_started_moved_about_and_stopped(data: Path, tmp_path: Path
     assert [row["outcome"] for row in tool.json("reassign", "verify", "--reassignment-json-file", plan)] == [
         "completed"
     ]
-    eventually(lambda: (tool.partition()["replicas"], tool.partition()["leader"]) == ([2, 1], 2), PATIENCE_S)
+    eventually(lambda: tool.partition()["replicas"] == [2, 1], PATIENCE_S)
+    eventually(lambda: tool.partition()["leader"] == 2, PATIENCE_S)
 
     assert run_odradek("stop", "--data", data, 2).returncode == 0
     eventually(lambda: tool.partition()["leader"] == 1, PATIENCE_S)

@@ -28,22 +28,27 @@ def data(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_up_and_down_and_up_again(data: Path) -> None:
+    """With settings that are kept; those that are ignored are told on the terminal, and can be taken back."""
     port = free_port()
-    up = _odradek(
-        "up", "--data", str(data), "--port", str(port), "--detach", "--no-console", "--set", "num.network.threads=2"
-    )
+    where = ("up", "--data", str(data), "--detach", "--no-console")
+    ignored = ("--set", "log.retention.hour=1", "--set", "background.threads=3")
+    up = _odradek(*where, "--port", str(port), "--set", "num.network.threads=2", *ignored)
     assert (up.returncode, up.stdout) == (0, f"bootstrap.servers=127.0.0.1:{port}\n"), up.stderr
+    told = up.stderr.splitlines()
+    assert told[0] == (
+        "warning: unknown configuration key log.retention.hour is ignored; did you mean log.retention.hours?"
+    )
+    assert told[1].startswith("warning: background.threads has no effect: background tasks share one thread")
     assert serves(("127.0.0.1", port))
     assert {path.name for path in data.iterdir()} == {"zookeeper", "broker-0"}
     kept = {path.name for path in (data / "broker-0").iterdir()}
     assert {"server.properties", "broker.pid", "broker.log", "logs"} <= kept
-    assert "num.network.threads=2\n" in (data / "broker-0" / "server.properties").read_text()
+    properties = data / "broker-0" / "server.properties"
+    assert {"num.network.threads=2", "log.retention.hour=1"} <= set(properties.read_text().splitlines())
     assert "[KafkaServer id=0] started" in (data / "broker-0" / "broker.log").read_text()
     zookeeper = LocalCluster(data).zookeeper.connect
 
-    other_port = _odradek("up", "--data", str(data), "--port", "1234", "--detach", "--no-console")
-    assert other_port.returncode == 1
-    assert "broker 0 of" in other_port.stderr
+    _refuse_changes_of_what_runs(*where)
     assert serves(("127.0.0.1", port)), "what ran before goes on"
 
     down = _odradek("down", "--data", str(data))
@@ -52,10 +57,25 @@ def test_up_and_down_and_up_again(data: Path) -> None:
     assert not LocalCluster(data).running
     assert not serves(("127.0.0.1", port))
 
-    again = _odradek("up", "--data", str(data), "--detach", "--no-console")
-    assert again.stdout == f"bootstrap.servers=127.0.0.1:{port}\n", again.stderr
+    both = _odradek(*where, "--unset", "log.retention.hour", "--set", "log.retention.hour=2")
+    assert both.returncode == 2
+    assert "log.retention.hour can't be set and unset in one command" in both.stderr
+    again = _odradek(*where, "--unset", "log.retention.hour", "--unset", "no.such.key")
+    assert (again.returncode, again.stdout) == (0, f"bootstrap.servers=127.0.0.1:{port}\n"), again.stderr
+    assert "warning: no.such.key was not set\n" in again.stderr
+    assert "unknown configuration key" not in again.stderr
     assert LocalCluster(data).zookeeper.connect == zookeeper
-    assert "num.network.threads=2\n" in (data / "broker-0" / "server.properties").read_text()
+    assert "num.network.threads=2\n" in properties.read_text()
+    assert "log.retention.hour=" not in properties.read_text()
+
+
+def _refuse_changes_of_what_runs(*where: str) -> None:
+    other_port = _odradek(*where, "--port", "1234")
+    assert other_port.returncode == 1
+    assert "broker 0 of" in other_port.stderr
+    unset = _odradek(*where, "--unset", "log.retention.hour")
+    assert unset.returncode == 1
+    assert "is already running and keeps its configuration" in unset.stderr
 
 
 def test_a_killed_broker_is_told_of_and_started_again(data: Path) -> None:
@@ -82,65 +102,35 @@ def test_a_killed_broker_is_told_of_and_started_again(data: Path) -> None:
     assert not LocalCluster(data).running
 
 
-def test_a_port_that_is_taken(data: Path) -> None:
-    with socket.socket() as other:
-        other.bind(("127.0.0.1", free_port()))
-        other.listen()
-        port = other.getsockname()[1]
-        up = _odradek("up", "--data", str(data), "--port", str(port), "--detach", "--no-console")
-    assert up.returncode == 1
-    assert up.stderr == (
-        f"error: port {port} of broker 0 is taken by another process: stop that process, "
-        "or choose another port with: odradek up --port PORT\n"
-    )
-    assert not LocalCluster(data).running, "a start that failed leaves nothing behind"
-
-
-def test_a_setting_that_the_broker_refuses_is_not_kept(data: Path) -> None:
-    common = ("up", "--data", str(data), "--port", str(free_port()), "--detach", "--no-console")
-    bad = _odradek(*common, "--set", "num.io.threads=none")
-    assert bad.returncode == 2
-    assert bad.stderr == (
+def test_starts_that_fail_leave_nothing_behind(data: Path) -> None:
+    port = free_port()
+    common = ("up", "--data", str(data), "--port", str(port), "--detach", "--no-console")
+    refused = _odradek(*common, "--set", "num.io.threads=none")
+    assert refused.returncode == 2
+    assert refused.stderr == (
         "error: --set: Invalid value none for configuration num.io.threads: not a number of type INT "
         "(odradek up --help)\n"
     )
     assert not data.exists(), "nothing was written"
-    assert _odradek(*common).returncode == 0, "the next one starts"
 
-
-def test_a_setting_with_which_the_start_fails_is_not_kept(data: Path) -> None:
-    """It is valid: only this machine shows that it can't be."""
-    common = ("up", "--data", str(data), "--port", str(free_port()), "--detach", "--no-console")
-    bad = _odradek(*common, "--set", "log.dirs=/proc/nowhere")
-    assert bad.returncode == 1
-    assert "/proc/nowhere" in bad.stderr
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", port))
+        other.listen()
+        taken = _odradek(*common)
+    assert taken.returncode == 1
+    assert taken.stderr == (
+        f"error: port {port} of broker 0 is taken by another process: stop that process, "
+        "or choose another port with: odradek up --port PORT\n"
+    )
     assert not LocalCluster(data).running
+
+    failed = _odradek(*common, "--set", "log.dirs=/proc/nowhere")  # valid: only this machine shows that it can't be
+    assert failed.returncode == 1
+    assert "/proc/nowhere" in failed.stderr
+    assert not LocalCluster(data).running
+
     again = _odradek(*common)
     assert again.returncode == 0, again.stderr
-    assert "nowhere" not in (data / "broker-0" / "server.properties").read_text()
-
-
-def test_settings_that_are_ignored_are_told_on_the_terminal_and_can_be_taken_back(data: Path) -> None:
-    common = ("up", "--data", str(data), "--port", str(free_port()), "--detach", "--no-console")
-    up = _odradek(*common, "--set", "log.retention.hour=1", "--set", "background.threads=3")
-    assert up.returncode == 0, up.stderr
-    told = up.stderr.splitlines()
-    assert told[0] == (
-        "warning: unknown configuration key log.retention.hour is ignored; did you mean log.retention.hours?"
-    )
-    assert told[1].startswith("warning: background.threads has no effect: background tasks share one thread")
-    properties = data / "broker-0" / "server.properties"
-    assert "log.retention.hour=1\n" in properties.read_text()
-
-    running = _odradek(*common, "--unset", "log.retention.hour")
-    assert running.returncode == 1
-    assert "is already running and keeps its configuration" in running.stderr
-    assert _odradek("down", "--data", str(data)).returncode == 0
-    both = _odradek(*common, "--unset", "log.retention.hour", "--set", "log.retention.hour=2")
-    assert both.returncode == 2
-    assert "log.retention.hour can't be set and unset in one command" in both.stderr
-    gone = _odradek(*common, "--unset", "log.retention.hour", "--unset", "no.such.key")
-    assert gone.returncode == 0, gone.stderr
-    assert "log.retention.hour=" not in properties.read_text()
-    assert "warning: no.such.key was not set\n" in gone.stderr
-    assert "unknown configuration key" not in gone.stderr
+    written = (data / "broker-0" / "server.properties").read_text()
+    assert "nowhere" not in written
+    assert "num.io.threads" not in written

@@ -27,7 +27,7 @@ def ours(verdict: list[str]) -> list[str]:
     return [anomaly for anomaly in verdict if not anomaly.startswith("DUPLICATE")]
 
 
-@pytest.mark.parametrize("controlled_by", ["kafka", "odradek"])
+@pytest.mark.parametrize("controlled_by", [pytest.param("kafka", marks=pytest.mark.soak), "odradek"])
 def test_a_newcomer_follows_leads_and_hands_back(
     controlled_by: str, tmp_path: Path, zookeeper: str, kafka_lib: Path
 ) -> None:

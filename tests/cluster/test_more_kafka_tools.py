@@ -93,11 +93,6 @@ def test_replica_verification_finds_no_difference(targets: list[Target], kafka_l
     assert "max lag is 0" in told[1][1]
 
 
-def test_zookeeper_shell_sees_the_broker(
-    odradek_cluster: OdradekCluster, kafka_peer: KafkaPeer, kafka_lib: Path
-) -> None:
-    told = []
-    for connect in (kafka_peer.zookeeper, odradek_cluster.zookeeper):
-        printed = run_alone(kafka_lib, "zookeeper-shell", "-server", connect, "ls", "/brokers/ids")
-        told.append((printed.returncode, printed.stdout.splitlines()[-1]))
-    assert told == [(0, "[0]")] * 2
+def test_zookeeper_shell_sees_the_broker(odradek_cluster: OdradekCluster, kafka_lib: Path) -> None:
+    printed = run_alone(kafka_lib, "zookeeper-shell", "-server", odradek_cluster.zookeeper, "ls", "/brokers/ids")
+    assert (printed.returncode, printed.stdout.splitlines()[-1]) == (0, "[0]"), "as Apache Kafka's broker 0"

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,7 @@ from odradek.client.broker_client import BrokerClient
 from odradek.model.topology import ReplicaAssignment, TopicPartition
 from waiting import eventually
 
-from .own_broker import batch_of, produce_request
+from .own_broker import batch_of, produce_request, run_odradek_here
 from .own_cluster import PATIENCE_S, OwnCluster, running_cluster
 from .test_cluster import Writer, read_all
 
@@ -166,22 +167,26 @@ def code_of_a_write(client: BrokerClient, topic: str) -> int:
 
 def test_the_recorder_tells_why_the_leader_changed(tmp_path: Path, zookeeper: str) -> None:
     with running_cluster(tmp_path, zookeeper) as cluster:
-        desk = Desk(cluster.bootstrap, tmp_path)
         first = (cluster.controller() + 1) % 3
         second = (first + 1) % 3
         cluster.create_topic("orders", (first, second))
         cluster.await_isr("orders", (first, second))
         cluster.kill(first)
         cluster.await_leader_other_than(first, "orders")
-        data = ("--data", tmp_path, "--format", "json")
-        eventually(lambda: len(json.loads(desk.run("recorder", "why", "orders-0", *data))) == 2, PATIENCE_S)
-        begun, died = json.loads(desk.run("recorder", "why", "orders-0", *data))
+
+        def recorder(*asked: object) -> Any:
+            told = run_odradek_here("recorder", *asked, "--data", tmp_path, "--format", "json")
+            assert told.returncode == 0, told.stderr
+            return json.loads(told.stdout)
+
+        eventually(lambda: len(recorder("why", "orders-0")) == 2, PATIENCE_S)
+        begun, died = recorder("why", "orders-0")
         assert (begun["leader"], died["leader_before"], died["leader"]) == (first, first, second)
         assert died["cause"] == "BrokersChanged"
         assert any(f"went: [{first}]" in entry.get("text", "") for entry in died["chain"])
         assert {entry["what"] for entry in died["chain"] if entry["kind"] == "send"} >= {"LeaderAndIsr"}
-        before = json.loads(desk.run("recorder", "replay", "--at", died["time_ms"] - 1, *data))
-        after = json.loads(desk.run("recorder", "replay", *data))
+        before = recorder("replay", "--at", died["time_ms"] - 1)
+        after = recorder("replay")
         assert [p["leader"] for p in before["partitions"] if p["topic"] == "orders"] == [first]
         assert [p["leader"] for p in after["partitions"] if p["topic"] == "orders"] == [second]
         assert after["controller"] == cluster.controller()

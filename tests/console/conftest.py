@@ -151,7 +151,9 @@ def await_handshake(page: Any) -> None:
 @contextmanager
 def browser_on(chromium, console):  # type: ignore[no-untyped-def]
     """A fresh browser on the console. Whatever is done in it, the page asks no other host and runs nothing foreign."""
-    context = chromium.new_context(base_url=console.url, viewport={"width": 1280, "height": 860})
+    context = chromium.new_context(
+        base_url=console.url, viewport={"width": 1280, "height": 860}, reduced_motion="reduce"
+    )
     context.set_default_timeout(PATIENCE_S * 1000)
     seen = Seen()
 

@@ -60,7 +60,7 @@ def guarded(three_brokers: OdradekCluster, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture
 def visitor(chromium: Any, guarded: ConsoleProcess) -> Iterator[Any]:
-    context = chromium.new_context(base_url=guarded.url, ignore_https_errors=True)
+    context = chromium.new_context(base_url=guarded.url, ignore_https_errors=True, reduced_motion="reduce")
     context.set_default_timeout(PATIENCE_S * 1000)
     yield context.new_page()
     context.close()

@@ -89,7 +89,10 @@ def test_records_taken_by_retention_are_a_loss_or_passed_over(
     assert offsets_of(bootstrap, topic, 100, 110, failOnDataLoss="false") == []
 
 
-def test_a_topic_that_is_gone_is_a_loss_or_nothing(bootstrap: str, admin: AdminClient, new_topic: TopicMaker) -> None:
+def test_a_topic_that_is_gone_is_a_loss_or_nothing(
+    bootstrap: str, admin: AdminClient, new_topic: TopicMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetching, "_POLL_S", 1.0)  # nothing comes, so it is waited out, twice
     topic = new_topic()
     admin.delete_topics([topic])[topic].result(30)
 

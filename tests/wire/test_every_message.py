@@ -1,9 +1,13 @@
-"""Every message at every version: our bytes are kio's bytes, and each reads what the other wrote."""
+"""Every message at every version: our bytes are kio's bytes, and each reads what the other wrote.
+
+So do the compiled decoder and its Python twin.
+"""
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from kio_oracle import every_message_and_version, kio_class, kio_decode, kio_encode, struct_values, to_kio
 
+from odradek.protocol.codec import python_decoder
 from odradek.protocol.schema import Message
 
 CASES = [
@@ -14,7 +18,7 @@ CASES = [
 
 @pytest.mark.parametrize(("message", "version", "kio_module"), CASES)
 def test_agrees_with_kio(message: type[Message], version: int, kio_module: str) -> None:
-    kio_type = kio_class(message, kio_module)
+    kio_type, in_python = kio_class(message, kio_module), python_decoder(message, version)
 
     @settings(max_examples=10, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
     @given(struct_values(message, kio_type, version))
@@ -23,6 +27,7 @@ def test_agrees_with_kio(message: type[Message], version: int, kio_module: str) 
         encoded = value.encode(version)
         assert encoded == kio_encode(theirs)
         assert message.decode(memoryview(encoded), 0, version) == (value, len(encoded))
+        assert in_python(memoryview(encoded), 0) == (value, len(encoded))
         assert kio_decode(kio_type, encoded) == theirs
 
     agrees()

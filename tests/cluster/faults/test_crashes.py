@@ -1,4 +1,7 @@
-"""Brokers that die by kill -9: nothing acknowledged is lost or doubled, the survivors go on (rows A2, A12, B2–B5)."""
+"""Brokers that die by kill -9: nothing acknowledged is lost or doubled, the survivors go on (rows A2, A12, B2–B5).
+
+By default all die at once; shorter stories of one and two that die are in tests/cluster/test_cluster.py.
+"""
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -11,6 +14,7 @@ from odradek.apps.lab.cluster import ChaosCluster
 pytestmark = pytest.mark.timeout(400)
 
 
+@pytest.mark.soak
 def test_a_leader_dies_and_returns(cluster: ChaosCluster) -> None:
     with Story(cluster) as story:
         story.let_it_work()
@@ -24,6 +28,7 @@ def test_a_leader_dies_and_returns(cluster: ChaosCluster) -> None:
     assert story.verdict == []
 
 
+@pytest.mark.soak
 def test_the_controller_dies_which_also_leads(cluster: ChaosCluster) -> None:
     with Story(cluster) as story:
         story.let_it_work()
@@ -39,6 +44,7 @@ def test_the_controller_dies_which_also_leads(cluster: ChaosCluster) -> None:
     assert story.verdict == []
 
 
+@pytest.mark.soak
 def test_two_of_three_die(cluster: ChaosCluster) -> None:
     """With one replica left nothing is acknowledged, and the producer is told why; with two it goes on."""
     with Story(cluster) as story:

@@ -1,7 +1,9 @@
-"""Brokers on hosts of their own whose network breaks in one place: connections stay open and go silent (A3, B2)."""
+"""Brokers on hosts of their own whose network breaks in one place: connections stay open and go silent (A3, B2).
+
+The stories share their hosts: each has a topic of its own, and ends with everything healed.
+"""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -15,9 +17,9 @@ from .conftest import Site, site
 pytestmark = pytest.mark.timeout(400)
 
 
-@pytest.fixture
-def three(tmp_path: Path) -> Iterator[Site]:
-    with site(tmp_path, 3) as made:
+@pytest.fixture(scope="module")
+def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    with site(tmp_path_factory.mktemp("cuts"), 3) as made:
         yield made
 
 
@@ -27,13 +29,14 @@ def cluster(three: Site) -> ChaosCluster:
 
 
 @pytest.fixture
-def three_hosts(three: Site) -> Hosts:
-    return three.hosts
+def three_hosts(three: Site) -> Iterator[Hosts]:
+    yield three.hosts
+    three.hosts.heal()
 
 
 def test_a_broker_is_cut_off_from_zookeeper_only(cluster: ChaosCluster, three_hosts: Hosts) -> None:
     """Its session ends, others take over; it finds out that it is fenced, and comes back when the cut is mended."""
-    with Story(cluster) as story:
+    with Story(cluster, topic="from-zookeeper") as story:
         story.let_it_work()
         lonely = cluster.controller()
         assert lonely is not None
@@ -51,7 +54,7 @@ def test_a_broker_is_cut_off_from_zookeeper_only(cluster: ChaosCluster, three_ho
 
 def test_a_leader_is_cut_off_from_its_peers_only(cluster: ChaosCluster, three_hosts: Hosts) -> None:
     """It can't shrink its ISR, since the controller is cut off too, so it acknowledges nothing; then it goes on."""
-    with Story(cluster) as story:
+    with Story(cluster, topic="from-peers") as story:
         story.let_it_work()
         lonely = next(leader for tp in story.partitions if (leader := cluster.leader(tp)) != cluster.controller())
         three_hosts.cut(lonely, *{0, 1, 2} - {lonely})
@@ -62,9 +65,10 @@ def test_a_leader_is_cut_off_from_its_peers_only(cluster: ChaosCluster, three_ho
     assert story.verdict == []
 
 
+@pytest.mark.soak
 def test_two_brokers_are_cut_off_from_each_other(cluster: ChaosCluster, three_hosts: Hosts) -> None:
     """Each leads something that the other follows: both ISRs shrink, the controller sees both."""
-    with Story(cluster) as story:
+    with Story(cluster, topic="from-each-other") as story:
         story.let_it_work()
         controller = cluster.controller()
         first, second = (n for n in range(3) if n != controller)
@@ -75,9 +79,10 @@ def test_two_brokers_are_cut_off_from_each_other(cluster: ChaosCluster, three_ho
     assert story.verdict == []
 
 
+@pytest.mark.soak
 def test_acknowledgements_get_lost(cluster: ChaosCluster, three_hosts: Hosts) -> None:
     """A leader is heard by nobody but its peers: clients send again what it has written already."""
-    with Story(cluster, request_timeout_ms=2000) as story:
+    with Story(cluster, topic="from-clients", request_timeout_ms=2000) as story:
         story.let_it_work()
         three_hosts.cut_from_clients(cluster.leader(story.partitions[0]))
         sent = len(story.history.sent)

@@ -70,7 +70,7 @@ def judged(plan: Plan, directory: Path, zookeeper: str, kafka_lib: Path) -> Verd
 
 @pytest.mark.timeout(600)
 def test_a_minute_of_faults(tmp_path: Path, zookeeper: str, kafka_lib: Path) -> None:
-    verdict = judged(seeded(replace(FULL, seconds=60, librdkafka=2, rate=500)), tmp_path, zookeeper, kafka_lib)
+    verdict = judged(seeded(replace(FULL, seconds=60, librdkafka=2, rate=200)), tmp_path, zookeeper, kafka_lib)
     assert verdict.anomalies == [], f"everything is kept in {verdict.directory}"
 
 

@@ -11,12 +11,14 @@ Between the two moments the old leader's thread logs a line. Here it logs into a
 is full, the thread stops there, and the race is no race any more.
 """
 
+import itertools
 import os
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from confluent_kafka import Producer
@@ -38,28 +40,44 @@ from .foreign.reader import read_everything
 pytestmark = pytest.mark.timeout(200)
 PLANTED = Path(__file__).parent / "planted"
 SETTINGS = {"min.insync.replicas": "1", "auto.create.topics.enable": "false"}
-TP = TopicPartition("orders", 0)
+_numbers = itertools.count(1)
 IDLE_S = 2.0
 """librdkafka asks the broker for metadata that was idle for fewer seconds; the one that stalls would not answer."""
 
 
-@pytest.fixture
-def cluster(tmp_path: Path, zookeeper: str) -> Iterator[ChaosCluster]:
-    """Two brokers, of which 0 leads and 1 follows."""
+class Topics(NamedTuple):
+    """Of one test: broker 0 leads the partition and 1 follows; each broker leads a topic besides."""
+
+    tp: TopicPartition
+    on_0: str
+    on_1: str
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory, zookeeper: str) -> Iterator[ChaosCluster]:
+    """Two brokers, which the tests share."""
     paths = [str(PLANTED), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {
         "ODRADEK_PLANTED": "on-demand,no-hints",
         "ODRADEK_PRODUCE_TRACE": "1",
         "PYTHONPATH": os.pathsep.join(paths),
     }
-    with ChaosCluster(tmp_path / "cluster", zookeeper, brokers=2, settings=SETTINGS, environment=environment) as made:
-        admin = AdminClient({"bootstrap.servers": made.bootstrap, "log_level": 0})
-        homes = {TP.topic: [0, 1], "on-0": [0, 1], "on-1": [1, 0]}
-        topics = [NewTopic(name, 1, replica_assignment=[replicas]) for name, replicas in homes.items()]
-        for future in admin.create_topics(topics).values():
-            future.result(30)
-        assert await_condition(lambda: made.views(TP) == {(0, 0, frozenset({0, 1}))}, 30)
+    directory = tmp_path_factory.mktemp("overtaking")
+    with ChaosCluster(directory / "cluster", zookeeper, brokers=2, settings=SETTINGS, environment=environment) as made:
         yield made
+
+
+@pytest.fixture
+def topics(cluster: ChaosCluster) -> Topics:
+    name = f"orders{next(_numbers)}"
+    made = Topics(TopicPartition(name, 0), f"{name}-on-0", f"{name}-on-1")
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
+    homes = {name: [0, 1], made.on_0: [0, 1], made.on_1: [1, 0]}
+    wanted = [NewTopic(topic, 1, replica_assignment=[replicas]) for topic, replicas in homes.items()]
+    for future in admin.create_topics(wanted).values():
+        future.result(30)
+    assert await_condition(lambda: cluster.views(made.tp) == {(0, 0, frozenset({0, 1}))}, 30)
+    return made
 
 
 class HeldProducer(LibrdkafkaProducer):
@@ -110,75 +128,75 @@ def producer(cluster: ChaosCluster, tmp_path: Path) -> Iterator[HeldProducer]:
     made.close()
 
 
-def answers(broker: ChaosBroker) -> list[str]:
+def answers(broker: ChaosBroker, tp: TopicPartition) -> list[str]:
     """To batches of the partition."""
     trace = broker.properties.with_name("produce-trace.log")
     lines = trace.read_text().splitlines() if trace.exists() else []
-    return [line for line in lines if f" {TP} " in line and "->" in line]
+    return [line for line in lines if f" {tp} " in line and "->" in line]
 
 
 @pytest.fixture
-def old_log(cluster: ChaosCluster) -> None:
+def old_log(cluster: ChaosCluster, topics: Topics) -> None:
     """Records were deleted, and both brokers have started since: there may have been producers that nobody knows."""
     first = Producer({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
-    first.produce(TP.topic, b"long ago", partition=0)
+    first.produce(topics.tp.topic, b"long ago", partition=0)
     assert first.flush(60) == 0
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
-    for future in admin.delete_records([Position(TP.topic, 0, 1)]).values():
+    for future in admin.delete_records([Position(topics.tp.topic, 0, 1)]).values():
         future.result(60)
     for broker in cluster.brokers:
         broker.stop()
         cluster.start(broker.id)
     everybody = frozenset({0, 1})
-    assert await_condition(lambda: {isr for _, _, isr in cluster.views(TP)} == {everybody}, 60)
+    assert await_condition(lambda: {isr for _, _, isr in cluster.views(topics.tp)} == {everybody}, 60)
     elect_preferred(cluster)
-    assert await_condition(lambda: {leader for leader, _, _ in cluster.views(TP)} == {0}, 60)
-
-
-def test_a_batch_of_a_new_producer_overtakes_another_in_an_old_log(
-    cluster: ChaosCluster, old_log: None, producer: HeldProducer
-) -> None:
-    overtake(0, cluster, producer)
+    assert await_condition(lambda: {leader for leader, _, _ in cluster.views(topics.tp)} == {0}, 60)
 
 
 @pytest.mark.parametrize("known", [0, 7], ids=["a new producer", "a known producer"])
-def test_a_batch_overtakes_another(known: int, cluster: ChaosCluster, producer: HeldProducer) -> None:
-    overtake(known, cluster, producer)
+def test_a_batch_overtakes_another(known: int, cluster: ChaosCluster, topics: Topics, producer: HeldProducer) -> None:
+    overtake(known, cluster, topics, producer)
 
 
-def overtake(known: int, cluster: ChaosCluster, producer: HeldProducer) -> None:
-    old, new = cluster.brokers
-    producer.write_to("on-0", 1, 1)
-    producer.write_to("on-1", 1, 1)
-    producer.write_to(TP.topic, 1, known)
+def test_a_batch_of_a_new_producer_overtakes_another_in_an_old_log(
+    cluster: ChaosCluster, topics: Topics, old_log: None, producer: HeldProducer
+) -> None:
+    overtake(0, cluster, topics, producer)
+
+
+def overtake(known: int, cluster: ChaosCluster, topics: Topics, producer: HeldProducer) -> None:
+    (old, new), tp = cluster.brokers, topics.tp
+    producer.write_to(topics.on_0, 1, 1)
+    producer.write_to(topics.on_1, 1, 1)
+    producer.write_to(tp.topic, 1, known)
     assert await_condition(lambda: len(producer.acknowledged()) == known + 2, 60)  # it is connected to both
 
-    stall = old.properties.with_name(f"stall-{TP.topic}")
+    stall = old.properties.with_name(f"stall-{tp.topic}")
     stall.touch()
-    producer.write_to(TP.topic, 1, 10)
-    assert await_condition(lambda: old.properties.with_name(f"stalled-{TP.topic}").exists(), 30)
-    producer.write_to(TP.topic, 1, 10)  # in the client's queue: so many in flight are enough
-    reassign(cluster, {TP: (1, 0)})
+    producer.write_to(tp.topic, 1, 10)
+    assert await_condition(lambda: old.properties.with_name(f"stalled-{tp.topic}").exists(), 30)
+    producer.write_to(tp.topic, 1, 10)  # in the client's queue: so many in flight are enough
+    reassign(cluster, {tp: (1, 0)})
     elect_preferred(cluster)
-    assert await_condition(lambda: {leader for leader, _, _ in cluster.views(TP)} == {1}, 60)
+    assert await_condition(lambda: {leader for leader, _, _ in cluster.views(tp)} == {1}, 60)
     time.sleep(IDLE_S)
-    producer.write_to("on-1", 1, 1)
+    producer.write_to(topics.on_1, 1, 1)
     assert await_condition(lambda: len(producer.acknowledged()) == known + 3, 60)
-    producer.learn_leaders(TP.topic)
+    producer.learn_leaders(tp.topic)
 
     producer.hold()
     stall.unlink()
-    assert await_condition(lambda: bool(answers(new)), 60)
-    assert f"sequence={known + 10}-{known + 19}" in answers(new)[0]
+    assert await_condition(lambda: bool(answers(new, tp)), 60)
+    assert f"sequence={known + 10}-{known + 19}" in answers(new, tp)[0]
     producer.let_go()
 
     producer.stop()
     history = History()
     producer.tell(history)
     assert len(history.acknowledged) == known + 23
-    topics = [TP, TopicPartition("on-0", 0), TopicPartition("on-1", 0)]
-    assert read_everything(cluster.bootstrap, topics, history) == []
+    written = [tp, TopicPartition(topics.on_0, 0), TopicPartition(topics.on_1, 0)]
+    assert read_everything(cluster.bootstrap, written, history) == []
     assert judge(history) == []
-    headers = [read_header(batch.content) for batch in stored_batches(new.log_dir / str(TP))]
+    headers = [read_header(batch.content) for batch in stored_batches(new.log_dir / str(tp))]
     epochs = {header.producer_epoch for header in headers if header.producer_id >= 0}
     assert epochs == {0}, "its records were numbered anew"

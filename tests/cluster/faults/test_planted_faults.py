@@ -66,6 +66,7 @@ def far_zookeeper(three_hosts: Hosts, tmp_path: Path) -> Iterator[str]:
     zookeeper.stop()
 
 
+@pytest.mark.soak
 def test_writing_duplicates_is_found(
     three_hosts: Hosts, far_zookeeper: str, start_cluster: Callable[..., ChaosCluster]
 ) -> None:

@@ -1,11 +1,14 @@
-"""Every broker is stopped and started in turn while clients run: no produce fails, no fetch fails (row A12)."""
+"""Every broker is stopped and started in turn while clients run: no produce fails, no fetch fails (row A12).
+
+A shorter story of the same is in tests/cluster/test_cluster.py.
+"""
 
 import pytest
 
 from chaos.story import Story
 from odradek.apps.lab.cluster import ChaosCluster
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(400)]
 
 
 def test_a_rolling_restart_under_load(cluster: ChaosCluster) -> None:

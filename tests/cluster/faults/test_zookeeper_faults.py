@@ -34,6 +34,7 @@ def test_zookeeper_restarts(tmp_path: Path, start_cluster: Callable[..., ChaosCl
         zookeeper.kill()
 
 
+@pytest.mark.soak
 def test_the_leader_of_an_ensemble_dies(tmp_path: Path, start_cluster: Callable[..., ChaosCluster]) -> None:
     with Ensemble(tmp_path / "ensemble") as ensemble:
         cluster = start_cluster(ensemble.connect)

@@ -7,6 +7,7 @@ the reading's thread, so that nobody who doesn't look has a session.
 import json
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -55,10 +56,11 @@ class ZooKeeperReader:
             return replace(before or CoordinationState(connect, None, None), answers=False)
 
     def close(self) -> None:
-        if self._zookeeper is not None:
-            self._zookeeper.stop()
-            self._zookeeper.close()
-            self._zookeeper = None
+        zookeeper, self._zookeeper = self._zookeeper, None
+        if zookeeper is not None:
+            with suppress(KazooException):  # its writer thread did not end in time
+                zookeeper.stop()
+                zookeeper.close()
 
     def _session(self, connect: str) -> Any:
         if self._zookeeper is None:
@@ -71,7 +73,7 @@ class ZooKeeperReader:
 
 def _read_all(zookeeper: Any, connect: str) -> CoordinationState:
     epoch, controller = _read(zookeeper, ControllerEpoch.path), _read(zookeeper, Controller.path)
-    ids = sorted(int(name) for name in zookeeper.get_children(BrokerIds.path))
+    ids = sorted(int(name) for name in _answer(zookeeper.get_children_async(BrokerIds.path)))
     return CoordinationState(
         connect,
         Controller.decode(controller) if controller else None,
@@ -93,10 +95,15 @@ def _ask_connect(client: ClusterClient) -> str:
 
 def _read(zookeeper: Any, path: str) -> bytes | None:
     try:
-        content: bytes = zookeeper.get(path)[0]
+        content: bytes = _answer(zookeeper.get_async(path))[0]
     except NoNodeError:
         return None
     return content
+
+
+def _answer(asked: Any) -> Any:
+    """Kazoo queues a request that finds the connection lost, for as long as that lasts: no answer in time is none."""
+    return asked.get(timeout=_TIMEOUT_S)
 
 
 def _since(content: bytes | None) -> int:

@@ -244,18 +244,19 @@ def test_a_fenced_coordinator_leaves_its_markers_to_the_next(stage: Stage) -> No
     assert stage.state() is S.PREPARE_COMMIT
 
 
-def test_100_000_ids_expire_in_bounded_batches_13099(stage: Stage) -> None:
+@pytest.mark.parametrize("count", [5_000, pytest.param(100_000, marks=pytest.mark.soak)])
+def test_many_ids_expire_in_bounded_batches_13099(stage: Stage, count: int) -> None:
     value = encode_transaction(_unused(stage), 0)
     stage.resign(1)
-    stage.log.written = [(encode_key(f"id-{number}"), value) for number in range(100_000)]
+    stage.log.written = [(encode_key(f"id-{number}"), value) for number in range(count)]
     stage.lead(2)
-    assert len(stage.coordinator.list_transactions()) == 100_000
+    assert len(stage.coordinator.list_transactions()) == count
     stage.clock.advance(8 * DAY_MS)
     stage.log.batches.clear()
     stage.coordinator.expire_ids()
     assert stage.coordinator.list_transactions() == []
     assert max(stage.log.batches) <= 1_000
-    assert sum(value is None for _, value in stage.log.written) == 100_000
+    assert sum(value is None for _, value in stage.log.written) == count
 
 
 def _unused(stage: Stage) -> Transaction:
