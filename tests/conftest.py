@@ -17,6 +17,7 @@ from xdist.scheduler import LoadFileScheduling
 
 from apache_kafka import KafkaPeer, Unobtainable, kafka4_jars, kafka_jars
 from coordination_server import coordination_server
+from forked_brokers import fork_brokers
 from odradek.base import logs
 from odradek.local import zookeeper_server as server
 
@@ -48,6 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
     hands_out = config.getoption("numprocesses", None) and not hasattr(config, "workerinput")
     if not hands_out:  # else it starts no server itself
         server._SERVER_PORTS = _own_range()
+        fork_brokers()
 
 
 # On a loaded machine an example takes as long as it takes.

@@ -15,8 +15,7 @@ from odradek.apps.cli.grammar.help_page import option_text, spelling, usage_line
 from odradek.apps.cli.kafka.tool import TOOLS
 from odradek.base.config.settings_page import markdown_table
 from odradek.base.metric_descriptions import descriptions
-from odradek.broker.api.handlers import load_all
-from odradek.broker.api.registry import HANDLERS, Handler
+from odradek.broker.api.registry import HANDLERS, Handler, load_all
 from odradek.protocol.api_keys import ApiKey
 
 SOURCE = Path(__file__).parent.parent / "src" / "odradek"

@@ -140,6 +140,15 @@ def test_kazoo_enters_by_its_room() -> None:
     assert {name for name in users if not name.startswith(allowed)} == set()
 
 
+def test_dataclasses_of_a_broker_are_built_on_first_use() -> None:
+    """The standard `dataclass` compiles the methods of frozen, slotted classes at import, two hundred times."""
+    rooms = ("base/", "broker/", "client/", "format/", "local/", "model/", "protocol/", "security/")
+    standard = re.compile(r"^from dataclasses import .*\bdataclass\b", re.MULTILINE)
+    users = {name_of(path): path.read_text() for path in sources() if name_of(path).startswith(rooms)}
+    early = {name for name, text in users.items() if standard.search(text) and "frozen=True, slots=True" in text}
+    assert early == set(), "import dataclass from odradek.base.value_classes"
+
+
 def test_time_enters_by_its_door() -> None:
     """Engines get `base/clock.py`; the reactor, the ZooKeeper session and requests read the system's clock."""
     allowed = (

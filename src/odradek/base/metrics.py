@@ -9,7 +9,8 @@ Names follow the usual rules of the JMX exporter for Kafka, so that existing das
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from odradek.base.value_classes import dataclass
 
 QUANTILES = (0.5, 0.75, 0.95, 0.98, 0.99, 0.999)
 

@@ -1,9 +1,8 @@
 """Parts of a broker that most of its engines are made with."""
 
-from dataclasses import dataclass
-
 from odradek.base.clock import Clock
 from odradek.base.config.live_config import LiveConfig
+from odradek.base.value_classes import dataclass
 from odradek.broker.purgatory.reaper import ExpirationReaper
 from odradek.model.metadata_image import MetadataCache
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
 
 from odradek.base.config.broker_config import BrokerConfig
+from odradek.base.value_classes import dataclass
 from odradek.broker.broker_parts import BrokerParts
 from odradek.broker.coordinator.groups.core.group_requests import Rebalanced
 from odradek.broker.coordinator.groups.group_coordinator import GroupCoordinator

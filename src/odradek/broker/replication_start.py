@@ -6,8 +6,8 @@ partitions that this broker leads.
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
 
+from odradek.base.value_classes import dataclass
 from odradek.broker.api.control_gate import ControlGate
 from odradek.broker.broker_parts import BrokerParts
 from odradek.broker.controller_link import ControllerLink

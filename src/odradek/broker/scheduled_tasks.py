@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from odradek.base.scheduler import Scheduler
 from odradek.broker.admin.token_admin import TokenAdmin
 from odradek.broker.api.context import BrokerServices
+from odradek.broker.api.registry import load_all
 from odradek.broker.log.directories.log_dirs import LogDirs
 from odradek.broker.security.authentication.listener_security import ListenerSecurity
 from odradek.broker.security.authentication.listener_settings import (
@@ -16,6 +17,9 @@ from odradek.broker.security.authentication.listener_settings import (
 )
 
 NEVER_MS = 2**62
+HANDLERS_LOADED_AFTER_MS = 10_000
+"""Delay of the handlers that no request has asked for. They are loaded all the same: an upgrade of the package must not
+meet a running broker that still reads modules."""
 
 
 def schedule_tasks(scheduler: Scheduler, logs: LogDirs, services: BrokerServices) -> None:
@@ -29,6 +33,7 @@ def schedule_tasks(scheduler: Scheduler, logs: LogDirs, services: BrokerServices
         log_tasks.append(("flush", config.log_flush_scheduler_interval_ms, logs.table.flush_overdue))
     for name, interval_ms, task in log_tasks:
         scheduler.every(name, interval_ms, task, delay_ms=config.log_initial_task_delay_ms)
+    scheduler.once("handlers", load_all, delay_ms=HANDLERS_LOADED_AFTER_MS)
     scheduler.every("producers", config.producer_id_expiration_check_interval_ms, logs.table.expire_producers)
     scheduler.every(
         "high watermarks",

@@ -12,13 +12,14 @@ The host name of the broker is verified unless `ssl.endpoint.identification.algo
 import socket
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from odradek.base.config.listeners import SecurityProtocol, parse_security_protocol
 from odradek.base.config.properties import parse_properties
 from odradek.base.errors import ConfigError
+from odradek.base.value_classes import dataclass
 from odradek.security.jaas import login_module
 from odradek.security.kerberos_keys import SERVICE_KEY
 from odradek.security.oauth_keys import OAUTH_CLIENT_KEYS

@@ -6,13 +6,13 @@ It speaks the protocol only, so any broker of the cluster may be Odradek or Apac
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Self, TypeVar
 from uuid import UUID
 
 from odradek.base.clock import SYSTEM_CLOCK, Clock
 from odradek.base.errors import RETRIABLE, ErrorCode, KafkaError
+from odradek.base.value_classes import dataclass
 from odradek.client.bootstrap import parse_bootstrap
 from odradek.client.broker_client import BrokerClient, ConnectionFailed
 from odradek.client.client_security import ClientSecurity

@@ -1,9 +1,9 @@
 """Health of a cluster: its metadata, its settings and its disks as one value."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from odradek.base.errors import KafkaError
+from odradek.base.value_classes import dataclass
 from odradek.client.broker_client import ConnectionFailed
 from odradek.client.cluster_admin import describe_cluster
 from odradek.client.cluster_client import ClusterClient, PartitionState

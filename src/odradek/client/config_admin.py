@@ -6,11 +6,11 @@ makes any of it.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from odradek.base.config.definition import ConfigSource
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.base.value_classes import dataclass
 from odradek.client.cluster_client import NOT_YET_DONE, ClusterClient, R, unknown_topic
 from odradek.protocol.messages.describe_configs import (
     ConfigResourceType,

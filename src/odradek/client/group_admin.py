@@ -6,10 +6,10 @@ return when the coordinator says that it's done, and raise its own reason when i
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.base.value_classes import dataclass
 from odradek.client.cluster_client import ClusterClient, R
 from odradek.client.consumer_protocol import PROTOCOL_TYPE, read_assignment
 from odradek.model.topology import TopicPartition

@@ -1,7 +1,6 @@
 """Lag of a group: its committed offsets beside the ends of the partitions, and the member that reads each."""
 
-from dataclasses import dataclass
-
+from odradek.base.value_classes import dataclass
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.group_admin import Group, Member, committed_offsets
 from odradek.client.partition_offsets import list_offsets

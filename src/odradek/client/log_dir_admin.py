@@ -1,10 +1,10 @@
 """Log directories of brokers, for the tools: their paths, their replicas, their free space."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import partial
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.base.value_classes import dataclass
 from odradek.client.cluster_client import ClusterClient
 from odradek.model.topology import TopicPartition
 from odradek.protocol.messages.describe_log_dirs import (

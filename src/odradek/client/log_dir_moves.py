@@ -2,9 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from odradek.base.errors import ErrorCode
+from odradek.base.value_classes import dataclass
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.log_dir_admin import describe_log_dirs
 from odradek.model.topology import PartitionReplica, TopicPartition

@@ -6,11 +6,11 @@ asks the cluster only what the goal needs, keeps every new offset within what th
 
 import re
 from collections.abc import Callable, Container, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 
 from odradek.base.clock import SYSTEM_CLOCK, Clock
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.base.value_classes import dataclass
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.group_admin import committed_offsets
 from odradek.client.moments import parse_moment

@@ -1,9 +1,9 @@
 """Asking leaders for offsets by time (ListOffsets): the same question for every tool that needs a position."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.base.value_classes import dataclass
 from odradek.client.cluster_client import ClusterClient
 from odradek.model.topology import TopicPartition
 from odradek.protocol.isolation import IsolationLevel

@@ -1,10 +1,10 @@
 """Client quotas of users, clients and addresses, for the tools: read them, set them, remove them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.base.value_classes import dataclass
 from odradek.client.cluster_client import NOT_YET_DONE, ClusterClient
 from odradek.protocol.messages.alter_client_quotas import (
     AlterClientQuotasRequest,

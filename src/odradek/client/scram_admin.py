@@ -3,10 +3,11 @@
 import hashlib
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.base.value_classes import dataclass
 from odradek.client.cluster_client import NOT_YET_DONE, ClusterClient
 from odradek.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,

@@ -1,9 +1,10 @@
 """Delegation tokens, for the tools: create, renew, end and show them. Any broker serves these requests."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.base.value_classes import dataclass
 from odradek.client.cluster_client import ClusterClient
 from odradek.protocol.messages.create_delegation_token import (
     CreatableRenewers,

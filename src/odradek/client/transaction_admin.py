@@ -1,10 +1,10 @@
 """Transactions, for the tools: list and describe them, find and abort the ones that no coordinator will ever end."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import partial
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.base.value_classes import dataclass
 from odradek.client.cluster_client import ClusterClient
 from odradek.model.topology import TopicPartition
 from odradek.protocol.messages.describe_producers import (

@@ -7,11 +7,11 @@ orders-0.UUID-stray         a log that its broker no longer hosts, set aside
 """
 
 import re
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 from uuid import UUID
 
+from odradek.base.value_classes import dataclass
 from odradek.model.topology import TopicPartition
 
 MAX_NAME: Final = 255

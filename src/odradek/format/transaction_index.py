@@ -5,9 +5,10 @@ NNNNNNNNNNNNNNNNNNNN.txnindex  34 bytes an entry: version 0 (int16), producer id
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from struct import Struct
 from typing import Final
+
+from odradek.base.value_classes import dataclass
 
 ENTRY: Final = Struct(">hqqqq")
 _VERSION: Final = 0

@@ -4,12 +4,12 @@ Pure. A setting that no broker could start with must not reach the file: every l
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.listeners import SecurityProtocol
 from odradek.base.config.support_checks import without_effect
 from odradek.base.errors import ConfigError
+from odradek.base.value_classes import dataclass
 
 _CHOSEN_HERE = {
     "broker.id": "each broker has its own, which odradek up gives it",

@@ -10,8 +10,37 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 _POLL_SECONDS = 0.02
+
+
+class Child(Protocol):
+    """A process that this program started."""
+
+    @property
+    def pid(self) -> int: ...
+
+    def kill(self) -> None: ...
+
+    def poll(self) -> int | None:
+        """Status of the process if it has ended."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Status of the process once it has ended; subprocess.TimeoutExpired if that takes longer."""
+
+
+def start_process(command: Sequence[str], log_file: Path, environment: Mapping[str, str]) -> Child:
+    """Start a process in a session of its own, so that a Ctrl-C on the terminal doesn't reach it."""
+    with log_file.open("ab") as log:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env=environment,
+        )
 
 
 class OwnedProcess:
@@ -20,7 +49,7 @@ class OwnedProcess:
     def __init__(self, pid_file: Path, marker: Path) -> None:
         self._pid_file = pid_file
         self._marker = str(marker)
-        self._child: subprocess.Popen[bytes] | None = None
+        self._child: Child | None = None
 
     def pid(self) -> int | None:
         """The process's id while it lives; a stale pid file is as good as none."""
@@ -35,16 +64,7 @@ class OwnedProcess:
         return pid if self._marker.encode() in arguments else None
 
     def spawn(self, command: Sequence[str], log_file: Path, environment: Mapping[str, str] | None = None) -> None:
-        """Starts it in a session of its own, so that a Ctrl-C on the terminal doesn't reach it."""
-        with log_file.open("ab") as log:
-            self._child = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                env={**os.environ, **(environment or {})},
-            )
+        self._child = start_process(command, log_file, {**os.environ, **(environment or {})})
         try:
             self._pid_file.write_text(f"{self._child.pid}\n")
         except OSError:  # a full disk; without the file no later command would find the process

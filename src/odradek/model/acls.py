@@ -5,9 +5,10 @@ the tools and of the authorizer log.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import IntEnum
 from ipaddress import ip_address
+
+from odradek.base.value_classes import dataclass
 
 CLUSTER_NAME = "kafka-cluster"
 """The one resource of type CLUSTER."""

@@ -5,9 +5,10 @@ the handler of UpdateMetadata does, which the controller's requests reach one at
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from uuid import UUID
 
+from odradek.base.value_classes import dataclass
 from odradek.model.topology import ZERO_UUID, Broker, Endpoint, TopicPartition
 
 

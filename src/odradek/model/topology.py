@@ -1,8 +1,10 @@
 """The values that every part of the system talks about. Frozen, comparable, with no behaviour beyond naming."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 from uuid import UUID
+
+from odradek.base.value_classes import dataclass
 
 NO_LEADER = -1
 LEADER_DURING_DELETE = -2

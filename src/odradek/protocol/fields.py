@@ -8,10 +8,11 @@ lack them; others may be left out only while they hold their default.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final, Literal, TypeAlias
 from uuid import UUID
 
+from odradek.base.value_classes import dataclass
 from odradek.protocol.primitives import ZERO_UUID
 
 Kind: TypeAlias = Literal[
@@ -29,6 +30,7 @@ FIXED_FORMATS: Final[dict[Kind, str]] = {
 VERSION_MAX = 0x7FFF
 
 
+@cache
 def parse_versions(text: str) -> range:
     """'3+' is 3 and all later ones, '0-2' both ends included, '5' just that one, '' none."""
     if not text:

@@ -77,9 +77,20 @@ class _StructType(type):
             del namespace[key]
         namespace["FIELDS"] = fields
         namespace["__slots__"] = tuple(fields)
+        made: Any = super().__new__(mcls, name, bases, namespace, **options)
         if fields:
-            namespace["__init__"] = _make_init(fields)
-        return super().__new__(mcls, name, bases, namespace, **options)
+            made.__init__ = _first_init(made)
+        return made
+
+
+def _first_init(made: Any) -> Any:
+    """`__init__` that compiles the real one: three hundred classes are declared, most processes use a few."""
+
+    def __init__(self: Any, **values: Any) -> None:
+        made.__init__ = _make_init(made.FIELDS)
+        made.__init__(self, **values)
+
+    return __init__
 
 
 def _make_init(fields: dict[str, Field]) -> Any:

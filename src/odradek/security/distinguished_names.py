@@ -5,9 +5,9 @@ matches the whole name decides. Back references in replacements are written $1.
 """
 
 import re
-from dataclasses import dataclass
 
 from odradek.base.errors import ConfigError
+from odradek.base.value_classes import dataclass
 
 # Keywords of RFC 2253. Java writes any other attribute as its number with the encoded value.
 _KEYWORDS = {

@@ -6,11 +6,12 @@ https is required; http is taken for this machine's own addresses only. A `file:
 import http.client
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from odradek.base.errors import ConfigError
+from odradek.base.value_classes import dataclass
 from odradek.security.oauth_keys import TIMEOUT_MS
 
 BODY_BYTES_MAX = 1 << 20

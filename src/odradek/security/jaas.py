@@ -7,9 +7,10 @@ A closed list of modules is known, and none of them is loaded as code: the name 
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from odradek.base.errors import ConfigError
+from odradek.base.value_classes import dataclass
 
 PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"

@@ -7,13 +7,14 @@ import binascii
 import json
 from base64 import urlsafe_b64decode
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
+
+from odradek.base.value_classes import dataclass
 
 KEYS_MAX = 500
 _RSA_BITS_MIN, _RSA_BITS_MAX = 2048, 8192

@@ -8,9 +8,9 @@ import binascii
 import json
 from base64 import urlsafe_b64decode
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Never
 
+from odradek.base.value_classes import dataclass
 from odradek.security.jwks import ALGORITHMS, KeySet, UnknownKey
 
 _SECONDS_MAX = 1e11

@@ -7,9 +7,9 @@ whole of it. DEFAULT is the first component, for principals of the default realm
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from odradek.base.errors import ConfigError
+from odradek.base.value_classes import dataclass
 from odradek.security.distinguished_names import NoMatchingRule, expanded
 from odradek.security.kerberos_keys import RULES_KEY
 

@@ -8,9 +8,10 @@ A refused token is answered with a JSON text; the client sends one byte, and the
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from odradek.base.errors import ConfigError
+from odradek.base.value_classes import dataclass
 
 SEPARATOR = "\x01"
 ACKNOWLEDGED = b"\x01"

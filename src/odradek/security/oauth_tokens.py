@@ -13,12 +13,12 @@ import threading
 import time
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
 from odradek.base.config.login_classes import HANDLERS, LOGIN_HANDLER_KEY, LOGINS, UNSECURED_LOGIN
 from odradek.base.errors import ConfigError
+from odradek.base.value_classes import dataclass
 from odradek.security.https import Provider, RequestFailed, provider_url, read_bounded
 from odradek.security.oauth_keys import ENDPOINT_KEY, LOGIN_NUMBERS, TIMEOUT_MS
 from odradek.security.oauth_messages import extensions_of

@@ -11,7 +11,7 @@ import hashlib
 import os
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.padding import PKCS7
 
 from odradek.base.errors import ConfigError
+from odradek.base.value_classes import dataclass
 
 _CBC, _GCM = "AES/CBC/PKCS5Padding", "AES/GCM/NoPadding"
 _HASHES = {f"PBKDF2WithHmacSHA{size}": f"sha{size}" for size in (1, 224, 256, 384, 512)}

@@ -11,7 +11,8 @@ import hmac
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from odradek.base.value_classes import dataclass
 
 HASH_OF_MECHANISM = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 ITERATIONS_MIN = 4096

@@ -7,11 +7,12 @@ is read and not before.
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from odradek.base.errors import ConfigError
+from odradek.base.value_classes import dataclass
 from odradek.security.jks import MAGIC as JKS_MAGIC
 from odradek.security.jks import read_jks
 

@@ -6,7 +6,7 @@ changed configuration is a new one.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -19,6 +19,7 @@ from odradek.base.config.properties import parse_properties
 from odradek.base.config.support_checks import key_of, refuse_unsupported, unknown_settings
 from odradek.base.config.topic_defaults import topic_defaults
 from odradek.base.errors import ConfigError
+from odradek.base.value_classes import dataclass
 
 
 # Neither compared nor printed: the values hold secrets, and generating those methods costs milliseconds at start.

@@ -11,12 +11,12 @@ server.properties that Kafka takes is taken here, and the other way round.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum, IntEnum
 
 from odradek.base.config.constraints import check
 from odradek.base.config.support import Support, read_support
 from odradek.base.errors import ConfigError
+from odradek.base.value_classes import dataclass
 
 
 class ConfigType(IntEnum):

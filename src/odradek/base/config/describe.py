@@ -6,7 +6,6 @@ and leaves out whatever stands before the key's own name; so a topic's `retentio
 """
 
 from collections.abc import Container, Mapping
-from dataclasses import dataclass
 
 from odradek.base.config.definition import ConfigKey, ConfigSource, ConfigType, ConfigValue, UpdateMode, format_value
 from odradek.base.config.dynamic_checks import dynamic_key
@@ -14,6 +13,7 @@ from odradek.base.config.keys import BROKER_KEYS, TOPIC_KEYS
 from odradek.base.config.keys.topic import BROKER_SYNONYMS
 from odradek.base.config.live_config import LiveConfig
 from odradek.base.config.topic_config import effective_values
+from odradek.base.value_classes import dataclass
 
 
 @dataclass(frozen=True, slots=True)

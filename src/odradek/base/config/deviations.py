@@ -4,7 +4,7 @@ Kafka leaves most of these open; a broker that is reachable by strangers should 
 defaults.
 """
 
-from dataclasses import dataclass
+from odradek.base.value_classes import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 
 from odradek.base.errors import ConfigError
+from odradek.base.value_classes import dataclass
 
 
 class SecurityProtocol(IntEnum):

@@ -11,8 +11,9 @@ settings-page` writes the page anew. REASON is a name in `REFUSALS` or `NO_EFFEC
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
+
+from odradek.base.value_classes import dataclass
 
 
 class Support(Enum):

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 from odradek.base.config.broker_config import BrokerConfig
@@ -13,6 +13,7 @@ from odradek.base.config.keys import TOPIC_KEYS
 from odradek.base.config.support_checks import refuse_unsupported
 from odradek.base.config.topic_defaults import apply_deprecated_timestamp_limit
 from odradek.base.errors import ConfigError, ErrorCode, KafkaError
+from odradek.base.value_classes import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
 """Administration of ACLs: created and deleted by any broker, obeyed at once by it and a moment later by the others."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.base.value_classes import dataclass
 from odradek.broker.security.principal import KafkaPrincipal
 from odradek.broker.zk.known_acls import KnownAcls
 from odradek.model.acls import (

@@ -1,13 +1,14 @@
 """Description of a requested topic: its partitions, replicas and configs. Pure: checks and placement, no ZooKeeper."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from random import Random
 from typing import TypeAlias
 from uuid import UUID
 
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.base.value_classes import dataclass
 from odradek.model.placement import place_replicas
 from odradek.model.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, check_topic_name, collides
 from odradek.model.topology import Broker, TopicAssignment

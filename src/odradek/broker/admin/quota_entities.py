@@ -2,10 +2,10 @@
 
 import socket
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from odradek.base.config.definition import format_value
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.base.value_classes import dataclass
 from odradek.broker.quotas.core.quota_table import DEFAULT, desanitized, entity_of_user_node, rate_of, sanitized
 from odradek.broker.zk.znodes import EntityConfig
 

@@ -1,7 +1,6 @@
 """Context of a handler: the broker's services, the client, and the way to answer."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from time import monotonic_ns
 from typing import ParamSpec, TypeAlias
 
@@ -10,6 +9,7 @@ from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.live_config import LiveConfig
 from odradek.base.logs import get_logger
 from odradek.base.metrics import Registry
+from odradek.base.value_classes import dataclass
 from odradek.broker.admin.entity_configs import EntityConfigs
 from odradek.broker.admin.producer_ids import ProducerIds
 from odradek.broker.admin.topic_admin import TopicAdmin

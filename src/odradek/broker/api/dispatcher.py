@@ -14,11 +14,10 @@ from functools import partial
 from time import monotonic_ns
 
 from odradek.base.logs import get_logger
-from odradek.broker.api import handlers
 from odradek.broker.api.audit_entries import CHANGES, change_entry, outcome_of
 from odradek.broker.api.context import Answer, BrokerServices, RequestContext
 from odradek.broker.api.handlers.api_versions import unsupported_version
-from odradek.broker.api.registry import HANDLERS, LATER, NO_ANSWER, Handler, Outcome
+from odradek.broker.api.registry import HANDLERS, LATER, NO_ANSWER, Handler, Outcome, handler_of
 from odradek.broker.api.request_metrics import RequestMetrics
 from odradek.broker.api.sasl_gate import SAMPLE_NAMES, SaslGate
 from odradek.broker.api.throttling import throttled
@@ -43,8 +42,6 @@ SERVED_FROM_THE_START = frozenset(
 RELEASING_THREADS = 4
 COPIED_BYTES_MAX = 16 << 10
 """Records of a fetch that are read into the answer: a copy of so many bytes costs less than one more system call."""
-
-handlers.load_all()
 
 
 class Dispatcher:
@@ -115,7 +112,7 @@ class Dispatcher:
             log.warning("malformed request", client=request.connection.id, error=str(error))
             request.close_connection("malformed request")
             return True
-        handler = HANDLERS.get(header.api_key)
+        handler = HANDLERS.get(header.api_key) or handler_of(header.api_key)
         if handler is None or not handler.min_version <= header.api_version <= handler.max_version:
             self._refuse_version(request, header)
             return True

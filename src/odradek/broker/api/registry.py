@@ -1,4 +1,7 @@
-"""Registry of the handlers by API key, with their versions. ApiVersions is derived from this table.
+"""Registry of the handlers by API key, with their versions.
+
+A handler's module is imported with the first request of its API, or by `load_all` some time after the start: a broker
+serves before it has loaded what clients seldom ask for.
 
 A handler is a function of a request and its context. It returns the response; or LATER, having arranged that
 `context.reply` will be called; or NO_ANSWER where the protocol has none. A handler that may block (ZooKeeper, fsync,
@@ -7,12 +10,13 @@ completion on the processor that read them.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
+from importlib import import_module
 from typing import Any, TypeVar
 
+from odradek.base.value_classes import dataclass
 from odradek.broker.api.context import Answer, RequestContext
-from odradek.protocol.api_keys import ApiKey
+from odradek.protocol.api_keys import APIS, Api, ApiKey
 from odradek.protocol.schema import Request
 
 
@@ -35,6 +39,10 @@ class Handler:
 
 
 HANDLERS: dict[int, Handler] = {}
+"""Handlers whose modules are loaded."""
+NOT_SERVED = frozenset({ApiKey.ENVELOPE})
+"""Requests that only brokers of KRaft send."""
+SERVED: dict[int, Api] = {key: api for key, api in APIS.items() if key not in NOT_SERVED}
 
 RequestT = TypeVar("RequestT", bound=Request)
 ResponseT = TypeVar("ResponseT", bound=Answer | Outcome)
@@ -53,3 +61,17 @@ def handles(
         return function
 
     return register
+
+
+def handler_of(key: int) -> Handler | None:
+    """The handler of an API, with its module imported if need be; None for an API that is not served."""
+    found = HANDLERS.get(key)
+    if found is None and (api := SERVED.get(key)) is not None:
+        import_module(f"odradek.broker.api.handlers.{api.key.name.lower()}")
+        found = HANDLERS[key]
+    return found
+
+
+def load_all() -> None:
+    for key in SERVED:
+        handler_of(key)

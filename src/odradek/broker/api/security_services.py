@@ -1,7 +1,6 @@
 """Security of a broker, as handlers use it."""
 
-from dataclasses import dataclass
-
+from odradek.base.value_classes import dataclass
 from odradek.broker.admin.acl_admin import AclAdmin
 from odradek.broker.admin.token_admin import TokenAdmin
 from odradek.broker.security.audit_log import AuditLog

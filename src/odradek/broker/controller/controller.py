@@ -5,7 +5,6 @@ after the other, asks `decisions` for effects and lets the effect runner do it. 
 dropped, and its request is answered with NOT_CONTROLLER.
 """
 
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from odradek.base.clock import SYSTEM_CLOCK, Clock
@@ -13,6 +12,7 @@ from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
 from odradek.base.threads import SupervisedThread
+from odradek.base.value_classes import dataclass
 from odradek.broker.controller.controller_lifecycle import ControllerLifecycle
 from odradek.broker.controller.core.events import ControllerElected, Event, UncleanElectionDefaultChanged
 from odradek.broker.controller.core.znode_events import event_of_znode

@@ -5,11 +5,11 @@ The API layer reads its identity and hangs on it what a session learns about the
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from select import EPOLLIN, EPOLLRDHUP
 from socket import socket
 from typing import TYPE_CHECKING, Protocol
 
+from odradek.base.value_classes import dataclass
 from odradek.broker.network.frame_reader import FrameReader
 from odradek.broker.network.outbox import Outbox
 from odradek.broker.network.request import Chunk, InboundRequest

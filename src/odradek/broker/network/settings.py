@@ -4,7 +4,9 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from odradek.base.value_classes import dataclass
 
 UNLIMITED = 2**31 - 1
 

@@ -9,13 +9,13 @@ of the journal fails, the lines that could not be written begin a file in anothe
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from odradek.base.clock import Clock
 from odradek.base.logs import get_logger
 from odradek.base.threads import SupervisedThread
+from odradek.base.value_classes import dataclass
 from odradek.broker.recorder.core.entry import JOURNAL_MOVED, Entry, Kind
 from odradek.broker.recorder.core.picture import Picture
 from odradek.broker.recorder.journal_files import JournalFiles

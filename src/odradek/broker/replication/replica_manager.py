@@ -8,7 +8,7 @@ that are led or not any more, and waiting requests are completed.
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from odradek.base.clock import Clock
@@ -16,6 +16,7 @@ from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.topic_config import TopicConfig
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
+from odradek.base.value_classes import dataclass
 from odradek.broker.log.directories.log_dirs import LogDirs
 from odradek.broker.purgatory.reaper import ExpirationReaper, Timer
 from odradek.broker.replication.core.followers import LagRules

@@ -1,6 +1,8 @@
 """Principals: the identity that a connection has after authentication."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from odradek.base.value_classes import dataclass
 
 USER_TYPE = "User"
 

@@ -7,10 +7,12 @@ nothing is missed. Everything here runs on kazoo's threads; `on_znode` may only 
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
 from kazoo.protocol.states import EventType, WatchedEvent
+
+from odradek.base.value_classes import dataclass
 
 
 class WatchKind(Enum):

@@ -6,12 +6,13 @@ ZooKeeper knows a broker by its certificate (authProvider.x509 on its side) or b
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import PurePath
 
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.definition import Password
 from odradek.base.errors import ConfigError
+from odradek.base.value_classes import dataclass
 
 _SOCKETS = ("org.apache.zookeeper.ClientCnxnSocketNetty", "org.apache.zookeeper.ClientCnxnSocketNIO")
 _TYPES = {".jks": "JKS", ".pem": "PEM", ".p12": "PKCS12", ".pfx": "PKCS12"}

@@ -4,10 +4,10 @@ Keys of Apache's own process are ignored by name. Any other key is refused, thos
 is for one machine.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from odradek.base.errors import FatalError
+from odradek.base.value_classes import dataclass
 
 JUTE_MAXBUFFER = 0xFFFFF
 """Bytes of the largest request, ZooKeeper's default."""

@@ -10,10 +10,10 @@ import os
 import struct
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from odradek.base.errors import FatalError
+from odradek.base.value_classes import dataclass
 from odradek.local.coordination.core import acl, jute
 from odradek.local.coordination.core.acl import OPEN, Acls
 from odradek.local.coordination.core.jute import MarshallingError, Reader

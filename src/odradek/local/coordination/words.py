@@ -4,9 +4,9 @@ import os
 import platform
 import resource
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from odradek import __version__
+from odradek.base.value_classes import dataclass
 from odradek.local.coordination.core.coordinator import Coordinator
 from odradek.local.coordination.settings import ServerSettings
 

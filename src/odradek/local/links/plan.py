@@ -8,8 +8,10 @@ Clients use the other listeners and meet no relay.
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
+
+from odradek.base.value_classes import dataclass
 
 LISTENER = "LINK"
 _HOST = "127.0.0.1"

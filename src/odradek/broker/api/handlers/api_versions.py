@@ -1,10 +1,10 @@
 """ApiVersions (key 18): which requests this broker answers, and at which versions.
 
-Versions 0-4. The table is derived from the handlers. A version that the broker doesn't know is answered in v0 with
-UNSUPPORTED_VERSION and the versions of ApiVersions alone, so that the client can ask again (the dispatcher sends it,
-see `unsupported_version`). From v3 the client tells its name and version, and learns the finalized features: the
-version of transactions, if it is 2. A client goes by the features with the highest epoch that it has seen, and keeps
-them. Not done: nothing.
+Versions 0-4. The table is the protocol's, and a test compares the handlers with it. A version that the broker doesn't
+know is answered in v0 with UNSUPPORTED_VERSION and the versions of ApiVersions alone, so that the client can ask again
+(the dispatcher sends it, see `unsupported_version`). From v3 the client tells its name and version, and learns the
+finalized features: the version of transactions, if it is 2. A client goes by the features with the highest epoch that
+it has seen, and keeps them. Not done: nothing.
 """
 
 import re
@@ -12,7 +12,7 @@ from functools import cache
 
 from odradek.base.errors import ErrorCode
 from odradek.broker.api.context import RequestContext
-from odradek.broker.api.registry import HANDLERS, handles
+from odradek.broker.api.registry import SERVED, handles
 from odradek.broker.coordinator.transactions.core.transaction import EPOCH_BUMP_VERSION
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.framing import FixedResponse
@@ -55,8 +55,8 @@ def _answer(transaction_version: int) -> FixedResponse:
 
 def supported_versions() -> list[ApiVersion]:
     return [
-        ApiVersion(api_key=key, min_version=handler.min_version, max_version=handler.max_version)
-        for key, handler in sorted(HANDLERS.items())
+        ApiVersion(api_key=key, min_version=api.min_version, max_version=api.max_version)
+        for key, api in sorted(SERVED.items())
     ]
 
 

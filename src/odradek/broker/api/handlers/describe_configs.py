@@ -6,13 +6,13 @@ Kafka 3.9 forgot to, and calls none one. Not done: nothing.
 """
 
 from collections.abc import Callable, Container, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from odradek.base.config.definition import ConfigSource, ConfigType
 from odradek.base.config.describe import ConfigEntry, describe_all_brokers, describe_broker, describe_topic
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import thresholds
+from odradek.base.value_classes import dataclass
 from odradek.broker.api.config_changes import broker_id_of, require_on_config
 from odradek.broker.api.context import BrokerServices, RequestContext
 from odradek.broker.api.registry import handles

@@ -5,10 +5,10 @@ adds topic ids, v12 asks by them (earlier, that is an INVALID_REQUEST). A topic 
 created in the background and answered with LEADER_NOT_AVAILABLE, so that the client asks again. Not done: nothing.
 """
 
-from dataclasses import dataclass
 from uuid import UUID
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.base.value_classes import dataclass
 from odradek.broker.api.authorization import (
     NONE_DENIED,
     NOT_ASKED,

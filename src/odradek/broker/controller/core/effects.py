@@ -6,9 +6,9 @@ fenced by the controller epoch: when it fails, `ControllerMoved` is raised outsi
 """
 
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
+from odradek.base.value_classes import dataclass
 from odradek.broker.controller.core.events import Event
 from odradek.model.topology import Broker, LeaderAndIsr, PartitionReplica, TopicAssignment, TopicPartition
 from odradek.protocol.schema import Request

@@ -5,9 +5,10 @@ None when no replica may lead. Every election raises the leader epoch, also when
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 
+from odradek.base.value_classes import dataclass
 from odradek.broker.controller.core.context import ControllerContext
 from odradek.model.topology import LeaderAndIsr, PartitionReplica, TopicPartition
 

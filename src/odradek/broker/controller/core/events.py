@@ -6,10 +6,11 @@ called exactly once, by the effect `Answer`.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias
 
 from odradek.base.errors import ErrorCode
+from odradek.base.value_classes import dataclass
 from odradek.model.topology import LeaderAndIsr, TopicPartition
 
 Callback: TypeAlias = Callable[[Any], None]

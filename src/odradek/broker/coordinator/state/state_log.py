@@ -1,11 +1,11 @@
 """An internal topic as a coordinator uses it: the partition of a key, appending, reading back."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from odradek.base.clock import Clock
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.base.value_classes import dataclass
 from odradek.broker.coordinator.state.core.state_batch import TransactionalProducer, state_batch
 from odradek.broker.log.core.verification import VERIFICATION_OFF, VerificationGuard
 from odradek.broker.log.files.partition_log import PartitionLog

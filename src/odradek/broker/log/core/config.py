@@ -4,10 +4,11 @@ A value: the owner of topic and broker configuration builds it, the log reads it
 changes.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 from odradek.base.config.topic_config import TopicConfig
+from odradek.base.value_classes import dataclass
 
 MAX_INT64 = 2**63 - 1
 DAY_MS = 24 * 60 * 60 * 1000

@@ -11,8 +11,8 @@ cleaned when it is above `min.cleanable.dirty.ratio`, or as soon as a dirty reco
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from odradek.base.value_classes import dataclass
 from odradek.broker.log.core.config import MAX_INT64, LogConfig
 from odradek.broker.log.files.segment import Segment
 from odradek.format.segment_files import MAX_RELATIVE_OFFSET

@@ -16,11 +16,12 @@ All of it is paid for by a budget (`check_budget`) that the batches of one reque
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Final, NamedTuple
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.base.value_classes import dataclass
 from odradek.broker.log.core.batch_info import BatchInfo, batch_info
 from odradek.broker.log.core.check_budget import DECODING_STEPS, FIELDS_STEPS, LENGTH_STEPS, UNBOUNDED, CheckBudget
 from odradek.broker.log.core.config import LogConfig

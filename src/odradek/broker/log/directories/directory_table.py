@@ -7,12 +7,12 @@ fails leaves the table with its logs; listeners are told under no lock of ours.
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from odradek.base.clock import Clock
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
+from odradek.base.value_classes import dataclass
 from odradek.broker.log.directories.directory_checkpoints import DirectoryCheckpoints
 from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.model.topology import TopicPartition

@@ -1,11 +1,11 @@
 """Parts of a broker that its logs use: the clock, a thread for slow work, listeners."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
 from odradek.base.clock import SYSTEM_CLOCK, Clock
+from odradek.base.value_classes import dataclass
 from odradek.broker.log.files.background import IMMEDIATE, Background
 from odradek.model.topology import TopicPartition
 

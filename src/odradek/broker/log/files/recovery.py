@@ -12,12 +12,12 @@ segments it covers, unless a `.cleaned` at or below it shows that it was one of 
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from odradek.base.clock import Clock
 from odradek.base.errors import KafkaError
 from odradek.base.logs import get_logger
+from odradek.base.value_classes import dataclass
 from odradek.broker.log.core.batch_info import batch_info
 from odradek.broker.log.core.config import LogConfig
 from odradek.broker.log.core.open_transactions import CompletedTransaction

@@ -9,10 +9,11 @@ What an entry doesn't know is left out of its line.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from enum import StrEnum
 from typing import Any
 
+from odradek.base.value_classes import dataclass
 from odradek.model.topology import TopicPartition
 
 

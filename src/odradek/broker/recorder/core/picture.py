@@ -5,9 +5,10 @@ first files are gone can still be replayed.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
+from odradek.base.value_classes import dataclass
 from odradek.broker.recorder.core.entry import Entry, Kind
 from odradek.model.topology import NO_LEADER, TopicPartition
 

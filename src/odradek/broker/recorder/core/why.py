@@ -7,10 +7,11 @@ and not in these journals.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import takewhile
 from typing import Any
 
+from odradek.base.value_classes import dataclass
 from odradek.broker.recorder.core.entry import LOG_DIR_FAILED, Entry, Kind
 from odradek.broker.recorder.core.gaps import gaps_of_controllers
 from odradek.broker.recorder.core.picture import PartitionPicture, Picture

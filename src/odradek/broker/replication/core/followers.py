@@ -5,8 +5,8 @@ maximal  the same with what a pending change would add: all of these must have a
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from odradek.base.value_classes import dataclass
 from odradek.broker.replication.core.high_watermark import high_watermark
 from odradek.broker.replication.core.isr import IsrChange, maximal, may_join, out_of_sync
 from odradek.broker.replication.core.replica import RemoteReplica

@@ -5,10 +5,10 @@ committed only when the replicas of both have it (KIP-497): `maximal` is their u
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from uuid import UUID
 
 from odradek.base.errors import ErrorCode
+from odradek.base.value_classes import dataclass
 from odradek.broker.replication.core.replica import RemoteReplica
 from odradek.model.topology import TopicPartition
 

@@ -4,7 +4,7 @@ more.
 The high watermark plays no part: a follower's own is behind the leader's, so cutting there drops what was committed.
 """
 
-from dataclasses import dataclass
+from odradek.base.value_classes import dataclass
 
 UNDEFINED = -1
 

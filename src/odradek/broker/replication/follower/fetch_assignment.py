@@ -5,12 +5,13 @@ partition; no other thread touches it.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 from uuid import UUID
 
 from odradek.base.clock import Clock
 from odradek.base.config.broker_config import BrokerConfig
+from odradek.base.value_classes import dataclass
 from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.broker.replication.replication_quota import ReplicationQuotas
 from odradek.model.topology import Endpoint, TopicPartition

@@ -13,13 +13,13 @@ first one.
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
+from odradek.base.value_classes import dataclass
 from odradek.broker.log.core.verification import VERIFICATION_OFF, VerificationGuard
 from odradek.broker.replication.core.verification_errors import produce_error
 from odradek.broker.replication.leader.delayed_produce import AppendOutcome

@@ -7,13 +7,13 @@ refused.
 
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
 from typing import Protocol
 
 from odradek.base.clock import Clock
 from odradek.base.errors import ConfigError
 from odradek.base.logs import get_logger
 from odradek.base.threads import SupervisedThread
+from odradek.base.value_classes import dataclass
 from odradek.security.https import Provider, RequestFailed, read_bounded
 from odradek.security.jwks import KeySet, parse_key_set
 from odradek.security.stores import file_marks

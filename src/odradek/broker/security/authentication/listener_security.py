@@ -1,8 +1,8 @@
 """Security of one listener that is not PLAINTEXT: TLS, SASL, or both."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from odradek.base.value_classes import dataclass
 from odradek.broker.security.authentication.sasl_session import SaslListener
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ import errno
 import ssl
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from odradek.base.errors import ConfigError
 from odradek.base.logs import get_logger
+from odradek.base.value_classes import dataclass
 from odradek.broker.security.principal import ANONYMOUS, USER_TYPE, KafkaPrincipal
 from odradek.security.distinguished_names import NoMatchingRule, PrincipalMapper, subject_of
 from odradek.security.stores import file_marks, key_material, store_files

@@ -8,9 +8,9 @@ import hmac
 import secrets
 from base64 import b64encode
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
+from odradek.base.value_classes import dataclass
 from odradek.broker.security.core.scram_credentials import ScramCredential
 from odradek.broker.security.credential_store import CredentialStore
 from odradek.broker.security.principal import USER_TYPE, KafkaPrincipal

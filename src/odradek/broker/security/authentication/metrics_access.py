@@ -3,11 +3,12 @@
 import re
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.definition import Password
 from odradek.base.errors import ConfigError
+from odradek.base.value_classes import dataclass
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _LOGIN = re.compile(r"[^:\s]+:.+")

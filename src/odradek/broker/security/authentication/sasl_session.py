@@ -8,11 +8,11 @@ The connection's requests come one after the other, so nothing here is locked.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from odradek.base.clock import Clock
+from odradek.base.value_classes import dataclass
 from odradek.broker.security.authentication.mechanisms import AuthenticationFailed, SaslServer, ServerFactory
 from odradek.broker.security.principal import KafkaPrincipal
 

@@ -5,9 +5,9 @@ the ACLs have been read, super users alone are allowed. Decisions are made by an
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from odradek.base.logs import LEVELS, get_logger
+from odradek.base.value_classes import dataclass
 from odradek.broker.security.authorizer.core.acl_index import AclIndex, Acls
 from odradek.broker.security.principal import KafkaPrincipal
 from odradek.model.acls import (

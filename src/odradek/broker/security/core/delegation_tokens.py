@@ -6,9 +6,10 @@ ZooKeeper holds no secret. A client proves possession by SCRAM, with the HMAC in
 
 import hmac
 from base64 import b64encode
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.base.value_classes import dataclass
 from odradek.broker.security.principal import KafkaPrincipal
 
 

@@ -2,9 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from odradek.base.errors import ErrorCode
+from odradek.base.value_classes import dataclass
 from odradek.broker.security.core.scram_credentials import (
     ITERATIONS_MAX,
     ITERATIONS_MIN,

@@ -7,8 +7,10 @@ import hashlib
 import hmac
 import re
 from base64 import b64decode, b64encode
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
+
+from odradek.base.value_classes import dataclass
 
 
 class ScramMechanism(Enum):

@@ -1,11 +1,11 @@
 """ACL nodes: read at once or by pattern, written by version, announced to every broker."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from kazoo.exceptions import BadArgumentsError, BadVersionError, NodeExistsError, NoNodeError
 
 from odradek.base.logs import get_logger
+from odradek.base.value_classes import dataclass
 from odradek.broker.zk.stores.access import ZnodeAccess, readable
 from odradek.broker.zk.znodes.acls import AclChanges, ResourceAcls
 from odradek.broker.zk.znodes.reading import CorruptZnode

@@ -1,8 +1,8 @@
 """The cluster as a whole: its id, its controller, and the producer ids that were handed out."""
 
-from dataclasses import dataclass
 from typing import Any
 
+from odradek.base.value_classes import dataclass
 from odradek.broker.zk.json_form import to_json
 from odradek.broker.zk.znodes.reading import CorruptZnode, decoded, integer, text
 

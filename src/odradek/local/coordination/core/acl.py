@@ -8,8 +8,8 @@ import base64
 import hashlib
 import ipaddress
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from odradek.base.value_classes import dataclass
 from odradek.local.coordination.core import jute
 from odradek.local.coordination.core.jute import Reader
 from odradek.local.coordination.core.protocol import Code, KeeperError, Permission

@@ -6,8 +6,9 @@ keeps that in memory of its own, so that a refused multi leaves nothing behind.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from odradek.base.value_classes import dataclass
 from odradek.local.coordination.core import acl, paths
 from odradek.local.coordination.core.acl import Acls, Identity
 from odradek.local.coordination.core.jute import wrapped_int32

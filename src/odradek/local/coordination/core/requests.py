@@ -1,7 +1,6 @@
 """Write requests as values, and how they are read from a frame."""
 
-from dataclasses import dataclass
-
+from odradek.base.value_classes import dataclass
 from odradek.local.coordination.core.acl import Acls, read_acls
 from odradek.local.coordination.core.jute import MarshallingError, Reader
 from odradek.local.coordination.core.protocol import CreateMode, OpCode

@@ -5,8 +5,8 @@ digest of the tree, which Apache may append to a transaction, is neither written
 """
 
 import struct
-from dataclasses import dataclass
 
+from odradek.base.value_classes import dataclass
 from odradek.local.coordination.core import jute
 from odradek.local.coordination.core.acl import Acls, read_acls, written
 from odradek.local.coordination.core.jute import MarshallingError, Reader

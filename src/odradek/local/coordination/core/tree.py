@@ -4,9 +4,9 @@ A replay is forgiving: a snapshot of Apache ZooKeeper may hold effects of transa
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from odradek.base.value_classes import dataclass
 from odradek.local.coordination.core import paths
 from odradek.local.coordination.core.acl import READ_ONLY, Acls
 from odradek.local.coordination.core.protocol import CONTAINER_OWNER, Code, EventType, OpCode

@@ -1,9 +1,9 @@
 """Groups as administrators see them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from odradek.base.value_classes import dataclass
 from odradek.broker.coordinator.groups.core.group import Group, GroupState
 
 CLASSIC = "classic"

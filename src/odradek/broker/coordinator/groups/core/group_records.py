@@ -9,12 +9,12 @@ Written are key 1 with value 3 (1 where the committer asked for a retention of i
 are all versions. Kinds that aren't known belong to newer coordinators and are left alone.
 """
 
-from dataclasses import dataclass
 from struct import Struct as Packer
 from struct import error as StructError
 from typing import Final, TypeAlias, TypeVar
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.base.value_classes import dataclass
 from odradek.model.topology import TopicPartition
 from odradek.protocol.primitives import ProtocolError
 from odradek.protocol.schema import Message, Struct, array, bytes_, int32, int64, string

@@ -1,10 +1,10 @@
 """Requests to a group, its answers, and its effects. Values only."""
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from odradek.base.errors import ErrorCode
+from odradek.base.value_classes import dataclass
 from odradek.broker.coordinator.groups.core.group_records import GroupMetadataValue
 
 NO_GENERATION: Final = -1

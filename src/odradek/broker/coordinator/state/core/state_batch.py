@@ -5,10 +5,10 @@ kind only, and making them is the larger part of what an offset commit costs.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from struct import Struct
 
 from odradek.base.checksum import crc32c
+from odradek.base.value_classes import dataclass
 from odradek.protocol.compression import Codec, compress
 from odradek.protocol.record_batch import (
     ATTRIBUTES_AT,

@@ -6,11 +6,11 @@ ZooKeeper, says so and is made again with one.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeAlias
 
 from odradek.base.errors import ErrorCode
+from odradek.base.value_classes import dataclass
 from odradek.broker.coordinator.transactions.core.transaction import (
     CLASSIC,
     EPOCH_BUMP_VERSION,
