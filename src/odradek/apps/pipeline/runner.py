@@ -24,7 +24,7 @@ from odradek.apps.pipeline.plan_modes import state_shapes
 from odradek.apps.pipeline.progress import QueryProgressBoard
 from odradek.apps.pipeline.queries import Query, build, group_of, plan, table_writer
 from odradek.apps.pipeline.replay import retire_replayed
-from odradek.apps.pipeline.session import SHORT_LIVED, SparkTarget, start_session, ui_address
+from odradek.apps.pipeline.session import SparkTarget, jvm_of_finite_run, start_session, ui_address
 from odradek.apps.pipeline.spark_errors import in_one_sentence
 from odradek.apps.pipeline.spec import Delivery, Pipeline, TableFormat, TableSink
 from odradek.apps.pipeline.status import (
@@ -34,6 +34,7 @@ from odradek.apps.pipeline.status import (
     STOPPED,
     STOPPING,
     RunFacts,
+    lag,
     now,
     read_status,
     status_document,
@@ -156,8 +157,9 @@ class Run:
     def _with_spark(self, stop: "StopRequest") -> None:
         pipeline = self._pipeline
         lasting = {"spark.ui.enabled": str(not self._options.once).lower()}
-        short = SHORT_LIVED if self._options.once and self._options.target.is_local else {}
-        settings = {**lasting, **short, **pipeline.spark}
+        is_finite = self._options.once and self._options.target.is_local
+        jvm = jvm_of_finite_run(self._waiting()) if is_finite else {}
+        settings = {**lasting, **jvm, **pipeline.spark}
         self._note("Spark starts …")
         spark = start_session(pipeline.name, self._options.target, settings, pipeline.state_directory)
         self._note("Spark runs; the first batch compiles its queries, which takes up to a minute")
@@ -194,6 +196,13 @@ class Run:
                 spark.streams.removeListener(listener)
             listener.close()
             spark.stop()
+
+    def _waiting(self) -> int:
+        """Records that wait for the query with the most, about: of a topic that was never read, all of its offsets."""
+        generation, ends = self._identity.generation, self._ends.ends
+        kept = [self._checkpoint.query(generation, query.name) for query in self._checkpoint.queries(generation)]
+        lags = [lag(offsets, ends) for checkpoint in kept if (offsets := committed_offsets(checkpoint))]
+        return max((each or 0 for each in lags), default=sum(sum(topic.values()) for topic in ends.values()))
 
     def _tell(self, state: str, reason: str | None = None) -> None:
         ends = self._ends.refresh()

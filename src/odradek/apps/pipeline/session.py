@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOCAL = "local[*]"
+_DAEMON = "odradek.apps.pipeline.worker_daemon"
 _CONNECT_PORT = 15002
 _CONNECT_TIMEOUT_S = 10
 _SETTINGS = {
@@ -32,11 +33,22 @@ _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "WARN",
+    # Generated classes of all plans of a batch; of those that don't fit Spark compiles each again in every batch.
+    "spark.sql.codegen.cache.maxEntries": "1000",
+    # Versions of the state in memory beside the one that is written: the batch before, from which it comes.
+    "spark.sql.streaming.maxBatchesToRetainInMemory": "1",
 }
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+# A JVM collects all of its heap whenever its classes outgrow this, and Spark's take 150 MB.
+_CLASSES = "-XX:MetaspaceSize=256m"
 # A Spark that lives for seconds or minutes: the optimizing compiler took 45 of 124 CPU seconds of a run over 200,000
 # orders on two cores, and gave back 2 (decision 0029).
-SHORT_LIVED = {_JAVA_OPTIONS: "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+SHORT_LIVED = {_JAVA_OPTIONS: f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {_CLASSES}"}
+# A run over more records than these has the optimizing compiler, whose work is the same for any number of them.
+RECORDS_OF_SHORT_RUN_MAX = 400_000
+# State, which lives long, is most of the heap: 280 bytes for each key to deduplicate by and each view. The generation
+# of new objects is bounded, so that the rest of the heap is for it.
+_LONG_RUN = {_JAVA_OPTIONS: f"-XX:+UseSerialGC -XX:MaxNewSize=256m {_CLASSES}", "spark.driver.memory": "1536m"}
 # Where it has no native library, Hadoop's default for files forks a process to change a mode or to read a link, several
 # for each file of a checkpoint: a third of the CPU of a small batch. This one forks fewer. The package is that of 4.1
 # and later, or of 4.0.
@@ -92,13 +104,20 @@ def start_session(name: str, target: SparkTarget, settings: Mapping[str, str], w
         os.environ["SPARK_HOME"] = str(unzipped_spark_home(work))
     if "JAVA_HOME" not in os.environ:
         os.environ["JAVA_HOME"] = str(_java_home(work))
-    local = {"spark.sql.shuffle.partitions": str(os.cpu_count() or 2)} if is_local else {}
+    local = {}
+    if is_local:
+        local = {"spark.sql.shuffle.partitions": str(os.cpu_count() or 2), "spark.python.daemon.module": _DAEMON}
     warehouse = {"spark.sql.warehouse.dir": str(work / "warehouse")}
     builder = SparkSession.builder.master(target.master).appName(f"odradek pipeline {name}")
     session = _started(builder, {**_SETTINGS, **local, **warehouse, **settings}, target)
     if _FILE_MANAGER not in settings:
         _choose_file_manager(session)
     return session
+
+
+def jvm_of_finite_run(records: int) -> Mapping[str, str]:
+    """Settings of the JVM for a local run that ends when it has read the records that wait, about so many."""
+    return SHORT_LIVED if records <= RECORDS_OF_SHORT_RUN_MAX else _LONG_RUN
 
 
 def _choose_file_manager(session: "SparkSession") -> None:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 OffsetsByTopic = Mapping[str, Mapping[str, int]]
+# A partition with most of the keys is read by several tasks, not by one while the other cores wait.
+_RANGES_PER_BATCH = 4
+_RANGE_RECORDS_MIN = 10_000
 
 
 class Views:
@@ -81,6 +84,9 @@ class Views:
         options = {
             "startingOffsets": start,
             "maxOffsetsPerTrigger": str(self._pipeline.records_per_batch_max),
+            "maxRecordsPerPartition": str(
+                max(_RANGE_RECORDS_MIN, self._pipeline.records_per_batch_max // _RANGES_PER_BATCH)
+            ),
             "failOnDataLoss": str(fail_on_data_loss).lower(),
         }
         return reader.options(**options).load()

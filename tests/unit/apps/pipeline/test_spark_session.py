@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from odradek.apps.pipeline.session import SparkTarget, start_session
+from odradek.apps.pipeline.session import RECORDS_OF_SHORT_RUN_MAX, SparkTarget, jvm_of_finite_run, start_session
 from odradek.base.errors import FatalError
 
 
@@ -20,3 +20,9 @@ from odradek.base.errors import FatalError
 def test_a_connect_server_that_is_none(remote: str, told: str, tmp_path: Path) -> None:
     with pytest.raises(FatalError, match=told):
         start_session("p", SparkTarget(remote=remote), {}, tmp_path)
+
+
+def test_a_short_run_has_no_optimizing_compiler_and_a_long_one_has() -> None:
+    short, long = (jvm_of_finite_run(RECORDS_OF_SHORT_RUN_MAX + more) for more in (0, 1))
+    assert "TieredStopAtLevel=1" in short["spark.driver.extraJavaOptions"]
+    assert "TieredStopAtLevel" not in long["spark.driver.extraJavaOptions"]

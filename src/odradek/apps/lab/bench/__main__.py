@@ -80,6 +80,10 @@ class BenchOptions:
         Path | None,
         Option("--connector", help="Environment with pyspark 4.0.0, for `pipeline`.", show_default="our own source"),
     ] = None
+    spark: Annotated[
+        list[str] | None,
+        Option("--spark", metavar="KEY=VALUE", help="Setting of the Spark of `pipeline`; may be given again."),
+    ] = None
 
 
 @command(examples=["odradek lab bench --quick --only produce,latency"])
@@ -91,9 +95,9 @@ def bench(options: BenchOptions) -> None:
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # not without stopping the brokers
     if options.only == PIPELINE:  # compares two ways into Spark, not two brokers
         orders = options.orders or (PIPELINE_ORDERS // 10 if options.quick else PIPELINE_ORDERS)
-        compare_pipeline(
-            orders, options.rounds or (1 if options.quick else 3), options.connector, kafka_lib, options.out
-        )
+        settings = dict(each.split("=", 1) for each in options.spark or () if "=" in each)
+        rounds = options.rounds or (1 if options.quick else 3)
+        compare_pipeline(orders, rounds, options.connector, kafka_lib, options.out, settings)
         return
     chosen = chosen_figures(options.only)
     with tempfile.TemporaryDirectory(prefix="odradek-bench-", dir=options.directory) as directory:

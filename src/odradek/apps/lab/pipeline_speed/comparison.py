@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -39,14 +39,25 @@ PLAIN: Final = "plain script"
 Run = dict[str, float]
 
 
-def compare(orders: int, rounds: int, connector: Path | None, kafka_lib: Path, out: Path | None) -> None:
+def compare(
+    orders: int,
+    rounds: int,
+    connector: Path | None,
+    kafka_lib: Path,
+    out: Path | None,
+    settings: Mapping[str, str],
+) -> None:
+    """`settings` are set in the project's `[spark]`."""
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="odradek-pipeline-")))
         broker: System = Odradek("Odradek", directory / "odradek", kafka_lib)
         stack.callback(broker.stop)
         broker.start()
         fill(broker.bootstrap, orders)
-        ways = {PIPELINE: lambda: pipeline(broker, directory), PLAIN: lambda: plain(broker, directory, connector)}
+        ways = {
+            PIPELINE: lambda: pipeline(broker, directory, settings),
+            PLAIN: lambda: plain(broker, directory, connector),
+        }
         measured = [measure(broker, ways, orders, number) for number in range(rounds)]
     if out:
         out.write_text(json.dumps(measured))
@@ -66,10 +77,13 @@ def fill(bootstrap: str, orders: int) -> None:
             shop.sell_at_once(maker.make(min(_ORDERS_AT_ONCE, orders - made), datetime.now(UTC)))
 
 
-def pipeline(broker: System, directory: Path) -> list[str]:
+def pipeline(broker: System, directory: Path, settings: Mapping[str, str]) -> list[str]:
     project = directory / NAME
     shutil.rmtree(project, ignore_errors=True)
     init_project(project, NAME, broker.bootstrap)
+    declaration = project / "pipeline.toml"
+    lines = "".join(f"{json.dumps(key)} = {json.dumps(value)}\n" for key, value in settings.items())
+    declaration.write_text(declaration.read_text().replace("[spark]\n", f"[spark]\n{lines}"))
     return [sys.executable, "-m", "odradek", "pipeline", "run", str(project), "--once"]
 
 

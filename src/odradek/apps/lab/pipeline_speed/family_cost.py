@@ -1,4 +1,7 @@
-"""Cost of a process and of all that it started, until it ends."""
+"""Cost of a process and of all that it started, until it ends.
+
+Memory is the proportional set size: a page that several processes share, as forked Python workers do, counts once.
+"""
 
 import os
 import subprocess
@@ -8,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _TICKS = os.sysconf("SC_CLK_TCK")
-_PAGE_MB = os.sysconf("SC_PAGE_SIZE") / 1e6
 _LOOK_S = 0.2
+_LOOKS_PER_MEMORY_LOOK = 5  # the kernel walks through all pages to tell
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,8 @@ def metered_family(process: "subprocess.Popen[bytes]") -> FamilyCost:
         for pid, fields in family.items():
             own, waited = sum(map(int, fields[11:13])), sum(map(int, fields[13:15]))
             looks[pid] = _Look(at, int(fields[1]), own / _TICKS, waited / _TICKS)
-        memory_mb = max(memory_mb, sum(int(fields[21]) * _PAGE_MB for fields in family.values()))
+        if at % _LOOKS_PER_MEMORY_LOOK == 1:
+            memory_mb = max(memory_mb, sum(map(_memory_mb, family)))
         time.sleep(_LOOK_S)
     return FamilyCost(sum(look.own_s for look in looks.values()) + _unseen_s(looks), memory_mb, len(looks))
 
@@ -52,6 +56,14 @@ def _unseen_s(looks: dict[int, _Look]) -> float:
         if parent is not None and look.at < parent.at:
             unseen[look.parent] -= look.own_s + look.waited_s
     return sum(max(0.0, seconds) for seconds in unseen.values())
+
+
+def _memory_mb(pid: int) -> float:
+    with suppress(OSError):
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1]) * 1024 / 1e6
+    return 0.0
 
 
 def _family(root: int) -> dict[int, list[str]]:

@@ -77,9 +77,13 @@ def limited(start: Offsets, end: Offsets, max_records: int) -> Offsets:
     }
 
 
-def split_ranges(ranges: Iterable[OffsetRange], min_partitions: int | None) -> list[OffsetRange]:
-    """One range per Spark task: as they are, or the large ones cut into equal pieces until there are enough."""
+def split_ranges(
+    ranges: Iterable[OffsetRange], min_partitions: int | None, max_records: int | None = None
+) -> list[OffsetRange]:
+    """One range per Spark task: none above `max_records`, and the large ones cut further until there are enough."""
     wanted = [r for r in ranges if r.size > 0]
+    if max_records is not None:
+        wanted = [piece for r in wanted for piece in _cut(r, -(-r.size // max_records))]
     if min_partitions is None or len(wanted) >= min_partitions:
         return wanted
     total = sum(r.size for r in wanted)
@@ -88,7 +92,11 @@ def split_ranges(ranges: Iterable[OffsetRange], min_partitions: int | None) -> l
     shared_by, tasks_left = total - sum(r.size for r in small), min_partitions - len(small)
     pieces: list[OffsetRange] = []
     for r in wanted:
-        parts = 1 if r in small else max(1, min(r.size, round(r.size / shared_by * tasks_left)))
-        cuts = [r.start + r.size * i // parts for i in range(parts + 1)]
-        pieces += [OffsetRange(r.partition, a, b) for a, b in pairwise(cuts)]
+        pieces += _cut(r, 1 if r in small else max(1, min(r.size, round(r.size / shared_by * tasks_left))))
     return pieces
+
+
+def _cut(whole: OffsetRange, parts: int) -> list[OffsetRange]:
+    """Equal parts of a range, in order."""
+    cuts = [whole.start + whole.size * i // parts for i in range(parts + 1)]
+    return [OffsetRange(whole.partition, a, b) for a, b in pairwise(cuts)]

@@ -30,6 +30,11 @@ class RangePartition(InputPartition):
     range: OffsetRange
 
 
+def _tasks(ranges: list[OffsetRange], options: ReadOptions) -> list[RangePartition]:
+    pieces = split_ranges(ranges, options.min_partitions, options.max_records_per_partition)
+    return [RangePartition(piece) for piece in pieces]
+
+
 class TopicBatchReader(DataSourceReader):
     def __init__(self, options: ReadOptions, schema: StructType) -> None:
         self._options = options
@@ -41,7 +46,7 @@ class TopicBatchReader(DataSourceReader):
         start = cluster.resolve(self._options.start, partitions, start=True)
         end = cluster.resolve(self._options.end, partitions, start=False)
         ranges = [OffsetRange(p, start[p], end[p]) for p in partitions]
-        return [RangePartition(r) for r in split_ranges(ranges, self._options.min_partitions)]
+        return _tasks(ranges, self._options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         # With nothing to read Spark still starts one task, whose partition is none of ours.
@@ -95,7 +100,7 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for r in ranges:
             if r.size < 0:
                 self._report_loss(f"{r.partition}'s offset was changed from {r.start} to {r.end}")
-        return [RangePartition(r) for r in split_ranges(ranges, self._options.min_partitions)]
+        return _tasks(ranges, self._options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, RangePartition)

@@ -39,11 +39,15 @@ def test_a_limit_moves_everybody_forward(waiting: dict[TopicPartition, tuple[int
     assert sum(found[p] - start[p] for p in end) <= limit + len(end)  # at least one of each
 
 
-@given(st.lists(st.integers(0, 500), min_size=1, max_size=6), st.one_of(st.none(), st.integers(1, 40)))
-def test_splits_cover_everything_once(sizes: list[int], min_partitions: int | None) -> None:
+@given(
+    st.lists(st.integers(0, 500), min_size=1, max_size=6),
+    st.one_of(st.none(), st.integers(1, 40)),
+    st.one_of(st.none(), st.integers(1, 200)),
+)
+def test_splits_cover_everything_once(sizes: list[int], min_partitions: int | None, max_records: int | None) -> None:
     ranges = [OffsetRange(TopicPartition("a", i), 10, 10 + size) for i, size in enumerate(sizes)]
-    pieces = split_ranges(ranges, min_partitions)
-    assert all(piece.size > 0 for piece in pieces)
+    pieces = split_ranges(ranges, min_partitions, max_records)
+    assert all(0 < piece.size <= (max_records or piece.size) for piece in pieces)
     for wanted in ranges:
         mine = [piece for piece in pieces if piece.partition == wanted.partition]
         assert sum(piece.size for piece in mine) == wanted.size
@@ -53,6 +57,11 @@ def test_splits_cover_everything_once(sizes: list[int], min_partitions: int | No
 def test_large_ranges_are_cut_and_small_ones_are_not() -> None:
     pieces = split_ranges([OffsetRange(A0, 0, 1000), OffsetRange(A1, 0, 10)], 5)
     assert [(piece.partition, piece.size) for piece in pieces] == [(A0, 250)] * 4 + [(A1, 10)]
+
+
+def test_a_range_above_the_limit_is_cut_into_equal_parts() -> None:
+    pieces = split_ranges([OffsetRange(A0, 0, 1000), OffsetRange(A1, 0, 10)], None, 400)
+    assert [(piece.partition, piece.size) for piece in pieces] == [(A0, 333), (A0, 333), (A0, 334), (A1, 10)]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,38 @@
+"""Daemon of Spark's Python workers that has the modules of their tasks when it forks.
+
+Spark's own daemon imports nothing, so each worker imports pyarrow, numba and this package by itself and loads the
+compiled decoder: 1.5 s of CPU, and 150 MB that no two of them share. Spark starts this module in its place
+(`spark.python.daemon.module`).
+
+A fork copies the calling thread alone, so nothing here may start a thread; that of pyarrow's allocator (jemalloc) knows
+of forks.
+"""
+
+from contextlib import suppress
+from importlib import import_module
+
+from pyspark.daemon import manager
+
+_MODULES = (
+    "pyspark.worker",
+    "odradek.apps.pipeline.dimension_read",
+    "odradek.apps.pipeline.source.plain_fetching",
+    "odradek.apps.pipeline.source.reader",
+    "odradek.apps.pipeline.transaction_output",
+)
+
+
+def load_modules() -> None:
+    """Load what tasks of a pipeline need. A package that is absent is left to the task that can't do without it."""
+    for module in _MODULES:
+        with suppress(ImportError):
+            import_module(module)
+    with suppress(ImportError):
+        from odradek.apps.pipeline.arrow_records.record_columns import decode_records
+
+        decode_records([], None)  # numba loads its machine code at the first call
+
+
+if __name__ == "__main__":
+    load_modules()
+    manager()
