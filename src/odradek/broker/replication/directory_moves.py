@@ -63,7 +63,7 @@ class DirectoryMoves:
                 raise
             self._move(partition, directory)
         except KafkaError as error:
-            log.warning("move refused", partition=str(tp), directory=path, error=str(error))
+            log.warning("directory move refused", partition=str(tp), directory=path, error=str(error))
             is_elsewhere = error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
             return ErrorCode.REPLICA_NOT_AVAILABLE if is_elsewhere else error.code
         return ErrorCode.NONE
@@ -143,9 +143,9 @@ class DirectoryMoves:
         try:
             pause_ms = move.step()
         except KafkaError as error:
-            log.error("move failed, retrying", partition=str(move.tp), error=str(error))
+            log.error("directory move failed, retrying", partition=str(move.tp), error=str(error))
         except Exception:
-            log.exception("move failed, retrying", partition=str(move.tp))
+            log.exception("directory move failed, retrying", partition=str(move.tp))
         else:
             move.retry_ms = 0
             return pause_ms

@@ -119,7 +119,7 @@ class GroupWriter:
         try:
             write.records = [(encode_key(key), value) for key, value in records]
         except Exception:
-            log.exception("records of a group can't be made", group=held.group.id)
+            log.exception("group records can't be encoded", group=held.group.id)
             write.error = ErrorCode.UNKNOWN_SERVER_ERROR
         self._writer.append(write)
 

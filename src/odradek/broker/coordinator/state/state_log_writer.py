@@ -185,7 +185,7 @@ class StateLogWriter:
             else:
                 state_log.append(partition, records, done, producer, writes[0].guard)
         except Exception:
-            log.exception("state can't be written", topic=state_log.topic, partition=partition)
+            log.exception("coordinator state can't be written", topic=state_log.topic, partition=partition)
             done(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
@@ -203,14 +203,14 @@ def _settle(entry: StateEntry) -> None:
                 write.apply()
             write.settle(error)
         except Exception:
-            log.exception("can't go on from a settled record", key=entry.key)
+            log.exception("coordinator failed to apply a committed record", key=entry.key)
 
 
 def _give(answer: Callable[[], None]) -> None:
     try:
         answer()
     except Exception:
-        log.exception("answer of a coordinator lost")
+        log.exception("coordinator response failed")
 
 
 def _nothing() -> None:

@@ -109,8 +109,8 @@ class StateTable(Generic[_Entry]):
             try:
                 self._source.unloaded(entry)
             except Exception:
-                log.exception(f"{self._kind} can't be given up", key=entry.key)
-        log.info(f"{self._kind} given up", partition=partition, count=len(given_up))
+                log.exception(f"{self._kind} can't be unloaded", key=entry.key)
+        log.info(f"{self._kind} unloaded", partition=partition, count=len(given_up))
 
     def _load(self, partition: int, epoch: int, leadership: _Leadership) -> None:
         started_ms = self._clock.monotonic_ms()

@@ -80,7 +80,7 @@ class BatchChannel(Generic[Item]):
         try:
             self._failed(items, error)
         except Exception:
-            log.exception("items of a failed request are lost", channel=self._name, items=len(items))
+            log.exception("items of a failed request dropped", channel=self._name, items=len(items))
 
     def _next(self) -> list[Item]:
         with self._changed:

@@ -51,7 +51,12 @@ class MovingLogs:
                 raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{tp} can't move to {directory}: {error}") from error
             self._table.futures[tp] = future
             source.is_copied = True
-            log.info("move started", partition=str(tp), source=str(source.directory.parent), target=str(directory))
+            log.info(
+                "directory move started",
+                partition=str(tp),
+                source=str(source.directory.parent),
+                target=str(directory),
+            )
             return future
 
     def resumable(self, tp: TopicPartition) -> PartitionLog | None:
@@ -75,7 +80,7 @@ class MovingLogs:
             if source is not None:
                 source.is_copied = False
         if future is not None:
-            log.info("move cancelled", partition=str(tp), target=str(future.directory.parent))
+            log.info("directory move cancelled", partition=str(tp), target=str(future.directory.parent))
             self._delete(future)
 
     def prepare_to_finish(self, tp: TopicPartition) -> None:
@@ -110,7 +115,12 @@ class MovingLogs:
                 raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{tp} can't move to {directory}: {error}") from error
             self._table.logs[tp] = future
             del self._table.futures[tp]
-        log.info("move finished", partition=str(tp), source=str(source.directory.parent), target=str(directory))
+        log.info(
+            "directory move finished",
+            partition=str(tp),
+            source=str(source.directory.parent),
+            target=str(directory),
+        )
         self._delete(source)
         return future
 

@@ -65,7 +65,7 @@ class MarkerWriter:
         try:
             self._listener.transaction_completed(tp, marker.producer_id, marker.producer_epoch, marker.is_committed)
         except Exception:
-            log.exception("completed transaction not taken", partition=str(tp), producer_id=marker.producer_id)
+            log.exception("completed transaction not handled", partition=str(tp), producer_id=marker.producer_id)
 
 
 class _Results:
