@@ -7,7 +7,7 @@ from odradek.broker.log.directories.log_moves import LogCopy
 from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.broker.replication.core.move_pace import Manner, Pace
 from odradek.broker.replication.partition import Partition
-from odradek.broker.replication.replication_quota import UNLIMITED, WindowedRate
+from odradek.broker.replication.replication_quota import UNLIMITED, ReplicationRate
 
 PIECE_BYTES = 1 << 20
 _THROTTLED_MS = 100
@@ -21,7 +21,7 @@ log = get_logger(__name__)
 class MoveThrottle:
     """`replica.alter.log.dirs.io.max.bytes.per.second`, for all moves together."""
 
-    def __init__(self, rate: WindowedRate) -> None:
+    def __init__(self, rate: ReplicationRate) -> None:
         self.limit = UNLIMITED
         self._rate = rate
 

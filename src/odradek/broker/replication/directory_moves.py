@@ -19,7 +19,7 @@ from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.broker.replication.directory_move import DirectoryMove, MoveThrottle
 from odradek.broker.replication.partition import Partition
 from odradek.broker.replication.partition_table import PartitionTable
-from odradek.broker.replication.replication_quota import UNLIMITED, WindowedRate
+from odradek.broker.replication.replication_quota import UNLIMITED, ReplicationRate
 from odradek.format.log_names import MAX_NAME, future_name
 from odradek.model.topology import ZERO_UUID, TopicPartition
 
@@ -36,7 +36,7 @@ class DirectoryMoves:
         self._clock = clock
         window_ms = config.alter_log_dirs_replication_quota_window_size_seconds * 1000
         windows = config.alter_log_dirs_replication_quota_window_num
-        self._throttle = MoveThrottle(WindowedRate(window_ms, windows, clock))
+        self._throttle = MoveThrottle(ReplicationRate(window_ms, windows, clock))
         self._threads_max = _threads(config, logs)
         self._changed = threading.Condition()
         self._moves: dict[TopicPartition, DirectoryMove] = {}

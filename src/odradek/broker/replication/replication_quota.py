@@ -6,54 +6,38 @@ back: the caller says whether the replica is in sync. Any thread.
 """
 
 import threading
-from collections import deque
 from collections.abc import Sequence
 
 from odradek.base.clock import Clock
 from odradek.base.config.broker_config import BrokerConfig
+from odradek.broker.quotas.core.sampled_rate import SampledRate
 from odradek.model.topology import TopicPartition
 
 UNLIMITED = 2**63 - 1
 ALL_PARTITIONS = "*"
 
 
-class WindowedRate:
-    """Bytes a second over the last windows: the whole ones that are remembered, and the one that is filling.
-
-    The first window counts as a whole one from its start, so that a single burst isn't an enormous rate.
-    """
+class ReplicationRate:
+    """Bytes a second over the last windows. Any thread."""
 
     def __init__(self, window_ms: int, windows: int, clock: Clock) -> None:
-        self._window_ms = window_ms
-        self._remembered_ms = window_ms * windows
         self._clock = clock
         self._lock = threading.Lock()
-        self._samples: deque[list[int]] = deque(maxlen=windows + 1)  # [start, last recorded, bytes]
+        self._rate = SampledRate(window_ms, windows, windows_min=1)
 
     def record(self, size: int) -> None:
-        now = self._clock.monotonic_ms()
         with self._lock:
-            if not self._samples or now - self._samples[-1][0] >= self._window_ms:
-                self._samples.append([now, now, 0])
-            sample = self._samples[-1]
-            sample[1] = now
-            sample[2] += size
+            self._rate.record(size, self._clock.monotonic_ms())
 
     def per_second(self) -> float:
-        now = self._clock.monotonic_ms()
         with self._lock:
-            while self._samples and now - self._samples[0][1] >= self._remembered_ms:
-                self._samples.popleft()
-            if not self._samples:
-                return 0.0
-            elapsed_ms = max(now - self._samples[0][0], self._window_ms)
-            return sum(sample[2] for sample in self._samples) * 1000 / elapsed_ms
+            return self._rate.per_second(self._clock.monotonic_ms())
 
 
 class Throttle:
     """One side of it: its rate, and the partitions that it holds back."""
 
-    def __init__(self, broker_id: int, rate: WindowedRate) -> None:
+    def __init__(self, broker_id: int, rate: ReplicationRate) -> None:
         self.limit = UNLIMITED
         """Bytes a second."""
         self._broker_id = broker_id
@@ -93,8 +77,8 @@ class ReplicationQuotas:
     def __init__(self, broker_id: int, config: BrokerConfig, clock: Clock) -> None:
         window_ms = config.replication_quota_window_size_seconds * 1000
         windows = config.replication_quota_window_num
-        self.leader = Throttle(broker_id, WindowedRate(window_ms, windows, clock))
-        self.follower = Throttle(broker_id, WindowedRate(window_ms, windows, clock))
+        self.leader = Throttle(broker_id, ReplicationRate(window_ms, windows, clock))
+        self.follower = Throttle(broker_id, ReplicationRate(window_ms, windows, clock))
 
     def set_rates(self, leader: int | None, follower: int | None) -> None:
         """Set the rates of the dynamic broker configuration; None: no limit."""

@@ -13,7 +13,7 @@ from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.broker.replication.core.move_pace import Manner, Pace
 from odradek.broker.replication.directory_move import DirectoryMove, MoveThrottle
 from odradek.broker.replication.directory_moves import DirectoryMoves
-from odradek.broker.replication.replication_quota import WindowedRate
+from odradek.broker.replication.replication_quota import ReplicationRate
 from odradek.model.metadata_image import MetadataImage, PartitionImage, TopicImage
 from odradek.model.topology import TopicPartition
 from odradek.protocol.record_batch import batches
@@ -59,7 +59,7 @@ class Disks:
 
     def step_by_hand(self, directory: Path, throttle: MoveThrottle | None = None) -> DirectoryMove:
         future = self.stage.logs.moves.begin_move(ORDERS, directory)
-        throttle = throttle or MoveThrottle(WindowedRate(1000, 11, self.stage.clock))
+        throttle = throttle or MoveThrottle(ReplicationRate(1000, 11, self.stage.clock))
         pace = Pace(finish_bytes=PIECE)
         partition, logs, clock = self.stage.partition, self.stage.logs, self.stage.clock
         return DirectoryMove(partition, future, logs, throttle, clock, piece_bytes=PIECE, pace=pace)
@@ -152,7 +152,7 @@ def test_a_held_piece_goes_beyond_its_segment(disks: Disks) -> None:
     while len(disks.stage.partition.log.segments) < 12:
         disks.write("something")
     future = disks.stage.logs.moves.begin_move(ORDERS, disks.b)
-    throttle = MoveThrottle(WindowedRate(1000, 11, disks.stage.clock))
+    throttle = MoveThrottle(ReplicationRate(1000, 11, disks.stage.clock))
     partition, logs, clock = disks.stage.partition, disks.stage.logs, disks.stage.clock
     move = DirectoryMove(partition, future, logs, throttle, clock, piece_bytes=12_000, pace=AlwaysHeld())
     while move._copy.is_prefix is False:
@@ -164,7 +164,7 @@ def test_a_held_piece_goes_beyond_its_segment(disks: Disks) -> None:
 def test_a_throttle_is_kept(disks: Disks) -> None:
     for number in range(100):
         disks.write(str(number))
-    throttle = MoveThrottle(WindowedRate(1000, 11, disks.stage.clock))
+    throttle = MoveThrottle(ReplicationRate(1000, 11, disks.stage.clock))
     throttle.limit = 1000
     move = disks.step_by_hand(disks.b, throttle)
     began_ms, steps = disks.stage.clock.monotonic_ms(), 0

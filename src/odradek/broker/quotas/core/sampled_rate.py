@@ -1,7 +1,8 @@
 """Rate over the last windows of time. Pure: the caller brings the time.
 
 With `windows` of `window_ms` each, the rate is what was recorded divided by the time since the oldest sample, which
-counts as no less than all windows but one: a new client may use at once what it could have used in that time.
+counts as no less than `windows_min`. For clients these are all windows but one, as in Kafka's `Rate`: a new client may
+use at once what it could have used in that time. For replication it is one, as in Kafka's `SimpleRate`.
 The wait is Kafka's: (rate - limit) / limit of that time. Once the oldest sample is as old as all windows but one, the
 rate is down to the limit after it, if nothing more comes; before, a client that goes on has to wait again.
 """
@@ -12,16 +13,17 @@ from collections import deque
 class SampledRate:
     __slots__ = ("_at_least_ms", "_remembered_ms", "_samples", "_window_ms", "total")
 
-    def __init__(self, window_ms: int, windows: int) -> None:
+    def __init__(self, window_ms: int, windows: int, windows_min: int | None = None) -> None:
         self._window_ms = window_ms
         self._remembered_ms = window_ms * windows
-        self._at_least_ms = window_ms * max(1, windows - 1)
+        self._at_least_ms = window_ms * (max(1, windows - 1) if windows_min is None else windows_min)
         self._samples: deque[list[float]] = deque()  # [start, last recorded, sum]
         self.total = 0.0
 
     def record(self, value: float, now_ms: int) -> None:
         samples = self._samples
         if not samples or now_ms - samples[-1][0] >= self._window_ms:
+            self._forget(now_ms)
             samples.append([now_ms, now_ms, 0.0])
         sample = samples[-1]
         sample[1] = now_ms
