@@ -9,6 +9,9 @@ import os
 from io import FileIO
 from typing import NamedTuple
 
+COPIED_BYTES_MAX = 16 << 10
+"""Bytes of slices that are read into an answer: a copy of so many costs less than one more system call."""
+
 
 class FileSlice(NamedTuple):
     file: FileIO

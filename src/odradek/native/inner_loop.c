@@ -15,7 +15,7 @@
 #include "record_walk.h"
 #include "record_objects.h"
 
-#define INTERFACE 5 /* as in load.py: a library built from another source is not used */
+#define INTERFACE 6 /* as in load.py: a library built from another source is not used */
 
 enum {
     HEADER_SIZE = 61,
@@ -130,6 +130,12 @@ static int has_arguments(Py_ssize_t given, Py_ssize_t wanted) {
     return 0;
 }
 
+static int has_items(PyObject *tuple, Py_ssize_t wanted) {
+    if (PyTuple_Check(tuple) && PyTuple_Size(tuple) == wanted) return 1;
+    PyErr_Format(PyExc_TypeError, "not a tuple of %zd", wanted);
+    return 0;
+}
+
 static int as_int64(PyObject *object, int64_t *value) {
     *value = PyLong_AsLongLong(object);
     return *value != -1 || PyErr_Occurred() == NULL;
@@ -137,7 +143,22 @@ static int as_int64(PyObject *object, int64_t *value) {
 
 static int begin_read(PyObject *object, Py_buffer *data) { return PyObject_GetBuffer(object, data, PyBUF_SIMPLE) == 0; }
 
+static void patch_batch(const Py_buffer *data, int64_t base_offset, int64_t leader_epoch) {
+    write_be(data->buf, (uint64_t)base_offset, 8);
+    write_be((uint8_t *)data->buf + LEADER_EPOCH_AT, (uint64_t)leader_epoch, 4);
+}
+
 #include "produce_messages.h"
+#include "produce_batches.h"
+#include "fetch_response.h"
+
+/* NULL without an exception becomes None, and so does a failure that the twin will meet too. */
+static PyObject *answer_or_none(PyObject *answer) {
+    if (answer != NULL) return answer;
+    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_MemoryError)) return NULL;
+    PyErr_Clear();
+    Py_RETURN_NONE;
+}
 
 /* checksum(data, start, end) */
 static PyObject *py_checksum(PyObject *self, PyObject *const *args, Py_ssize_t count) {
@@ -191,32 +212,52 @@ static int64_t check_batch(const Py_buffer *data, int64_t max_size, int64_t newe
     return count_records(records, count, &steps) && steps <= steps_left ? steps : -1;
 }
 
-/* check_batch(BatchHeader, data, max_message_bytes, newest_timestamp, steps_left) */
+/* check_batch((CheckedRecords, CheckedBatch, BatchHeader), rules, limits, data, now_ms, steps_left) */
 static PyObject *py_check_batch(PyObject *self, PyObject *const *args, Py_ssize_t count) {
-    int64_t max_size, newest, steps_left, steps;
+    int64_t steps_left, steps;
     Py_buffer data;
     Header header;
-    if (!has_arguments(count, 5) || !as_int64(args[2], &max_size) || !as_int64(args[3], &newest)) return NULL;
-    if (!as_int64(args[4], &steps_left) || !begin_read(args[1], &data)) return NULL;
+    Limits limits;
+    if (!has_arguments(count, 6) || !has_items(args[0], CHECKED_TYPES) || !has_items(args[2], LIMITS)) return NULL;
+    if (!read_limits(args[2], args[4], &limits) || !as_int64(args[5], &steps_left) || !begin_read(args[3], &data)) return NULL;
     if (data.len > GIL_BYTES_MAX) {
         Py_BEGIN_ALLOW_THREADS
-        steps = check_batch(&data, max_size, newest, steps_left, &header);
+        steps = check_batch(&data, limits.max_bytes, limits.newest, steps_left, &header);
         Py_END_ALLOW_THREADS
     } else {
-        steps = check_batch(&data, max_size, newest, steps_left, &header);
+        steps = check_batch(&data, limits.max_bytes, limits.newest, steps_left, &header);
     }
     PyBuffer_Release(&data);
     if (steps < 0) Py_RETURN_NONE;
-    PyObject *answer = PyTuple_New(2), *object = header_object(args[0], &header), *paid = PyLong_FromLongLong(steps);
-    if (answer == NULL || object == NULL || paid == NULL) {
-        Py_XDECREF(answer);
-        Py_XDECREF(object);
-        Py_XDECREF(paid);
-        return NULL;
+    long long paid = header.attributes & CODEC_MASK ? -1 : steps;
+    PyObject *checked = checked_records(args[0], args[1], args[3], &header, &limits);
+    return checked == NULL ? NULL : Py_BuildValue("(NL)", checked, paid);
+}
+
+/* flat_batches(TopicPartition, topics, internal) */
+static PyObject *py_flat_batches(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    if (!has_arguments(count, 3)) return NULL;
+    if (!PyList_Check(args[1]) || !PyAnySet_Check(args[2])) Py_RETURN_NONE;
+    PyObject *found = PyList_New(0);
+    for (Py_ssize_t place = 0; found != NULL && place < PyList_Size(args[1]); place++) {
+        PyObject *topic = PySequence_GetItem(args[1], place);
+        if (topic == NULL || !list_topic(found, args[0], topic, args[2])) Py_CLEAR(found);
+        Py_XDECREF(topic);
     }
-    PyTuple_SetItem(answer, 0, object);
-    PyTuple_SetItem(answer, 1, paid);
-    return answer;
+    return answer_or_none(found);
+}
+
+/* place_next(types, batches, entries, base_offset, leader_epoch, kept) */
+static PyObject *py_place_next(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    int64_t base_offset, leader_epoch, kept;
+    if (!has_arguments(count, 6) || !has_items(args[0], PLACED_TYPES) || !as_int64(args[3], &base_offset)) return NULL;
+    if (!as_int64(args[4], &leader_epoch) || !as_int64(args[5], &kept)) return NULL;
+    if (!PyList_Check(args[1]) || PyList_Size(args[1]) != 1 || !PyDict_Check(args[2])) Py_RETURN_NONE;
+    PyObject *batch = with_reference(PyList_GetItem(args[1], 0));
+    int is_batch = PyTuple_Check(batch) && PyTuple_Size(batch) == BATCH_FIELDS;
+    PyObject *placed = is_batch ? place_next(args[0], batch, args[2], base_offset, leader_epoch, (Py_ssize_t)kept) : NULL;
+    Py_DECREF(batch);
+    return answer_or_none(placed);
 }
 
 /* place_batch(BatchInfo, data, base_offset, leader_epoch, position) */
@@ -228,10 +269,7 @@ static PyObject *py_place_batch(PyObject *self, PyObject *const *args, Py_ssize_
     if (!as_int64(args[4], &position)) return NULL;
     if (PyObject_GetBuffer(args[1], &data, PyBUF_WRITABLE) < 0) return NULL;
     int found = leader_epoch == (int32_t)leader_epoch && header_at(&data, 0, &header);
-    if (found) {
-        write_be(data.buf, (uint64_t)base_offset, 8);
-        write_be((uint8_t *)data.buf + LEADER_EPOCH_AT, (uint64_t)leader_epoch, 4);
-    }
+    if (found) patch_batch(&data, base_offset, leader_epoch);
     PyBuffer_Release(&data);
     if (!found) Py_RETURN_NONE;
     return info_object(args[0], &header, base_offset, position);
@@ -335,14 +373,6 @@ static PyObject *py_decode(PyObject *self, PyObject *const *args, Py_ssize_t cou
     Py_RETURN_NONE;
 }
 
-/* NULL without an exception becomes None, and so does a failure that the twin will meet too. */
-static PyObject *answer_or_none(PyObject *answer) {
-    if (answer != NULL) return answer;
-    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_MemoryError)) return NULL;
-    PyErr_Clear();
-    Py_RETURN_NONE;
-}
-
 /* request_header(RequestHeader, header_versions, frame) */
 static PyObject *py_request_header(PyObject *self, PyObject *const *args, Py_ssize_t count) {
     Py_buffer versions, frame;
@@ -372,14 +402,6 @@ static PyObject *py_survey_batches(PyObject *self, PyObject *const *args, Py_ssi
     return Py_BuildValue("(LLL)", records, compressed, transactional);
 }
 
-/* next_entry(ProducerEntry, AppendedBatch, entry, info, kept) */
-static PyObject *py_next_entry(PyObject *self, PyObject *const *args, Py_ssize_t count) {
-    int64_t kept;
-    if (!has_arguments(count, 5) || !as_int64(args[4], &kept)) return NULL;
-    if (!PyTuple_Check(args[2]) || !PyTuple_Check(args[3])) Py_RETURN_NONE;
-    return answer_or_none(next_entry(args[0], args[1], args[2], args[3], (Py_ssize_t)kept));
-}
-
 /* produce_response(topics, outcomes, AppendResult, correlation_id, version) */
 static PyObject *py_produce_response(PyObject *self, PyObject *const *args, Py_ssize_t count) {
     int64_t correlation_id, version;
@@ -393,6 +415,21 @@ static PyObject *py_produce_response(PyObject *self, PyObject *const *args, Py_s
     return answer_or_none(frame);
 }
 
+/* fetch_response(outcomes, records, session_id, correlation_id, version, is_committed) */
+static PyObject *py_fetch_response(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    int64_t session_id, correlation_id, version, is_committed;
+    if (!has_arguments(count, 6) || !as_int64(args[2], &session_id) || !as_int64(args[3], &correlation_id)) return NULL;
+    if (!as_int64(args[4], &version) || !as_int64(args[5], &is_committed)) return NULL;
+    if (!PyList_Check(args[0]) || !PyList_Check(args[1]) || PyList_Size(args[0]) != PyList_Size(args[1])) Py_RETURN_NONE;
+    if (version < FIRST_FLEXIBLE_FETCH || version > LAST_FETCH_VERSION) Py_RETURN_NONE;
+    Writer out = {PyMem_Malloc(256), 0, 256};
+    if (out.data == NULL) return PyErr_NoMemory();
+    int whole = put_fetch_response(&out, args[0], args[1], session_id, correlation_id, (int)version, (int)is_committed);
+    PyObject *frame = whole ? PyBytes_FromStringAndSize((const char *)out.data, (Py_ssize_t)out.size) : NULL;
+    PyMem_Free(out.data);
+    return answer_or_none(frame);
+}
+
 #define FUNCTION(name) {#name, (PyCFunction)(void (*)(void))py_##name, METH_FASTCALL, NULL}
 
 static PyMethodDef functions[] = {
@@ -400,7 +437,7 @@ static PyMethodDef functions[] = {
     FUNCTION(sound_batches), FUNCTION(count_records), FUNCTION(walk_records),
     FUNCTION(record_spans),  FUNCTION(records),       FUNCTION(make_decoder), FUNCTION(decode),
     FUNCTION(request_header), FUNCTION(survey_batches), FUNCTION(produce_response),
-    FUNCTION(next_entry),
+    FUNCTION(flat_batches),  FUNCTION(place_next),    FUNCTION(fetch_response),
     {NULL, NULL, 0, NULL},
 };
 
@@ -417,7 +454,7 @@ PyMODINIT_FUNC PyInit__inner_loop(void) {
     new_object = (newfunc)PyType_GetSlot(&PyBaseObject_Type, Py_tp_new);
     set_slot = (descrsetfunc)PyType_GetSlot(&PyMemberDescr_Type, Py_tp_descr_set);
     no_arguments = PyTuple_New(0);
-    if (!intern_names()) return NULL;
+    if (!intern_names() || !intern_fetch_names()) return NULL;
     PyObject *module = PyModule_Create(&definition);
     if (module != NULL && PyModule_AddIntConstant(module, "INTERFACE", INTERFACE) < 0) {
         Py_DECREF(module);

@@ -25,18 +25,38 @@ class InnerLoop(Protocol):
         """Headers of the batches from `pos` on: up to the end, or to the first that is cut, old or corrupt."""
 
     def check_batch(
-        self, header_type: type[T], data: Buffer, max_bytes: int, newest: int, steps_left: int, /
+        self,
+        types: tuple[type[T], type[tuple[Any, ...]], type[tuple[Any, ...]]],
+        rules: object,
+        limits: tuple[int, int, bool],
+        data: Buffer,
+        now_ms: int,
+        steps_left: int,
+        /,
     ) -> tuple[T, int] | None:
-        """`validation.check_records` for one batch of a producer that is kept as it is: its header and the steps paid.
+        """`validation.check_records` for one batch of a producer that is kept as it is: the CheckedRecords, and the
+        steps to pay. -1 for a compressed one: its header and checksum are checked, its records are not.
 
-        A compressed one has had its header and checksum checked, and costs nothing yet. `newest` is the largest
-        timestamp that is allowed.
+        Types are CheckedRecords, CheckedBatch and BatchHeader; limits are `BatchRules.limits`.
         """
 
     def place_batch(
         self, info_type: type[T], data: memoryview, base_offset: int, leader_epoch: int, position: int, /
     ) -> T | None:
         """`record_batch.assign` and `validation.batch_info`: patches the batch that begins `data`."""
+
+    def place_next(
+        self,
+        types: tuple[type[T], Any, Any, Any, Any, Any],
+        batches: Sequence[tuple[Any, ...]],
+        entries: dict[int, Any],
+        base_offset: int,
+        leader_epoch: int,
+        kept: int,
+        /,
+    ) -> T | None:
+        """`placement.place` for one batch that keeps its timestamp and is its producer's next: a Placed. With None
+        nothing is patched. `types` is `placement.PLACED_TYPES`."""
 
     def count_records(self, data: Buffer, expected: int, /) -> int:
         """`record_walk.count_records`: the steps to charge, or -1."""
@@ -65,11 +85,6 @@ class InnerLoop(Protocol):
     ) -> tuple[Any, int] | None:
         """The function that `protocol.decoder_writer` writes: the message, and the position after it."""
 
-    def next_entry(
-        self, entry_type: type[T], batch_type: type[tuple[object, ...]], entry: T, info: tuple[Any, ...], kept: int, /
-    ) -> T | None:
-        """`producer_state.next_entry`, which keeps so many batches."""
-
     def request_header(self, header_type: type[T], header_versions: Buffer, frame: memoryview, /) -> T | None:
         """`framing.parse_request_header`, of an API and version that are in the table: at key * 32 + version its header
         version, 0 for none."""
@@ -78,7 +93,26 @@ class InnerLoop(Protocol):
         """Numbers of records, compressed batches and transactional batches of a Produce; None unless all batches have
         magic 2. For `protocol.batch_survey`."""
 
+    def flat_batches(
+        self, partition_type: type[T], topics: list[Any], internal: frozenset[str], /
+    ) -> list[tuple[T, memoryview]] | None:
+        """Partitions and records of a Produce in order; None where a topic is internal or records are absent."""
+
     def produce_response(
         self, topics: list[Any], outcomes: list[Any], result_type: type[T], correlation_id: int, version: int, /
     ) -> bytes | None:
         """The frame of a ProduceResponse for batches that were all written: each outcome is an AppendResult."""
+
+    def fetch_response(
+        self,
+        outcomes: list[Any],
+        records: list[bytes],
+        session_id: int,
+        correlation_id: int,
+        version: int,
+        is_committed: bool,
+        /,
+    ) -> bytes | None:
+        """The frame of a FetchResponse with these FetchOutcomes and the records of each, from version 12 on; None where
+        a partition has an error, a divergence, a better replica or aborted transactions. `is_committed`: the fetcher
+        is told of aborted transactions."""

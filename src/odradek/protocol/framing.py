@@ -20,7 +20,7 @@ from odradek.protocol.schema import Decoder, Request, Response
 
 _FIXED_HEADER = Struct(">hhi")
 _CLIENT_ID_LENGTH = Struct(">h")
-_LENGTH = Struct(">i")
+_INT32 = Struct(">i")
 _LENGTH_AND_CORRELATION = Struct(">ii")
 
 _VERSIONS_MAX = 32
@@ -174,25 +174,33 @@ def _has_flexible_header(response: Response | type[Response], version: int) -> b
 
 def encode_request(request: Request, version: int, correlation_id: int, client_id: str | None) -> bytes:
     """The whole frame, its length included."""
-    header = request_header.RequestHeader(
-        request_api_key=request.KEY,
-        request_api_version=version,
-        correlation_id=correlation_id,
-        client_id=client_id,
-    )
     out = bytearray(4)
+    out += _FIXED_HEADER.pack(request.KEY, version, correlation_id)
+    out += _request_header_rest(request.KEY, version, client_id)
     splices: Splices = []
-    header.encoder(_request_header_version(request.KEY, version))(header, out, splices)
     request.encoder(version)(request, out, splices)
     for position, file_slice in reversed(splices):
         out[position:position] = file_slice.read()
-    _LENGTH.pack_into(out, 0, len(out) - 4)
+    _INT32.pack_into(out, 0, len(out) - 4)
     return bytes(out)
+
+
+@lru_cache(maxsize=256)
+def _request_header_rest(key: int, version: int, client_id: str | None) -> bytes:
+    """The request header behind the correlation id, which is the same for all requests of a client to an API."""
+    header = request_header.RequestHeader(request_api_key=key, request_api_version=version, client_id=client_id)
+    out = bytearray()
+    header.encoder(_request_header_version(key, version))(header, out, [])
+    return bytes(out[_FIXED_HEADER.size :])
 
 
 def decode_response(response: type[R], frame: memoryview, version: int) -> tuple[int, R]:
     """The correlation id and the response, from a frame without its length."""
-    header_version = 1 if _has_flexible_header(response, version) else 0
-    header, pos = ResponseHeader.decode(frame, 0, header_version)
+    is_flexible = _has_flexible_header(response, version)
+    if len(frame) > 4 and (not is_flexible or frame[4] == 0):  # as it nearly always is: no tagged fields
+        correlation_id, pos = _INT32.unpack_from(frame)[0], 5 if is_flexible else 4
+    else:
+        header, pos = ResponseHeader.decode(frame, 0, 1 if is_flexible else 0)
+        correlation_id = header.correlation_id
     body, _ = response.decoder(version)(frame, pos, RESPONSE_STEPS_MAX)
-    return header.correlation_id, body
+    return correlation_id, body

@@ -6,10 +6,21 @@ from collections.abc import Callable
 import pytest
 from test_twins import DEFAULT_INPUTS, NOW, SOAK_INPUTS, Batches
 
+from odradek.broker.api.authorization import NONE_DENIED
 from odradek.broker.api.handlers import produce
+from odradek.broker.log.core import validation
 from odradek.broker.log.core.append_result import AppendResult
-from odradek.broker.log.core.batch_info import batch_info
-from odradek.broker.log.core.producer_state import BATCHES_KEPT, AppendedBatch, ProducerEntry, next_entry
+from odradek.broker.log.core.batch_info import BatchInfo
+from odradek.broker.log.core.placement import PLACED_TYPES, Placed
+from odradek.broker.log.core.producer_state import (
+    BATCHES_KEPT,
+    AppendedBatch,
+    ProducerEntry,
+    ProducerStates,
+    Staged,
+)
+from odradek.broker.log.core.validation import BatchRules, CheckedBatch, CheckedRecords, assign_offsets
+from odradek.model.topology import TopicPartition
 from odradek.native.load import compiled
 from odradek.protocol import batch_survey, framing
 from odradek.protocol.api_keys import APIS
@@ -23,12 +34,21 @@ from odradek.protocol.messages.produce import (
     TopicProduceResponse,
 )
 from odradek.protocol.primitives import ProtocolError
-from odradek.protocol.record_batch import CONTROL_BIT, TRANSACTIONAL_BIT, build_batch, read_header
+from odradek.protocol.record_batch import (
+    ATTRIBUTES_AT,
+    CONTROL_BIT,
+    HEADER_SIZE,
+    LOG_APPEND_TIME_BIT,
+    PRODUCER_ID_AT,
+    TRANSACTIONAL_BIT,
+    build_batch,
+    read_header,
+)
 from odradek.protocol.records import Record
 
 pytestmark = pytest.mark.skipif(compiled is None, reason="the compiled inner loop is not built, or not wanted")
 
-NAMES = ("t", "", "a.topic-of_more_letters", "ä" * 70, "n" * 200, "\ud800")
+NAMES = ("t", "__consumer_offsets", "", "a.topic-of_more_letters", "ä" * 70, "n" * 200, "\ud800")
 NUMBERS = (0, 1, -1, 2**31, 2**62, 2**63 - 1, -(2**63))
 
 
@@ -44,6 +64,7 @@ def same(call: Callable[..., object], *arguments: object) -> object:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(framing, "compiled", None)
         patch.setattr(batch_survey, "compiled", None)
+        patch.setattr(produce, "compiled", None)
         assert outcome(call, *arguments) == found
     return found
 
@@ -96,41 +117,77 @@ def twin_of_response(request: ProduceRequest, results: list[AppendResult], corre
     return frame
 
 
-def next_entries(pick: random.Random) -> None:
-    """The state of a producer after batches that are the next one, and after others, which are left to Python."""
+def produced_batch(pick: random.Random, sequence: int) -> bytearray:
+    producer_id = pick.choice((7, 7, 7, 8, -1))
+    batch = bytearray(
+        build_batch([Record(n, NOW, None, b"v") for n in range(3)], producer_id=producer_id, base_sequence=sequence)
+    )
+    batch[ATTRIBUTES_AT + 1] |= pick.choice((0, 0, 0, 0, TRANSACTIONAL_BIT, CONTROL_BIT, LOG_APPEND_TIME_BIT))
+    epoch = pick.choice((0, 0, 0, 0, 1)).to_bytes(2, "big")
+    batch[PRODUCER_ID_AT + 8 : PRODUCER_ID_AT + 10] = epoch
+    return batch[: pick.choice((len(batch), len(batch), len(batch), HEADER_SIZE - 1))]
+
+
+def places(pick: random.Random) -> bool:
+    """A batch behind the end of the log, with the producer's next entry; others are left to Python, and untouched."""
     assert compiled is not None
     sequence = pick.choice((0, 5, 2**31 - 3, 2**31 - 1, -1))
     kept = tuple(AppendedBatch(sequence, 100 + n, pick.choice((0, 2)), NOW) for n in range(pick.choice((0, 1, 9, 10))))
-    entry = ProducerEntry(7, pick.choice((0, 0, 1)), -1, NOW, pick.choice((-1, -1, -1, 50)), kept)
+    states = ProducerStates(0)
+    states.entries[7] = ProducerEntry(7, pick.choice((0, 0, 0, 1)), -1, NOW, pick.choice((-1, -1, -1, 50)), kept)
     after = pick.choice(((sequence + 1) % 2**31, (sequence + 1) % 2**31, sequence, 0, -1))
-    header = read_header(
-        build_batch([Record(n, NOW, None, b"v") for n in range(3)], producer_id=7, base_sequence=after)
+    given = produced_batch(pick, after)
+    records, newest = memoryview(bytearray(given)), pick.choice((NOW, NOW, NOW, NOW + 1))
+    offset, epoch = pick.choice((103, 2**62)), pick.choice((3, 3, 3, 2**40))
+    batches = (
+        [CheckedBatch(records, read_header(records), newest)] if len(records) >= HEADER_SIZE else [(records, (), NOW)]
     )
-    attributes = pick.choice((0, 0, 0, TRANSACTIONAL_BIT, CONTROL_BIT))
-    info = batch_info(header._replace(producer_epoch=0, attributes=attributes), pick.choice((103, 2**62)), 0)
-    found = compiled.next_entry(ProducerEntry, AppendedBatch, entry, info, BATCHES_KEPT)
-    assert found == next_entry(entry, info)
-    assert found is None or (type(found), type(found.batches[-1])) == (ProducerEntry, AppendedBatch)
+    found = compiled.place_next(PLACED_TYPES, batches, states.entries, offset, epoch, BATCHES_KEPT)
+    if found is None:
+        assert records == given
+    if len(records) < HEADER_SIZE or epoch == 2**40:
+        assert found is None
+        return False
+    usual = newest == NOW and not given[ATTRIBUTES_AT + 1] & LOG_APPEND_TIME_BIT
+    copy = memoryview(bytearray(given))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(validation, "compiled", None)
+        checked = CheckedRecords([CheckedBatch(copy, read_header(copy), newest)], BatchRules(), NOW)
+        validated = assign_offsets(checked, next_offset=offset, leader_epoch=epoch)
+    staged = states.stage_next(validated.batches)
+    assert (found is None) == (staged is None or not usual)
+    if found is None or staged is None:
+        return False
+    assert found == (*validated, staged)
+    types = type(found), type(found.batches[0]), type(found.staged), *map(type, found.staged.entries.values())
+    assert types == (Placed, BatchInfo, Staged, *[ProducerEntry] * len(staged.entries))
+    return True
+
+
+def listed(request: ProduceRequest) -> list[tuple[TopicPartition, memoryview | str]]:
+    found = produce._batches(request, None, NONE_DENIED)
+    assert all(type(tp) is TopicPartition for tp, _ in found)
+    return [(tp, records if isinstance(records, memoryview) else str(records)) for tp, records in found]
 
 
 def compare(seed: int, inputs: int) -> int:
     """Number of headers that were read."""
-    made, read = Batches(seed), 0
+    made, read, placed = Batches(seed), 0, 0
     pick = made.random
     assert compiled is not None
     for _ in range(inputs):
         found = same(parse_request_header, memoryview(header_frame(pick)))
         read += isinstance(found, RequestHeader)
-        next_entries(pick)
+        placed += places(pick)
         request = produced(made)
         same(batch_survey.survey_batches, request.topic_data)
-        same(produce.takes_long, request)
-        same(produce._transactional_batches, request)
+        same(listed, request)
         numbers = [pick.choice(NUMBERS) for _ in range(5)]
         results = [AppendResult(*numbers) for topic in request.topic_data for _ in topic.partition_data]
         correlation_id, version = pick.choice((0, 1, -1, 2**31 - 1)), pick.randrange(13)
         frame = compiled.produce_response(request.topic_data, results, AppendResult, correlation_id, version)
         assert frame == twin_of_response(request, results, correlation_id, version)
+    assert inputs / 30 < placed < inputs
     return read
 
 

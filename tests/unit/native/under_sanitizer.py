@@ -17,6 +17,7 @@ def main(path: str, inputs: int) -> None:
     spec.loader.exec_module(sys.modules[NAME])
     sys.path.append(str(Path(__file__).parents[2] / "wire"))
     from test_compiled_decoder import compare as compare_messages
+    from test_fetch_twins import compare as compare_fetches
     from test_produce_twins import compare as compare_ends
     from test_twins import compare as compare_batches
 
@@ -25,7 +26,7 @@ def main(path: str, inputs: int) -> None:
     assert compiled is sys.modules[NAME]
     seed = random.randrange(2**32)
     print(f"seed {seed}: {compare_messages(seed, 5 * inputs)} messages read, batches {compare_batches(seed, inputs)}")
-    print(f"{compare_ends(seed, inputs)} headers read")
+    print(f"{compare_ends(seed, inputs)} headers read, {compare_fetches(seed, inputs)} fetches answered")
 
 
 if __name__ == "__main__":

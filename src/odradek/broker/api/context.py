@@ -151,7 +151,9 @@ class RequestContext:
 
     def reply(self, response: Answer | None) -> None:
         """Answer, from any thread, exactly once. None ends a request that has no answer."""
-        self.replied_ns = monotonic_ns()
+        self.replied_ns = now_ns = monotonic_ns()
+        if not self.handled_ns:  # its handler answers before it returns
+            self.handled_ns = now_ns
         self._send(self, response)
 
     def reply_with(self, build: Callable[P, Answer]) -> Callable[P, None]:

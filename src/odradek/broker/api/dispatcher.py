@@ -13,11 +13,12 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from time import monotonic_ns
 
+from odradek.base.file_slice import COPIED_BYTES_MAX
 from odradek.base.logs import get_logger
 from odradek.broker.api.audit_entries import CHANGES, change_entry, outcome_of
 from odradek.broker.api.context import Answer, BrokerServices, RequestContext
 from odradek.broker.api.handlers.api_versions import unsupported_version
-from odradek.broker.api.registry import HANDLERS, LATER, NO_ANSWER, Handler, Outcome, handler_of
+from odradek.broker.api.registry import HANDLERS, LATER, Handler, Outcome, handler_of
 from odradek.broker.api.request_metrics import RequestMetrics
 from odradek.broker.api.sasl_gate import SAMPLE_NAMES, SaslGate
 from odradek.broker.api.throttling import throttled
@@ -40,8 +41,6 @@ SERVED_FROM_THE_START = frozenset(
     {ApiKey.API_VERSIONS, ApiKey.LEADER_AND_ISR, ApiKey.STOP_REPLICA, ApiKey.UPDATE_METADATA}
 )
 RELEASING_THREADS = 4
-COPIED_BYTES_MAX = 16 << 10
-"""Records of a fetch that are read into the answer: a copy of so many bytes costs less than one more system call."""
 
 
 class Dispatcher:
@@ -133,9 +132,7 @@ class Dispatcher:
             ctx.audit_entry = change_entry(message, ctx)
         outcome: Answer | Outcome = handler.run(message, ctx)
         ctx.handled_ns = monotonic_ns()
-        if outcome is NO_ANSWER:
-            ctx.reply(None)
-        elif outcome is not LATER:
+        if outcome is not LATER:
             assert not isinstance(outcome, Outcome)
             ctx.reply(outcome)
 

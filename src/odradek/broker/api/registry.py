@@ -4,7 +4,7 @@ A handler's module is imported with the first request of its API, or by `load_al
 serves before it has loaded what clients seldom ask for.
 
 A handler is a function of a request and its context. It returns the response; or LATER, having arranged that
-`context.reply` will be called; or NO_ANSWER where the protocol has none. A handler that may block (ZooKeeper, fsync,
+`context.reply` will be called, with None where the protocol has no answer. A handler that may block (ZooKeeper, fsync,
 long work) says so, for all its requests or by looking at each, and runs on a handler thread; all others run to
 completion on the processor that read them.
 """
@@ -22,11 +22,9 @@ from odradek.protocol.schema import Request
 
 class Outcome(Enum):
     LATER = "the answer comes by context.reply"
-    NO_ANSWER = "the client waits for none"
 
 
 LATER = Outcome.LATER
-NO_ANSWER = Outcome.NO_ANSWER
 
 
 @dataclass(frozen=True, slots=True)

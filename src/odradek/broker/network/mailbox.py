@@ -16,20 +16,21 @@ class Mailbox:
         """Readable when the owner has been woken."""
         self.owner_sleeps = False
         """The owner sets it before it looks for posts for the last time, so that none is missed."""
-        self._posts: deque[tuple[Callable[..., None], tuple[object, ...]]] = deque()
+        self.posts: deque[tuple[Callable[..., None], tuple[object, ...]]] = deque()
+        """Posted actions in their order; the mailbox alone changes them."""
         weakref.finalize(self, os.close, self.fd)  # not earlier: a late post may still write to it
 
     def __bool__(self) -> bool:
-        return bool(self._posts)
+        return bool(self.posts)
 
     def post(self, action: Callable[..., None], *arguments: object) -> None:
         """Any thread."""
-        self._posts.append((action, arguments))
+        self.posts.append((action, arguments))
         self.wake()
 
     def leave(self, action: Callable[..., None], *arguments: object) -> None:
         """Post an action without waking the owner, for a sender that looks after it later."""
-        self._posts.append((action, arguments))
+        self.posts.append((action, arguments))
 
     def wake(self) -> None:
         """Wake the owner if it sleeps, so that a burst of posts costs one write."""
@@ -43,8 +44,8 @@ class Mailbox:
 
     def run_posted(self) -> None:
         """The owner does what has been posted so far; what fails is logged and ends nothing else."""
-        for _ in range(len(self._posts)):
-            action, arguments = self._posts.popleft()
+        for _ in range(len(self.posts)):
+            action, arguments = self.posts.popleft()
             try:
                 action(*arguments)
             except Exception:

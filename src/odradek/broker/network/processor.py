@@ -112,8 +112,11 @@ class Processor:
         if thread == self._thread_ident:
             self._accept_answer(request, chunks)
         elif (peer := self._peers.get(thread)) is not None:
+            is_alone = len(request.connection.unanswered) == 1
+            if is_alone and not self._mailbox.posts and self._do_if_asleep(self._accept_answer, request, chunks):
+                return
             self._mailbox.leave(self._accept_answer, request, chunks)
-            if len(request.connection.unanswered) == 1:
+            if is_alone:
                 self._run_posts_if_asleep()
             else:
                 peer._peers_with_posts.append(self)
@@ -143,20 +146,24 @@ class Processor:
     def _run_posts_if_asleep(self) -> None:
         """Run the posted actions on the thread of the peer that posted them, unless this thread is awake."""
         mailbox = self._mailbox
-        if not (mailbox and mailbox.owner_sleeps):
-            return
-        if not self._turn.acquire(blocking=False):
+        if mailbox.posts and mailbox.owner_sleeps and not self._do_if_asleep(mailbox.run_posted):
             mailbox.wake()
-            return
+
+    def _do_if_asleep(self, action: Callable[..., None], *arguments: object) -> bool:
+        """Carry out an action on the thread of a peer that has taken the turn; False: this thread has it."""
+        if not self._turn.acquire(blocking=False):
+            return False
         try:
             self._reader.now_ns = monotonic_ns()
-            mailbox.run_posted()
-            self._flush_dirty()
+            action(*arguments)
+            if self._dirty:
+                self._flush_dirty()
             oversleeps = self._reader.due_ns() < self._sleeps_until_ns
         finally:
             self._turn.release()
         if oversleeps:
-            mailbox.wake()
+            self._mailbox.wake()
+        return True
 
     # -- the holder of the turn, from here to the end
 
@@ -165,17 +172,18 @@ class Processor:
         self._peers[self._thread_ident] = self
         self._turn.acquire()
         reader, mailbox, timeouts = self._reader, self._mailbox, self._timeouts
+        muted, posts = reader.muted, mailbox.posts
         with self._application.rounds() as end_round:
             while self._drain_until_ns is None or not self._drained(self._drain_until_ns):
                 for fd, event in self._poll():
                     self._handle_event(fd, event)
-                if mailbox:
+                if posts:
                     mailbox.run_posted()
                     self._send_answers()
                 now_ns = reader.now_ns
-                if now_ns >= reader.muted.next_end_ns:
+                if now_ns >= muted.next_end_ns:
                     reader.unmute()
-                if reader.has_waiting:
+                if reader.resumable or reader.starved:
                     reader.resume(self._send_answers)
                 if now_ns >= timeouts.next_look_ns:
                     for connection, reason in timeouts.overdue(self._connections.values(), now_ns):
@@ -193,7 +201,7 @@ class Processor:
         reader.now_ns = began_ns = monotonic_ns()
         self._sleeps_until_ns = until_ns = reader.due_ns()
         mailbox.owner_sleeps = True
-        timeout_s = 0.0 if mailbox else -1 if until_ns == NEVER_NS else max(0, until_ns - began_ns) / 1e9
+        timeout_s = 0.0 if mailbox.posts else -1 if until_ns == NEVER_NS else max(0, until_ns - began_ns) / 1e9
         self._turn.release()
         events = self._epoll.poll(timeout_s, _EVENTS_MAX)
         self._turn.acquire()
@@ -244,7 +252,7 @@ class Processor:
         if connection.delegated is request:
             connection.delegated = None
         if len(connection.unanswered) == 1 and connection is not self._reader.serving:
-            self._flush(connection)  # a request that waited, and none behind it whose answer could leave with this one
+            self._flush(connection)  # no request behind it whose answer could leave with this one
         elif not connection.dirty:
             connection.dirty = True
             self._dirty.append(connection)

@@ -40,10 +40,8 @@ class RequestReader:
         "_max_unsent_bytes",
         "_memory",
         "_refused",
-        "_resumable",
         "_scratch",
         "_set_interest",
-        "_starved",
         "_timeouts",
         "_waiter",
         "bytes_in",
@@ -51,7 +49,9 @@ class RequestReader:
         "muted",
         "now_ns",
         "requests",
+        "resumable",
         "serving",
+        "starved",
     )
 
     def __init__(
@@ -76,9 +76,11 @@ class RequestReader:
         self._close = close
         self._set_interest = set_interest
         self._scratch = Scratch(_SCRATCH_BYTES)
-        self._resumable: list[Connection] = []  # have unread frames that may begin
+        self.resumable: list[Connection] = []
+        """Connections with unread frames that may begin; `resume` goes on with them."""
         self._refused: deque[InboundRequest] = deque()  # wait for room in the handlers' queue
-        self._starved: list[Connection] = []  # wait for room in the request memory
+        self.starved: list[Connection] = []
+        """Connections that wait for room in the request memory; `resume` looks again."""
         self.bytes_in = self.requests = 0
         self.muted = MutedConnections()
         self.now_ns = monotonic_ns()
@@ -86,7 +88,8 @@ class RequestReader:
         self.is_draining = False
         """Flag of a processor that stops, and reads nothing more."""
         self.serving: Connection | None = None
-        """The connection whose requests were begun last."""
+        """The connection whose requests are begun one after the other: their answers leave together. None while a
+        frame is served that came alone."""
 
     def read(self, connection: Connection) -> None:
         """Receive once, and begin the requests that are complete."""
@@ -118,6 +121,7 @@ class RequestReader:
         if frames:
             self._memory.hold(connection, frames)
             if len(frames) == 1:  # as it nearly always is; `_may_read` has found that it may begin
+                self.serving = None
                 self._begin_request(connection, frames[0])
             else:
                 connection.unread.extend(frames)
@@ -127,19 +131,14 @@ class RequestReader:
         """Go on with a connection that may have had to wait and need not any more: its answers were sent."""
         if connection.unread:
             if self._may_begin(connection):
-                self._resumable.append(connection)
+                self.resumable.append(connection)
         elif not connection.interest & EPOLLIN:
             self._restore_reading(connection)
 
-    @property
-    def has_waiting(self) -> bool:
-        """Return whether `resume` has something to do."""
-        return bool(self._resumable or self._starved)
-
     def resume(self, send_answers: Callable[[], None]) -> None:
         """Go on with connections that had to wait and need not any more; answers are sent after each."""
-        resumable, self._resumable = self._resumable, []
-        starved, self._starved = self._starved, []
+        resumable, self.resumable = self.resumable, []
+        starved, self.starved = self.starved, []
         for connection in resumable:
             self._begin_unread(connection)
             send_answers()
@@ -152,9 +151,9 @@ class RequestReader:
 
     def due_ns(self) -> int:
         """Return the time until which the processor may sleep if nothing happens."""
-        if self._resumable:
+        if self.resumable:
             return self.now_ns
-        if self._starved or self.is_draining:
+        if self.starved or self.is_draining:
             return self.now_ns + _RETRY_NS
         look_ns, unmute_ns = self._timeouts.next_look_ns, self.muted.next_end_ns
         return look_ns if look_ns < unmute_ns else unmute_ns
@@ -193,25 +192,25 @@ class RequestReader:
         if connection.reserved_bytes:
             return True
         if not self._memory.reserve(connection, self.now_ns):
-            if connection not in self._starved:
-                self._starved.append(connection)
+            if connection not in self.starved:
+                self.starved.append(connection)
             return False
         self._timeouts.reserved(self.now_ns)
         return True
 
     def _begin_unread(self, connection: Connection) -> None:
         """A turn is bounded, so that one who sends many long requests at once doesn't hold up the others."""
+        self.serving = connection
         unread = connection.unread
         turn_ends_ns = monotonic_ns() + _TURN_NS if len(unread) > 1 else NEVER_NS
         while unread and self._may_begin(connection) and not connection.closed:
             self._begin_request(connection, unread.popleft())
             if unread and monotonic_ns() > turn_ends_ns:
                 if not connection.dirty:  # else it goes on once its answers are sent
-                    self._resumable.append(connection)
+                    self.resumable.append(connection)
                 return
 
     def _begin_request(self, connection: Connection, frame: bytearray) -> None:
-        self.serving = connection
         self.requests += 1
         request = InboundRequest(connection, frame, self.now_ns)
         connection.unanswered.append(request)

@@ -72,11 +72,12 @@ class Purgatory(Generic[K]):
         self._reaper = reaper
         self._lock = threading.Lock()
         self._watched: dict[Hashable, dict[DelayedOperation, None]] = {}
-        self._waiting = 0
+        self.waiting = 0
+        """Number of operations that wait; an operation counts before it is asked for the last time."""
 
     def __len__(self) -> int:
         """Number of operations that wait."""
-        return self._waiting
+        return self.waiting
 
     @property
     def watched_keys(self) -> int:
@@ -119,7 +120,7 @@ class Purgatory(Generic[K]):
         with self._lock:
             if operation._home is self:
                 operation._home = None
-                self._waiting -= 1
+                self.waiting -= 1
                 for key in operation._keys:
                     watchers = self._watched[key]
                     del watchers[operation]
@@ -131,7 +132,7 @@ class Purgatory(Generic[K]):
         with self._lock:
             operation._home = self
             operation._keys = keys
-            self._waiting += 1
+            self.waiting += 1
             for key in keys:
                 watchers = self._watched.get(key)
                 if watchers is None:

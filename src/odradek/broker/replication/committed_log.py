@@ -44,6 +44,8 @@ class CommittedLog:
         # The watermark first: bytes below it are in the file already, so whatever is read after is there.
         log, watermark = self.log, self.high_watermark
         stable = self.last_stable_offset(watermark)
+        if offset == (stable if isolation == READ_COMMITTED else watermark):  # as of most fetches that wait
+            return FetchedPartition(None, watermark, stable, log.log_start_offset)
         if isolation == READ_COMMITTED:
             found, aborted = log.read_committed(offset, max_bytes, upper_bound=stable, min_one_batch=min_one_batch)
             return FetchedPartition(found.records, watermark, stable, log.log_start_offset, aborted)

@@ -159,7 +159,8 @@ class Partition:
     def check(self, records: memoryview, *, acks: int, api_version: int, budget: CheckBudget) -> CheckedRecords:
         """Check a producer's batches for the append, or raise KafkaError. Under no lock: what is long about a batch
         must not hold up those who write to the same partition."""
-        self._check_may_append(acks)
+        if self.leader_id != self._broker_id or acks == -1:
+            self._check_may_append(acks)
         return self.log.check(records, self._rules, budget, api_version)
 
     def append(
@@ -173,7 +174,8 @@ class Partition:
     ) -> Appended:
         """Write what `check` answered for so many bytes. KafkaError says why nothing was written."""
         with self.lock:
-            self._check_may_append(acks)
+            if self.leader_id != self._broker_id or acks == -1:
+                self._check_may_append(acks)
             return self._write(checked, size, may_begin_anywhere, guard)
 
     def append_own(self, records: memoryview, *, acks: int, guard: VerificationGuard | None = None) -> Appended:
@@ -242,11 +244,14 @@ class Partition:
         result = self.log.append_checked(
             checked, leader_epoch=self.leader_epoch, may_begin_anywhere=may_begin_anywhere, guard=guard
         )
+        last_offset = result.last_offset
+        self.messages_in += last_offset - result.first_offset + 1
+        self.bytes_in += size
         if len(self.followers.maximal) == 1:  # otherwise it moves when the others have fetched
             self._advance_high_watermark()
-        self.messages_in += result.last_offset - result.first_offset + 1
-        self.bytes_in += size
-        return Appended(result, COMMITTED if self.committed.high_watermark > result.last_offset else self.led_since)
+        awaited_in = COMMITTED if self.committed.high_watermark > last_offset else self.led_since
+        appended: Appended = tuple.__new__(Appended, (result, awaited_in))  # past the constructor of NamedTuple
+        return appended
 
     # ---- the leader and its followers
 

@@ -119,6 +119,7 @@ class PartitionTable:
         budget: CheckBudget = UNBOUNDED,
         done: Callable[[list[AppendOutcome]], None],
         transaction: TransactionalProduce | None = None,
+        written: list[TopicPartition] | None = None,
     ) -> list[AppendOutcome] | None:
         """Write what a producer sent. An outcome for each batch in order; or None, if acks is -1 and the ISR doesn't
         have all of it: then `done` gets them, exactly once, when it has or the time is up.
@@ -126,10 +127,13 @@ class PartitionTable:
         All batches are checked before the first is written: TakesLong means that nothing was. `refused` is the
         connection's memory: a batch behind a refused one is refused too. `transaction` is given if a batch is
         transactional; then the answer may also wait for the transaction's coordinator.
+
+        Fetches that wait for the records are completed here; with `written`, the caller completes those of the
+        partitions that it finds there (`complete_fetches`) after it has answered.
         """
-        checked = [self._check(tp, records, acks, api_version, budget) for tp, records in batches]
+        checked = self._check_all(batches, acks, api_version, budget)
         if transaction is None:
-            return self._write_all(batches, checked, acks, timeout_ms, refused, done)
+            return self._write_all(batches, checked, acks, timeout_ms, refused, done, answered=written)
         partitions = [found[0] for found in checked if not isinstance(found, KafkaError) and _is_transactional(found)]
         write = partial(self._write_all, batches, checked, acks, timeout_ms, refused, done)
         return self.transactions.submit(TransactionalAppend(transaction, partitions, len(batches), write, done))
@@ -144,6 +148,7 @@ class PartitionTable:
         done: Callable[[list[AppendOutcome]], None],
         guards: Guards = NO_GUARDS,
         errors: Errors = NO_ERRORS,
+        answered: list[TopicPartition] | None = None,
     ) -> list[AppendOutcome] | None:
         outcomes: list[AppendOutcome] = []
         awaited: list[Awaited] = []
@@ -159,11 +164,22 @@ class PartitionTable:
                 continue
             partition, batch = found
             guard = guards.get(tp) if guards else None
+            has_moved = partition.led_since > 0
+            appended: Appended | KafkaError
             try:
-                result, awaited_in = self._append_one(tp, records, partition, batch, acks, refused, guard)
+                if refused:
+                    refused.check(tp, records, partition.log.producers)
+                appended = partition.append(
+                    batch, len(records), acks=acks, may_begin_anywhere=not has_moved, guard=guard
+                )
             except KafkaError as error:
-                outcomes.append(error)
-                continue
+                again = partial(partition.append, batch, len(records), acks=acks, guard=guard)
+                states = partition.log.producers if has_moved else None
+                appended = _append_in_doubt(tp, records, error, states, refused, again)
+                if isinstance(appended, KafkaError):
+                    outcomes.append(appended)
+                    continue
+            result, awaited_in = appended
             if refused:
                 refused.forget(tp, records)
             if acks == -1 and awaited_in != COMMITTED:
@@ -172,52 +188,39 @@ class PartitionTable:
             outcomes.append(result)
             written.append(tp)
         # After the last batch: a fetch that waits for several of the partitions gets them in one answer.
-        for tp in written:
-            self._fetches.check_and_complete(tp)
+        if not awaited and answered is not None:
+            answered += written
+        else:
+            self.complete_fetches(written)
         if not awaited:
             return outcomes
         delayed = DelayedProduce(timeout_ms, outcomes, awaited, done, refused)
         self._produces.watch(delayed, delayed.keys)
         return None
 
-    def _append_one(
-        self,
-        tp: TopicPartition,
-        records: memoryview,
-        partition: Partition,
-        batch: CheckedRecords,
-        acks: int,
-        refused: RefusedBatches,
-        guard: VerificationGuard | None,
-    ) -> Appended:
-        """Write one batch. Where leadership has moved, a gap gets the benefit of the doubt, and so does a producer
-        that is not known and may have been: what it sent before may still be on its way."""
-        size, has_moved = len(records), partition.led_since > 0
-        try:
-            if refused:
-                refused.check(tp, records, partition.log.producers)
-            return partition.append(batch, size, acks=acks, may_begin_anywhere=not has_moved, guard=guard)
-        except KafkaError as error:
-            states = partition.log.producers if has_moved else None
-            if states is None or not _may_continue(records, error, states):
-                raise refused.explain(tp, records, error, states) from None
-        if (in_doubt := refused.doubt(tp, records)) is not None:
-            raise in_doubt
-        return partition.append(batch, size, acks=acks, guard=guard)
+    def complete_fetches(self, tps: Iterable[TopicPartition]) -> None:
+        """Complete the fetches that wait for records of these partitions."""
+        if self._fetches.waiting:
+            for tp in tps:
+                self._fetches.check_and_complete(tp)
 
-    def _check(
-        self, tp: TopicPartition, records: memoryview | KafkaError, acks: int, api_version: int, budget: CheckBudget
-    ) -> Checked | KafkaError:
-        if isinstance(records, KafkaError):
-            return records
-        try:
-            partition = self.partitions.get(tp) or self.find(tp)
-            checked = partition.check(records, acks=acks, api_version=api_version, budget=budget)
-        except KafkaError as error:
-            # The frames in which it was raised hold what the batch had unfolded into, for as long as it is kept.
-            error.__traceback__ = error.__context__ = None
-            return error
-        return partition, checked
+    def _check_all(
+        self, batches: Sequence[Batch], acks: int, api_version: int, budget: CheckBudget
+    ) -> list[Checked | KafkaError]:
+        checked: list[Checked | KafkaError] = []
+        for tp, records in batches:
+            if isinstance(records, KafkaError):
+                checked.append(records)
+                continue
+            try:
+                partition = self.partitions.get(tp) or self.find(tp)
+                found = partition.check(records, acks=acks, api_version=api_version, budget=budget)
+                checked.append((partition, found))
+            except KafkaError as error:
+                # The frames in which it was raised hold what the batch had unfolded into, for as long as it is kept.
+                error.__traceback__ = error.__context__ = None
+                checked.append(error)
+        return checked
 
     def append_own(
         self,
@@ -327,7 +330,7 @@ class PartitionTable:
         if advance.committed:
             self._produces.check_and_complete(tp)
             self._fetches.check_and_complete(tp)
-        if len(self._deletes):
+        if self._deletes.waiting:
             self._deletes.check_and_complete(tp)
         if advance.change is not None:
             self._submit_isr_change(advance.change)
@@ -341,6 +344,27 @@ class PartitionTable:
 
 def _is_transactional(checked: Checked) -> bool:
     return any(batch.header.is_transactional for batch in checked[1].batches)
+
+
+def _append_in_doubt(
+    tp: TopicPartition,
+    records: memoryview,
+    error: KafkaError,
+    states: ProducerStates | None,
+    refused: RefusedBatches,
+    append: Callable[[], Appended],
+) -> Appended | KafkaError:
+    """The answer to a batch that was refused. Where leadership has moved, and only there `states` is given, a gap gets
+    the benefit of the doubt, and so does a producer that is not known and may have been: what it sent before may still
+    be on its way."""
+    if states is None or not _may_continue(records, error, states):
+        return refused.explain(tp, records, error, states)
+    if (in_doubt := refused.doubt(tp, records)) is not None:
+        return in_doubt
+    try:
+        return append()
+    except KafkaError as second:
+        return second
 
 
 def _may_continue(records: memoryview, error: KafkaError, states: ProducerStates) -> bool:

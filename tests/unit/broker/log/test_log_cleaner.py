@@ -206,7 +206,7 @@ def test_a_disk_that_fails_takes_the_directory_with_it(broker: Broker, monkeypat
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "no space left")
 
-    monkeypatch.setattr("odradek.broker.log.files.segment.write_all", full)
+    monkeypatch.setattr("odradek.broker.log.files.segment.pwrite", full)
     assert not broker.clean_once()
     assert [error.errno for error in broker.failures] == [errno.ENOSPC]
     assert not list((broker.directory / str(A)).glob("*.cleaned"))

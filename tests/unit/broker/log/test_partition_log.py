@@ -305,7 +305,7 @@ def test_a_failed_write_is_cut_back_and_reported(tmp_path: Path, monkeypatch: py
             raise OSError(code, os.strerror(code))
         return real(fd, bytes(data)[: len(data) // 2], position)
 
-    monkeypatch.setattr(segment_module.os, "pwrite", half_then_fail)
+    monkeypatch.setattr(segment_module, "pwrite", half_then_fail)
     with pytest.raises(KafkaError) as refused:
         append(log, "b")
     monkeypatch.undo()

@@ -116,7 +116,7 @@ def test_kafka_6683_state_changes_after_the_append_alone(tmp_path: Path, monkeyp
         raise OSError(5, "Input/output error")
 
     with monkeypatch.context() as failing:
-        failing.setattr("odradek.broker.log.files.segment.write_all", broken)
+        failing.setattr("odradek.broker.log.files.segment.pwrite", broken)
         with pytest.raises(KafkaError):
             written.end(1, committed=False)
     assert written.log.producers.transactions.first_unstable_offset == 0

@@ -13,6 +13,7 @@ from odradek.broker.api.context import RequestContext
 from odradek.broker.api.handlers.fetch import fetch
 from odradek.broker.api.handlers.list_offsets import list_offsets
 from odradek.broker.replication.leader.fetch_sessions import FetchSessions
+from odradek.protocol.framing import RequestHeader, decode_response
 from odradek.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, ReplicaState
 from odradek.protocol.messages.list_offsets import LATEST, ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 
@@ -37,7 +38,7 @@ class Asking:
         )
 
     def context(self, version: int, answered: list[Any]) -> RequestContext:
-        header: Any = SimpleNamespace(api_version=version, api_key=1)
+        header = RequestHeader(1, version, 7, "follower", 0)
         request: Any = SimpleNamespace(connection=SimpleNamespace(listener_name=LISTENER, id="1"))
         timings: Any = None
         return RequestContext(self.services, header, request, timings, lambda _, response: answered.append(response))
@@ -45,7 +46,7 @@ class Asking:
     def fetch(self, offset: int | None = None, *, epoch: int = 1, wait_ms: int = 0) -> FetchResponse:
         """Naming the partition if there is an offset, otherwise only what was said before."""
         named = [] if offset is None else [self.partition_at(offset, epoch)]
-        answered: list[FetchResponse] = []
+        answered: list[FetchResponse | bytes] = []
         request = FetchRequest(
             replica_state=ReplicaState(replica_id=self.broker_id, replica_epoch=1),
             max_wait_ms=wait_ms,
@@ -57,6 +58,8 @@ class Asking:
         )
         fetch(request, self.context(VERSION, answered))
         (response,) = answered
+        if isinstance(response, bytes):
+            _, response = decode_response(FetchResponse, memoryview(response)[4:], VERSION)
         self.session_id = response.session_id
         self.session_epoch += 1
         return response

@@ -14,7 +14,7 @@ from itertools import groupby
 from uuid import UUID
 
 from odradek.base.errors import ErrorCode, KafkaError
-from odradek.base.file_slice import FileSlice
+from odradek.base.file_slice import COPIED_BYTES_MAX, FileSlice
 from odradek.broker.api.authorization import authorized_on_cluster, denied_topics
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.current_leader import current_leader, leader_node
@@ -24,7 +24,9 @@ from odradek.broker.replication.leader.fetch_reader import FetchOutcome, FetchTa
 from odradek.broker.replication.leader.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, SESSIONLESS, FetchSession
 from odradek.model.acls import AclOperation
 from odradek.model.topology import TopicPartition
+from odradek.native.load import compiled
 from odradek.protocol.api_keys import ApiKey
+from odradek.protocol.framing import RequestHeader
 from odradek.protocol.legacy_records import down_convert
 from odradek.protocol.messages.fetch import (
     AbortedTxn,
@@ -35,12 +37,12 @@ from odradek.protocol.messages.fetch import (
     LeaderIdAndEpoch,
     NodeEndpoint,
     PartitionData,
-    ReplicaState,
 )
 from odradek.protocol.records import DEFAULT_MAX_DECOMPRESSED
 from odradek.protocol.schema import Response
 
 FIRST_WITH_RACK = 11
+FIRST_FLEXIBLE = 12
 FIRST_WITH_TOPIC_IDS = 13
 FIRST_WITH_LEADER = 16
 FIRST_WITH_BATCH_V2 = 4
@@ -96,23 +98,24 @@ def _on_converter(answer: Callable[[list[FetchOutcome]], None]) -> Callable[[lis
 
 
 def _terms(request: FetchRequest, ctx: RequestContext) -> FetchTerms:
-    limit = ctx.broker.config.fetch_max_bytes
-    max_bytes = min(request.max_bytes if ctx.version >= 3 else UNBOUNDED, limit)
-    replica = request.replica_state or ReplicaState(replica_id=request.replica_id)
-    quotas = ctx.broker.quotas
-    if quotas.is_limiting and replica.replica_id < 0:
-        max_bytes = int(min(max_bytes, quotas.fetch.most_at_once(ctx.user, ctx.client_id)))
+    broker, version, replica = ctx.broker, ctx.header.api_version, request.replica_state
+    replica_id, replica_epoch = (
+        (request.replica_id, -1) if replica is None else (replica.replica_id, replica.replica_epoch)
+    )
+    max_bytes = min(request.max_bytes if version >= 3 else UNBOUNDED, broker.config.fetch_max_bytes)
+    if broker.quotas.is_limiting and replica_id < 0:
+        max_bytes = int(min(max_bytes, broker.quotas.fetch.most_at_once(ctx.user, ctx.client_id)))
     return FetchTerms(
-        max_wait_ms=request.max_wait_ms,
-        min_bytes=min(request.min_bytes, max_bytes),
-        max_bytes=max_bytes,
-        isolation=request.isolation_level,
-        strict_max_bytes=ctx.version <= 2,
-        replica_id=replica.replica_id,
-        replica_epoch=replica.replica_epoch,
-        only_leader=replica.replica_id >= 0 or ctx.version < FIRST_WITH_RACK,
-        rack=request.rack_id,
-        listener=ctx.connection.listener_name,
+        request.max_wait_ms,
+        min(request.min_bytes, max_bytes),
+        max_bytes,
+        request.isolation_level,
+        version <= 2,
+        replica_id,
+        replica_epoch,
+        replica_id >= 0 or version < FIRST_WITH_RACK,
+        request.rack_id,
+        ctx.request.connection.listener_name,
     )
 
 
@@ -184,16 +187,22 @@ def _forgotten(request: FetchRequest, by_id: bool) -> Iterable[Hashable]:
 
 def _response(
     ctx: RequestContext, request: FetchRequest, session: FetchSession | None, full: bool, outcomes: list[FetchOutcome]
-) -> FetchResponse:
-    if ctx.broker.quotas.is_limiting and not ctx.is_from_broker and _is_over_quota(ctx, outcomes):
+) -> FetchResponse | bytes:
+    is_limiting = ctx.broker.quotas.is_limiting
+    if is_limiting and not ctx.is_from_broker and _is_over_quota(ctx, outcomes):
         return _nothing_for_now(ctx, session, full)
-    by_id = ctx.version >= FIRST_WITH_TOPIC_IDS
+    by_id = ctx.header.api_version >= FIRST_WITH_TOPIC_IDS
     if session is not None:
         keyed = [
             ((o.target.topic_id.int if by_id else o.target.partition.topic, o.target.partition.partition), o)
             for o in outcomes
         ]
         outcomes = session.news(keyed, full=full)
+    if compiled is not None and not is_limiting:  # else the time to wait has to be put into it
+        session_id = SESSIONLESS if session is None else session.id
+        frame = _usual_response(ctx.header, session_id, outcomes, request.isolation_level == READ_COMMITTED)
+        if frame is not None:
+            return frame
     topics = [
         FetchableTopicResponse(
             topic=name, topic_id=topic_id, partitions=[_partition(o, request, ctx) for o in of_topic]
@@ -204,6 +213,29 @@ def _response(
     if ctx.version >= FIRST_WITH_LEADER and any(outcome.error in LEADERSHIP_ERRORS for outcome in outcomes):
         _tell_leaders(response, outcomes, ctx)
     return response
+
+
+def _usual_response(
+    header: RequestHeader, session_id: int, outcomes: list[FetchOutcome], is_committed: bool
+) -> bytes | None:
+    """The frame of partitions without errors whose records are copied into it; None for any others."""
+    version = header.api_version
+    if compiled is None or version < FIRST_FLEXIBLE:
+        return None
+    records: list[bytes] = []
+    left = COPIED_BYTES_MAX
+    for outcome in outcomes:
+        found = outcome.found
+        data, piece = b"", None if found is None else found.records
+        if piece is not None and (size := piece.size):
+            left -= size
+            if left < 0:
+                return None
+            data = piece.read()
+            if len(data) < size:
+                return None
+        records.append(data)
+    return compiled.fetch_response(outcomes, records, session_id, header.correlation_id, version, is_committed)
 
 
 def _is_over_quota(ctx: RequestContext, outcomes: list[FetchOutcome]) -> bool:

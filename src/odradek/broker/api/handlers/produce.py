@@ -7,6 +7,7 @@ whole ISR has the records. A transactional batch waits for the coordinator of it
 v11 may answer TRANSACTION_ABORTABLE, v12 makes the partition part of the transaction (part 2). Not done: nothing.
 """
 
+from collections.abc import Sequence
 from functools import partial
 
 from odradek.base.errors import ErrorCode, KafkaError
@@ -14,9 +15,9 @@ from odradek.base.logs import get_logger
 from odradek.broker.api.authorization import NONE_DENIED, authorized, denial, denied_topics
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.current_leader import current_leader, leader_node
-from odradek.broker.api.registry import LATER, NO_ANSWER, Outcome, handles
+from odradek.broker.api.registry import LATER, Outcome, handles
 from odradek.broker.log.core.append_result import AppendResult
-from odradek.broker.log.core.check_budget import CheckBudget
+from odradek.broker.log.core.check_budget import CheckBudget, TakesLong
 from odradek.broker.log.core.refused_records import RecordsRefused
 from odradek.broker.network.connection import Connection
 from odradek.broker.replication.core.refused_batches import RefusedBatches
@@ -24,11 +25,11 @@ from odradek.broker.replication.leader.delayed_produce import AppendOutcome
 from odradek.broker.replication.leader.transactional_appends import TransactionalProduce
 from odradek.broker.replication.partition_table import Batch
 from odradek.model.acls import AclOperation, ResourceType
-from odradek.model.topic_names import is_internal
+from odradek.model.topic_names import INTERNAL, is_internal
 from odradek.model.topology import TopicPartition
 from odradek.native.load import compiled
 from odradek.protocol.api_keys import ApiKey
-from odradek.protocol.batch_survey import idempotent_producer, is_transactional, survey_batches
+from odradek.protocol.batch_survey import BatchSurvey, idempotent_producer, is_transactional, survey_batches
 from odradek.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
@@ -50,38 +51,48 @@ QUICK_COMPRESSED_MAX = 4
 LOGGED_REFUSALS_MAX = 20
 
 
-def takes_long(request: ProduceRequest) -> bool:
+def takes_long(survey: BatchSurvey) -> bool:
     """Return whether a look into the records could hold up other clients: the size alone does not tell, a bomb is
     small."""
-    survey = survey_batches(request.topic_data)
-    return survey.records > QUICK_RECORDS_MAX or survey.compressed > QUICK_COMPRESSED_MAX or survey.older > 0
+    records, compressed, _, older = survey
+    return records > QUICK_RECORDS_MAX or compressed > QUICK_COMPRESSED_MAX or older > 0
 
 
-@handles(ApiKey.PRODUCE, versions="0-12", may_block=takes_long)
-def produce(request: ProduceRequest, ctx: RequestContext) -> ProduceResponse | bytes | Outcome:
-    quotas = ctx.broker.quotas
-    if quotas.is_limiting and not ctx.was_put_off:
-        ctx.throttle_ms = quotas.produce.charge(ctx.user, ctx.client_id, len(ctx.request.frame))
-    denied = NONE_DENIED if ctx.broker.authorizer is None else _denied(request, ctx)
+@handles(ApiKey.PRODUCE, versions="0-12", may_block=False)
+def produce(request: ProduceRequest, ctx: RequestContext) -> Outcome:
+    """Raises TakesLong on a network thread, before anything is changed but for the quota, which is charged once."""
+    broker, survey = ctx.broker, survey_batches(request.topic_data)
+    if broker.quotas.is_limiting and not ctx.was_put_off:
+        ctx.throttle_ms = broker.quotas.produce.charge(ctx.user, ctx.client_id, len(ctx.request.frame))
+    if not ctx.may_block and takes_long(survey):
+        raise TakesLong
+    denied = NONE_DENIED if broker.authorizer is None else _denied(request, ctx)
     transaction, refused = None, _refused(request, ctx)
-    if refused is None:
+    if survey.transactional and refused is None:
         transaction, refused = _transaction(request, ctx)
-    outcomes = ctx.broker.replicas.append(
+    written: list[TopicPartition] = []
+    outcomes = broker.replicas.append(
         _batches(request, refused, denied),
         acks=request.acks,
         timeout_ms=request.timeout_ms,
-        api_version=ctx.version,
+        api_version=ctx.header.api_version,
         budget=CheckBudget(is_quick=not ctx.may_block, topics=len(request.topic_data)),
         refused=_refused_batches(ctx.connection),
         done=partial(_answer_later, request, ctx),
         transaction=transaction,
+        written=written,
     )
     if outcomes is None:
         return LATER
-    if request.acks:
-        return _response(request, ctx, outcomes)
-    _close_if_failed(ctx, outcomes)
-    return NO_ANSWER
+    try:  # the producer first: its answer takes a fraction of the time of those to fetches that wait
+        if request.acks:
+            ctx.reply(_response(request, ctx, outcomes))
+        else:
+            _close_if_failed(ctx, outcomes)
+            ctx.reply(None)
+    finally:
+        broker.replicas.complete_fetches(written)
+    return LATER
 
 
 def _answer_later(request: ProduceRequest, ctx: RequestContext, outcomes: list[AppendOutcome]) -> None:
@@ -161,7 +172,11 @@ def _denied(request: ProduceRequest, ctx: RequestContext) -> frozenset[str]:
     return denied_topics(ctx, AclOperation.WRITE, [topic.name for topic in request.topic_data])
 
 
-def _batches(request: ProduceRequest, refused_whole: KafkaError | None, denied: frozenset[str]) -> list[Batch]:
+def _batches(request: ProduceRequest, refused_whole: KafkaError | None, denied: frozenset[str]) -> Sequence[Batch]:
+    if compiled is not None and refused_whole is None and not denied:
+        found = compiled.flat_batches(TopicPartition, request.topic_data, INTERNAL)
+        if found is not None:
+            return found
     batches: list[Batch] = []
     new, partition_type = tuple.__new__, TopicPartition  # past the Python-level constructor of NamedTuple
     for topic in request.topic_data:
@@ -196,13 +211,12 @@ def _refused(request: ProduceRequest, ctx: RequestContext) -> KafkaError | None:
 
 
 def _transaction(request: ProduceRequest, ctx: RequestContext) -> tuple[TransactionalProduce | None, KafkaError | None]:
-    """The producer of the transactional batches, if there are any, or why nothing of the request may be written.
+    """The producer of the transactional batches, or why nothing of the request may be written.
 
     The batches decide: a request with a transactional id may have batches outside of a transaction (KAFKA-14916).
     """
-    transactional = _transactional_batches(request)
-    if not transactional:
-        return None, None
+    batches = (data.records for topic in request.topic_data for data in topic.partition_data)
+    transactional = [records for records in batches if is_transactional(records)]
     if request.transactional_id is None:
         why = "Records of a transaction come without a transactional id."
         return None, KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, why)
@@ -217,13 +231,6 @@ def _transaction(request: ProduceRequest, ctx: RequestContext) -> tuple[Transact
     ((producer_id, epoch),) = producers
     adds = ctx.version >= FIRST_THAT_ADDS
     return TransactionalProduce(request.transactional_id, producer_id, epoch, ctx.version, adds), None
-
-
-def _transactional_batches(request: ProduceRequest) -> list[memoryview]:
-    if not survey_batches(request.topic_data).transactional:
-        return []
-    batches = (data.records for topic in request.topic_data for data in topic.partition_data)
-    return [records for records in batches if is_transactional(records)]
 
 
 def _is_idempotent(request: ProduceRequest) -> bool:

@@ -20,7 +20,6 @@ from odradek.broker.log.core.batch_info import BatchInfo
 from odradek.broker.log.core.open_transactions import CompletedTransaction, OpenTransactions
 from odradek.broker.log.core.validation import Origin
 from odradek.broker.log.core.verification import VerificationGuard, Verifications
-from odradek.native.load import compiled
 from odradek.protocol.record_batch import NO_PRODUCER_EPOCH, NO_SEQUENCE, NO_TIMESTAMP, Buffer, read_header
 from odradek.protocol.transaction_markers import EndTransactionMarker, read_marker
 
@@ -134,10 +133,7 @@ class ProducerStates:
         entry = self.entries.get(producer_id)
         if entry is None:
             return None
-        if compiled is None:
-            entry = next_entry(entry, batch)
-        else:
-            entry = compiled.next_entry(ProducerEntry, AppendedBatch, entry, batch, BATCHES_KEPT)
+        entry = next_entry(entry, batch)
         return None if entry is None else Staged({producer_id: entry})
 
     def stage(
@@ -249,15 +245,17 @@ class ProducerStates:
         """Take over the staged changes: the batches are in the log, and their completed transactions are in the
         transaction index."""
         self.map_end_offset = end_offset
+        entries = self.entries
         for producer_id, entry in staged.entries.items():
-            self.entries[producer_id] = entry
+            entries[producer_id] = entry
             if entry.txn_first_offset >= 0:
                 self.transactions.begin(entry.txn_first_offset, producer_id)
             if self.verifications:
                 self.verifications.appended(producer_id, entry.epoch, is_open=entry.txn_first_offset >= 0)
-        for transaction in staged.completed:
-            self.transactions.complete(transaction)
-        if len(self.entries) > MAX_PRODUCERS:
+        if staged.completed:
+            for transaction in staged.completed:
+                self.transactions.complete(transaction)
+        if len(entries) > MAX_PRODUCERS:
             self._evict()
 
     def has_transaction_since(self, time_ms: int) -> bool:

@@ -91,6 +91,8 @@ class BatchRules:
     """True if the fields of single records matter."""
     keeps_batches: bool = field(init=False)  # whether a producer's batch is written as it is, and asked no more
     stamps: bool = field(init=False)  # whether records get the time of their append
+    places_only: bool = field(init=False)  # whether a producer's batch gets an offset, and no other timestamp
+    limits: tuple[int, int, bool] = field(init=False)  # of size and time, and `stamps`, for the compiled inner loop
 
     def __post_init__(self) -> None:
         asks = (
@@ -99,7 +101,10 @@ class BatchRules:
         object.__setattr__(self, "asks_about_records", asks)
         keeps = not asks and self.compression_type is None and self.origin is Origin.CLIENT
         object.__setattr__(self, "keeps_batches", keeps)
-        object.__setattr__(self, "stamps", self.timestamp_type is TimestampType.LOG_APPEND_TIME)
+        stamps = self.timestamp_type is TimestampType.LOG_APPEND_TIME
+        object.__setattr__(self, "stamps", stamps)
+        object.__setattr__(self, "places_only", self.origin is Origin.CLIENT and not stamps)
+        object.__setattr__(self, "limits", (self.max_message_bytes, self.timestamp_after_max_ms, stamps))
 
 
 class CheckedBatch(NamedTuple):
@@ -114,6 +119,9 @@ class CheckedRecords(NamedTuple):
     batches: list[CheckedBatch]
     rules: BatchRules
     now_ms: int
+
+
+_CHECKED_TYPES: Final = (CheckedRecords, CheckedBatch, BatchHeader)
 
 
 class ValidatedBatches(NamedTuple):
@@ -155,10 +163,15 @@ def check_records(
     if api_version < _FIRST_PRODUCE_VERSION_OF_ZSTD:
         check_produce_records(records, api_version)
     budget.begin_batch()
-    if compiled is not None and rules.keeps_batches and (usual := _usual_batch(records, rules, now_ms, budget)):
-        # tuple.__new__ skips the Python-level constructor of NamedTuple, once per produced batch; so below.
-        checked_one: CheckedRecords = tuple.__new__(CheckedRecords, ([usual], rules, now_ms))
-        return checked_one
+    if compiled is not None and rules.keeps_batches:
+        found = compiled.check_batch(_CHECKED_TYPES, rules, rules.limits, records, now_ms, budget.left)
+        if found is not None:
+            usual, steps = found
+            if steps >= 0:
+                budget.charge(steps)
+            else:
+                _count_compressed(records, usual.batches[0].header, rules, budget)
+            return usual
     if api_version != NO_PRODUCE:  # for what the inner loop answers for, it holds
         check_produce_records(records, api_version)
     if len(records) <= MAGIC_AT:
@@ -177,24 +190,6 @@ def check_records(
         batch = records[pos : pos + header.length + LOG_OVERHEAD]
         checked.append(_check_batch(batch, header, rules, now_ms, budget))
     return CheckedRecords(checked, rules, now_ms)
-
-
-def _usual_batch(records: memoryview, rules: BatchRules, now_ms: int, budget: CheckBudget) -> CheckedBatch | None:
-    """Check all of it in one call of the compiled inner loop; None says nothing about the records."""
-    assert compiled is not None
-    stamps = rules.stamps
-    newest = NO_LIMIT_MS if stamps else now_ms + rules.timestamp_after_max_ms
-    if newest > NO_LIMIT_MS:
-        newest = NO_LIMIT_MS
-    found = compiled.check_batch(BatchHeader, records, rules.max_message_bytes, newest, budget.left)
-    if found is None:
-        return None
-    header, steps = found
-    if header.attributes & CODEC_MASK:
-        _count_compressed(records, header, rules, budget)
-    budget.charge(steps)
-    batch: CheckedBatch = tuple.__new__(CheckedBatch, (records, header, now_ms if stamps else header.max_timestamp))
-    return batch
 
 
 def _own_batch(batch: memoryview, header: BatchHeader, rules: BatchRules, now_ms: int) -> CheckedBatch:
@@ -234,17 +229,6 @@ def _check_batch(
 
 def assign_offsets(checked: CheckedRecords, *, next_offset: int, leader_epoch: int) -> ValidatedBatches:
     """Gives the batches offsets from `next_offset` on, where they lie."""
-    if compiled is not None and len(checked.batches) == 1 and not checked.rules.stamps:
-        ((batch, header, newest),) = checked.batches
-        if newest == header.max_timestamp and not header.attributes & LOG_APPEND_TIME_BIT:
-            info = compiled.place_batch(BatchInfo, batch, next_offset, leader_epoch, 0)
-            if info is not None:
-                usual: ValidatedBatches = tuple.__new__(ValidatedBatches, (batch, [info], newest, NO_TIMESTAMP))
-                return usual
-    return _assign_offsets(checked, next_offset, leader_epoch)
-
-
-def _assign_offsets(checked: CheckedRecords, next_offset: int, leader_epoch: int) -> ValidatedBatches:
     rules = checked.rules
     infos: list[BatchInfo] = []
     offset, position = next_offset, 0

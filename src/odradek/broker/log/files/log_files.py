@@ -40,7 +40,8 @@ class LogFiles:
         self._clock = environment.clock
         self._background = environment.background
         self._on_failure = environment.on_failure
-        self._failed: OSError | None = None
+        self.failure: OSError | None = None
+        """The I/O error after which the log takes no writes."""
 
     # -- segments -----------------------------------------------------------------------------------------------
 
@@ -157,11 +158,11 @@ class LogFiles:
 
     @property
     def has_failed(self) -> bool:
-        return self._failed is not None
+        return self.failure is not None
 
     def check_writable(self) -> None:
-        if self._failed is not None:
-            raise self.storage_error(self._failed)
+        if self.failure is not None:
+            raise self.storage_error(self.failure)
 
     def guarded(self, change: Callable[[], object]) -> None:
         """Carry out a change of the files; an I/O error ends the log's writes."""
@@ -172,8 +173,8 @@ class LogFiles:
 
     def fail(self, error: OSError) -> KafkaError:
         """Stop taking writes after an I/O error; the owner of the directory decides about it."""
-        if self._failed is None:
-            self._failed = error
+        if self.failure is None:
+            self.failure = error
             if self.is_deleted:  # there is nothing left to write to
                 return self.storage_error(error)
             log.error("log I/O error", partition=str(self.partition), directory=str(self.directory), reason=str(error))
@@ -182,7 +183,7 @@ class LogFiles:
 
     def abandon(self, error: OSError) -> None:
         """The directory can't be trusted any more: take no writes, and let go of the files."""
-        self._failed = self._failed or error
+        self.failure = self.failure or error
         self.close()
 
     def storage_error(self, error: OSError) -> KafkaError:

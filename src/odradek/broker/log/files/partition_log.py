@@ -17,7 +17,8 @@ from odradek.broker.log.core.append_result import AppendResult, duplicate_of
 from odradek.broker.log.core.batch_info import BatchInfo
 from odradek.broker.log.core.check_budget import UNBOUNDED, CheckBudget
 from odradek.broker.log.core.config import LogConfig
-from odradek.broker.log.core.producer_state import EVERY_PRODUCER, NO_PRODUCER, Staged
+from odradek.broker.log.core.placement import place
+from odradek.broker.log.core.producer_state import EVERY_PRODUCER, NO_PRODUCER, AppendedBatch, Staged
 from odradek.broker.log.core.replicated import split_into_runs
 from odradek.broker.log.core.retention import expired_count
 from odradek.broker.log.core.validation import (
@@ -25,8 +26,6 @@ from odradek.broker.log.core.validation import (
     BatchRules,
     CheckedBatch,
     CheckedRecords,
-    Origin,
-    assign_offsets,
     check_records,
 )
 from odradek.broker.log.core.verification import VerificationGuard
@@ -114,7 +113,8 @@ class PartitionLog:
         self, records: memoryview, rules: BatchRules, budget: CheckBudget = UNBOUNDED, api_version: int = NO_PRODUCE
     ) -> CheckedRecords:
         """Check the batches for `append_checked`. It may take long and changes nothing: no writer waits for it."""
-        self.files.check_writable()
+        if self.files.failure is not None:
+            self.files.check_writable()
         now_ms = self._clock.now_ms()
         return check_records(records, rules=rules, now_ms=now_ms, budget=budget, api_version=api_version)
 
@@ -128,25 +128,20 @@ class PartitionLog:
     ) -> AppendResult:
         """A batch that its producer sent before is not written again: the answer is where it is. `guard`: see
         `verification`."""
-        self.files.check_writable()
+        if self.files.failure is not None:
+            self.files.check_writable()
         first_offset = self.log_end_offset
-        data, infos, max_timestamp, log_append_time = assign_offsets(
-            checked, next_offset=first_offset, leader_epoch=leader_epoch
-        )
-        origin = checked.rules.origin
-        staged = self.producers.stage_next(infos) if origin is Origin.CLIENT else None
-        if staged is None:
-            if infos[0].producer_id >= 0 and origin is Origin.CLIENT:
-                duplicate = self.producers.find_duplicate(infos[0])
-                if duplicate is not None:
-                    return duplicate_of(duplicate, log_append_time, self.log_start_offset)
-            staged = self.producers.stage(infos, data, origin, may_begin_anywhere=may_begin_anywhere, guard=guard)
+        placed = place(checked, self.producers, first_offset, leader_epoch, may_begin_anywhere, guard)
+        if isinstance(placed, AppendedBatch):
+            stamped_ms = checked.now_ms if checked.rules.stamps else NO_TIMESTAMP
+            return duplicate_of(placed, stamped_ms, self.log_start_offset)
+        data, infos, max_timestamp, log_append_time, staged = placed
         if leader_epoch > self.epochs.latest_epoch:
             self.begin_epoch(leader_epoch)
         self._write(data, infos, max_timestamp, staged)
-        return AppendResult(
-            first_offset, self.log_end_offset - 1, max_timestamp, log_append_time, self.log_start_offset
-        )
+        last_offset, start = self.log_end_offset - 1, self.log_start_offset
+        # Past the Python-level constructor of NamedTuple, once per produced batch.
+        return tuple.__new__(AppendResult, (first_offset, last_offset, max_timestamp, log_append_time, start, False))
 
     def append_marker(
         self, marker: EndTransactionMarker, *, leader_epoch: int, rules: BatchRules
@@ -187,9 +182,9 @@ class PartitionLog:
         return AppendResult(first_offset, self.log_end_offset - 1, newest, NO_TIMESTAMP, self.log_start_offset)
 
     def _write(self, data: Buffer, infos: Sequence[BatchInfo], max_timestamp: int, staged: Staged) -> None:
-        end_offset = infos[-1].last_offset + 1
-        config, files = self.config, self.files
-        if files.must_roll(config, len(data), max_timestamp, end_offset - 1):
+        last_offset = infos[-1].last_offset
+        end_offset, config, files = last_offset + 1, self.config, self.files
+        if files.must_roll(config, len(data), max_timestamp, last_offset):
             self.roll(infos[0].base_offset)
         segment = files.active
         size = segment.size

@@ -14,6 +14,7 @@ import os
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from os import pwrite
 from pathlib import Path
 from typing import NamedTuple
 
@@ -148,18 +149,20 @@ class Segment:
 
     def append(self, data: Buffer, batches: Sequence[BatchInfo], index_interval: int) -> None:
         """Writes the batches that fill `data`, in one go, and marks and indexes them."""
-        position = self.size
-        file = self._file if self._file is not None else self.file
-        write_all(file.fileno(), data, position)
+        position, file = self.size, self._file
+        fd = (self.file if file is None else file).fileno()
+        if (written := pwrite(fd, data, position)) < len(data):
+            write_all(fd, memoryview(data)[written:], position + written)
         offsets, positions = self._marks
         since_index = self._bytes_since_index
         newest = self._max or self.max_timestamp
         if not position:
             self._first_timestamp = max(batch.max_timestamp for batch in batches)
         for batch in batches:
-            last_offset, size = batch.last_offset, batch.size
-            if batch.max_timestamp > newest.timestamp:
-                newest = self._max = TimestampOffset(last_offset, batch.max_timestamp)
+            last_offset, timestamp, size = batch.last_offset, batch.max_timestamp, batch.size
+            if timestamp > newest.timestamp:
+                # Past the Python-level constructor of NamedTuple, once per batch.
+                newest = self._max = tuple.__new__(TimestampOffset, (last_offset, timestamp))
             if since_index > index_interval:
                 self.index.append(last_offset, position)
                 self.time_index.maybe_append(newest.timestamp, newest.offset)
@@ -375,12 +378,8 @@ class Segment:
         return newest
 
 
-def write_all(fd: int, data: Buffer, position: int) -> None:
-    written = os.pwrite(fd, data, position)
-    if written == len(data):
-        return
-    rest = memoryview(data)
-    while written < len(rest):
+def write_all(fd: int, rest: memoryview, position: int) -> None:
+    while rest:
+        written = pwrite(fd, rest, position)
         rest = rest[written:]
         position += written
-        written = os.pwrite(fd, rest, position)
