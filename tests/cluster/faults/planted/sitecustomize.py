@@ -174,15 +174,15 @@ def on_demand() -> None:
         return append_one(self, *args, **others)
 
     def delayed(self: Any, batches: Any, *, done: Callable[[Any], None], **others: Any) -> Any:
-        batches = list(batches)
+        batches, asked_here = list(batches), {**others, "written": None}  # the handler does not wait for these
         stalls = [asked for tp, _ in batches if (asked := wish(f"stall-{tp.topic}")).exists()]
         if stalls:
             for asked in stalls:
                 asked.with_name(asked.name.replace("stall-", "stalled-")).touch()
-            threading.Thread(target=late, args=(self, batches, stalls, done, others)).start()
+            threading.Thread(target=late, args=(self, batches, stalls, done, asked_here)).start()
             return None
         if wish("mute").exists():
-            append_all(self, batches, done=lambda outcomes: None, **others)
+            append_all(self, batches, done=lambda outcomes: None, **asked_here)
             return None
         return append_all(self, batches, done=done, **others)
 
