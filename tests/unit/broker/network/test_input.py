@@ -182,20 +182,6 @@ def test_large_frames_wait_for_memory_and_small_ones_do_not(serve, connect):
     eventually(lambda: server.processors[0].bytes_in > 3_000_000)
 
 
-def test_a_released_frame_holds_no_memory(serve, connect):
-    holding = Holding()
-    server = serve(holding)
-    client = connect(server)
-    client.send(bytes(500_000))
-    eventually(lambda: len(holding.kept) == 1)
-    assert server.held_bytes == 500_000
-    holding.kept[0].release_frame()
-    eventually(lambda: server.held_bytes == 0)
-    holding.kept[0].reply([framed(b"done")])
-    assert client.receive() == b"done"
-    assert server.held_bytes == 0
-
-
 def test_random_bytes_hurt_nobody_else(serve, connect):
     server = serve(Echo(), socket_request_max_bytes=100_000, first_frame_timeout_ms=300)
     good = connect(server)
