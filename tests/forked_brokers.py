@@ -94,8 +94,10 @@ _ordinary_start = owned_process.start_process
 
 
 def start_process(command: Sequence[str], log_file: Path, environment: Mapping[str, str]) -> owned_process.Child:
-    """Fork a broker; start any other process by its command."""
-    if list(command[: len(_COMMAND)]) != _COMMAND:
+    """Fork a broker; start any other process by its command, and a broker with code of its own (`sitecustomize` of
+    planted faults), which may read any variable."""
+    has_own_code = environment.get("PYTHONPATH") != os.environ.get("PYTHONPATH")
+    if has_own_code or list(command[: len(_COMMAND)]) != _COMMAND:
         return _ordinary_start(command, log_file, environment)
     read = frozenset((name, text) for name, text in environment.items() if name.startswith(_READ_AT_START))
     with _choosing:

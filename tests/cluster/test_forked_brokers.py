@@ -63,3 +63,14 @@ def test_it_reads_the_environment_of_its_own_start(
     assert broker.exit_code() == 1
     assert "implementation=python" in broker.log
     assert "java.security.auth.login.config" in broker.log
+
+
+def test_a_broker_with_code_of_its_own_is_started_by_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A `sitecustomize`, as planted faults have, runs when an interpreter starts."""
+    monkeypatch.setattr(owned_process, "start_process", forked_brokers.start_process)
+    (tmp_path / "sitecustomize.py").write_text("print('planted', flush=True)\nraise SystemExit(3)\n")
+    process = OwnedProcess(tmp_path / "pid", tmp_path / "server.properties")
+    command, log = odradek_command(tmp_path / "server.properties"), tmp_path / "log"
+    process.spawn(command, log, {"PYTHONPATH": str(tmp_path)})
+    process.exit_code(within_s=60)
+    assert "planted" in log.read_text()

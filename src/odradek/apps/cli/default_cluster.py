@@ -19,12 +19,13 @@ the command line.
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
 
 from odradek.base.errors import ConfigError, FatalError
+from odradek.base.value_classes import dataclass
 from odradek.client.command_config import COMMAND_CONFIG_VARIABLE, use_command_config
 
 BOOTSTRAP_VARIABLE = "ODRADEK_BOOTSTRAP_SERVER"
