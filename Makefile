@@ -8,7 +8,8 @@ KAFKA_LIB := $(or $(ODRADEK_KAFKA_LIB),.tools/kafka-lib)
 KAFKA4_LIB := $(or $(ODRADEK_KAFKA4_LIB),.tools/kafka4-lib)
 KAFKAJS   := $(or $(ODRADEK_KAFKAJS),.tools/kafkajs)
 BENCH     ?=
-WORKERS   ?= 3
+# Two workers per core: for half of its time a test waits for sessions, elections and pages.
+WORKERS   ?= 4
 # Rooms with compiled code: their tests run a second time without it, but for those that meet none of it, or both twins.
 UNTWINNED := $(patsubst %,tests/wire/test_%.py,against_kafka every_message hostile_bytes compiled_decoder)
 UNTWINNED += $(patsubst %,tests/unit/broker/log/test_%.py,kafka_reads_our_log key_map dirtiness indexes leader_epochs)
@@ -30,10 +31,11 @@ $(ENV): pyproject.toml $(wildcard src/odradek/native/*.[ch])
 	$(BIN)/python -m odradek.native
 	touch $@
 
-# Modules of the packages, compiled: by pip it would be done while nothing else can.
+# One process compiles the modules that tests import, and the tests: pip would do it for all packages while nothing else
+# can be done, and workers for themselves, each of them everything.
 modules: $(COMPILED)
 $(COMPILED): $(ENV)
-	@$(BIN)/python -m compileall -qq .venv/lib || true
+	@$(BIN)/python -m pytest --collect-only -qq >/dev/null 2>&1 || true
 	@touch $@
 
 # The foreign tools, as far as the machine allows: a test that lacks its tool is skipped and says so.

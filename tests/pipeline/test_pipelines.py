@@ -172,8 +172,12 @@ class DriverDied(Exception):
     """Stands for kill -9: whatever was to come after it didn't."""
 
 
-def test_a_driver_that_dies_in_a_transaction(play: Play, bootstrap: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After the table was written: while its records are open, then after their commit and before Spark's own."""
+@pytest.mark.parametrize("steps", [("end",), pytest.param(("write", "end"), marks=pytest.mark.soak)])
+def test_a_driver_that_dies_in_a_transaction(
+    play: Play, bootstrap: str, monkeypatch: pytest.MonkeyPatch, steps: tuple[str, ...]
+) -> None:
+    """After the table was written: while its records are open, or after their commit and before Spark's own. Each step
+    without Spark around it is in test_batch_transactions.py."""
     monkeypatch.setattr("odradek.apps.pipeline.supervisor._FIRST_PAUSE_S", 0.01)
     monkeypatch.setattr("odradek.apps.pipeline.supervisor.ATTEMPTS_MAX", 1)
     play.order(*range(10))
@@ -189,7 +193,7 @@ def test_a_driver_that_dies_in_a_transaction(play: Play, bootstrap: str, monkeyp
 
         return wrapped
 
-    for step in ("write", "end"):
+    for step in steps:
         with pytest.raises(FatalError, match="DriverDied"):
             run_once(play.spark, play.pipeline, dying(step))
         assert play.table() == ids(*range(10))

@@ -13,7 +13,7 @@ from .detecting_seeds import DETECTING_SEEDS
 from .mutants import MUTANTS
 from .seed_runs import first_failure, process_with_fixed_hashes, simulate_twice
 
-SEEDS = 40
+SEEDS = 20
 SEEDS_IN_SOAK = 5_000
 SEEDS_FOR_MUTANTS = 400
 """A change of the code makes other stories of the same seeds: then the known ones may find nothing, and others do."""
