@@ -20,6 +20,8 @@ from odradek.sim.clients.transactional_producer import Phase
 
 _FIRST_NUMBER = 501
 _TELLERS_MAX = 3
+_TRANSFERS_AT_FIRST = 3
+_TRANSFERS_AT_LAST = 3
 
 
 class BankCluster(ClusterAccess, Protocol):
@@ -36,6 +38,7 @@ class Bank:
         self._accounts = accounts
         self._version = version
         self._balances = Balances()
+        self._transfers_wanted = _TRANSFERS_AT_FIRST
         self._reader = CommittedReader(accounts, self._balances)
         self.tellers = [self._new_teller(_FIRST_NUMBER)] if accounts else []
 
@@ -61,13 +64,21 @@ class Bank:
         if leaders:
             self._read(tp, self._cluster.chance.choice(leaders))
 
-    # ---- everything heals
+    # ---- rounds in which nothing fails
 
-    def heal(self) -> None:
-        """Act as long as there is something to end, and read from the leaders."""
+    @property
+    def has_begun(self) -> bool:
+        return not self.tellers or self.history.committed >= _TRANSFERS_AT_FIRST
+
+    def begin_to_heal(self) -> None:
+        """From now on the last teller makes some more transfers, and the others end what they have begun."""
+        self._transfers_wanted = self.history.committed + _TRANSFERS_AT_LAST
+
+    def go_on(self) -> None:
         self._drop_fenced()
         for teller in self.tellers:
-            teller.act(self._cluster.chance, begins=False)
+            is_last = teller is self.tellers[-1]
+            teller.act(self._cluster.chance, begins=is_last and self.history.committed < self._transfers_wanted)
         for tp in self._accounts:
             if (leader := self._cluster.elected_leader(tp)) is not None and leader.leads(tp):
                 self._read(tp, leader)
@@ -93,6 +104,8 @@ class Bank:
         """Return the first thing that has not ended."""
         if waiting := [teller.number for teller in self.tellers if not teller.is_done]:
             return f"tellers {waiting} have something to end"
+        if self.tellers and self.history.committed < self._transfers_wanted:
+            return f"{self.history.committed} transfers are made, wanted are {self._transfers_wanted}"
         for tp in self._accounts:
             leader = self._cluster.elected_leader(tp)
             end = leader.replicas.partitions[tp].high_watermark if leader is not None else -1

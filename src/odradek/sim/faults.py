@@ -7,7 +7,7 @@ promises to survive.
 
 from odradek.broker.controller.core.events import ControlledShutdownAsked
 from odradek.sim.cluster import SimulatedCluster
-from odradek.sim.options import ACCOUNTS, LEDGER
+from odradek.sim.options import LEDGER
 
 _CLOCK_ERRORS_MS = (-8_000, -1_000, 0, 1_000, 8_000)
 """Less than a transaction may last: its coordinator goes by the wall clock, as Apache Kafka's does."""
@@ -15,7 +15,7 @@ _LARGE_CLOCK_ERRORS_MS = (-3_600_000, 3_600_000)
 
 
 def _is_transactional_batch(text: str) -> bool:
-    return text.startswith((LEDGER, ACCOUNTS)) and ": batch " in text
+    return text.startswith(LEDGER) and ": batch " in text
 
 
 def _is_isr_answer(text: str) -> bool:
@@ -163,6 +163,12 @@ class Faults:
         ):
             self._cluster.trace.append(f"the session of broker {broker_id} expires")
             self._cluster.lose(broker_id)
+
+    def session_of_dead_broker_expires(self) -> None:
+        dead = sorted(self._cluster.world.znodes.registered.keys() - self._cluster.brokers.keys())
+        if dead:
+            self._cluster.trace.append(f"the session of dead broker {dead[0]} expires")
+            self._cluster.lose(dead[0])
 
     def broker_returns(self) -> None:
         """Bring a broker back; one that lost its tail, when there is a controller that notices its absence.

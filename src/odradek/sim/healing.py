@@ -28,6 +28,7 @@ class Healing:
         cluster.world.session.catch_up()
         for transformer in cluster.transformers:
             transformer.hurries = True
+        cluster.bank.begin_to_heal()
         for broker_id in sorted(cluster.world.znodes.registered.keys() - cluster.brokers.keys()):
             cluster.lose(broker_id)
         if cluster.world.context is None and cluster.world.znodes.registered:
@@ -52,6 +53,7 @@ class Healing:
         """Let groups form and transactions begin before the first fault, so that there is something to disturb."""
         for _ in range(WARM_UP_ROUNDS):
             has_begun = all(producer.phase is not Phase.NEW for producer in self._cluster.transactional)
+            has_begun = has_begun and self._cluster.bank.has_begun
             if has_begun and all(member.state is MemberState.READING for member in self._cluster.members):
                 return
             self._round(begins=True)
@@ -82,7 +84,7 @@ class Healing:
         for transformer in cluster.transformers:
             transformer.act(cluster.chance)
         cluster.drop_fenced()
-        cluster.bank.heal()
+        cluster.bank.go_on()
         for tp in cluster.committed_reader.positions:
             if (leader := cluster.elected_leader(tp)) is not None and leader.leads(tp):
                 cluster.read_committed(tp, leader)

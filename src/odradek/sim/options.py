@@ -73,7 +73,20 @@ _TRANSACTION_WEIGHTS = {
     "librdkafka_sends": 8,
     "java_producer_sends": 4,
 }
-_BANK_WEIGHTS = {"teller_acts": 20, "teller_is_replaced": 2, "balances_are_read": 6}
+_BANK_WEIGHTS = {
+    "teller_acts": 40,
+    "teller_is_replaced": 2,
+    "balances_are_read": 6,
+    "everything_moves": 240,
+    "session_of_dead_broker_expires": 60,
+    "controller_acts": 60,
+    "controller_changes": 12,
+    "leader_asks_for_isr": 40,
+    "broker_returns": 40,
+    "broker_thaws": 20,
+    "time_passes": 12,
+}
+"""Faults end sooner than in other stories: a transfer needs many steps in a row."""
 LEDGER = "ledger"
 """The topic of transactions; no other producer writes to it."""
 COPIES = "copies"

@@ -49,6 +49,8 @@ class Teller(TransactionalProducer):
             self._balances = self._learn()
             if self._balances is not None:
                 self.phase = Phase.READY
+        elif self.phase is Phase.READY:
+            self._begin(chance)
         else:
             super()._act(chance)
 
