@@ -16,6 +16,7 @@ class GroupHistory:
         self.committed: dict[TopicPartition, int] = {}  # acknowledged by a coordinator
         self._owners: dict[tuple[int, TopicPartition], str] = {}  # generation and partition → member
         self._generation = -1  # of the last join
+        self._members: set[str] = set()  # that joined it
         self._contradictions: list[str] = []
 
     def check(self) -> None:
@@ -24,15 +25,25 @@ class GroupHistory:
 
     # ---- told by callbacks of the coordinator, which must not raise: what is wrong comes out with the next check
 
-    def joined(self, generation: int) -> None:
-        """Forget owners of generations from that one on if it is lower than the last one.
+    def joined(self, generation: int, member_id: str) -> None:
+        """Forget owners of generations from that one on if it is lower than the last one, or the last one of another
+        group.
 
         The generation of a join is not in the log before the group is in sync, and a group without members and offsets
         is removed when a topic is deleted, as in Apache Kafka: its generations begin anew.
         """
-        if generation < self._generation:
+        if generation < self._generation or self._is_of_another_group(generation, member_id):
             self._owners = {key: owner for key, owner in self._owners.items() if key[0] < generation}
+            self._members.clear()
+        if generation != self._generation:
+            self._members.clear()
+        self._members.add(member_id)
         self._generation = generation
+
+    def _is_of_another_group(self, generation: int, member_id: str) -> bool:
+        """Return whether a member joins when the others have been assigned: no group that is the same does that."""
+        is_assigned = any(key[0] == generation for key in self._owners)
+        return generation == self._generation and is_assigned and member_id not in self._members and not self.committed
 
     def assigned(self, member_id: str, generation: int, partitions: Iterable[TopicPartition]) -> None:
         for tp in partitions:

@@ -159,7 +159,7 @@ class GroupMember:
 
         def waiter(joined: JoinAnswer) -> None:
             if not joined.error:
-                self._history.joined(joined.generation)
+                self._history.joined(joined.generation, joined.member_id)
             answer(f"{joined.error.name} {joined.generation}", lambda: take(joined))
 
         coordinator.groups.join(GROUP, joining, waiter)

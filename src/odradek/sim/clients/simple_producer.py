@@ -30,6 +30,7 @@ class Producer:
     batch: bytes | None = None
     attempt: int = 0
     waits_for: SimulatedBroker | None = None
+    connection: tuple[SimulatedBroker, RefusedBatches] | None = None
     begins_anew: Callable[[], int] | None = None
     """Draws another id; None where records are not lost."""
 
@@ -84,7 +85,7 @@ class Producer:
                 acks=-1,
                 timeout_ms=PRODUCE_TIMEOUT_MS,
                 api_version=9,
-                refused=RefusedBatches(),
+                refused=self._refused_by(broker),
                 done=answer,
             )
             if done is not None:
@@ -92,6 +93,12 @@ class Producer:
 
         text = f"{tp}: batch {self.sequence} of producer {self.number} at {broker.id}"
         cluster.network.post(text, deliver, give_up, to=broker.id)
+
+    def _refused_by(self, broker: SimulatedBroker) -> RefusedBatches:
+        """Return the memory of its connection, which lasts as long as it writes to the same broker."""
+        if self.connection is None or self.connection[0] is not broker:
+            self.connection = broker, RefusedBatches()
+        return self.connection[1]
 
     def done(self) -> None:
         self.sequence += self.count

@@ -47,11 +47,32 @@ def test_a_coordinator_knows_what_was_committed() -> None:
 
 def test_generations_may_begin_anew() -> None:
     group = GroupHistory("readers")
-    group.joined(1)
+    group.joined(1, "a")
     group.assigned("a", 1, [TP])
-    group.joined(1)
+    group.joined(1, "a")
     group.assigned("a", 1, [TP])
-    group.joined(7)
-    group.joined(1)
+    group.joined(7, "a")
+    group.joined(1, "b")
     group.assigned("b", 1, [TP])
     group.check()
+
+
+def test_a_group_that_was_removed_begins_with_the_same_generation() -> None:
+    group = GroupHistory("readers")
+    for member in "ab":
+        group.joined(1, member)
+    group.assigned("a", 1, [TP])
+    group.joined(1, "c")
+    group.assigned("c", 1, [TP])
+    group.check()
+
+
+def test_a_group_with_offsets_is_not_removed() -> None:
+    group = GroupHistory("readers")
+    group.joined(1, "a")
+    group.assigned("a", 1, [TP])
+    group.commit_acknowledged(TP, 3)
+    group.joined(1, "b")
+    group.assigned("b", 1, [TP])
+    with pytest.raises(Violation, match="own"):
+        group.check()
