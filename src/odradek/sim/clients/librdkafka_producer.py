@@ -27,6 +27,7 @@ _FATAL = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH})
 class Batch:
     first: int
     count: int
+    broker: int | None = None  # that it was sent to last
 
 
 class PartitionQueue:
@@ -103,7 +104,7 @@ class LibrdkafkaProducer:
             return
         waiting = queue.waiting()
         if waiting:
-            has_moved = queue.last_broker not in (None, target.id)
+            has_moved = waiting[0].broker not in (None, target.id)
             is_race = has_moved and len(waiting) > 1 and chance.random() < self._race
             batch = waiting[1] if is_race else waiting[0]
         elif only_retries:
@@ -116,7 +117,7 @@ class LibrdkafkaProducer:
         if not waiting:
             queue.sent += batch.count
             queue.unacknowledged.append(batch)
-        queue.last_broker = target.id
+        queue.last_broker = batch.broker = target.id
         queue.in_flight.append(batch)
         self._transmit(queue, batch, connection)
 
