@@ -35,7 +35,8 @@ from odradek.model.topic_names import name_fault
 
 DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
 _DEFAULT_TRIGGER = "1 second"
-_DEFAULT_RECORDS_PER_BATCH_MAX = 100_000
+# A batch of any size has a cost of its own, seconds of CPU on a JVM that has just started (decision 0029).
+_DEFAULT_RECORDS_PER_BATCH_MAX = 250_000
 _CONSOLE_ROWS = 20
 _TABLE_HISTORY = 1000
 # As Spark reads intervals, but for months and years, which no trigger or watermark takes.
