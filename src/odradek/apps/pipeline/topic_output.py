@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from odradek.apps.pipeline.checkpoint import write_durably
 from odradek.apps.pipeline.quality import KEY_BYTES_MAX, VALUE_BYTES_MAX, fitting, header
 from odradek.apps.pipeline.source.options import WriteOptions, write_options
-from odradek.apps.pipeline.source.writer import RowProducer
 from odradek.apps.pipeline.spec import TopicSink
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.partition_offsets import list_offsets
@@ -106,6 +105,8 @@ def write_records(records: "DataFrame", options: WriteOptions, count: int) -> No
 
     def write(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         import pyarrow
+
+        from odradek.apps.pipeline.source.writer import RowProducer
 
         yield pyarrow.record_batch({"rows": [RowProducer(options).write(batches).rows]})
 

@@ -32,6 +32,15 @@ def test_a_command_loads_only_what_it_runs() -> None:
     assert not loaded & {"rich", "kazoo", "asyncio", "pyspark"}
 
 
+def test_help_and_manual_of_every_command_need_no_extra() -> None:
+    """The base install has neither Spark nor NiceGUI."""
+    extras = ("pyspark", "pyarrow", "rich", "nicegui", "duckdb", "confluent_kafka")
+    absent = f"import sys; sys.modules.update(dict.fromkeys({extras}))"
+    code = f"{absent}\nfrom odradek.apps.cli.catalogue import command_pages; print(*[p.name for p in command_pages()])"
+    outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert outcome.stdout.split() == list(main.COMMANDS), outcome.stderr
+
+
 def test_the_broker_loads_no_command_line_library() -> None:
     loaded = _imported_by("import odradek.apps.cli.main, odradek.broker.main")
     assert not loaded & {"rich", "prometheus_client", "pyspark"}

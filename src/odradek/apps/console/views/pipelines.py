@@ -49,7 +49,7 @@ def _pipeline_html(document: Mapping[str, Any], state: PipelinesState, read_only
     )
     address = str(document.get("spark_ui") or "")
     spark_ui = (
-        together(" · ", tag("a", "Spark", href=address, target="_blank", rel="noreferrer"))
+        together(" · ", tag("a", "Spark UI", href=address, target="_blank", rel="noreferrer"))
         if address.startswith(("http://", "https://"))
         else None
     )
