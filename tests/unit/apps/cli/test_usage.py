@@ -21,7 +21,7 @@ UNREACHABLE = ["--bootstrap-server", "127.0.0.1:1"]
         ("topics", ["create", "t", "--partitions", "0"], "0 is less than 1"),
         ("topics", ["create", "t", "--config", "x"], "'x' is not of the form NAME=VALUE"),
         ("topics", ["create", "t", "--partitions", "1", "--replica-assignment", "0"], "can't go with"),
-        ("topics", ["--alter", "--topic", "t"], "how many partitions"),
+        ("topics", ["--alter", "--topic", "t"], "the new number of partitions"),
         ("topics", ["creat", "t"], "did you mean create?"),
         ("produce", [], "--topic is required"),
         ("produce", ["--topic", "t", "--idempotent", "--acks", "1"], "--idempotent needs --acks all"),
