@@ -25,6 +25,6 @@ DETECTING_SEEDS: dict[str, tuple[int, ...]] = {
     "offsets are acknowledged when the coordinator alone has them": (1, 100000, 200000),
     "a coordinator that takes over begins with nothing": (4, 100002, 200004),
     "a topic is deleted without waiting for the brokers that are away": (0, 100004, 200008),
-    "a gap gets no benefit of the doubt after leadership moved": (27, 100066, 200002),
+    "a gap gets no benefit of the doubt after leadership moved": (12, 100034, 200002),
     "KIP-497: only the confirmed ISR is waited for": (21, 100014, 200016),
 }
