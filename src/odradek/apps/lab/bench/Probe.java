@@ -1,3 +1,7 @@
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -5,6 +9,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Properties;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.LongAdder;
@@ -18,6 +23,7 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
  * What Kafka's own tools do not measure, with the unmodified Java clients; each mode prints one JSON object.
+ * Settings of all clients may be in a file that the property client.config names.
  *
  *   single  BOOTSTRAP TOPIC PRODUCERS IN_FLIGHT SECONDS ACKS   one record per request, each producer on its own partition
  *   latency BOOTSTRAP TOPIC RECORDS ACKS                  send, acknowledged, received: warm, one at a time
@@ -211,7 +217,7 @@ public class Probe {
     }
 
     private static KafkaProducer<byte[], byte[]> producer(String bootstrap, Map<String, Object> settings) {
-        Map<String, Object> all = new HashMap<>(settings);
+        Map<String, Object> all = withConfig(settings);
         all.put("bootstrap.servers", bootstrap);
         return new KafkaProducer<>(all, new ByteArraySerializer(), new ByteArraySerializer());
     }
@@ -221,9 +227,25 @@ public class Probe {
     }
 
     private static KafkaConsumer<byte[], byte[]> consumer(String bootstrap, Map<String, Object> settings) {
-        Map<String, Object> all = new HashMap<>(settings);
+        Map<String, Object> all = withConfig(settings);
         all.put("bootstrap.servers", bootstrap);
         return new KafkaConsumer<>(all, new ByteArrayDeserializer(), new ByteArrayDeserializer());
+    }
+
+    private static Map<String, Object> withConfig(Map<String, Object> settings) {
+        Map<String, Object> all = new HashMap<>();
+        String file = System.getProperty("client.config");
+        if (file != null) {
+            Properties read = new Properties();
+            try (var reader = Files.newBufferedReader(Path.of(file))) {
+                read.load(reader);
+            } catch (IOException unreadable) {
+                throw new UncheckedIOException(unreadable);
+            }
+            read.forEach((key, value) -> all.put((String) key, value));
+        }
+        all.putAll(settings);
+        return all;
     }
 
     private static void print(String format, Object... values) {

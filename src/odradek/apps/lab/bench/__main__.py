@@ -34,6 +34,7 @@ from odradek.apps.lab.bench.group_figures import group_figures
 from odradek.apps.lab.bench.process_stats import metered
 from odradek.apps.lab.bench.report import Result, as_json, machine_facts, markdown, rows_of, rows_to_keep, summary
 from odradek.apps.lab.bench.scale_figures import scale_figures
+from odradek.apps.lab.bench.security_figures import listener_stores, security_figures
 from odradek.apps.lab.bench.systems import Kafka, Odradek, System
 from odradek.apps.lab.pipeline_speed.comparison import compare as compare_pipeline
 from odradek.base.errors import FatalError
@@ -117,7 +118,8 @@ def chosen_figures(only: str | None) -> list[Figure]:
 
 
 def all_figures() -> list[Figure]:
-    return [*one_broker_figures(), *cluster_figures(), *scale_figures(), *group_figures(), *cli_figures()]
+    clusters = [*cluster_figures(), *scale_figures(), *group_figures()]
+    return [*one_broker_figures(), *clusters, *cli_figures(), *security_figures()]
 
 
 def run(options: BenchOptions, chosen: Sequence[Figure], directory: Path, kafka_lib: Path) -> int:
@@ -131,16 +133,19 @@ def run(options: BenchOptions, chosen: Sequence[Figure], directory: Path, kafka_
     peer_name, our_name = "Kafka", "Kafka again" if options.against_itself else "Odradek"
     results: list[Result] = []
     known_floors = measure_floors({figure.floor for figure in chosen if figure.floor}, directory, quick=options.quick)
-    for size in sorted({figure.brokers for figure in chosen}):
-        peer: System = Kafka(peer_name, directory / f"kafka-{size}", kafka_lib, size)
+    for size, is_secured in sorted({(figure.brokers, figure.is_secured) for figure in chosen}):
+        kind = f"{size}{'-secured' * is_secured}"
+        peer: System = Kafka(peer_name, directory / f"kafka-{kind}", kafka_lib, size)
         second = Kafka if options.against_itself else Odradek
-        ours: System = second(our_name, directory / f"odradek-{size}", kafka_lib, size)
+        ours: System = second(our_name, directory / f"odradek-{kind}", kafka_lib, size)
+        if is_secured:
+            peer.security, ours.security = listener_stores(directory), listener_stores(directory)
         with ExitStack() as stack:
             for system in (peer, ours):
                 stack.callback(stop, system)
                 system.start()
             warm = False
-            for figure in [each for each in chosen if each.brokers == size]:
+            for figure in [each for each in chosen if (each.brokers, each.is_secured) == (size, is_secured)]:
                 if not warm and figure.group not in ("process", "cluster-process"):
                     warm = True
                     try:

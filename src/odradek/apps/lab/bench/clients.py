@@ -54,6 +54,14 @@ class Batching:
 
 
 @dataclass(frozen=True, slots=True)
+class SecuredWay:
+    """A listener that is not PLAINTEXT, and the client's file that it takes."""
+
+    bootstrap: str
+    config: Path
+
+
+@dataclass(frozen=True, slots=True)
 class Clients:
     """The clients of one benchmark run; `directory` holds the compiled probe and the payloads."""
 
@@ -74,14 +82,17 @@ class Clients:
         acks: str,
         options: Sequence[str] = (),
         transaction_ms: int = 0,
+        way: SecuredWay | None = None,
     ) -> Metrics:
         """Throughput, and the latency that the producer sees at full load; the tool counts whole milliseconds."""
         arguments = ["--topic", topic, "--num-records", str(records.count), "--throughput", "-1"]
         arguments += ["--payload-file", str(self._payload(records.bytes_each))]
         if transaction_ms:
             arguments += ["--transactional-id", topic, "--transaction-duration-ms", str(transaction_ms)]
+        if way is not None:
+            arguments += ["--producer.config", str(way.config)]
         arguments += ["--producer-props", *options]
-        arguments += [f"bootstrap.servers={system.bootstrap}", f"acks={acks}"]
+        arguments += [f"bootstrap.servers={way.bootstrap if way else system.bootstrap}", f"acks={acks}"]
         arguments += [f"batch.size={batching.batch_bytes}", f"linger.ms={batching.linger_ms}"]
         output = self._java("org.apache.kafka.tools.ProducerPerformance", *arguments)
         summary = PRODUCER_SUMMARY.search(output.strip().splitlines()[-1])
@@ -112,8 +123,12 @@ class Clients:
             raise BenchError(f"EndToEndLatency: {output.strip()[-300:]}")
         return {"avg_ms": float(summary[1])}
 
-    def probe(self, mode: str, system: System, topic: str, *arguments: object) -> Metrics:
-        output = self._java("Probe", mode, system.bootstrap, topic, *map(str, arguments))
+    def probe(
+        self, mode: str, system: System, topic: str, *arguments: object, way: SecuredWay | None = None
+    ) -> Metrics:
+        bootstrap = way.bootstrap if way else system.bootstrap
+        options = [f"-Dclient.config={way.config}"] if way else []
+        output = self._java("Probe", mode, bootstrap, topic, *map(str, arguments), options=options)
         metrics: Metrics = json.loads(output)
         return metrics
 
@@ -132,10 +147,10 @@ class Clients:
             raise BenchError(f"kcat read {read} of {records.count} records")
         return {"records_per_s": read / (time.monotonic() - start), "bytes": read * records.bytes_each}
 
-    def _java(self, tool: str, *arguments: str) -> str:
+    def _java(self, tool: str, *arguments: str, options: Sequence[str] = ()) -> str:
         class_path = f"{self.kafka_lib}/*:{self.directory}"
         log4j = f"-Dlog4j.configuration=file:{self.directory}/log4j.properties"
-        return run(["java", "-Xmx1g", log4j, "-cp", class_path, tool, *arguments])
+        return run(["java", "-Xmx1g", log4j, *options, "-cp", class_path, tool, *arguments])
 
     def _payload(self, bytes_each: int) -> Path:
         """A thousand records in a file: drawing random letters would keep the tool busier than sending them."""

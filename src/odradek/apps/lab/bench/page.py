@@ -29,6 +29,7 @@ TITLES = {
     "consume": "Consuming",
     "single": "One record per request",
     "latency": "End-to-end latency",
+    "security": "TLS, logins and ACLs",
 }
 README_ROWS = (
     ("process", "start_s"),

@@ -51,6 +51,10 @@ UNITS = {
     "alike_cpu_s": "CPU s typed as Kafka's",
     "own_s": "s until it has ended",
     "moved_s": "s until every partition has a leader",
+    "handshakes_per_s": "handshakes/s",
+    "logins_per_s": "logins/s",
+    "cpu_ms_each": "broker CPU ms each",
+    "acl_cpu": "× CPU to produce",
 }
 
 

@@ -14,6 +14,7 @@ from odradek.base.errors import FatalError
 from odradek.client.broker_client import BrokerClient, ConnectionFailed
 from odradek.local.server_process import START_SECONDS_MAX, ServerProcess, odradek_command
 from odradek.local.zookeeper_server import free_port, zookeeper_mode
+from odradek.security.jaas import SCRAM_MODULE
 
 START_LIMIT_S = START_SECONDS_MAX
 STOP_LIMIT_S = 60.0
@@ -21,6 +22,7 @@ POLL_INTERVAL_S = 0.005
 _ENVIRONMENT = {"PYTHONDONTWRITEBYTECODE": ""}
 """A Python that may keep its compiled modules, as an installed one does."""
 SESSION_TIMEOUT_MS = 6000
+SCRAM = "SCRAM-SHA-512"
 
 # What Kafka's own start scripts give the JVM.
 JVM_OPTIONS = (
@@ -44,6 +46,23 @@ class BenchError(FatalError):
     """A system did not stop or answer; the message has the end of its log."""
 
 
+@dataclass(frozen=True, slots=True)
+class ListenerStores:
+    """Files and ports of secured listeners, in PEM, which both systems read."""
+
+    key_and_certificate: Path
+    tls_port: int = field(default_factory=free_port)
+    sasl_port: int = field(default_factory=free_port)
+
+    def properties(self) -> str:
+        return (
+            f"ssl.keystore.type=PEM\nssl.keystore.location={self.key_and_certificate}\n"
+            f"sasl.enabled.mechanisms={SCRAM}\n"
+            f"listener.name.sasl_plaintext.{SCRAM.lower()}.sasl.jaas.config={SCRAM_MODULE} required;\n"
+            "authorizer.class.name=kafka.security.authorizer.AclAuthorizer\nsuper.users=User:ANONYMOUS;User:admin\n"
+        )
+
+
 @dataclass(slots=True)
 class System(ABC):
     """Brokers and their ZooKeeper in a directory of their own."""
@@ -52,6 +71,8 @@ class System(ABC):
     directory: Path
     kafka_lib: Path
     size: int = 1
+    security: ListenerStores | None = None
+    """Adds listeners with TLS and with SASL, and an authorizer."""
     zookeeper_port: int = field(default_factory=free_port)
     ports: list[int] = field(default_factory=list)
     _zookeeper: ServerProcess | None = None
@@ -129,8 +150,13 @@ class System(ABC):
         self._zookeeper.await_serving(lambda: zookeeper_mode(f"127.0.0.1:{self.zookeeper_port}") is not None)
 
     def _server_properties(self, broker_id: int) -> str:
+        listeners, secured = f"PLAINTEXT://127.0.0.1:{self.ports[broker_id]}", ""
+        if self.security is not None:
+            stores = self.security
+            listeners += f",SSL://127.0.0.1:{stores.tls_port},SASL_PLAINTEXT://127.0.0.1:{stores.sasl_port}"
+            secured = stores.properties()
         return (
-            f"broker.id={broker_id}\nlisteners=PLAINTEXT://127.0.0.1:{self.ports[broker_id]}\n"
+            f"broker.id={broker_id}\nlisteners={listeners}\n{secured}"
             f"log.dirs={self.directory}/data-{broker_id}\n"
             f"zookeeper.connect=127.0.0.1:{self.zookeeper_port}\nzookeeper.session.timeout.ms={SESSION_TIMEOUT_MS}\n"
             f"offsets.topic.replication.factor={self.size}\noffsets.topic.num.partitions=1\n"
