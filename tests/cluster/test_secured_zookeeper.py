@@ -12,6 +12,7 @@ from kazoo.exceptions import NoAuthError
 from apache_kafka import broker_command
 from kafka_tools import KafkaTools
 from odradek.base.config.properties import format_properties
+from odradek.broker.zk.zk_security import DIGEST_MODULE
 from odradek.local.java import find_java
 from odradek.local.local_broker import serves
 from odradek.local.owned_process import OwnedProcess
@@ -23,16 +24,20 @@ from .own_broker import OwnBroker, running, write_values
 
 X509 = "org.apache.zookeeper.server.auth.X509AuthenticationProvider"
 NETTY = "org.apache.zookeeper.server.NettyServerCnxnFactory"
+SASL = "org.apache.zookeeper.server.auth.SASLAuthenticationProvider"
+ZK_PASSWORD = "s3cret of brokers"
 
 
 class TlsZooKeeper(EmbeddedZooKeeper):
     """A server of Kafka's jars, which have what TLS needs."""
 
     jars: Path
+    java_options: tuple[str, ...] = ()
 
     def _command(self) -> list[str]:
         main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
-        return [str(find_java()), "-Xmx96m", "-XX:+UseSerialGC", "-cp", f"{self.jars}/*", main]
+        java = [str(find_java()), "-Xmx96m", "-XX:+UseSerialGC", *self.java_options]
+        return [*java, "-cp", f"{self.jars}/*", main]
 
 
 @dataclass
@@ -88,8 +93,11 @@ def secured(kafka_lib: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         (directory / f"{name}.pem").write_bytes(made.key + made.certificate)
     settings = f"secureClientPort={port}\nserverCnxnFactory={NETTY}\nauthProvider.x509={X509}\n"
     stores = f"ssl.keyStore.location={directory}/server.pem\nssl.trustStore.location={directory}/ca.pem\n"
-    zookeeper = TlsZooKeeper(directory / "zookeeper", settings=settings + stores)
+    (directory / "jaas.conf").write_text(f'Server {{ {DIGEST_MODULE} required user_kafka="{ZK_PASSWORD}"; }};')
+    sasl = f"authProvider.sasl={SASL}\n"
+    zookeeper = TlsZooKeeper(directory / "zookeeper", settings=settings + stores + sasl)
     zookeeper.jars = kafka_lib
+    zookeeper.java_options = (f"-Djava.security.auth.login.config={directory}/jaas.conf",)
     zookeeper.start()
     try:
         yield Secured(zookeeper.connect, f"localhost:{port}", directory)
@@ -180,6 +188,37 @@ def test_a_digest_keeps_strangers_out_too(secured: Secured, tmp_path: Path) -> N
             stranger.get_children(f"{root}/config/users")
         assert colleague.get_children(f"{root}/config/users") == []
         assert "s3cret" not in broker.log
+
+
+def jaas_options(directory: Path, password: str) -> str:
+    file = directory / "client.jaas"
+    file.write_text(f'Client {{ {DIGEST_MODULE} required username="kafka" password="{password}"; }};')
+    return f"-Djava.security.auth.login.config={file}"
+
+
+def test_sasl_by_kafka_s_jaas_file(secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKA_OPTS", jaas_options(tmp_path, ZK_PASSWORD))
+    root = f"/{tmp_path.name}"
+    broker = OwnBroker(tmp_path, secured.plain, zookeeper_set_acl="true")
+    with running(broker), secured.stranger() as stranger:
+        broker.create_topic("t")
+        rights, _ = stranger.get_acls(f"{root}/brokers/topics/t")
+        assert ("sasl", "kafka") in {(acl.id.scheme, acl.id.id) for acl in rights}
+        with pytest.raises(NoAuthError):
+            stranger.get_children(f"{root}/config/users")
+        with pytest.raises(NoAuthError):
+            stranger.set(f"{root}/brokers/topics/t", b"{}")
+        assert ZK_PASSWORD not in broker.log
+
+
+def test_sasl_with_a_wrong_password_stops_the_start(
+    secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKA_OPTS", jaas_options(tmp_path, "wrong"))
+    broker = OwnBroker(tmp_path, secured.plain, zookeeper_connection_timeout_ms="5000")
+    with pytest.raises(AssertionError, match="the broker is gone"):
+        broker.start()
+    assert "AUTH_FAILED" in broker.log or "AuthFailed" in broker.log
 
 
 def test_a_server_of_another_authority_is_refused(secured: Secured, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from odradek.base.log_rotation import RotatedOutput
 from odradek.base.service_manager import notify
 from odradek.base.threads import stop_on_failure
 from odradek.broker.server import BrokerServer
-from odradek.broker.zk.zk_security import check_java_options
+from odradek.broker.zk.zk_security import zk_login
 from odradek.native.load import IMPLEMENTATION, REASON
 
 log = logs.get_logger(__name__)
@@ -37,13 +37,13 @@ def run(properties_path: Path, overrides: Mapping[str, str]) -> int:
     logs.configure(level="info", rotation=RotatedOutput.from_environment())
     log.info("inner loop", implementation=IMPLEMENTATION, reason=REASON)
     try:
-        check_java_options(os.environ.get("KAFKA_OPTS", ""))
+        login = zk_login(os.environ.get("KAFKA_OPTS", ""))
         config = BrokerConfig.from_file(properties_path, overrides)
         report(config)
         _allow_many_files()
         sys.setswitchinterval(SWITCH_INTERVAL_S)
         gc.set_threshold(*COLLECTOR_THRESHOLDS)
-        server = BrokerServer(config)
+        server = BrokerServer(config, login)
         stop_on_failure(lambda why: _give_up(server, why))
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: server.ask_to_stop())

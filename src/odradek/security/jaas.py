@@ -25,6 +25,8 @@ _MODULES = {
 }
 _FLAGS = ("required", "requisite", "sufficient", "optional")
 _TOKEN = re.compile(r'\s*(?:"((?:\\.|[^"\\])*)"|\'((?:\\.|[^\'\\])*)\'|([;=])|([^\s;="\']+))')
+_COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|/\*.*?\*/|//[^\n]*', re.DOTALL)
+_SECTION = re.compile(r'\s*([^\s{}";=]+)\s*\{((?:"(?:\\.|[^"\\])*"|[^"{}])*)\}\s*;')
 _TEXT_MAX = 1 << 20
 
 
@@ -37,12 +39,34 @@ class LoginModule:
 def login_module(key: str, text: str, mechanism: str) -> LoginModule:
     """The module of `text` under `key`, which must be the mechanism's. ConfigError never shows the text: it has
     passwords."""
+    module, expected = _module(key, text), _MODULES.get(mechanism)
+    if module.name != expected:
+        raise ConfigError(f"{key}: login module {module.name} is not supported for {mechanism}; valid is {expected}")
+    return module
+
+
+def jaas_sections(location: str, text: str) -> dict[str, LoginModule]:
+    """The sections of a JAAS file, each with its one login module. ConfigError never shows the text.
+
+    Client {
+        org.apache.zookeeper.server.auth.DigestLoginModule required username="kafka" password="secret";
+    };
+    """
+    plain, at = _COMMENT.sub(lambda found: found[1] or " ", text), 0
+    sections: dict[str, LoginModule] = {}
+    while plain[at:].strip():
+        found = _SECTION.match(plain, at)
+        if found is None or found[1] in sections:
+            raise ConfigError(f"{location}: expected sections NAME {{ MODULE required … ; }};, each once")
+        sections[found[1]] = _module(f"{location}, {found[1]}", found[2])
+        at = found.end()
+    return sections
+
+
+def _module(key: str, text: str) -> LoginModule:
     tokens = _tokens(key, text)
     if len(tokens) < 3 or tokens[1].lower() not in _FLAGS or tokens[-1] != ";" or tokens.count(";") != 1:
         raise ConfigError(f'{key}: expected MODULE required NAME="VALUE" … ;')
-    expected = _MODULES.get(mechanism)
-    if tokens[0] != expected:
-        raise ConfigError(f"{key}: login module {tokens[0]} is not supported for {mechanism}; valid is {expected}")
     rest = tokens[2:-1]
     if len(rest) % 3 or any(rest[i + 1] != "=" for i in range(0, len(rest), 3)):
         raise ConfigError(f'{key}: options are written NAME="VALUE"')

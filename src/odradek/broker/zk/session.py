@@ -119,6 +119,10 @@ class ZkSession:
             )
         except ValueError as error:
             raise ConfigError(f"zookeeper.connect={connect!r} is not a list of HOST:PORT ({error})") from error
+        if security.login is not None:
+            from odradek.broker.zk.sasl_connection import log_in_with_sasl
+
+            log_in_with_sasl(self._client, security.login)
         thirds = 3 * len(self._client.hosts)
         handler.connect_seconds_max = max(_CONNECT_SECONDS_MIN, session_timeout_ms / 1000 / thirds)
         self._client.add_listener(self._on_state)

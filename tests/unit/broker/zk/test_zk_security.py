@@ -6,7 +6,7 @@ import pytest
 
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.errors import ConfigError
-from odradek.broker.zk.zk_security import PLAIN, check_java_options, zk_security
+from odradek.broker.zk.zk_security import DIGEST_MODULE, PLAIN, ZkLogin, zk_login, zk_security
 from odradek.broker.zk.znodes.access_rights import ZnodeRights, rights_of
 from odradek.security.certificates import new_authority
 
@@ -39,18 +39,54 @@ def test_rights_are_kafka_s(path: str, rights: ZnodeRights) -> None:
 @pytest.mark.parametrize(
     "key", ["zookeeper.sasl.client", "zookeeper.sasl.clientconfig", "zookeeper.sasl.client.username"]
 )
-def test_sasl_is_refused_by_name(key: str) -> None:
-    with pytest.raises(ConfigError, match=rf"{key}: SASL to ZooKeeper isn't supported"):
+def test_sasl_has_no_settings(key: str) -> None:
+    with pytest.raises(ConfigError, match=rf"{key} is no setting of a broker"):
         zk_security(BrokerConfig.from_properties({**BASE, key: "true"}))
 
 
-def test_a_jaas_file_is_refused_by_name() -> None:
-    """An installation that moves from Kafka would lose its login to ZooKeeper, and the users of its listeners."""
-    for options in ("-Xmx1g -Djava.security.auth.login.config=/etc/kafka/jaas.conf", "-Dzookeeper.sasl.client=true"):
-        with pytest.raises(ConfigError, match="JAAS files are not read"):
-            check_java_options(options)
+CLIENT = f'Client {{ {DIGEST_MODULE} required username="kafka" password="a \\"secret\\" // {{"; }};'
+
+
+def options_for(directory: Path, text: str, *others: str) -> str:
+    (directory / "jaas.conf").write_text(text)
+    return " ".join(("-Xmx1g", f"-Djava.security.auth.login.config={directory}/jaas.conf", *others))
+
+
+def test_the_login_of_a_jaas_file(tmp_path: Path) -> None:
+    text = f"/* of brokers */\n{CLIENT} // the end"
+    assert zk_login(options_for(tmp_path, text)) == ZkLogin("kafka", 'a "secret" // {')
+    named = options_for(tmp_path, CLIENT.replace("Client", "Zk"), "-Dzookeeper.sasl.clientconfig=Zk")
+    assert zk_login(named) == ZkLogin("kafka", 'a "secret" // {')
+    assert zk_login(options_for(tmp_path, CLIENT, "-Dzookeeper.sasl.client=false")) is None
+    assert "secret" not in repr(zk_login(options_for(tmp_path, CLIENT)))
     for options in ("", "-Xmx1g -Djava.security.krb5.conf=/etc/krb5.conf", "-Dzookeeper.sasl.client=false"):
-        check_java_options(options)
+        assert zk_login(options) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CLIENT + CLIENT.replace("Client", "KafkaServer"),
+        CLIENT + CLIENT,
+        CLIENT.replace(DIGEST_MODULE, "com.sun.security.auth.module.Krb5LoginModule"),
+        CLIENT.replace(DIGEST_MODULE, "com.sun.security.auth.module.JndiLoginModule"),
+        CLIENT.replace("username", "user"),
+        CLIENT[:-3],
+        "Client { };",
+        CLIENT.replace("required", "perhaps"),
+    ],
+)
+def test_a_jaas_file_that_can_not_be_obeyed_is_refused_and_not_shown(tmp_path: Path, text: str) -> None:
+    """An installation that moves from Kafka would lose its login to ZooKeeper, or the users of its listeners."""
+    with pytest.raises(ConfigError) as refused:
+        zk_login(options_for(tmp_path, text))
+    assert "secret" not in str(refused.value)
+
+
+def test_options_without_a_file_that_can_be_read_are_refused(tmp_path: Path) -> None:
+    for options in ("-Dzookeeper.sasl.client=true", f"-Djava.security.auth.login.config={tmp_path}/none", "-Da='"):
+        with pytest.raises(ConfigError):
+            zk_login(options)
 
 
 def test_without_settings_nothing_is_secured() -> None:
