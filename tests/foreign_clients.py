@@ -38,12 +38,21 @@ def kafkajs_login(bootstrap: str, topic: str, mechanism: str, user: str, secret:
 
 def franz_program() -> list[str]:
     """The program that tests/franz is the source of; compiling it takes half a minute, once."""
+    return _go_program("franz-go-admin", _HERE / "franz")
+
+
+def go_sasl_program() -> list[str]:
+    """The program that tests/gosasl is the source of."""
+    return _go_program("go-sasl", _HERE / "gosasl")
+
+
+def _go_program(name: str, sources: Path) -> list[str]:
     go = _found("go")
-    program = _TOOLS / "franz-go-admin"
-    newest = max(source.stat().st_mtime for source in (_HERE / "franz").iterdir())
+    program = _TOOLS / name
+    newest = max(source.stat().st_mtime for source in sources.iterdir())
     if not program.exists() or program.stat().st_mtime < newest:
         _TOOLS.mkdir(parents=True, exist_ok=True)
-        _fetch([go, "build", "-o", str(program), "."], _HERE / "franz")
+        _fetch([go, "build", "-o", str(program), "."], sources)
     return [str(program)]
 
 

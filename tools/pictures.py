@@ -1,8 +1,8 @@
 """Take pictures of the console for docs/pictures: group, reassign, dialog, lab, history, pipelines.
 
-The cluster is a local one with traffic.
+The cluster is a local one with traffic. With --security it is a secured one, and the pictures are login, users, acls.
 
-    python tools/pictures.py DIRECTORY [--pipeline]
+    python tools/pictures.py DIRECTORY [--pipeline | --security]
 
 Needs the packages of `odradek[dev]` and Chromium; with --pipeline Spark, and minutes. Look at each one before it is
 kept.
@@ -23,6 +23,7 @@ from typing import Any
 from confluent_kafka import Consumer, Producer
 from playwright.sync_api import Page, sync_playwright
 
+from odradek.base.config.properties import parse_properties
 from odradek.local.zookeeper_server import free_ports, port_is_taken
 from odradek.testing import OdradekCluster
 
@@ -44,6 +45,60 @@ def main(target: Path, *, with_pipeline: bool) -> None:
             if with_pipeline:
                 subprocess.run(_odradek("pipeline", "stop", str(Path(directory) / "shop")), check=False)
             cluster.stop_all()
+
+
+def secured(target: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix="odradek-pictures-") as directory:
+        cluster = OdradekCluster(Path(directory) / "cluster", brokers=1, secure=True)
+        try:
+            cluster.start_all()
+            for name, partitions in TOPICS.items():
+                cluster.create_topic(name, partitions)
+            _give_rights(cluster)
+            with _console(
+                cluster, Path(directory), None, "--login", str(cluster.data_dir / "console.properties")
+            ) as url:
+                _take_secured(url, target, cluster)
+        finally:
+            cluster.stop_all()
+
+
+RIGHTS = (
+    ("User:warehouse", "--topic", "web.orders", ("Read", "Describe")),
+    ("User:warehouse", "--group", "warehouse", ("Read",)),
+    ("User:shop", "--topic", "web.", ("Write", "Create")),
+    ("User:auditor", "--topic", "audit.log", ("Read",)),
+)
+
+
+def _give_rights(cluster: OdradekCluster) -> None:
+    at = ["--bootstrap-server", cluster.bootstrap_servers, "--command-config", str(cluster.client_properties)]
+    for user in ("warehouse", "shop", "auditor"):
+        subprocess.run(_odradek("users", "set", user, *at), input=f"password of {user}\n", text=True, check=True)
+    for principal, kind, name, operations in RIGHTS:
+        words = [word for operation in operations for word in ("--operation", operation)]
+        pattern = ["--resource-pattern-type", "prefixed"] if name.endswith(".") else []
+        subprocess.run(_odradek("acls", "add", "--principal", principal, *words, kind, name, *pattern, *at), check=True)
+
+
+def _take_secured(url: str, target: Path, cluster: OdradekCluster) -> None:
+    users = parse_properties((cluster.data_dir / "security/users.properties").read_text())
+    with sync_playwright() as engine:
+        browser = engine.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        context = browser.new_context(base_url=url, viewport={"width": 1280, "height": 800}, color_scheme="dark")
+        context.set_default_timeout(PATIENCE_MS)
+        page = context.new_page()
+        page.goto("/login")
+        page.get_by_label("User of the cluster").fill("admin")
+        page.get_by_label("Password").fill(users["admin"])
+        page.screenshot(path=str(target / "login.png"))
+        page.get_by_role("button", name="Log in").click()
+        page.wait_for_function("window.did_handshake === true", polling=100)
+        for name in ("users", "acls"):
+            _open(page, f"/{name}")
+            page.get_by_text("warehouse").first.wait_for()
+            _shot(page, target / f"{name}.png")
+        browser.close()
 
 
 def _take(url: str, target: Path, project: Path | None) -> None:
@@ -113,9 +168,11 @@ def _pipelines(page: Page, target: Path) -> None:
 
 
 @contextmanager
-def _console(cluster: OdradekCluster, directory: Path, project: Path | None) -> Iterator[str]:
+def _console(cluster: OdradekCluster, directory: Path, project: Path | None, *more: str) -> Iterator[str]:
+    """Without more options, of a cluster with a laboratory."""
     port = free_ports()
-    options = ["--port", str(port), "--data", str(cluster.data_dir), "--lab", "-b", cluster.bootstrap_servers]
+    options = ["--port", str(port), "--data", str(cluster.data_dir), "-b", cluster.bootstrap_servers]
+    options += more or ["--lab"]
     options += ["--pipeline", str(project)] if project else []
     with (directory / "console.log").open("wb") as log:
         process = subprocess.Popen(_odradek("console", *options), stdout=log, stderr=log)
@@ -188,4 +245,7 @@ def _odradek(*words: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), with_pipeline="--pipeline" in sys.argv)
+    if "--security" in sys.argv:
+        secured(Path(sys.argv[1]))
+    else:
+        main(Path(sys.argv[1]), with_pipeline="--pipeline" in sys.argv)

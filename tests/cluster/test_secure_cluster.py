@@ -6,22 +6,27 @@ import shutil
 import stat
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
 from kafka_tools import KafkaTools
+from odradek.base.config.broker_checks import AUTHORIZER
 from odradek.base.config.properties import format_properties, parse_properties
 from odradek.base.errors import FatalError
 from odradek.client.broker_client import BrokerClient, ConnectionFailed
-from odradek.client.client_security import ClientSecurity
+from odradek.client.client_security import AuthenticationRefused, ClientSecurity
 from odradek.local.cluster_processes import LocalCluster
+from odradek.local.server_process import serves
 from odradek.protocol.messages.metadata import MetadataRequest
 from odradek.security.certificates import issue, new_authority
-from odradek.security.jaas import PLAIN_MODULE
+from odradek.security.jaas import PLAIN_MODULE, SCRAM_MODULE
 from odradek.testing import OdradekCluster
+from waiting import eventually
 
 from .conftest import unused_name
 from .own_broker import run_odradek
@@ -95,6 +100,53 @@ def test_secrets_are_readable_by_their_owner_alone(odradek_secure_cluster: Odrad
     assert readable == {"ca.pem"}
 
 
+def passwords_of(cluster: OdradekCluster) -> dict[str, str]:
+    return parse_properties((cluster.data_dir / "security" / "users.properties").read_text())
+
+
+def command_lines() -> list[str]:
+    """Of all processes of this machine, as `ps` shows them to everybody."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            found.append(file.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+    return found
+
+
+def test_passwords_are_in_no_process_list_and_in_no_file_but_their_own(odradek_secure_cluster: OdradekCluster) -> None:
+    cluster, shown = odradek_secure_cluster, command_lines()
+    assert any(str(cluster.data_dir) in line for line in shown)
+    secrets = passwords_of(cluster).values()
+    assert [line for line in shown if any(secret in line for secret in secrets)] == []
+    own = {"client.properties", "app.properties", "kcat.conf", "users.properties"}
+    files = [file for file in cluster.data_dir.rglob("*") if file.is_file() and file.name not in own]
+    leaks = [file for file in files if any(secret.encode() in file.read_bytes() for secret in secrets)]
+    assert leaks == []
+
+
+def audited(cluster: OdradekCluster, event: str) -> list[dict[str, str]]:
+    (file,) = cluster.data_dir.glob("broker-*/*/odradek-audit.log")
+    entries = [json.loads(line) for line in file.read_text().splitlines()]
+    return [entry for entry in entries if entry["event"] == event]
+
+
+def test_failed_logins_are_in_the_audit_log(odradek_secure_cluster: OdradekCluster) -> None:
+    cluster, settings = odradek_secure_cluster, parse_properties(odradek_secure_cluster.client_properties.read_text())
+    port = int(cluster.bootstrap_servers.rpartition(":")[2])
+    for user in ("app", "nobody-of-that-name"):
+        module = f'{SCRAM_MODULE} required username="{user}" password="wrong";'
+        with pytest.raises((ConnectionFailed, AuthenticationRefused)):
+            BrokerClient("127.0.0.1", port, security=ClientSecurity({**settings, "sasl.jaas.config": module}))
+    anonymous = {key: value for key, value in settings.items() if key.startswith("ssl.")}
+    with pytest.raises(ConnectionFailed):
+        BrokerClient("127.0.0.1", port + 200, security=ClientSecurity({**anonymous, "security.protocol": "SSL"}))
+    eventually(lambda: "INTERNAL" in {entry["listener"] for entry in audited(cluster, "login failed")})
+    entries = [entry for entry in audited(cluster, "login failed") if entry["listener"] != "INTERNAL"]
+    assert [entry["principal"] for entry in entries[-2:]] == ["User:app", ""]
+    assert {entry["host"] for entry in entries} == {"127.0.0.1"}
+    assert "nobody-of-that-name" not in str(entries)
+
+
 def test_no_way_in_without_a_certificate_or_a_password(odradek_secure_cluster: OdradekCluster) -> None:
     cluster = odradek_secure_cluster
     port = int(cluster.bootstrap_servers.rpartition(":")[2])
@@ -160,11 +212,11 @@ def test_three_brokers_replicate_over_mutual_tls_and_survive_a_crash(three: Odra
 class _Load:
     """Writes numbers with acks=all until it is stopped; knows which were acknowledged."""
 
-    def __init__(self, bootstrap: str) -> None:
+    def __init__(self, settings: Mapping[str, str | int], first: int) -> None:
         self.acknowledged: list[int] = []
         self.errors: list[KafkaError] = []
-        settings = {"bootstrap.servers": bootstrap, "acks": "all", "enable.idempotence": True, "log_level": 0}
-        self._producer = Producer(settings)
+        self._first = first
+        self._producer = Producer({**settings, "acks": "all", "enable.idempotence": True, "log_level": 0})
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
@@ -175,7 +227,7 @@ class _Load:
         assert self._producer.flush(60) == 0
 
     def _run(self) -> None:
-        for n in itertools.count():
+        for n in itertools.count(self._first):
             self._producer.produce("t", str(n).encode(), partition=n % 3, on_delivery=self._told)
             self._producer.poll(0.002)
             if self._stopping.is_set():
@@ -188,14 +240,34 @@ class _Load:
             self.errors.append(error)
 
 
-def _restart_each(cluster: OdradekCluster, change: Callable[[dict[str, str]], None]) -> None:
+def _restart_each(
+    cluster: OdradekCluster, change: Callable[[dict[str, str]], None], security: ClientSecurity | None = None
+) -> None:
+    """`security`: of brokers that have no PLAINTEXT listener any more."""
     for broker_id in range(3):
         file = cluster.data_dir / f"broker-{broker_id}" / "server.properties"
         properties = parse_properties(file.read_text())
         change(properties)
         cluster.stop(broker_id)
         file.write_text(format_properties(properties))
-        cluster.start(broker_id)
+        if security is None:
+            cluster.start(broker_id)
+        else:
+            broker = cluster._processes.broker(broker_id)
+            broker.start()
+            eventually(partial(serves, broker.address, security))
+
+
+def _client_security(authority: Path) -> ClientSecurity:
+    return ClientSecurity(
+        {
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "PLAIN",
+            "sasl.jaas.config": f'{PLAIN_MODULE} required username="alice" password="y";',
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.location": str(authority),
+        }
+    )
 
 
 @pytest.mark.soak
@@ -205,6 +277,10 @@ def test_from_plaintext_to_sasl_ssl_by_rolling_restarts_under_load(tmp_path: Pat
     (tmp_path / "ca.pem").write_bytes(authority.certificate)
     (tmp_path / "broker.pem").write_bytes(host.key + host.certificate)
     module = f'{PLAIN_MODULE} required username="b" password="x" user_b="x" user_alice="y";'
+    alice: dict[str, str | int] = {
+        "security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "sasl.username": "alice", "sasl.password": "y",
+        "ssl.ca.location": str(tmp_path / "ca.pem"),
+    }  # fmt: skip
 
     def with_another_listener(properties: dict[str, str]) -> None:
         port = int(properties["listeners"].rpartition(":")[2])
@@ -219,6 +295,10 @@ def test_from_plaintext_to_sasl_ssl_by_rolling_restarts_under_load(tmp_path: Pat
             "listener.name.sasl_ssl.plain.sasl.jaas.config": module,
         }
 
+    def without_plaintext(properties: dict[str, str]) -> None:
+        properties["listeners"] = properties["listeners"].partition(",")[2]
+        properties |= {"authorizer.class.name": AUTHORIZER, "super.users": "User:b;User:alice"}
+
     cluster = OdradekCluster(tmp_path / "rolling", brokers=3)
     try:
         cluster.start_all()
@@ -227,26 +307,27 @@ def test_from_plaintext_to_sasl_ssl_by_rolling_restarts_under_load(tmp_path: Pat
             "topics", "create", "t", "--partitions", 3, "--replication-factor", 3, "--bootstrap-server", bootstrap
         )
         assert made.returncode == 0, made.stderr
-        load = _Load(bootstrap)
+        secured = ",".join(f"127.0.0.1:{int(each.rpartition(':')[2]) + 300}" for each in bootstrap.split(","))
+        loads = [_Load({"bootstrap.servers": bootstrap}, 0)]
         try:
             _restart_each(cluster, with_another_listener)
             _restart_each(cluster, lambda properties: properties.update({"security.inter.broker.protocol": "SASL_SSL"}))
+            loads.append(_Load({"bootstrap.servers": secured, **alice}, 10_000_000))
+            loads[0].stop()
+            _restart_each(cluster, without_plaintext, _client_security(tmp_path / "ca.pem"))
         finally:
-            load.stop()
-        port = int(bootstrap.rpartition(":")[2]) + 300
-        consumer = Consumer(
-            {
-                "bootstrap.servers": f"127.0.0.1:{port}", "security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN",
-                "sasl.username": "alice", "sasl.password": "y", "ssl.ca.location": str(tmp_path / "ca.pem"),
-                "group.id": "g", "log_level": 0,
-            }
-        )  # fmt: skip
+            for load in loads:
+                load.stop()
+        with pytest.raises(ConnectionFailed):
+            BrokerClient("127.0.0.1", int(bootstrap.rpartition(":")[2]))
+        consumer = Consumer({"bootstrap.servers": secured, **alice, "group.id": "g", "log_level": 0})
         consumer.assign([TopicPartition("t", partition, 0) for partition in range(3)])
+        acknowledged = sorted(number for load in loads for number in load.acknowledged)
         found: list[int] = []
-        while len(found) < len(load.acknowledged) and (messages := consumer.consume(1000, 20)):
+        while len(found) < len(acknowledged) and (messages := consumer.consume(1000, 20)):
             found += [int(message.value() or b"") for message in messages]
         consumer.close()
-        assert load.errors == []
-        assert sorted(found) == sorted(load.acknowledged)
+        assert [load.errors for load in loads] == [[], []]
+        assert sorted(found) == acknowledged
     finally:
         cluster.stop_all()

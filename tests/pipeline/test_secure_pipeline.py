@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
 
 from odradek.apps.pipeline.kafka_settings import KafkaSettings, use_kafka_settings
 from odradek.apps.pipeline.source.cluster import Cluster
@@ -16,6 +18,7 @@ from odradek.client.cluster_client import ClusterClient
 from odradek.client.command_config import COMMAND_CONFIG_VARIABLE, SETTINGS_VARIABLE
 from odradek.client.topic_admin import create_topic
 from odradek.testing import OdradekCluster
+from waiting import eventually
 
 PROJECT = """
 [pipeline]
@@ -73,3 +76,18 @@ def test_a_whole_run(secure: OdradekCluster, tmp_path: Path) -> None:
     for file in tmp_path.rglob("*"):
         if file.is_file():
             assert secret.encode() not in file.read_bytes(), file
+
+
+def test_the_audit_log_is_a_frame(spark: SparkSession, secure: OdradekCluster) -> None:
+    """Spark reads the lines as they are, those of rotated files too."""
+    with ClusterClient(secure.bootstrap_servers) as client:
+        create_topic(client, "app-audited")
+    pattern = str(secure.data_dir / "broker-*" / "logs" / "odradek-audit.log*")
+
+    def creators() -> list[tuple[str, str]]:
+        audit = spark.read.json(pattern)
+        found = audit.where("event = 'change' and request = 'CREATE_TOPICS' and errors = array('NONE')")
+        named = found.where(f.array_contains("detail.topics.name", "app-audited"))
+        return [(row.principal, row.host) for row in named.collect()]
+
+    eventually(lambda: creators() == [("User:admin", "127.0.0.1")])

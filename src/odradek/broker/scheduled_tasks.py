@@ -15,6 +15,7 @@ from odradek.broker.security.authentication.listener_settings import (
     start_issuer_keys,
     watch_certificates,
 )
+from odradek.broker.security_start import record_refused_certificates
 
 NEVER_MS = 2**62
 HANDLERS_LOADED_AFTER_MS = 10_000
@@ -71,4 +72,7 @@ def watched_listeners(
     watch_certificates(listeners, scheduler, services.metrics)
     start_issuer_keys(listeners, started)
     follow_store_changes(listeners, services.live)
+    audit = services.security.audit
+    if audit is not None:
+        record_refused_certificates(listeners, audit)
     return listeners

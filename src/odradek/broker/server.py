@@ -64,7 +64,7 @@ from odradek.broker.zk.known_configs import KnownConfigs
 from odradek.broker.zk.registration import BrokerRegistrar, ensure_roots, generate_broker_id, get_or_create_cluster_id
 from odradek.broker.zk.session import SessionEvent, ZkSession
 from odradek.broker.zk.store import ZkStore
-from odradek.broker.zk.zk_security import zk_security
+from odradek.broker.zk.zk_security import ZkLogin, zk_security
 from odradek.broker.zk.znodes import ConfigChanges
 from odradek.model.metadata_image import MetadataCache, MetadataImage
 from odradek.model.topology import Broker, Endpoint
@@ -78,7 +78,9 @@ CLUSTER_POLL_S = 0.5
 class BrokerServer:
     """One broker. `start` returns when it serves; `wait` until it is told to stop, or can't go on."""
 
-    def __init__(self, config: BrokerConfig) -> None:
+    def __init__(self, config: BrokerConfig, zk_login: ZkLogin | None = None) -> None:
+        """`zk_login`: by SASL, of the JAAS file."""
+        self._zk_login = zk_login
         self._live = LiveConfig(config)
         self.id = -1
         self.port = 0
@@ -143,7 +145,7 @@ class BrokerServer:
             in_flight_max=config.zookeeper_max_in_flight_requests,
             listener=lambda event: _tell(self._on_session_event, event),
             on_znode=lambda path: _tell(self._on_znode, path),
-            security=zk_security(config),
+            security=zk_security(config, self._zk_login),
         )
         session.start()
         session_end = ExitStack()
@@ -169,7 +171,7 @@ class BrokerServer:
         metadata = MetadataCache(MetadataImage(cluster_id))
         gate = ControlGate()
         services = self._services(session, store, logs, metadata, reaper, gate, started)
-        dispatcher = Dispatcher(services, SaslGate.of(config, reaper, services.quotas.addresses.failed_logins))
+        dispatcher = Dispatcher(services, _sasl_gate(services, reaper))
         security = watched_listeners(services, scheduler, started)
         server = SocketServer(server_settings(config), dispatcher, services.quotas.addresses, security)
         started.callback(gate.stop)
@@ -340,6 +342,10 @@ def _tell(listeners: list[Callable[[T], None]], news: T) -> None:
 
 def _fetch_sessions(config: BrokerConfig, clock: Clock) -> FetchSessions:
     return FetchSessions(config.max_incremental_fetch_session_cache_slots, FETCH_SESSION_EVICTION_MS, clock)
+
+
+def _sasl_gate(services: BrokerServices, reaper: ExpirationReaper) -> SaslGate:
+    return SaslGate.of(services.config, reaper, services.quotas.addresses.failed_logins, services.security.audit)
 
 
 def _own_host_name() -> str:

@@ -158,6 +158,10 @@ def _load_revocations(context: ssl.SSLContext, settings: Mapping[str, str]) -> N
     except OSError as error:
         raise ConfigError(f"{CRL_KEY}: {location} can't be used: {error.strerror or error}") from None
     context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
+    # A resumed session is not verified again, so it would outlive the list that allowed it.
+    context.options |= ssl.OP_NO_TICKET
+    if context.protocol is ssl.PROTOCOL_TLS_SERVER:
+        context.num_tickets = 0
 
 
 def _load_trusted(context: ssl.SSLContext, settings: Mapping[str, str], purpose: ssl.Purpose) -> None:

@@ -1,8 +1,8 @@
 """Requests of SASL connections before they reach a handler.
 
-Until a client is authenticated it gets ApiVersions, SaslHandshake and SaslAuthenticate; anything else closes its
-connection, and nothing else is decoded. A failure is answered after `connection.failed.authentication.delay.ms`, and
-then the connection is closed.
+Until a client is authenticated it gets ApiVersions, a few times, SaslHandshake and SaslAuthenticate; anything else
+closes its connection, and nothing else is decoded. A failure is answered after
+`connection.failed.authentication.delay.ms`, and then the connection is closed. The audit log has each failure.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,8 +17,10 @@ from odradek.base.metrics import Sample
 from odradek.broker.network.request import Chunk, InboundRequest
 from odradek.broker.purgatory.reaper import ExpirationReaper, Timer
 from odradek.broker.quotas.core.failed_logins import FailedLogins
+from odradek.broker.security.audit_log import AuditLog, login_failure
 from odradek.broker.security.authentication.mechanisms import AuthenticationFailed
 from odradek.broker.security.authentication.sasl_session import Evaluated, IllegalSaslState, SaslSession, SaslState
+from odradek.broker.security.principal import USER_TYPE, KafkaPrincipal
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.framing import RequestHeader, UnsupportedVersion, decode_request, encode_response
 from odradek.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
@@ -29,6 +31,8 @@ from odradek.protocol.schema import Response
 log = get_logger(__name__)
 
 _STEPS_MAX = 1000
+_VERSIONS_ASKED_MAX = 10
+_MECHANISM_CHARACTERS_MAX = 40
 SAMPLE_NAMES = (
     "kafka_server_socketservermetrics_successful_authentication_total",
     "kafka_server_socketservermetrics_successful_reauthentication_total",
@@ -39,16 +43,27 @@ SAMPLE_NAMES = (
 
 class SaslGate:
     def __init__(
-        self, reaper: ExpirationReaper, failure_delay_ms: int, failed_logins: FailedLogins | None = None
+        self,
+        reaper: ExpirationReaper,
+        failure_delay_ms: int,
+        failed_logins: FailedLogins | None = None,
+        audit: AuditLog | None = None,
     ) -> None:
+        self._audit = audit
         self._reaper = reaper
         self._failed_logins = failed_logins
         self._failure_delay_ms = failure_delay_ms
         self._successes = self._renewals = self._failures = self._expired = 0
 
     @classmethod
-    def of(cls, config: BrokerConfig, reaper: ExpirationReaper, failed_logins: FailedLogins | None) -> Self:
-        return cls(reaper, config.connection_failed_authentication_delay_ms, failed_logins)
+    def of(
+        cls,
+        config: BrokerConfig,
+        reaper: ExpirationReaper,
+        failed_logins: FailedLogins | None,
+        audit: AuditLog | None,
+    ) -> Self:
+        return cls(reaper, config.connection_failed_authentication_delay_ms, failed_logins, audit)
 
     def samples(self) -> Iterable[Sample]:
         counts = (self._successes, self._renewals, self._failures, self._expired)
@@ -69,7 +84,7 @@ class SaslGate:
             self._decode(request, session, key, ApiKey.SASL_HANDSHAKE)
             return True
         if key == ApiKey.API_VERSIONS:
-            return None
+            return self._pass_versions(request, session)
         if state is SaslState.AUTHENTICATED:
             if not session.is_expired:
                 return None
@@ -78,6 +93,15 @@ class SaslGate:
             return True
         request.close_connection(f"request {key} before authentication")
         return True
+
+    def _pass_versions(self, request: InboundRequest, session: SaslSession) -> bool | None:
+        """Let ApiVersions pass, but not without end for a client that doesn't log in."""
+        if session.state is not SaslState.AUTHENTICATED:
+            session.versions_asked += 1
+            if session.versions_asked > _VERSIONS_ASKED_MAX:
+                request.close_connection("ApiVersions again and again before authentication")
+                return True
+        return None
 
     def _take_token(self, request: InboundRequest, session: SaslSession, key: int, *, may_block: bool) -> bool:
         if session.may_block and not may_block:
@@ -113,8 +137,9 @@ class SaslGate:
         if session.handshake(message.mechanism, header.api_version):
             _reply(request, header, SaslHandshakeResponse(mechanisms=session.mechanisms))
             return
-        self._count_failure(request)
-        log.info("SASL mechanism refused", connection=request.connection.id, mechanism=message.mechanism[:40])
+        mechanism = message.mechanism[:_MECHANISM_CHARACTERS_MAX]
+        self._count_failure(request, mechanism, "mechanism refused")
+        log.info("SASL mechanism refused", connection=request.connection.id, mechanism=mechanism)
         answer = SaslHandshakeResponse(error_code=ErrorCode.UNSUPPORTED_SASL_MECHANISM, mechanisms=session.mechanisms)
         _close_after(request, "its SASL mechanism is not enabled")
         _reply(request, header, answer)
@@ -159,17 +184,22 @@ class SaslGate:
                 if not session.is_needed:
                     request.connection.sasl = None
         except AuthenticationFailed as failure:
-            self._count_failure(request)
+            self._count_failure(request, session.mechanism, failure.detail, failure.user)
             log.warning("authentication failed", connection=request.connection.id, reason=failure.detail)
             raise
         finally:
             session.is_evaluating = False
         return evaluated
 
-    def _count_failure(self, request: InboundRequest) -> None:
+    def _count_failure(self, request: InboundRequest, mechanism: str, reason: str, user: str = "") -> None:
         self._failures += 1
+        connection = request.connection
         if self._failed_logins is not None:
-            self._failed_logins.failed(request.connection.client_host, SYSTEM_CLOCK.monotonic_ms())
+            self._failed_logins.failed(connection.client_host, SYSTEM_CLOCK.monotonic_ms())
+        if self._audit is not None:
+            principal = str(KafkaPrincipal(USER_TYPE, user)) if user else ""
+            host, listener = connection.client_host, connection.listener_name
+            self._audit.record(login_failure(host, listener, f"{mechanism}: {reason}", principal))
 
     def _fail(self, request: InboundRequest, answer: Sequence[Chunk] | None) -> None:
         rejection = _Rejection(request, answer, self._failure_delay_ms)

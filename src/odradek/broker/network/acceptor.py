@@ -1,18 +1,22 @@
 """One listening socket and the thread that empties it: each connection goes to the next processor in turn.
 
 One that comes too often from its address is held, unread, until its time is over, and closed then: who is refused at
-once tries again at once.
+once tries again at once. Of an address with many held ones the kernel drops further attempts (`address_filter`).
 """
 
+import select
 import socket
 import threading
+from collections import Counter
 from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
+from math import ceil
 from time import monotonic
 
 from odradek.base.errors import FatalError
 from odradek.base.logs import get_logger
 from odradek.base.threads import SupervisedThread
+from odradek.broker.network.address_filter import AddressFilter
 from odradek.broker.network.connection import Accepted
 from odradek.broker.network.connection_quotas import ComesTooOften, ConnectionQuotas, Stopped, TooManyConnections
 from odradek.broker.network.processor import Processor
@@ -23,6 +27,9 @@ log = get_logger(__name__)
 
 _PAUSE_AFTER_ERROR_S = 0.1
 _HELD_MAX = 1000
+_HELD_OF_ADDRESS_MAX = 50
+_BURST_MAX = 100
+_TOLD_EVERY_S = 1.0
 
 
 class Acceptor:
@@ -44,9 +51,12 @@ class Acceptor:
         self._make_room = make_room
         self._security = security
         self._count = 0
-        self._held: list[tuple[float, int, socket.socket]] = []  # a heap: until when, then in turn
+        self._held: list[tuple[float, int, socket.socket, str]] = []  # a heap: until when, then in turn
+        self._held_of: Counter[str] = Counter()
+        self._untold, self._told_at = 0, -_TOLD_EVERY_S
         self._stopping = threading.Event()
         self._socket = _listen(listener, settings)
+        self._filter = AddressFilter(self._socket)
         self._thread = SupervisedThread(target=self._run, name=f"acceptor-{listener.name}")
 
     @property
@@ -59,45 +69,56 @@ class Acceptor:
     def stop(self) -> None:
         self._stopping.set()
         try:
-            self._socket.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits in accept
+            self._socket.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits for connections
         except OSError:
             log.debug("wake-up connection to the listener failed", listener=self._listener.name)
         if self._thread.ident is not None:
             self._thread.join()
-        for _, _, held in self._held:
+        for _, _, held, _ in self._held:
             held.close()
         self._socket.close()
 
     def _run(self) -> None:
+        arrivals = select.poll()
+        arrivals.register(self._socket, select.POLLIN)
         while not self._stopping.is_set():
-            self._let_go()
+            arrivals.poll(self._let_go())
+            self._accept_all()
+
+    def _accept_all(self) -> None:
+        for _ in range(_BURST_MAX):
             try:
                 connected, address = self._socket.accept()
-            except TimeoutError:
-                continue
+            except BlockingIOError:
+                return
             except OSError as error:
                 if self._stopping.is_set():
                     return
                 # Out of descriptors, most often: the connection stays in the kernel's queue meanwhile.
                 log.error("accept failed", listener=self._listener.name, detail=str(error))
                 self._stopping.wait(_PAUSE_AFTER_ERROR_S)
-                continue
+                return
             try:
                 self._hand_over(connected, str(address[0]), int(address[1]))
             except Stopped:
                 connected.close()
             except ComesTooOften as refusal:
-                self._hold(connected, refusal.wait_ms)
+                self._hold(connected, refusal)
             except (OSError, TooManyConnections) as error:
-                log.warning("connection refused", listener=self._listener.name, detail=str(error))
                 connected.close()
+                self._refused(str(error))
 
     def _hand_over(self, connected: socket.socket, host: str, port: int) -> None:
-        self._tune(connected)
+        """Refusals come first: a flood of connections costs little more than the system calls of its refusal."""
         host = host.removeprefix("::ffff:")
-        local = connected.getsockname()
         if self._quotas.admit(self._listener.name, host):
             self._make_room()
+        try:
+            self._tune(connected)
+            local = connected.getsockname()
+        except OSError:
+            self._quotas.leave(self._listener.name, host)
+            raise
         accepted = Accepted(
             socket=connected,
             id=f"{local[0]}:{local[1]}-{host}:{port}-{self._count}",
@@ -111,18 +132,39 @@ class Acceptor:
         processors[self._count % len(processors)].adopt(accepted)
         self._count += 1
 
-    def _hold(self, connected: socket.socket, ms: int) -> None:
-        heappush(self._held, (monotonic() + ms / 1000, self._count, connected))
-        self._count += 1
-        if len(self._held) > _HELD_MAX:
-            heappop(self._held)[2].close()
+    def _refused(self, detail: str) -> None:
+        """One line a second: a client that tries again at once must not fill the log."""
+        self._untold += 1
+        now = monotonic()
+        if now - self._told_at >= _TOLD_EVERY_S:
+            log.warning("connection refused", listener=self._listener.name, detail=detail, count=self._untold)
+            self._untold, self._told_at = 0, now
 
-    def _let_go(self) -> None:
-        """Close those whose time is over, and wait for the next connection no longer than until the next one's is."""
+    def _hold(self, connected: socket.socket, refusal: ComesTooOften) -> None:
+        until = monotonic() + refusal.wait_ms / 1000
+        heappush(self._held, (until, self._count, connected, refusal.host))
+        self._count += 1
+        self._held_of[refusal.host] += 1
+        if self._held_of[refusal.host] > _HELD_OF_ADDRESS_MAX:
+            self._filter.drop(refusal.host, until)
+        if len(self._held) > _HELD_MAX:
+            self._close_held()
+
+    def _close_held(self) -> None:
+        _, _, held, host = heappop(self._held)
+        held.close()
+        self._held_of[host] -= 1
+        if not self._held_of[host]:
+            del self._held_of[host]
+
+    def _let_go(self) -> int | None:
+        """Close those whose time is over. Return the milliseconds until the next one's is, None where there is none."""
         now = monotonic()
         while self._held and self._held[0][0] <= now:
-            heappop(self._held)[2].close()
-        self._socket.settimeout(self._held[0][0] - now if self._held else None)
+            self._close_held()
+        self._filter.end(now)
+        ends = [end for end in (self._held[0][0] if self._held else None, self._filter.next_end) if end is not None]
+        return max(0, ceil((min(ends) - now) * 1000)) if ends else None
 
     def _tune(self, connected: socket.socket) -> None:
         connected.setblocking(False)
@@ -146,6 +188,7 @@ def _listen(listener: ListenerSettings, settings: ServerSettings) -> socket.sock
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, settings.socket_receive_buffer_bytes)
         listening.bind((listener.host, listener.port))
         listening.listen(settings.socket_listen_backlog_size)
+        listening.setblocking(False)
     except OSError as error:
         listening.close()
         where = f"{listener.host or '*'}:{listener.port}"

@@ -14,7 +14,7 @@ from odradek.broker.network.frame_reader import FrameReader
 from odradek.broker.network.outbox import Outbox
 from odradek.broker.network.request import Chunk, InboundRequest
 from odradek.broker.security.authentication.listener_security import ListenerSecurity
-from odradek.broker.security.authentication.sasl_session import SaslSession
+from odradek.broker.security.authentication.sasl_session import SaslSession, SaslState
 from odradek.broker.security.principal import ANONYMOUS, KafkaPrincipal
 
 if TYPE_CHECKING:
@@ -124,6 +124,14 @@ class Connection:
         self.first_frame_began_ns: int | None = 0
         """0: nothing has come yet. None: the first frame is complete."""
 
+    @property
+    def left_before_login(self) -> bool:
+        """Return whether a closed connection of a secured listener was given up, or refused by TLS, before its client
+        was authenticated. A login that failed is counted where it failed."""
+        if not self.setup_deadline_ns:
+            return False
+        return self.sasl is None or self.sasl.state is not SaslState.FAILED
+
     def authenticated(self, principal: KafkaPrincipal, max_frame_bytes: int) -> None:
         """Take the principal that TLS or SASL has found, whichever the listener's protocol ends with. On the
         processor's turn, or by a request's handler while nothing more is read."""
@@ -144,11 +152,16 @@ class Connection:
             return
         from odradek.broker.network.tls_transport import TlsFrameReader, TlsOutbox, TlsTransport
 
-        def on_handshake(certificate: bytes | None) -> None:
+        def on_handshake(certificate: bytes | None, is_resumed: bool) -> None:
+            if is_resumed:
+                tls.verify_again(certificate)
             if self.sasl is None:
                 self.authenticated(tls.principal_of(certificate), max_frame_bytes)
 
-        transport = TlsTransport(connected, tls.context, on_handshake)
+        def on_refused(reason: str) -> None:
+            tls.on_refused(self.client_host, reason)
+
+        transport = TlsTransport(connected, tls.context, on_handshake, on_refused)
         self.socket = transport
         self.reader = TlsFrameReader(transport, first_max_bytes)
         self.outbox = TlsOutbox(transport)

@@ -63,6 +63,7 @@ class ComesTooOften(Exception):
 
     def __init__(self, host: str, wait_ms: int) -> None:
         super().__init__(f"{host} connects too often")
+        self.host = host
         self.wait_ms = wait_ms
 
 
@@ -107,6 +108,11 @@ class ConnectionQuotas:
         if self._failed_logins is None or self.is_protected(listener_name):
             return 0
         return self._failed_logins.wait_ms(host, now_ms)
+
+    def login_failed(self, host: str) -> None:
+        """Count a connection whose client never logged in: a handshake costs as much as a wrong password."""
+        if self._failed_logins is not None:
+            self._failed_logins.failed(host, int(monotonic() * 1000))
 
     def leave(self, listener_name: str, host: str) -> None:
         with self._changed:

@@ -18,31 +18,37 @@ UNAUTHENTICATED_MAX = 500
 class ConnectionSetups:
     """Connections of secured listeners that are not authenticated yet: bounded in time and in number.
 
-    Where there are too many, the oldest is closed: a client that opens a thousand connections and says nothing on them
-    displaces its own, and costs others nothing but the descriptors.
+    Where there are too many, the oldest of the address that has the most is closed: a client that opens a thousand
+    connections and says nothing on them displaces its own, and costs others nothing but the descriptors.
     """
 
-    __slots__ = ("_connections", "_max")
+    __slots__ = ("_by_address", "_count", "_max")
 
     def __init__(self, maximum: int = UNAUTHENTICATED_MAX) -> None:
         self._max = maximum
-        self._connections: dict[Connection, None] = {}  # in the order of their arrival
+        self._count = 0
+        self._by_address: dict[str, dict[Connection, None]] = {}  # each in the order of arrival
 
     def add(self, connection: "Connection", deadline_ns: int) -> "Connection | None":
         """Gives the connection that has to be closed for it, if any. Those that are done are forgotten."""
         connection.setup_deadline_ns = deadline_ns
-        self._connections[connection] = None
-        if len(self._connections) <= self._max:
-            return None
-        self._connections = {waiting: None for waiting in self._connections if waiting.setup_deadline_ns}
-        if len(self._connections) <= self._max:
-            return None
-        oldest = next(iter(self._connections))
-        del self._connections[oldest]
-        return oldest
+        self._by_address.setdefault(connection.client_host, {})[connection] = None
+        self._count += 1
+        while self._count > self._max:
+            most = max(self._by_address.values(), key=len)
+            oldest = next(iter(most))
+            self.remove(oldest)
+            if oldest.setup_deadline_ns:
+                return oldest
+        return None
 
     def remove(self, connection: "Connection") -> None:
-        self._connections.pop(connection, None)
+        waiting = self._by_address.get(connection.client_host)
+        if waiting is not None and connection in waiting:
+            del waiting[connection]
+            self._count -= 1
+            if not waiting:
+                del self._by_address[connection.client_host]
 
 
 _MS = 1_000_000

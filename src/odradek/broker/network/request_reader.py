@@ -104,7 +104,7 @@ class RequestReader:
             if connection.outbox and not connection.interest & EPOLLOUT:  # a TLS handshake has more to send
                 self._set_interest(connection, connection.interest | EPOLLOUT)
             return
-        except EndOfStream:
+        except (EndOfStream, ConnectionResetError):
             self._close(connection, None)
             return
         except OSError as error:

@@ -167,4 +167,6 @@ class SocketServer:
         max(self._unprotected, key=lambda processor: processor.connections).close_least_recently_active()
 
     def _connection_closed(self, connection: Connection) -> None:
+        if connection.left_before_login:
+            self._quotas.login_failed(connection.client_host)
         self._quotas.leave(connection.listener_name, connection.client_host)

@@ -7,17 +7,23 @@ encrypts.
 
 import os
 import ssl
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from socket import socket
+from time import monotonic_ns
+from typing import cast
 
 from odradek.base.file_slice import FileSlice
 from odradek.broker.network.frame_reader import FrameReader, Scratch
 from odradek.broker.network.outbox import Outbox, SliceTruncated
+from odradek.broker.network.request import Chunk
 
 _RECORD_BYTES = 16 << 10  # the largest record of TLS
 _TURN_BYTES = 1 << 20
-_SLICE_BYTES = 256 << 10
+_RUN_BYTES = 256 << 10
+_SENT_IN_TURN_BYTES = 2 << 20
+_NO_CERTIFICATE = "PEER_DID_NOT_RETURN_A_CERTIFICATE"
 
 
 class HandshakeFailed(OSError):
@@ -29,13 +35,19 @@ class HandshakeFailed(OSError):
 
 
 class TlsTransport:
-    __slots__ = ("_context", "_on_handshake", "_plain", "_tls", "handshaking", "wants_write")
+    __slots__ = ("_context", "_on_handshake", "_on_refused", "_plain", "_tls", "handshaking", "wants_write")
     _tls: ssl.SSLSocket
 
     def __init__(
-        self, connected: socket, context: ssl.SSLContext, on_handshake: Callable[[bytes | None], None]
+        self,
+        connected: socket,
+        context: ssl.SSLContext,
+        on_handshake: Callable[[bytes | None, bool], None],
+        on_refused: Callable[[str], None],
     ) -> None:
-        """`on_handshake` gets the client's certificate in DER, None where it has none."""
+        """`on_handshake` gets the client's certificate in DER, None where it has none, and whether a session was
+        resumed; it raises PermissionError to refuse it. `on_refused` gets the reason of a refusal."""
+        self._on_refused = on_refused
         self._context = context
         self._plain: socket | None = connected  # until the handshake begins
         self._on_handshake = on_handshake
@@ -64,16 +76,23 @@ class TlsTransport:
             self.wants_write = True
             raise BlockingIOError from None
         except (OSError, ValueError) as error:
-            raise HandshakeFailed(_detail(error)) from None
+            detail = _detail(error)
+            if isinstance(error, ssl.SSLCertVerificationError) or getattr(error, "reason", "") == _NO_CERTIFICATE:
+                self._on_refused(detail)
+            raise HandshakeFailed(detail) from None
         self.handshaking = False
-        self._on_handshake(self._tls.getpeercert(binary_form=True))
+        try:
+            self._on_handshake(self._tls.getpeercert(binary_form=True), self._tls.session_reused is True)
+        except PermissionError as error:
+            self._on_refused(str(error.strerror))
+            raise
 
     def recv_into(self, buffer: memoryview) -> int:
         """Read as many records as have arrived and fit; 0 at the end of the stream."""
         received, limit = 0, min(len(buffer), _TURN_BYTES)
         while received < limit:
             try:
-                count = self._tls.recv_into(buffer[received:limit])
+                count = cast(int, self._tls.read(limit - received, buffer[received:limit]))
             except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
                 if received:
                     return received
@@ -84,12 +103,13 @@ class TlsTransport:
         return received
 
     def send(self, data: bytes | bytearray | memoryview, flags: int = 0) -> int:
-        """Send as much as the socket takes. The rest must be sent again first: OpenSSL has encrypted some."""
+        """Send as much as the socket takes. The rest must be sent again first, in pieces no shorter: OpenSSL has
+        encrypted some."""
         sent = 0
         with memoryview(data) as view:
             while sent < len(view):
                 try:
-                    sent += self._tls.send(view[sent : sent + _TURN_BYTES])
+                    sent += self._tls.send(view[sent : sent + _RUN_BYTES])
                 except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
                     if sent:
                         return sent
@@ -129,6 +149,8 @@ class TlsFrameReader(FrameReader):
 
 
 class TlsOutbox(Outbox):
+    """Encrypts answers in long runs of whole records: bytes and file slices are gathered in a buffer of the thread."""
+
     __slots__ = ("_transport",)
 
     def __init__(self, transport: TlsTransport) -> None:
@@ -144,19 +166,86 @@ class TlsOutbox(Outbox):
                 self._transport.do_handshake()
             except BlockingIOError:
                 return not self._transport.wants_write
-        return super().send()
+        queue = self._queue
+        turn_ends_at = self.unsent_bytes - _SENT_IN_TURN_BYTES
+        while queue:
+            if self.unsent_bytes <= turn_ends_at:
+                return False
+            try:
+                complete = self._send_run()
+            except BlockingIOError:
+                return False
+            if not complete:
+                return False
+        return True
 
-    def _send_slice(self, piece: FileSlice) -> bool:
-        data = os.pread(piece.file.fileno(), min(piece.size, _SLICE_BYTES), piece.position)
-        if not data:
-            raise SliceTruncated(f"{piece.size} bytes missing at position {piece.position}")
-        sent = self._transport.send(data)
+    def _send_run(self) -> bool:
+        """Where OpenSSL could send a part only, the same bytes, or those and more, must come next: it has encrypted
+        some. The queue gives them again, because it is shortened by what was sent."""
+        with memoryview(_runs.buffer) as buffer:
+            size = self._gather(buffer)
+            with buffer[:size] as run:
+                sent = self._transport.send(run) if size else 0
+        self._drop(sent)
+        return sent == size
+
+    def _gather(self, buffer: memoryview) -> int:
+        size = 0
+        for item in self._queue:
+            if size == len(buffer):
+                break
+            if isinstance(item, FileSlice):
+                with buffer[size : size + item.size] as room:
+                    read = os.preadv(item.file.fileno(), [room], item.position)
+                    if read < len(room):
+                        raise SliceTruncated(f"{item.size - read} bytes missing at position {item.position + read}")
+                    size += read
+            elif not callable(item):
+                part = item[: len(buffer) - size]
+                buffer[size : size + len(part)] = part
+                size += len(part)
+        return size
+
+    def _drop(self, sent: int) -> None:
+        """Forget what was sent, and tell of the answers that are complete."""
+        queue, told = self._queue, []
         self.unsent_bytes -= sent
-        if sent == piece.size:
-            self._queue.popleft()
-        else:
-            self._queue[0] = FileSlice(piece.file, piece.position + sent, piece.size - sent)
-        return sent == len(data)
+        while queue:
+            head = queue[0]
+            if isinstance(head, FileSlice):
+                size = head.size
+            elif callable(head):
+                told.append(head)
+                queue.popleft()
+                continue
+            else:
+                size = len(head)
+            if sent < size:
+                if sent:
+                    queue[0] = _rest_of(head, sent)
+                break
+            sent -= size
+            queue.popleft()
+        if told:
+            now_ns = monotonic_ns()
+            for tell in told:
+                tell(now_ns)
+
+
+def _rest_of(chunk: Chunk, sent: int) -> Chunk:
+    if isinstance(chunk, FileSlice):
+        return FileSlice(chunk.file, chunk.position + sent, chunk.size - sent)
+    return memoryview(chunk)[sent:]
+
+
+class _Runs(threading.local):
+    """One buffer a thread."""
+
+    def __init__(self) -> None:
+        self.buffer = bytearray(_RUN_BYTES)
+
+
+_runs = _Runs()
 
 
 def _detail(error: Exception) -> str:

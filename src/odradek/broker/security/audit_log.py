@@ -1,4 +1,4 @@
-"""The audit log: changes and refusals as JSON lines, in files of bounded size.
+"""The audit log: changes, refusals and failed logins as JSON lines, in files of bounded size.
 
     {"time": "…", "event": "denied", "principal": "User:eve", "host": "10.0.0.7", "request": "PRODUCE", …}
 
@@ -21,6 +21,18 @@ FILES_KEPT = 4
 _QUEUED_MAX = 10_000
 
 Entry = dict[str, object]
+_REASON_MAX = 249
+
+
+def login_failure(host: str, listener: str, reason: str, principal: str = "") -> Entry:
+    """A login that failed. `principal`: empty where no user of that name is known."""
+    return {
+        "event": "login failed",
+        "principal": principal,
+        "host": host,
+        "listener": listener,
+        "reason": reason[:_REASON_MAX],
+    }
 
 
 class AuditLog:

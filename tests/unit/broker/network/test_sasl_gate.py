@@ -218,6 +218,14 @@ def test_api_versions_is_served_before(served: Served) -> None:
     assert client.log_in().error_code == 0
 
 
+def test_api_versions_is_not_served_without_end(served: Served) -> None:
+    client = served.connect()
+    for _ in range(10):
+        client.passes(ApiKey.API_VERSIONS)
+    client.send_frame(struct.pack(">hhih", ApiKey.API_VERSIONS, 0, 1, -1))
+    assert client.is_closed()
+
+
 @pytest.mark.parametrize("token", [b"\0alice\0wrong", b"\0nobody\0secret", b"", b"\0\0", b"\0alice\0", b"\xff\0a\0b"])
 def test_a_failure_is_answered_late_and_then_the_connection_is_closed(served: Served, token: bytes) -> None:
     client = served.connect()
@@ -250,6 +258,19 @@ def test_an_address_whose_logins_fail_too_often_is_held_and_others_are_served(se
     held.send(SaslHandshakeRequest(mechanism="PLAIN"), 1)
     assert served.connect().log_in().error_code == 0
     assert held.is_closed(), "without an answer"
+
+
+@pytest.mark.parametrize("said", [b"", struct.pack(">i", -1)])
+def test_connections_that_never_log_in_count_as_failed_logins(served_with_penalties: Served, said: bytes) -> None:
+    served, address = served_with_penalties, "127.0.0.8"
+    client = served.connect(address)
+    client.socket.sendall(said)
+    client.socket.shutdown(socket.SHUT_WR)
+    assert client.is_closed()
+    held = served.connect(address)
+    held.send(SaslHandshakeRequest(mechanism="PLAIN"), 1)
+    assert held.is_closed(), "without an answer"
+    assert served.connect().log_in().error_code == 0
 
 
 def test_another_authorization_id(served: Served) -> None:

@@ -1,19 +1,29 @@
 """TLS listeners: handshakes, records and frames, certificates of clients, and clients that misbehave."""
 
+import shutil
 import socket
 import ssl
 import struct
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
+from cryptography.x509.oid import NameOID
 
+from odradek.base.errors import ConfigError
 from odradek.base.file_slice import FileSlice
 from odradek.broker.network.connection_timeouts import ConnectionSetups
 from odradek.broker.network.request import InboundRequest
 from odradek.broker.network.server import SocketServer
 from odradek.broker.network.settings import ListenerSettings, ServerSettings
+from odradek.broker.security.authentication import listener_tls
 from odradek.broker.security.authentication.listener_security import ListenerSecurity
 from odradek.broker.security.authentication.listener_tls import ListenerTls
 from odradek.security.certificates import IssuedCertificate, issue, new_authority
@@ -249,10 +259,110 @@ def test_a_truncated_record_and_a_lost_client(serve: Serve, authority: IssuedCer
     eventually(lambda: server.connections == 0)
 
 
-def test_renegotiation_is_refused(broker_settings: dict[str, str]) -> None:
+def s_client(server: SocketServer, *options: str, said: bytes = b"") -> str:
+    """The output of `openssl s_client`, with keys and suites of any strength on its side."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("needs openssl")
+    address = f"127.0.0.1:{server.port('SSL')}"
+    command = [openssl, "s_client", "-connect", address, *options]
+    run = subprocess.run(command, input=said, capture_output=True, timeout=30, check=False)
+    return (run.stdout + run.stderr).decode(errors="replace")
+
+
+def test_renegotiation_is_refused(serve: Serve, broker_settings: dict[str, str]) -> None:
     context = ListenerTls("SSL", broker_settings, "DEFAULT").context
     assert context.options & ssl.OP_NO_RENEGOTIATION
     assert context.options & ssl.OP_NO_COMPRESSION
+    told = s_client(serve(), "-tls1_2", said=b"R\n")
+    assert "RENEGOTIATING" in told
+    assert "no renegotiation" in told
+
+
+WEAK_SUITES = ("NULL", "aNULL", "EXPORT", "RC4", "3DES", "DES", "MD5", "SEED", "IDEA", "PSK", "SRP", "CAMELLIA")
+
+
+def test_old_protocols_and_weak_suites_are_refused(serve: Serve) -> None:
+    """As testssl probes a server: one offer at a time."""
+    server = serve()
+    assert "Cipher is (NONE)" not in s_client(server, "-tls1_2")
+    assert "Cipher is (NONE)" not in s_client(server, "-tls1_3")
+    for version in ("-tls1", "-tls1_1"):
+        assert "Cipher is (NONE)" in s_client(server, version, "-cipher", "ALL:@SECLEVEL=0"), version
+    for suites in WEAK_SUITES:
+        told = s_client(server, "-tls1_2", "-cipher", f"{suites}:@SECLEVEL=0")
+        assert "Cipher is (NONE)" in told or "no cipher match" in told or "no ciphers available" in told, suites
+    told = s_client(server, "-tls1_2")
+    assert "Compression: NONE" in told
+    assert "Secure Renegotiation IS supported" in told
+
+
+def weak_certificate(authority: IssuedCertificate, bits: int) -> IssuedCertificate:
+    issuer = x509.load_pem_x509_certificate(authority.certificate)
+    key, now = rsa.generate_private_key(65537, bits), datetime.now(UTC)
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "alice")])
+    builder = x509.CertificateBuilder(issuer.subject, name, key.public_key(), 7).not_valid_before(now)
+    signing = load_pem_private_key(authority.key, None)
+    signed = builder.not_valid_after(now + timedelta(days=1)).sign(signing, hashes.SHA256())  # type: ignore[arg-type]
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return IssuedCertificate(pem, signed.public_bytes(Encoding.PEM))
+
+
+def test_weak_certificates_are_refused(serve: Serve, authority: IssuedCertificate, tmp_path: Path) -> None:
+    """Keys under 2048 bits: of clients, and of the listener itself."""
+    server = serve(client_auth="required")
+    for bits, passes in ((2048, True), (1024, False)):
+        weak = weak_certificate(authority, bits)
+        file = tmp_path / f"{bits}.pem"
+        file.write_bytes(weak.key + weak.certificate)
+        context = ssl.create_default_context(cadata=authority.certificate.decode())
+        context.set_ciphers("DEFAULT:@SECLEVEL=0")
+        context.load_cert_chain(file)
+        with (
+            socket.create_connection(("127.0.0.1", server.port("SSL")), 20) as plain,
+            context.wrap_socket(plain, server_hostname="127.0.0.1") as connection,
+        ):
+            if passes:
+                assert ask(connection, b"who") == b"User:CN=alice"
+            else:
+                with pytest.raises(OSError):
+                    ask(connection, b"who")
+    weak = weak_certificate(authority, 1024)
+    with pytest.raises(ConfigError, match="EE_KEY_TOO_SMALL"):
+        serve(
+            keystore_location="", keystore_key=weak.key.decode(), keystore_certificate_chain=weak.certificate.decode()
+        )
+
+
+@pytest.mark.parametrize("version", ["TLSv1.2", "TLSv1.3"])
+def test_a_resumed_session_is_its_certificate_s_while_that_is_valid(
+    serve: Serve, authority: IssuedCertificate, monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    """A handshake that resumes verifies nothing: the certificate's end is looked at again."""
+    alice = key_settings(issue(authority, "alice", [], 1))
+    server = serve(client_auth="required", enabled_protocols=version)
+    options = {f"ssl.{key.replace('_', '.')}": value for key, value in alice.items()}
+    context = client_context(
+        {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": authority.certificate.decode(), **options}
+    )
+
+    def again(session: ssl.SSLSession | None) -> tuple[bytes, ssl.SSLSession | None, bool | None]:
+        plain = socket.create_connection(("127.0.0.1", server.port("SSL")), 20)
+        with context.wrap_socket(plain, server_hostname="127.0.0.1", session=session) as connection:
+            who = ask(connection, b"who")
+            return who, connection.session, connection.session_reused
+
+    who, session, _ = again(None)
+    assert again(session)[::2] == (who, True) == (b"User:CN=alice,O=Odradek", True)
+
+    class Later(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
+            return datetime.now(tz) + timedelta(days=2)
+
+    monkeypatch.setattr(listener_tls, "datetime", Later)
+    with pytest.raises((OSError, AssertionError)):
+        again(session)
 
 
 def test_certificates_are_reloaded(authority: IssuedCertificate, tmp_path: Path) -> None:

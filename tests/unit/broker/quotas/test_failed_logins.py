@@ -13,6 +13,22 @@ def test_an_address_waits_for_the_next_second_and_others_do_not() -> None:
     assert failed.wait_ms("a", 2500) == 0, "a second of its own"
 
 
+def test_an_address_that_goes_on_waits_longer_each_time_and_starts_over_when_it_stops() -> None:
+    failed, now_ms, waits = FailedLogins(2), 0, []
+    for _ in range(6):
+        for _ in range(3):
+            failed.failed("a", now_ms)
+        waits.append(failed.wait_ms("a", now_ms))
+        now_ms += waits[-1]
+    assert waits == [1000, 2000, 4000, 8000, 10_000, 10_000]
+    failed.failed("a", now_ms)
+    assert failed.wait_ms("a", now_ms) == 0, "one more failure is no flood"
+    now_ms += 10_000
+    for _ in range(2):
+        failed.failed("a", now_ms)
+    assert failed.wait_ms("a", now_ms) == 1000
+
+
 def test_addresses_have_a_bound_and_the_busiest_stay() -> None:
     failed = FailedLogins(2)
     for n in range(_ADDRESSES_MAX * 2):

@@ -7,8 +7,9 @@ odradek.audit.dir
 odradek.audit.max.bytes
     How large the audit log may become: its oldest entries go first.
 odradek.failed.authentication.rate.per.ip
-    How many SASL logins from one address may fail in a second. Beyond that, new connections from there are held until
-    the second is over, and closed. The listener between brokers is exempt where it is one of several.
+    How many logins from one address may fail in a second; a connection that ends without a login is one. Beyond that,
+    new connections from there are held until the second is over, and closed; twice as long each time that it goes on,
+    up to ten seconds. The listener between brokers is exempt where it is one of several.
 odradek.metrics.host
     The address on which figures are served to Prometheus, at /metrics.
 odradek.metrics.keystore.location

@@ -1,11 +1,22 @@
-"""Failed logins by client address: an address with too many in a second gets no further connection in that second.
+"""Failed logins by client address: an address with too many in a second gets no further connection for a while.
 
-Another login costs a connection, so the work that guesses of passwords can ask for is bounded. Pure: callers bring the
-time. Threads may call without a lock: a lost count lets one more login through.
+That is the rest of the second at first, and twice as long each time that it goes on at once, up to ten seconds. Another
+login costs a connection, so the work that guesses of passwords can ask for is bounded. Pure: callers bring the time.
+Threads may call without a lock: a lost count lets one more login through.
 """
 
+from typing import NamedTuple
+
 _WINDOW_MS = 1000
+_HOLD_MS_MAX = 10_000
 _ADDRESSES_MAX = 10_000
+
+
+class _Window(NamedTuple):
+    began_ms: int
+    failures: int
+    hold_ms: int
+    """Time from the begin for which no connection is taken, once there were too many; 0: there were not."""
 
 
 class FailedLogins:
@@ -13,20 +24,24 @@ class FailedLogins:
 
     def __init__(self, limit_per_second: int) -> None:
         self._limit = limit_per_second
-        self._windows: dict[str, tuple[int, int]] = {}
-        """Begin of the current second, and failures in it."""
+        self._windows: dict[str, _Window] = {}
 
     def failed(self, address: str, now_ms: int) -> None:
-        began_ms, count = self._windows.pop(address, (now_ms, 0))
-        if now_ms - began_ms >= _WINDOW_MS:
-            began_ms, count = now_ms, 0
+        began_ms, count, hold_ms = self._windows.pop(address, _Window(now_ms, 0, 0))
+        ends_ms = began_ms + max(_WINDOW_MS, hold_ms)
+        if now_ms >= ends_ms:
+            goes_on = count >= self._limit and now_ms - ends_ms < _HOLD_MS_MAX
+            began_ms, count, hold_ms = now_ms, 0, hold_ms if goes_on else 0
+        count += 1
+        if count == self._limit:
+            hold_ms = min(max(_WINDOW_MS, 2 * hold_ms), _HOLD_MS_MAX)
         if len(self._windows) >= _ADDRESSES_MAX:
             self._windows.pop(next(iter(self._windows)), None)  # the one that failed longest ago
-        self._windows[address] = began_ms, count + 1
+        self._windows[address] = _Window(began_ms, count, hold_ms)
 
     def wait_ms(self, address: str, now_ms: int) -> int:
         """Time for which no connection is taken from there; 0: none."""
         window = self._windows.get(address)
-        if window is None or window[1] < self._limit:
+        if window is None or window.failures < self._limit:
             return 0
-        return max(0, window[0] + _WINDOW_MS - now_ms)
+        return max(0, window.began_ms + window.hold_ms - now_ms)

@@ -3,7 +3,8 @@
 import errno
 import ssl
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 
 from odradek.base.errors import ConfigError
 from odradek.base.logs import get_logger
@@ -14,6 +15,10 @@ from odradek.security.stores import file_marks, key_material, store_files
 from odradek.security.tls_contexts import server_context
 
 log = get_logger(__name__)
+
+
+def _ignore_refusal(host: str, reason: str) -> None:
+    pass
 
 
 class ListenerTls:
@@ -36,6 +41,8 @@ class ListenerTls:
         self._reloading = threading.Lock()
         self._marks = file_marks(store_files(settings))
         self._names = _names_of(settings)
+        self.on_refused: Callable[[str, str], None] = _ignore_refusal
+        """Told the address of a client whose certificate is refused, and why."""
         self.context: ssl.SSLContext = server_context(settings)
         """The context of new connections. Replaced as a whole."""
 
@@ -47,6 +54,14 @@ class ListenerTls:
             return KafkaPrincipal(USER_TYPE, self._mapper.name_of(subject_of(certificate)))
         except (NoMatchingRule, ValueError) as error:
             raise PermissionError(errno.EACCES, str(error)) from None
+
+    def verify_again(self, certificate: bytes | None) -> None:
+        """PermissionError where the certificate of a resumed session has ended since its first handshake, which alone
+        verified it. Other changes, of trust and of revocation lists, make a new context, which resumes nothing."""
+        from cryptography.x509 import load_der_x509_certificate
+
+        if certificate is not None and load_der_x509_certificate(certificate).not_valid_after_utc < datetime.now(UTC):
+            raise PermissionError(errno.EACCES, "the certificate of the resumed session has expired")
 
     def reload(self) -> bool:
         """Take changed files into use; return whether there were any. Files that can't be used are logged, and the old

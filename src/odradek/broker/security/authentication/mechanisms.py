@@ -32,11 +32,13 @@ _SALT_BYTES = 24
 
 
 class AuthenticationFailed(Exception):
-    """The message goes to the client, so it says nothing that the client shouldn't know; `detail` goes to the log."""
+    """The message goes to the client, so it says nothing that the client shouldn't know; `detail` goes to the log, and
+    `user` to the audit log: a name that exists, since an unknown one may be a password in the wrong place."""
 
-    def __init__(self, message: str, detail: str = "") -> None:
+    def __init__(self, message: str, detail: str = "", user: str = "") -> None:
         super().__init__(message)
         self.detail = detail or message
+        self.user = user
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +87,12 @@ class PlainServer:
         # Digests have one length: the time of the comparison says nothing about the password.
         equal = hmac.compare_digest(_digest(password), _digest("" if expected is None else expected))
         if expected is None or not equal:
-            raise AuthenticationFailed("Authentication failed: Invalid username or password")
+            known = "" if expected is None else user
+            raise AuthenticationFailed("Authentication failed: Invalid username or password", user=known)
         if authorization_id and authorization_id != user:
             raise AuthenticationFailed(
-                "Authentication failed: Client requested an authorization id that is different from username"
+                "Authentication failed: Client requested an authorization id that is different from username",
+                user=user,
             )
         return Step(b"", KafkaPrincipal(USER_TYPE, user))
 
@@ -143,6 +147,7 @@ class ScramServer:
                 "Authentication failed during authentication due to invalid credentials with SASL mechanism "
                 f"{self._settings.mechanism}",
                 str(error),
+                "" if self._identity is None else self._identity.principal.name,
             ) from None
 
     def _begin(self, token: bytes) -> Step:

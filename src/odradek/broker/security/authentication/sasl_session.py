@@ -68,6 +68,7 @@ class SaslSession:
         "is_evaluating",
         "raw_tokens",
         "state",
+        "versions_asked",
     )
 
     def __init__(self, listener: SaslListener, on_authenticated: Callable[[KafkaPrincipal], None]) -> None:
@@ -78,6 +79,8 @@ class SaslSession:
         """Tokens come as bare frames, because the handshake was of version 0."""
         self.is_evaluating = False
         """A token is with a handler thread; another frame must not overtake it."""
+        self.versions_asked = 0
+        """ApiVersions requests before authentication."""
         self._mechanism = ""
         self._server: SaslServer | None = None
         self._principal: KafkaPrincipal | None = None
@@ -87,6 +90,11 @@ class SaslSession:
     @property
     def mechanisms(self) -> list[str]:
         return list(self._listener.mechanisms)
+
+    @property
+    def mechanism(self) -> str:
+        """The mechanism that the client chose; empty until then."""
+        return self._mechanism
 
     @property
     def may_block(self) -> bool:
