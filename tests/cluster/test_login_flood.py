@@ -23,6 +23,7 @@ from odradek.security.jaas import PLAIN_MODULE
 from .own_broker import OwnBroker, batch_of, produce, running
 
 RATE, MEASURED_S, SLOWER_MAX = 10_000, 4.0, 2.0
+TRIED_AGAIN_MS = 1000  # TCP's first timeout
 WRONG_LOGIN = encode_request(SaslHandshakeRequest(mechanism="PLAIN"), 1, 1, "") + encode_request(
     SaslAuthenticateRequest(auth_bytes=b"\0alice\0wrong"), 2, 2, ""
 )
@@ -135,4 +136,4 @@ def test_a_flood_of_wrong_logins_slows_others_by_less_than_half(
         for name, told in (("alone", alone), ("beside it", beside), ("after it", after)):
             print(f"{name}: {told}")  # noqa: T201
     assert beside.produced_per_s > min(alone.produced_per_s, after.produced_per_s) / SLOWER_MAX
-    assert beside.login_ms < max(alone.login_ms, after.login_ms) * SLOWER_MAX
+    assert beside.login_ms_max < TRIED_AGAIN_MS, "an attempt was lost in a full queue"

@@ -1,6 +1,6 @@
 """Background tasks of a broker: retention, checkpoints, expiration, lag."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 
 from odradek.base.scheduler import Scheduler
@@ -8,6 +8,7 @@ from odradek.broker.admin.token_admin import TokenAdmin
 from odradek.broker.api.context import BrokerServices
 from odradek.broker.api.registry import load_all
 from odradek.broker.log.directories.log_dirs import LogDirs
+from odradek.broker.security.audit_log import AuditLog, login_failure
 from odradek.broker.security.authentication.listener_security import ListenerSecurity
 from odradek.broker.security.authentication.listener_settings import (
     follow_store_changes,
@@ -15,7 +16,6 @@ from odradek.broker.security.authentication.listener_settings import (
     start_issuer_keys,
     watch_certificates,
 )
-from odradek.broker.security_start import record_refused_certificates
 
 NEVER_MS = 2**62
 HANDLERS_LOADED_AFTER_MS = 10_000
@@ -74,5 +74,14 @@ def watched_listeners(
     follow_store_changes(listeners, services.live)
     audit = services.security.audit
     if audit is not None:
-        record_refused_certificates(listeners, audit)
+        _record_refused_certificates(listeners, audit)
     return listeners
+
+
+def _record_refused_certificates(listeners: Mapping[str, ListenerSecurity], audit: AuditLog) -> None:
+    def recording(listener: str) -> Callable[[str, str], None]:
+        return lambda host, reason: audit.record(login_failure(host, listener, reason))
+
+    for name, security in listeners.items():
+        if security.tls is not None:
+            security.tls.on_refused = recording(name)

@@ -1,6 +1,6 @@
 """Authorizer, audit log and delegation tokens of a broker, started before any listener opens."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -11,8 +11,7 @@ from odradek.base.logs import get_logger
 from odradek.broker.admin.acl_admin import AclAdmin
 from odradek.broker.admin.token_admin import TokenAdmin
 from odradek.broker.api.security_services import SecurityServices
-from odradek.broker.security.audit_log import AuditLog, login_failure
-from odradek.broker.security.authentication.listener_security import ListenerSecurity
+from odradek.broker.security.audit_log import AuditLog
 from odradek.broker.security.authorizer.acl_authorizer import AclAuthorizer, Requester
 from odradek.broker.security.core.delegation_tokens import TokenLifetimes
 from odradek.broker.security.credential_store import KnownCredentials
@@ -110,15 +109,6 @@ def _record_denial(
             "resource": name[:_NAME_MAX],
         }
     )
-
-
-def record_refused_certificates(listeners: Mapping[str, ListenerSecurity], audit: AuditLog) -> None:
-    def recording(listener: str) -> Callable[[str, str], None]:
-        return lambda host, reason: audit.record(login_failure(host, listener, reason))
-
-    for name, security in listeners.items():
-        if security.tls is not None:
-            security.tls.on_refused = recording(name)
 
 
 def start_security(
