@@ -177,10 +177,11 @@ def test_threads_of_the_broker_are_supervised() -> None:
 
 def test_brokers_are_reached_by_one_client() -> None:
     """`client/connection.py` opens connections to brokers. The others speak to ZooKeeper, to Spark or to a bare
-    echo, pass bytes on, or look at a certificate."""
+    echo, pass bytes on, look at a certificate, or measure the connecting itself."""
     allowed = {
         "apps/console/readings/security.py",
         "apps/lab/bench/floor.py",
+        "apps/lab/bench/login_client.py",
         "apps/lab/line.py",
         "apps/pipeline/session.py",
         "broker/zk/handler.py",
@@ -197,13 +198,14 @@ def test_command_lines_have_one_grammar() -> None:
 
 
 def test_server_processes_are_started_by_one_class() -> None:
-    """`local/owned_process.py` starts brokers and ZooKeeper. The others start Spark, a pipeline, an experiment or an
-    echo."""
+    """`local/owned_process.py` starts brokers and ZooKeeper. The others start Spark, a pipeline, an experiment, an
+    echo or clients."""
     allowed = {
         "apps/console/experiment.py",
         "apps/console/pipeline_control.py",
         "apps/demo/stage.py",
         "apps/lab/bench/floor.py",
+        "apps/lab/bench/security_figures.py",
         "apps/lab/pipeline_speed/comparison.py",
         "apps/lab/spark_read/sessions.py",
         "local/owned_process.py",

@@ -13,7 +13,7 @@ h1 { font-size: 18px; margin: 0 0 16px; } label { display: block; font-size: 13p
 input { width: 100%; box-sizing: border-box; padding: 8px 10px; border: 1px solid var(--line); border-radius: 8px;
   background: transparent; color: inherit; font: inherit; }
 button { margin-top: 20px; width: 100%; padding: 9px; border: 0; border-radius: 8px; background: var(--accent);
-  color: #fff; font: inherit; font-weight: 600; cursor: pointer; }
+  color: var(--card); font: inherit; font-weight: 600; cursor: pointer; }
 p { color: var(--accent); margin: 12px 0 0; font-size: 13px; }
 """)
 
