@@ -184,8 +184,8 @@ class Actions:
         if outcome.error:
             raise Violation(f"{tp}: leader {broker.id} tells a consumer at {offset}: {outcome.error.name}")
         assert outcome.found is not None
-        assert outcome.found.records is not None
-        found = entries_in(outcome.found.records.read())
+        records = outcome.found.records
+        found = [] if records is None else entries_in(records.read())
         self._cluster.trace.append(f"{tp}: a consumer reads {len(found)} batches of {broker.id}")
         self._cluster.histories[tp].consume(broker.id, found)
         if found:

@@ -248,6 +248,10 @@ class PartitionTable:
         """End a transaction in the partition; `done` as for `append_own`."""
         self._append_and_wait(tp, lambda partition: partition.append_marker(marker), NO_RECORDS, timeout_ms, done, -1)
 
+    def await_commit(self, tp: TopicPartition, *, timeout_ms: int, done: Done) -> None:
+        """Wait until the records that are in the log now are committed; `done` as for `append_own`."""
+        self._append_and_wait(tp, Partition.append_nothing, NO_RECORDS, timeout_ms, done, -1)
+
     def _append_and_wait(
         self,
         tp: TopicPartition,

@@ -7,6 +7,7 @@ from odradek.base.clock import Clock
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.value_classes import dataclass
 from odradek.broker.coordinator.state.core.state_batch import TransactionalProducer, state_batch
+from odradek.broker.log.core.append_result import AppendResult
 from odradek.broker.log.core.verification import VERIFICATION_OFF, VerificationGuard
 from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.broker.replication.leader.transactional_appends import TransactionalProduce
@@ -97,6 +98,21 @@ class StateLog:
         """Return whether nothing was ever written to it, as far as is known."""
         found = self._replicas.partitions.get(TopicPartition(self.topic, partition))
         return found is not None and found.log.log_end_offset == 0
+
+    def when_committed(self, partition: int, done: Callable[[ErrorCode], None]) -> None:
+        """Call `done` once, now or later: when the records that the log has now are committed, or with an error, when
+        this broker doesn't lead the partition any more."""
+
+        def settled(error: ErrorCode, _: AppendResult | None) -> None:
+            if error is ErrorCode.REQUEST_TIMED_OUT:
+                self.when_committed(partition, done)
+            elif error is ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND:
+                done(ErrorCode.NONE)  # on the whole ISR, as small as it is
+            else:
+                done(error)
+
+        tp = TopicPartition(self.topic, partition)
+        self._replicas.await_commit(tp, timeout_ms=self._settings.timeout_ms, done=settled)
 
     def read(self, partition: int) -> Iterator[tuple[bytes, int, BatchHeader]]:
         """Every batch up to the end of the log, a piece at a time."""

@@ -8,6 +8,8 @@ leadership reads the log before that is done: after it nothing is written in the
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from threading import get_ident
 from typing import Generic, Protocol, TypeVar
 
 from odradek.base.clock import Clock
@@ -113,6 +115,8 @@ class StateTable(Generic[_Entry]):
         log.info(f"{self._kind} unloaded", partition=partition, count=len(given_up))
 
     def _load(self, partition: int, epoch: int, leadership: _Leadership) -> None:
+        """Replay the log, and take the entries up when all that was replayed is committed: an answer must not depend on
+        a record that the next leader may not have."""
         started_ms = self._clock.monotonic_ms()
         try:
             self._unloader.submit(int).result()  # whatever was to be given up before now is
@@ -123,8 +127,28 @@ class StateTable(Generic[_Entry]):
                     log.exception(f"{self._kind} can't be loaded", partition=partition, epoch=epoch)
                     self._end_leadership(partition)
             return
+        loader = get_ident()
+
+        def committed(error: ErrorCode) -> None:
+            take_up = partial(self._take_up, partition, leadership, loaded, started_ms, error)
+            if get_ident() == loader:
+                take_up()
+                return
+            with self._lock:
+                if not self._stopped:
+                    self._loader.submit(take_up)
+
+        self._log.when_committed(partition, committed)
+
+    def _take_up(
+        self, partition: int, leadership: _Leadership, loaded: list[_Entry], started_ms: int, error: ErrorCode
+    ) -> None:
         with self._lock:
             if self._leaderships.get(partition) is not leadership:
+                return
+            if error is not ErrorCode.NONE:
+                log.info(f"{self._kind} not loaded", partition=partition, error=error.name)
+                self._end_leadership(partition)
                 return
             self._entries.update((entry.key, entry) for entry in loaded)
             leadership.loaded = True
@@ -133,6 +157,7 @@ class StateTable(Generic[_Entry]):
         took_ms = self._clock.monotonic_ms() - started_ms
         self.load_times_ms = [*self.load_times_ms[-49:], took_ms]
         if loaded:
+            epoch = self._epochs[partition]
             log.info(f"{self._kind} loaded", partition=partition, epoch=epoch, count=len(loaded), took_ms=took_ms)
 
     # ---- entries

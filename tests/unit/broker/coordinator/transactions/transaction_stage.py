@@ -67,6 +67,9 @@ class MemoryLog(TransactionLog):
     def is_new(self, partition: int) -> bool:
         return not self.written
 
+    def when_committed(self, partition: int, done: Callable[[ErrorCode], None]) -> None:
+        done(ErrorCode.NONE)
+
     def replay(self, partition: int) -> dict[str, Transaction]:
         found: dict[str, Transaction] = {}
         for key, value in self.written:
