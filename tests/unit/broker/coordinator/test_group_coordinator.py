@@ -22,6 +22,7 @@ from odradek.broker.coordinator.groups.group_log import GroupLog
 from odradek.broker.log.directories.log_dirs import LogDirs
 from odradek.broker.purgatory.reaper import ExpirationReaper
 from odradek.broker.replication.follower.fetcher_manager import Fetchers
+from odradek.broker.replication.leader.fetch_reader import FetchTarget, FetchTerms
 from odradek.broker.replication.partition_table import PartitionTable
 from odradek.broker.replication.replica_manager import ReplicaManager
 from odradek.model.metadata_image import MetadataCache
@@ -80,12 +81,24 @@ class Stage:
         self.epoch = -1
         self.topic_id = uuid4()
 
-    def lead(self, *, wait: bool = True) -> None:
+    def lead(self, *, isr: tuple[int, ...] = (0,), wait: bool = True) -> None:
         self.epoch += 1
-        directive = PartitionDirective(KEPT_IN, self.topic_id, LeaderAndIsr(0, self.epoch, (0,), 1), (0,))
+        directive = PartitionDirective(KEPT_IN, self.topic_id, LeaderAndIsr(0, self.epoch, isr, 1), isr)
         self.roles.become([directive], lambda _: self.topic_config, controller_id=0, controller_epoch=1)
         if wait:
             self.await_loaded()
+
+    def lead_with_a_record_of_its_own(self, committed: tuple[str, int]) -> None:
+        """Lead again after a leadership whose last record is on no follower."""
+        self.lead(isr=(0, 1))
+        assert self.begin_commit(*committed) == []
+        self.roles.stop([KEPT_IN], delete=False)
+        self.lead(isr=(0, 1))
+
+    def follower_has_all(self, follower: int) -> None:
+        end = self.replicas.partitions[KEPT_IN].log.log_end_offset
+        target, terms = FetchTarget(KEPT_IN, self.topic_id, end, 1_000), FetchTerms(0, 1, 1_000, 0, replica_id=follower)
+        self.replicas.fetch([target], terms, lambda outcomes: None)
 
     def fail_over(self) -> None:
         """Another broker led in between."""
@@ -123,13 +136,19 @@ class Stage:
         assert synced[0].error is ErrorCode.NONE
 
     def commit(self, group_id: str, offset: int, member_id: str = "", generation: int = -1) -> ErrorCode:
+        (answer,) = self.begin_commit(group_id, offset, member_id, generation)
+        return answer[ORDERS]
+
+    def begin_commit(
+        self, group_id: str, offset: int, member_id: str = "", generation: int = -1
+    ) -> list[dict[TopicPartition, ErrorCode]]:
+        """The answers: one in the end."""
         committed = CommittedOffset(offset, -1, "", self.clock.now_ms())
         answers: list[dict[TopicPartition, ErrorCode]] = []
         self.groups.offsets.commit(
             group_id, Committer(member_id, None, generation), {ORDERS: committed}, answers.append
         )
-        (answer,) = answers
-        return answer[ORDERS]
+        return answers
 
     def delete(self, group_id: str) -> ErrorCode:
         answers: list[dict[str, ErrorCode]] = []
@@ -236,6 +255,32 @@ def test_while_loading_clients_are_told_to_ask_again(stage: Stage) -> None:
         stage.groups.list_groups()
     assert error_of(error) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     go_on.set()
+
+
+def test_no_answer_depends_on_records_that_are_not_committed(stage: Stage) -> None:
+    """If this coordinator died now, the next one would not have them."""
+    stage.lead_with_a_record_of_its_own(("g", 7))
+    with pytest.raises(KafkaError) as error:
+        stage.committed("g")
+    assert error_of(error) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    stage.passes(10_000)  # the time for an append: it asks again
+    with pytest.raises(KafkaError) as error:
+        stage.committed("g")
+    assert error_of(error) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    stage.follower_has_all(1)
+    stage.await_loaded()
+    assert stage.committed("g") == 7
+
+
+def test_a_leader_that_resigns_before_its_records_are_committed_serves_nothing(stage: Stage) -> None:
+    stage.lead_with_a_record_of_its_own(("g", 7))
+    stage.roles.stop([KEPT_IN], delete=False)
+    stage.await_loaded()
+    with pytest.raises(KafkaError) as error:
+        stage.committed("g")
+    assert error_of(error) is ErrorCode.NOT_COORDINATOR
+    stage.lead()
+    assert stage.committed("g") == 7
 
 
 def test_who_asks_while_a_load_ends_is_not_told_that_nothing_was_committed(
