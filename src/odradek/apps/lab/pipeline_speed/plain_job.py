@@ -21,7 +21,7 @@ def main(bootstrap: str, name: str, directory: str, source: str, ivy: str) -> No
         builder = builder.config("spark.jars.packages", CONNECTOR).config("spark.jars.ivy", ivy)
     spark = builder.config("spark.log.level", "ERROR").config("spark.sql.session.timeZone", "UTC").getOrCreate()
     brokers = {"kafka.bootstrap.servers": bootstrap}
-    limits = {"startingOffsets": "earliest", "maxOffsetsPerTrigger": "100000"}
+    limits = {"startingOffsets": "earliest", "maxOffsetsPerTrigger": "250000"}
     raw = spark.readStream.format(source).options(**brokers, **limits).option("subscribe", f"{name}.orders").load()
     fields = F.from_json(F.col("value").cast("string"), SCHEMA)
     parsed = raw.select("key", "value", "timestamp", fields.alias("o")).select("key", "value", "timestamp", "o.*")
