@@ -196,13 +196,6 @@ class Partition:
             is_committed = self.committed.high_watermark >= self.log.log_end_offset
             return Appended(result or self.log.nothing_appended(), COMMITTED if is_committed else self.led_since)
 
-    def append_nothing(self) -> Appended:
-        """Return where the log ends, for a coordinator that has read it and waits until all of it is committed."""
-        with self.lock:
-            self._check_may_append(0)
-            is_committed = self.committed.high_watermark >= self.log.log_end_offset
-            return Appended(self.log.nothing_appended(), COMMITTED if is_committed else self.led_since)
-
     def begin_verification(self, producer_id: int, producer_epoch: int) -> VerificationGuard | None:
         """A guard for the first append of a transaction; None: the transaction is open here already."""
         with self.lock:

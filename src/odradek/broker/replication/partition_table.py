@@ -250,7 +250,12 @@ class PartitionTable:
 
     def await_commit(self, tp: TopicPartition, *, timeout_ms: int, done: Done) -> None:
         """Wait until the records that are in the log now are committed; `done` as for `append_own`."""
-        self._append_and_wait(tp, Partition.append_nothing, NO_RECORDS, timeout_ms, done, -1)
+
+        def append_nothing(partition: Partition) -> Appended:
+            with partition.lock:
+                return Appended(partition.leader_log().nothing_appended(), partition.led_since)
+
+        self._append_and_wait(tp, append_nothing, NO_RECORDS, timeout_ms, done, -1)
 
     def _append_and_wait(
         self,

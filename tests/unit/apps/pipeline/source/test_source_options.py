@@ -52,7 +52,7 @@ def test_a_time_goes_before_offsets() -> None:
         (False, {"subscribe": "a", "endingOffsets": "earliest"}, "can't be earliest"),
         (False, {"subscribe": "a", "startingOffsets": '{"a": {"0": -3}}'}, "at least 0"),
         (False, {"subscribe": " , "}, "names no topic"),
-        (False, {"subscribePattern": "("}, "no regular expression"),
+        (False, {"subscribePattern": "("}, "not a regular expression"),
         (False, {"assign": '{"a": 0}'}, "assign takes JSON"),
         (False, {"subscribe": "a", "failOnDataLoss": "perhaps"}, "true or false"),
         (False, {"subscribe": "a", "maxTriggerDelay": "later"}, "a time such as 15m"),
