@@ -32,33 +32,35 @@ TOPICS = {"web.orders": 6, "web.shipments": 3, "audit.log": 1}
 
 
 def main(target: Path, *, with_pipeline: bool) -> None:
-    with tempfile.TemporaryDirectory(prefix="odradek-pictures-") as directory:
-        cluster = OdradekCluster(Path(directory) / "cluster", brokers=3, lab=True)
+    with _cluster_of_topics(brokers=3, lab=True) as (directory, cluster):
         try:
-            cluster.start_all()
-            for name, partitions in TOPICS.items():
-                cluster.create_topic(name, partitions)
-            project = _project(Path(directory), cluster) if with_pipeline else None
-            with _console(cluster, Path(directory), project) as url, _traffic(cluster.bootstrap_servers):
+            project = _project(directory, cluster) if with_pipeline else None
+            with _console(cluster, directory, project) as url, _traffic(cluster.bootstrap_servers):
                 _take(url, target, project)
         finally:
             if with_pipeline:
-                subprocess.run(_odradek("pipeline", "stop", str(Path(directory) / "shop")), check=False)
-            cluster.stop_all()
+                subprocess.run(_odradek("pipeline", "stop", str(directory / "shop")), check=False)
 
 
 def secured(target: Path) -> None:
+    with _cluster_of_topics(brokers=1, secure=True) as (directory, cluster):
+        _give_rights(cluster)
+        with _console(cluster, directory, None, "--login", str(cluster.data_dir / "console.properties")) as url:
+            _take_secured(url, target, cluster)
+
+
+@contextmanager
+def _cluster_of_topics(
+    *, brokers: int, lab: bool = False, secure: bool = False
+) -> Iterator[tuple[Path, OdradekCluster]]:
+    """A directory that goes in the end, and a cluster in it."""
     with tempfile.TemporaryDirectory(prefix="odradek-pictures-") as directory:
-        cluster = OdradekCluster(Path(directory) / "cluster", brokers=1, secure=True)
+        cluster = OdradekCluster(Path(directory) / "cluster", brokers=brokers, lab=lab, secure=secure)
         try:
             cluster.start_all()
             for name, partitions in TOPICS.items():
                 cluster.create_topic(name, partitions)
-            _give_rights(cluster)
-            with _console(
-                cluster, Path(directory), None, "--login", str(cluster.data_dir / "console.properties")
-            ) as url:
-                _take_secured(url, target, cluster)
+            yield Path(directory), cluster
         finally:
             cluster.stop_all()
 

@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.soak, pytest.mark.timeout(600)]
 PATIENCE_S = 120
 TOPIC = "ferry"
 METRICS_AFTER = 100
-GONE_S = 5  # so long a page that lost its connection is waited for
+GONE_S = 20  # so long a page that lost its connection is waited for
 CONSOLES_OWN = ("Metadata", "ListOffsets", "DescribeLogDirs", "DescribeConfigs", "ListGroups", "OffsetFetch")
 
 expect = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright").expect

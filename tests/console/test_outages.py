@@ -58,6 +58,7 @@ def pages(chromium: Any, console: ConsoleProcess, three_brokers: OdradekCluster)
         for path, tab in opened.items():
             tab.goto(path)
             expect(tab.locator(KEPT[path]).first).to_be_visible()
+            await_handshake(tab)
             tab.evaluate("window.mark = 'the same page'")
         yield opened
 

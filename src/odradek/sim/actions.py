@@ -17,7 +17,7 @@ ISR_ASKED_AGAIN = 0.2
 
 
 class Actions:
-    """Each public method is a step of a story."""
+    """Steps of a story: each public method is one."""
 
     def __init__(self, cluster: SimulatedCluster) -> None:
         self._cluster = cluster

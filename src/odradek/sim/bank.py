@@ -32,7 +32,7 @@ class BankCluster(ClusterAccess, Protocol):
 
 class Bank:
     def __init__(self, cluster: BankCluster, accounts: Sequence[TopicPartition], version: int) -> None:
-        """Without partitions of accounts, nothing ever happens."""
+        """A bank without partitions of accounts does nothing."""
         self.history = TransactionHistory()
         self._cluster = cluster
         self._accounts = accounts
@@ -71,7 +71,7 @@ class Bank:
         return not self.tellers or self.history.committed >= _TRANSFERS_AT_FIRST
 
     def begin_to_heal(self) -> None:
-        """From now on the last teller makes some more transfers, and the others end what they have begun."""
+        """Let the last teller make some more transfers from now on, and the others end what they have begun."""
         self._transfers_wanted = self.history.committed + _TRANSFERS_AT_LAST
 
     def go_on(self) -> None:

@@ -241,7 +241,7 @@ def _leave(cluster: LocalCluster) -> None:
 
 
 def _watch(cluster: LocalCluster) -> None:
-    """Until Ctrl-C, or until another command stops the cluster."""
+    """Wait until Ctrl-C, or until another command stops the cluster."""
     print("Ctrl-C stops it", file=sys.stderr)
     try:
         _tell_of_stopped_brokers(cluster)

@@ -26,6 +26,7 @@ CHANGES_FILE = "console-changes.jsonl"
 log = get_logger(__name__)
 
 _SWITCH_INTERVAL_S = 0.0005
+_RECONNECT_S = 20.0  # a page whose connection broke keeps its state so long; later it is loaded anew
 _ICON = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" fill="none" stroke="#c2410c" stroke-width="2">'
     '<path d="M5 3h14M5 21h14M7 3v4l2 2v6l-2 2v4M17 3v4l-2 2v6l2 2v4M9 10.2l6 1.2M9 12.6l6 1.2"/></svg>'
@@ -56,7 +57,7 @@ def serve(options: ConsoleOptions, machine: Machine | None = None) -> None:
         dark=None,
         tailwind=False,
         binding_refresh_interval=None,
-        reconnect_timeout=5.0,
+        reconnect_timeout=_RECONNECT_S,
         show_welcome_message=False,
     )
     logging.getLogger("nicegui").setLevel(logging.ERROR)
@@ -69,7 +70,7 @@ def serve(options: ConsoleOptions, machine: Machine | None = None) -> None:
         timeout_graceful_shutdown=1,
         ws_max_size=4 << 20,
     )
-    # feeds decode much in threads; whoever waits for a page should not wait five milliseconds for each of its turns
+    # feeds decode much in threads; a request for a page should not wait five milliseconds for each of its turns
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
     log.info("console", url=url(options))
     if not options.is_local and options.certificate is None:

@@ -12,14 +12,12 @@ from socket import MSG_MORE
 from time import monotonic_ns
 from typing import Protocol, TypeAlias, TypeGuard
 
-from odradek.base.file_slice import FileSlice
+from odradek.base.file_slice import COPIED_BYTES_MAX, FileSlice
 from odradek.broker.network.request import Chunk, InboundRequest
 
 SentCallback: TypeAlias = Callable[[int], None]
 
-_COPIED_BYTES = 16 << 10
 _RUN_BYTES = 256 << 10
-_TURN_BYTES = 4 << 20
 
 
 class SliceTruncated(Exception):
@@ -36,6 +34,7 @@ class ByteSink(Protocol):
 
 class Outbox:
     __slots__ = ("_queue", "_socket", "unsent_bytes")
+    _turn_bytes = 4 << 20
 
     def __init__(self, connected: ByteSink) -> None:
         self._socket = connected
@@ -91,18 +90,22 @@ class Outbox:
         A turn is bounded, so that one reader of large slices doesn't hold up the others.
         """
         queue = self._queue
-        turn_ends_at = self.unsent_bytes - _TURN_BYTES
+        turn_ends_at = self.unsent_bytes - self._turn_bytes
         while queue:
             if self.unsent_bytes <= turn_ends_at:
                 return False
-            head = queue[0]
             try:
-                complete = self._send_slice(head) if _goes_by_sendfile(head) else self._send_run()
+                complete = self._send_next()
             except BlockingIOError:
                 return False
             if not complete:
                 return False
         return True
+
+    def _send_next(self) -> bool:
+        """Send what the queue begins with. False: the socket took a part of it."""
+        head = self._queue[0]
+        return self._send_slice(head) if _goes_by_sendfile(head) else self._send_run()
 
     def _send_run(self) -> bool:
         """The chunks up to the next long slice, as one send."""
@@ -138,7 +141,7 @@ class Outbox:
     def _send_slice(self, piece: FileSlice) -> bool:
         sent = os.sendfile(self._socket.fileno(), piece.file.fileno(), piece.position, piece.size)
         if not sent:
-            raise _truncated(piece, 0)
+            raise truncated(piece, 0)
         self.unsent_bytes -= sent
         if sent == piece.size:
             self._queue.popleft()
@@ -148,15 +151,15 @@ class Outbox:
 
 
 def _goes_by_sendfile(item: Chunk | SentCallback) -> TypeGuard[FileSlice]:
-    return type(item) is FileSlice and item.size > _COPIED_BYTES
+    return type(item) is FileSlice and item.size > COPIED_BYTES_MAX
 
 
 def _copied(piece: FileSlice) -> bytes:
     data = piece.read()
     if len(data) < piece.size:
-        raise _truncated(piece, len(data))
+        raise truncated(piece, len(data))
     return data
 
 
-def _truncated(piece: FileSlice, found: int) -> SliceTruncated:
+def truncated(piece: FileSlice, found: int) -> SliceTruncated:
     return SliceTruncated(f"{piece.size - found} bytes missing at position {piece.position + found}")

@@ -16,13 +16,12 @@ from typing import cast
 
 from odradek.base.file_slice import FileSlice
 from odradek.broker.network.frame_reader import FrameReader, Scratch
-from odradek.broker.network.outbox import Outbox, SliceTruncated
+from odradek.broker.network.outbox import Outbox, truncated
 from odradek.broker.network.request import Chunk
 
 _RECORD_BYTES = 16 << 10  # the largest record of TLS
 _TURN_BYTES = 1 << 20
 _RUN_BYTES = 256 << 10
-_SENT_IN_TURN_BYTES = 2 << 20
 _NO_CERTIFICATE = "PEER_DID_NOT_RETURN_A_CERTIFICATE"
 
 
@@ -152,6 +151,7 @@ class TlsOutbox(Outbox):
     """Encrypts answers in long runs of whole records: bytes and file slices are gathered in a buffer of the thread."""
 
     __slots__ = ("_transport",)
+    _turn_bytes = 2 << 20
 
     def __init__(self, transport: TlsTransport) -> None:
         super().__init__(transport)
@@ -166,22 +166,11 @@ class TlsOutbox(Outbox):
                 self._transport.do_handshake()
             except BlockingIOError:
                 return not self._transport.wants_write
-        queue = self._queue
-        turn_ends_at = self.unsent_bytes - _SENT_IN_TURN_BYTES
-        while queue:
-            if self.unsent_bytes <= turn_ends_at:
-                return False
-            try:
-                complete = self._send_run()
-            except BlockingIOError:
-                return False
-            if not complete:
-                return False
-        return True
+        return super().send()
 
-    def _send_run(self) -> bool:
-        """Where OpenSSL could send a part only, the same bytes, or those and more, must come next: it has encrypted
-        some. The queue gives them again, because it is shortened by what was sent."""
+    def _send_next(self) -> bool:
+        """Send a run. If OpenSSL could send a part only, the same bytes, or those and more, must come next: it has
+        encrypted some. The queue gives them again, because it is shortened by what was sent."""
         with memoryview(_runs.buffer) as buffer:
             size = self._gather(buffer)
             with buffer[:size] as run:
@@ -198,7 +187,7 @@ class TlsOutbox(Outbox):
                 with buffer[size : size + item.size] as room:
                     read = os.preadv(item.file.fileno(), [room], item.position)
                     if read < len(room):
-                        raise SliceTruncated(f"{item.size - read} bytes missing at position {item.position + read}")
+                        raise truncated(item, read)
                     size += read
             elif not callable(item):
                 part = item[: len(buffer) - size]

@@ -93,7 +93,7 @@ class ZkSecurity:
     """USER:PASSWORD."""
     sets_acls: bool = False
     login: ZkLogin | None = None
-    """By SASL; None: no SASL."""
+    """Login by SASL; None: no SASL."""
 
 
 PLAIN = ZkSecurity()

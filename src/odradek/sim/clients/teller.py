@@ -110,7 +110,7 @@ class Teller(TransactionalProducer):
 
 
 def _knows_its_end(leader: SimulatedBroker, tp: TopicPartition) -> bool:
-    """As in the answer to ListOffsets (KIP-207): a new leader has to learn first how much is committed."""
+    """Answer of ListOffsets (KIP-207): a new leader has to learn first how much is committed."""
     partition = leader.replicas.partitions[tp]
     start = partition.epoch_start_offset
     return start is None or start <= partition.high_watermark

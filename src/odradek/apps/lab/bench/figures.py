@@ -74,7 +74,7 @@ class Figure:
     needs_kcat: bool = False
     brokers: int = 1
     is_secured: bool = False
-    """Whether the brokers have listeners with TLS and SASL, and an authorizer, besides PLAINTEXT."""
+    """Flag of a figure whose brokers have listeners with TLS and SASL, and an authorizer, besides PLAINTEXT."""
     floor: str = ""
     """The raw server of `floor` that makes the same system calls, if there is one."""
 
