@@ -7,7 +7,7 @@ even when the segment has been deleted meanwhile.
 
 import os
 from io import FileIO
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 COPIED_BYTES_MAX = 16 << 10
 """Bytes of slices that are read into an answer: a copy of so many costs less than one more system call."""
@@ -21,3 +21,11 @@ class FileSlice(NamedTuple):
     def read(self) -> bytes:
         """Return the bytes themselves, for callers that can't use sendfile or gain nothing by it."""
         return os.pread(self.file.fileno(), self.size, self.position)
+
+    def after(self, count: int) -> "FileSlice":
+        """The slice without its first `count` bytes."""
+        return FileSlice(self.file, self.position + count, self.size - count)
+
+
+Chunk: TypeAlias = bytes | bytearray | memoryview | FileSlice
+"""A part of an answer."""

@@ -10,12 +10,11 @@ from struct import pack
 from typing import TypeAlias, TypeVar
 from uuid import UUID, SafeUUID
 
-from odradek.base.file_slice import FileSlice
+from odradek.base.file_slice import Chunk, FileSlice
 
 ZERO_UUID = UUID(int=0)
 T = TypeVar("T")
 
-Chunk: TypeAlias = bytes | bytearray | memoryview | FileSlice
 Records: TypeAlias = Chunk | Sequence[Chunk]
 """Values of a records field: decoded, always a memoryview; to be encoded, bytes, a slice of a file, or several."""
 

@@ -12,9 +12,10 @@ from typing import Self
 from odradek.base.clock import SYSTEM_CLOCK
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.errors import ErrorCode
+from odradek.base.file_slice import Chunk
 from odradek.base.logs import get_logger
 from odradek.base.metrics import Sample
-from odradek.broker.network.request import Chunk, InboundRequest
+from odradek.broker.network.request import InboundRequest
 from odradek.broker.purgatory.reaper import ExpirationReaper, Timer
 from odradek.broker.quotas.core.failed_logins import FailedLogins
 from odradek.broker.security.audit_log import AuditLog, login_failure

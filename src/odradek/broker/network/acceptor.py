@@ -29,7 +29,7 @@ _PAUSE_AFTER_ERROR_S = 0.1
 _HELD_MAX = 1000
 _HELD_OF_ADDRESS_MAX = 50
 _BURST_MAX = 100
-_TOLD_EVERY_S = 1.0
+_LOG_INTERVAL_S = 1.0
 
 
 class Acceptor:
@@ -46,14 +46,14 @@ class Acceptor:
         self._listener = listener
         self._settings = settings
         self.processors = processors
-        """Taken in turn by new connections. Replaced as a whole, by any thread."""
+        """Processors that get new connections in turn. Replaced as a whole, by any thread."""
         self._quotas = quotas
         self._make_room = make_room
         self._security = security
         self._count = 0
         self._held: list[tuple[float, int, socket.socket, str]] = []  # a heap: until when, then in turn
         self._held_of: Counter[str] = Counter()
-        self._untold, self._told_at = 0, -_TOLD_EVERY_S
+        self._unlogged, self._logged_at = 0, -_LOG_INTERVAL_S
         self._stopping = threading.Event()
         self._socket = _listen(listener, settings)
         self._filter = AddressFilter(self._socket)
@@ -134,11 +134,11 @@ class Acceptor:
 
     def _refused(self, detail: str) -> None:
         """One line a second: a client that tries again at once must not fill the log."""
-        self._untold += 1
+        self._unlogged += 1
         now = monotonic()
-        if now - self._told_at >= _TOLD_EVERY_S:
-            log.warning("connection refused", listener=self._listener.name, detail=detail, count=self._untold)
-            self._untold, self._told_at = 0, now
+        if now - self._logged_at >= _LOG_INTERVAL_S:
+            log.warning("connection refused", listener=self._listener.name, detail=detail, count=self._unlogged)
+            self._unlogged, self._logged_at = 0, now
 
     def _hold(self, connected: socket.socket, refusal: ComesTooOften) -> None:
         until = monotonic() + refusal.wait_ms / 1000

@@ -9,10 +9,11 @@ from select import EPOLLIN, EPOLLRDHUP
 from socket import socket
 from typing import TYPE_CHECKING, Protocol
 
+from odradek.base.file_slice import Chunk
 from odradek.base.value_classes import dataclass
 from odradek.broker.network.frame_reader import FrameReader
 from odradek.broker.network.outbox import Outbox
-from odradek.broker.network.request import Chunk, InboundRequest
+from odradek.broker.network.request import InboundRequest
 from odradek.broker.security.authentication.listener_security import ListenerSecurity
 from odradek.broker.security.authentication.sasl_session import SaslSession, SaslState
 from odradek.broker.security.principal import ANONYMOUS, KafkaPrincipal
@@ -120,7 +121,7 @@ class Connection:
         self.reserved_ns = 0
         self.last_active_ns = now_ns
         self.muted_until_ns = 0
-        """Not 0: its client has used more than it may, and is not read until then."""
+        """Time until which the connection is muted for its client's quota; 0: it isn't."""
         self.first_frame_began_ns: int | None = 0
         """0: nothing has come yet. None: the first frame is complete."""
 

@@ -54,7 +54,7 @@ _BROKER = ""
 
 
 class TooManyConnections(Exception):
-    """From one client address."""
+    """The client's address has as many connections as it may have."""
 
 
 class ComesTooOften(Exception):
@@ -82,7 +82,7 @@ class ConnectionQuotas:
         self._total = 0
         self._address_rates = AddressRates(address_limits, settings.quota_window_ms, settings.quota_windows)
         self._charged_until_s: dict[str, float] = {}
-        """For each listener, and under an empty name for the broker."""
+        """Time until which each listener is throttled; the empty name stands for the broker."""
         self._stopped = False
 
     @property

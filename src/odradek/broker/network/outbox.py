@@ -12,8 +12,8 @@ from socket import MSG_MORE
 from time import monotonic_ns
 from typing import Protocol, TypeAlias, TypeGuard
 
-from odradek.base.file_slice import COPIED_BYTES_MAX, FileSlice
-from odradek.broker.network.request import Chunk, InboundRequest
+from odradek.base.file_slice import COPIED_BYTES_MAX, Chunk, FileSlice
+from odradek.broker.network.request import InboundRequest
 
 SentCallback: TypeAlias = Callable[[int], None]
 
@@ -134,8 +134,8 @@ class Outbox:
             return False
         if callbacks:
             now_ns = monotonic_ns()
-            for tell in callbacks:
-                tell(now_ns)
+            for on_sent in callbacks:
+                on_sent(now_ns)
         return True
 
     def _send_slice(self, piece: FileSlice) -> bool:
@@ -146,7 +146,7 @@ class Outbox:
         if sent == piece.size:
             self._queue.popleft()
             return True
-        self._queue[0] = FileSlice(piece.file, piece.position + sent, piece.size - sent)
+        self._queue[0] = piece.after(sent)
         return True
 
 

@@ -16,6 +16,7 @@ from select import EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLOUT, EPOLLRDHUP
 from threading import get_ident
 from time import monotonic_ns
 
+from odradek.base.file_slice import Chunk
 from odradek.base.logs import get_logger
 from odradek.base.threads import SupervisedThread
 from odradek.broker.network.connection import READABLE, Accepted, Connection
@@ -24,7 +25,7 @@ from odradek.broker.network.frame_memory import FrameMemory, SharedMemory
 from odradek.broker.network.mailbox import Mailbox
 from odradek.broker.network.muted_connections import NEVER_NS
 from odradek.broker.network.outbox import SliceTruncated
-from odradek.broker.network.request import NO_FRAME, Application, Chunk, InboundRequest
+from odradek.broker.network.request import NO_FRAME, Application, InboundRequest
 from odradek.broker.network.request_channel import RequestChannel
 from odradek.broker.network.request_reader import RequestReader
 from odradek.broker.network.settings import ServerSettings

@@ -7,14 +7,12 @@ and answer it from any of them; what an answer changes is changed by that proces
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from time import monotonic_ns
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol
 
-from odradek.base.file_slice import FileSlice
+from odradek.base.file_slice import Chunk
 
 if TYPE_CHECKING:
     from odradek.broker.network.connection import Connection
-
-Chunk: TypeAlias = bytes | bytearray | memoryview | FileSlice
 
 NO_FRAME = memoryview(bytearray())
 

@@ -52,7 +52,7 @@ class RequestChannel:
             return True
 
     def resize(self, max_threads: int) -> None:
-        """So many handlers from now on; those beyond it end when they have answered what they have."""
+        """Set the number of handlers. Surplus ones end after the request that they have."""
         with self._changed:
             self._max_threads = max_threads
             self._changed.notify_all()

@@ -129,7 +129,7 @@ class SocketServer:
             ).start()
 
     def _retire(self, surplus: Processor) -> None:
-        """By a thread of its own: the request that made it too many may have come through it, and wants an answer."""
+        """Stop the processor in a thread of its own: the request that removed it may wait for its answer there."""
         sleep(_SURPLUS_GRACE_S)  # the acceptor may be about to give it one more connection
         surplus.drain(_SURPLUS_DRAIN_S)
         surplus.join()

@@ -14,10 +14,9 @@ from socket import socket
 from time import monotonic_ns
 from typing import cast
 
-from odradek.base.file_slice import FileSlice
+from odradek.base.file_slice import Chunk, FileSlice
 from odradek.broker.network.frame_reader import FrameReader, Scratch
 from odradek.broker.network.outbox import Outbox, truncated
-from odradek.broker.network.request import Chunk
 
 _RECORD_BYTES = 16 << 10  # the largest record of TLS
 _TURN_BYTES = 1 << 20
@@ -197,14 +196,14 @@ class TlsOutbox(Outbox):
 
     def _drop(self, sent: int) -> None:
         """Forget what was sent, and tell of the answers that are complete."""
-        queue, told = self._queue, []
+        queue, callbacks = self._queue, []
         self.unsent_bytes -= sent
         while queue:
             head = queue[0]
             if isinstance(head, FileSlice):
                 size = head.size
             elif callable(head):
-                told.append(head)
+                callbacks.append(head)
                 queue.popleft()
                 continue
             else:
@@ -215,15 +214,15 @@ class TlsOutbox(Outbox):
                 break
             sent -= size
             queue.popleft()
-        if told:
+        if callbacks:
             now_ns = monotonic_ns()
-            for tell in told:
-                tell(now_ns)
+            for on_sent in callbacks:
+                on_sent(now_ns)
 
 
 def _rest_of(chunk: Chunk, sent: int) -> Chunk:
     if isinstance(chunk, FileSlice):
-        return FileSlice(chunk.file, chunk.position + sent, chunk.size - sent)
+        return chunk.after(sent)
     return memoryview(chunk)[sent:]
 
 
