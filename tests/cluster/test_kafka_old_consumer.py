@@ -13,8 +13,9 @@ from confluent_kafka import Producer
 from apache_kafka import Unobtainable, jars_of
 from java_program import java
 from odradek.apps.legacy.consumer import ZooKeeperConsumer
-from odradek.apps.legacy.leader_reader import SMALLEST
 from odradek.apps.legacy.member import MemberSettings
+from odradek.client.record_reader import records_in
+from odradek.protocol.messages.list_offsets import EARLIEST
 from odradek.testing import OdradekCluster
 from waiting import eventually
 
@@ -48,7 +49,7 @@ def test_both_kinds_share_a_group(
 ) -> None:
     topic = new_topic(PARTITIONS)
     settings = MemberSettings(
-        zookeeper_session_timeout_ms=30_000, zookeeper_connection_timeout_ms=30_000, auto_offset_reset=SMALLEST
+        zookeeper_session_timeout_ms=30_000, zookeeper_connection_timeout_ms=30_000, auto_offset_reset=EARLIEST
     )
     producer = Producer({"bootstrap.servers": odradek_cluster.bootstrap_servers, "acks": "all", "log_level": 0})
 
@@ -68,7 +69,7 @@ def test_both_kinds_share_a_group(
                 return {int(line) for line in output.read_text().split()}
 
             def all_read() -> bool:
-                mine.update(int(record.value or b"") for batch in ours.poll() for record in batch.records)
+                mine.update(int(record.value or b"") for batch in ours.poll() for record in records_in(batch))
                 return mine | theirs() == set(range(60))
 
             eventually(all_read, PATIENCE_S)
@@ -77,7 +78,7 @@ def test_both_kinds_share_a_group(
         produce(range(60, 120))
 
         def the_rest_read() -> bool:
-            mine.update(int(record.value or b"") for batch in ours.poll() for record in batch.records)
+            mine.update(int(record.value or b"") for batch in ours.poll() for record in records_in(batch))
             return set(range(60, 120)) <= mine
 
         eventually(the_rest_read, PATIENCE_S)

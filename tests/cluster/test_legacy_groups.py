@@ -14,9 +14,10 @@ from odradek.apps.legacy.assigned import AssignedConsumer
 from odradek.apps.legacy.consumer import ZooKeeperConsumer
 from odradek.apps.legacy.coordinator import GroupCoordinator
 from odradek.apps.legacy.core.znodes import ConsumerId, Registration
-from odradek.apps.legacy.leader_reader import SMALLEST
 from odradek.apps.legacy.member import Member, MemberSettings
 from odradek.apps.legacy.observer import Tally, What
+from odradek.client.record_reader import records_in
+from odradek.protocol.messages.list_offsets import EARLIEST
 from waiting import eventually
 
 from .own_cluster import PATIENCE_S, OwnCluster, running_cluster
@@ -30,7 +31,7 @@ SETTINGS = MemberSettings(
     zookeeper_connection_timeout_ms=30_000,
     rebalance_backoff_ms=200,
     rebalance_max_retries=50,
-    auto_offset_reset=SMALLEST,
+    auto_offset_reset=EARLIEST,
 )
 
 
@@ -90,7 +91,7 @@ def share_evenly(members: Sequence[Member]) -> bool:
 def read_until(members: Sequence[Member], seen: "Counter[int]", wanted: int) -> None:
     def more() -> bool:
         for member in members:
-            seen.update(int(record.value or b"") for batch in member.poll() for record in batch.records)
+            seen.update(int(record.value or b"") for batch in member.poll() for record in records_in(batch))
         return len(seen) >= wanted
 
     eventually(more, PATIENCE_S)

@@ -14,6 +14,7 @@ from odradek.model.topology import TopicPartition
 from odradek.protocol.aborted_batches import committed_batches
 from odradek.protocol.isolation import IsolationLevel
 from odradek.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
+from odradek.protocol.primitives import ZERO_UUID
 from odradek.protocol.record_batch import BatchHeader, batches, check_crc
 from odradek.protocol.records import Record, read_records
 
@@ -45,7 +46,7 @@ def records_in(fetched: Fetched) -> Iterator[Record]:
 
 
 def records_with_batches(fetched: Fetched) -> Iterator[tuple[BatchHeader, Record]]:
-    """The same, each with the header of its batch."""
+    """Records of `records_in`, each with the header of its batch."""
     placed: Iterable[tuple[int, BatchHeader]] = fetched.batches
     if fetched.aborted:
         placed = committed_batches(fetched.data, placed, fetched.aborted)
@@ -56,6 +57,45 @@ def records_with_batches(fetched: Fetched) -> Iterator[tuple[BatchHeader, Record
         for record in read_records(fetched.data, position, header):
             if record.offset >= fetched.from_offset:
                 yield header, record
+
+
+def fetch_request(
+    positions: Mapping[TopicPartition, int],
+    topic_ids: Mapping[str, UUID],
+    *,
+    max_wait_ms: int,
+    max_bytes: int = DEFAULT_MAX_BYTES,
+    partition_max_bytes: int = DEFAULT_PARTITION_MAX_BYTES,
+    isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+) -> FetchRequest:
+    """Fetch of these partitions from these offsets, without a session. Versions from 13 on need the topics' ids."""
+    topics: dict[str, FetchTopic] = {}
+    for tp, offset in positions.items():
+        if tp.topic not in topics:
+            topics[tp.topic] = FetchTopic(topic=tp.topic, topic_id=topic_ids.get(tp.topic, ZERO_UUID), partitions=[])
+        topics[tp.topic].partitions.append(
+            FetchPartition(partition=tp.partition, fetch_offset=offset, partition_max_bytes=partition_max_bytes)
+        )
+    return FetchRequest(
+        max_wait_ms=max_wait_ms,
+        min_bytes=1,
+        max_bytes=max_bytes,
+        isolation_level=isolation,
+        topics=list(topics.values()),
+    )
+
+
+def fetched_batches(tp: TopicPartition, from_offset: int, answer: PartitionData) -> Fetched | None:
+    """Batches of an answer without an error; None if there are none. KafkaError if the first is not whole."""
+    data = answer.records
+    if not data:
+        return None
+    assert isinstance(data, memoryview), "decoded records are a view of the response"
+    whole = tuple(batches(data, partial_tail=True))
+    if not whole:
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"partition {tp}: no whole batch at {from_offset}")
+    aborted = tuple((each.producer_id, each.first_offset) for each in answer.aborted_transactions or ())
+    return Fetched(tp, from_offset, data, whole, aborted)
 
 
 class RecordReader:
@@ -92,7 +132,7 @@ class RecordReader:
         return not self.positions
 
     def stop(self, tp: TopicPartition) -> None:
-        """No more of this partition."""
+        """Stop reading the partition."""
         self.positions.pop(tp)
         self._leaders.clear()
 
@@ -118,24 +158,13 @@ class RecordReader:
         self._leaders = self._client.leaders(self.positions)
 
     def _request(self, partitions: list[TopicPartition], wait_ms: int) -> FetchRequest:
-        topics: dict[str, FetchTopic] = {}
-        for tp in partitions:
-            topic = topics.setdefault(
-                tp.topic, FetchTopic(topic=tp.topic, topic_id=self._topic_ids[tp.topic], partitions=[])
-            )
-            topic.partitions.append(
-                FetchPartition(
-                    partition=tp.partition,
-                    fetch_offset=self.positions[tp],
-                    partition_max_bytes=self._partition_max_bytes,
-                )
-            )
-        return FetchRequest(
+        return fetch_request(
+            {tp: self.positions[tp] for tp in partitions},
+            self._topic_ids,
             max_wait_ms=wait_ms,
-            min_bytes=1,
             max_bytes=self._max_bytes,
-            isolation_level=self._isolation,
-            topics=list(topics.values()),
+            partition_max_bytes=self._partition_max_bytes,
+            isolation=self._isolation,
         )
 
     def _take(self, answer: FetchResponse) -> list[Fetched]:
@@ -160,15 +189,7 @@ class RecordReader:
             )
         if code is not ErrorCode.NONE:
             raise KafkaError(code, f"partition {tp}: {code.name}")
-        data = partition.records
-        if not data:
-            return None
-        assert isinstance(data, memoryview), "decoded records are a view of the response"
-        whole = tuple(batches(data, partial_tail=True))
-        if not whole:
-            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"partition {tp}: no whole batch at {self.positions[tp]}")
-        aborted = tuple((each.producer_id, each.first_offset) for each in partition.aborted_transactions or ())
-        return Fetched(tp, self.positions[tp], data, whole, aborted)
+        return fetched_batches(tp, self.positions[tp], partition)
 
     def _rotate(self) -> None:
         """The next answer begins with another partition, so that the byte limit starves none."""

@@ -1,6 +1,6 @@
 """Design two, the members: they register, and read what the group's coordinator lets them read.
 
-A member watches one node, its own assignment, so that a change of the group is told to those alone whom it concerns.
+A member watches one node, its own assignment, so that a change of the group notifies only the members that it concerns.
 What is taken from it, it stops reading first and lets go of then, by deleting the owner's node: only when that is gone
 does the coordinator give the partition to another.
 """
@@ -42,6 +42,6 @@ class AssignedConsumer(Member):
             self._begin_reading(gained, self.tree.offsets(list(gained)))
 
     def _leave(self) -> None:
-        """Without its registration it owns nothing: the coordinator sees to the rest."""
+        """Remove the registration; the coordinator then releases the member's partitions."""
         super()._leave()
         self.tree.unregister(self.id)

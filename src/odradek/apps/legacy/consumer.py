@@ -1,9 +1,9 @@
 """Design one: every member watches the whole group and decides for itself, as Kafka 0.8's consumer did.
 
-A change of the members, the brokers or a topic is told to every member. Each stops reading, gives up all it owns, reads
-the group, computes the same assignment as the others — if it sees the same group — and claims its part. What another
-still owns it can't claim: then it gives all of it up again, waits, and tries anew, four times; after that it owns
-nothing until something changes.
+Every member watches the members, the brokers and its topics. After a change it stops reading, gives up all it owns,
+reads the group, computes the same assignment as the others (if it sees the same group) and claims its part. It can't
+claim a partition that another still owns: then it gives up all of it again, waits, and tries anew, four times; after
+that it owns nothing until something changes.
 """
 
 import time

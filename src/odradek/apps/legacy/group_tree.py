@@ -32,7 +32,7 @@ Node = tuple[bytes | None, Any]
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """Members of the group, as one server told it. A later list has a higher version."""
+    """Members of the group, as one server has them. A later list has a higher version."""
 
     version: int
     members: Mapping[str, Registration]

@@ -4,38 +4,24 @@ Used by one thread at a time. A partition whose leader can't be asked is left ou
 """
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
-from itertools import groupby
 
 from odradek.apps.legacy.observer import Observer
 from odradek.base.errors import ErrorCode
 from odradek.base.logs import get_logger
 from odradek.client.broker_client import BrokerClient, ConnectionFailed, UnsupportedByBroker
 from odradek.client.partition_offsets import list_offsets_request
+from odradek.client.record_reader import Fetched, fetch_request, fetched_batches
 from odradek.model.topology import NO_LEADER, Endpoint, TopicPartition
 from odradek.protocol.api_keys import ApiKey
-from odradek.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
+from odradek.protocol.messages.fetch import FetchResponse, PartitionData
 from odradek.protocol.messages.list_offsets import ListOffsetsResponse
 from odradek.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
-from odradek.protocol.record_batch import batches, check_crc
-from odradek.protocol.records import Record, read_records
 from odradek.protocol.schema import Request
 
 log = get_logger(__name__)
 
-SMALLEST, LARGEST = -2, -1
-"""First offset without a committed one: the marks of ListOffsets."""
-
 _FETCH_BY_NAME = 12
-_PARTITION_BYTES_MAX = 1 << 20
 _TIMEOUT_MS = 30_000
-
-
-@dataclass(frozen=True, slots=True)
-class Fetched:
-    tp: TopicPartition
-    records: tuple[Record, ...]
-    next_offset: int
 
 
 class LeaderReader:
@@ -55,15 +41,8 @@ class LeaderReader:
         lost: list[TopicPartition] = []
         by_leader = self._by_leader(positions)
         for leader, partitions in by_leader.items():
-            patience_ms = 0 if fetched else wait_ms // len(by_leader)
-            request = FetchRequest(
-                max_wait_ms=patience_ms,
-                min_bytes=1,
-                topics=[
-                    FetchTopic(topic=topic, partitions=[_wanted(tp, positions[tp]) for tp in group])
-                    for topic, group in groupby(sorted(partitions), key=lambda tp: tp.topic)
-                ],
-            )
+            leader_wait_ms = 0 if fetched else wait_ms // len(by_leader)
+            request = fetch_request({tp: positions[tp] for tp in sorted(partitions)}, {}, max_wait_ms=leader_wait_ms)
             answer = self._ask(leader, request, partitions, version_max=_FETCH_BY_NAME)
             if isinstance(answer, FetchResponse):
                 found = [
@@ -121,18 +100,7 @@ class LeaderReader:
         if data.error_code:
             self._leaders.pop(tp, None)
             return None
-        if not data.records:
-            return None
-        content = data.records
-        assert isinstance(content, memoryview), "decoded records are a view of the response"
-        records: list[Record] = []
-        next_offset = position
-        for at, header in batches(content, partial_tail=True):
-            check_crc(content, at, header)
-            next_offset = header.next_offset
-            if not header.is_control:
-                records += [record for record in read_records(content, at, header) if record.offset >= position]
-        return Fetched(tp, tuple(records), next_offset) if next_offset > position else None
+        return fetched_batches(tp, position, data)
 
     def _ask(
         self, broker_id: int, request: Request, concerned: Collection[TopicPartition], version_max: int | None = None
@@ -154,7 +122,3 @@ class LeaderReader:
             for tp in concerned:
                 self._leaders.pop(tp, None)
             return None
-
-
-def _wanted(tp: TopicPartition, position: int) -> FetchPartition:
-    return FetchPartition(partition=tp.partition, fetch_offset=position, partition_max_bytes=_PARTITION_BYTES_MAX)

@@ -21,7 +21,7 @@ from kazoo.exceptions import KazooException
 
 from odradek.apps.legacy.core.znodes import STREAMS_MAX, Registration, checked_name
 from odradek.apps.legacy.group_tree import GroupTree
-from odradek.apps.legacy.leader_reader import LARGEST, Fetched, LeaderReader
+from odradek.apps.legacy.leader_reader import LeaderReader
 from odradek.apps.legacy.observer import Observer, Tally, What
 from odradek.apps.legacy.owned_partitions import OwnedPartitions
 from odradek.base.clock import SYSTEM_CLOCK, Clock
@@ -29,8 +29,10 @@ from odradek.base.errors import ConfigError, FatalError
 from odradek.base.logs import get_logger
 from odradek.broker.zk.session import SessionEvent, ZkSession, ZkUnavailable
 from odradek.broker.zk.znodes import CorruptZnode
+from odradek.client.record_reader import Fetched
 from odradek.model.topic_names import check_topic_name
 from odradek.model.topology import Endpoint, TopicPartition
+from odradek.protocol.messages.list_offsets import LATEST
 
 log = get_logger(__name__)
 
@@ -50,7 +52,7 @@ class MemberSettings:
     rebalance_backoff_ms: int = 2000
     auto_commit_enable: bool = True
     auto_commit_interval_ms: int = 60_000
-    auto_offset_reset: int = LARGEST
+    auto_offset_reset: int = LATEST
     fetch_wait_max_ms: int = 100
 
 
@@ -68,7 +70,7 @@ def new_member_id(group: str) -> str:
 
 
 class Member(ABC):
-    """As a context, it is in the group while it is entered."""
+    """Member of a group. As a context, it is in the group inside of it."""
 
     def __init__(
         self,

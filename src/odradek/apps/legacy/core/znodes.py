@@ -35,7 +35,7 @@ class Registration:
     pattern: str = STATIC
 
     def resolved(self, topics: Iterable[str]) -> "Registration":
-        """By name, given the topics that there are; internal ones match nothing."""
+        """Registration with the names of the topics that the pattern matches; internal topics never match."""
         if self.pattern == STATIC or not self.subscription:
             return self
         ((expression, count),) = self.subscription.items()
