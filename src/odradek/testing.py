@@ -157,7 +157,7 @@ class OdradekCluster:
         self._processes.zookeeper.stop()
 
     def start_zookeeper(self) -> None:
-        """At the same address, with all it knew."""
+        """Start ZooKeeper again, at the same address and with its data."""
         self._processes.zookeeper.start()
 
     def pid(self, broker_id: int) -> int | None:

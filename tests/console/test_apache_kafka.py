@@ -57,7 +57,7 @@ def test_what_kafka_can_tell_is_shown(page: Any, topic: str) -> None:
     expect(page.locator("tr", has_text=topic)).to_contain_text("in sync")
     expect(page.locator("tr", has_text=topic)).to_contain_text("7 d")
     page.goto(f"/topics/{topic}")
-    expect(page.locator("[data-partition='0'] .told")).to_contain_text("0 … 30")
+    expect(page.locator("[data-partition='0'] .figures")).to_contain_text("0 … 30")
     expect(page.locator("tr", has_text="kafka-readers")).to_contain_text("20")
     page.goto(f"/messages?topic={topic}")
     expect(page.locator("details.record")).to_have_count(30)

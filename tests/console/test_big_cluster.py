@@ -99,7 +99,7 @@ def test_changes_are_seen_soon(chromium: Any, console: ConsoleProcess, big: Odra
 
     with browser_on(chromium, console) as page:
         page.goto(f"/topics/{TOPIC}")
-        told = "[data-partition='3'] .told"
+        told = "[data-partition='3'] .figures"
         page.wait_for_selector(told)
         time.sleep(3)
         records = [_seen_after(page, produce, f'document.querySelector("{told}").innerText') for _ in range(5)]

@@ -37,11 +37,11 @@ def test_records_are_deleted_and_a_quota_is_set(page: Any, three_brokers: Odrade
     assert producer.flush(PATIENCE_S) == 0
     page.goto("/topics/purged")
     await_handshake(page)
-    expect(page.locator("[data-partition='0'] .told")).to_contain_text("0 … 10")
+    expect(page.locator("[data-partition='0'] .figures")).to_contain_text("0 … 10")
     page.get_by_role("button", name="Delete records").click()
     page.get_by_label("Type the topic's name to go on: purged").fill("purged")
     page.get_by_role("dialog").get_by_role("button", name="Delete records").click()
-    expect(page.locator("[data-partition='0'] .told")).to_contain_text("10 … 10")
+    expect(page.locator("[data-partition='0'] .figures")).to_contain_text("10 … 10")
 
     page.goto("/quotas")
     await_handshake(page)

@@ -41,5 +41,5 @@ def test_a_transaction_that_holds_readers_back_is_named_and_aborted(page: Any, t
     with pytest.raises(KafkaException, match="fenced"):
         producer.commit_transaction(PATIENCE_S)
     page.goto("/topics/ledger")
-    expect(page.locator("[data-partition='0'] .told")).to_contain_text("0 … 6")
+    expect(page.locator("[data-partition='0'] .figures")).to_contain_text("0 … 6")
     expect(page.get_by_text("Open transactions")).to_have_count(0)

@@ -60,7 +60,7 @@ def clock_time(ms: int) -> str:
 
 
 def zone() -> str:
-    """`CET`: in which times are told."""
+    """Name of the time zone of shown times, such as `CET`."""
     return time.localtime().tm_zone
 
 

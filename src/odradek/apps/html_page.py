@@ -171,7 +171,7 @@ def _axis(y: float, label: str, width: int = _WIDTH) -> str:
 
 
 def _round_up(value: float) -> float:
-    """To one of 1, 2, 5 and 10 times a power of ten."""
+    """Round up to 1, 2, 5 or 10 times a power of ten."""
     if value <= 0:
         return 1.0
     power = 10.0 ** int(log10(value) - (1 if value < 1 else 0))

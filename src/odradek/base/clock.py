@@ -27,7 +27,7 @@ SYSTEM_CLOCK = SystemClock()
 
 
 class ManualClock:
-    """A clock that moves only when told to."""
+    """A clock that moves only by calls."""
 
     def __init__(self, now_ms: int = 0) -> None:
         self._now_ms = now_ms

@@ -16,7 +16,7 @@ from typing import Protocol, TextIO
 
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 THRESHOLDS = {"TRACE": 5, "DEBUG": 10, "INFO": 20, "WARN": 30, "ERROR": 40, "FATAL": 50}
-"""From where on lines are written, as Kafka's tools call it. Nothing here is written below debug or above error."""
+"""Levels by Kafka's names. No line of this broker is below debug or above error."""
 ROOT = "root"
 _NEEDS_QUOTES = frozenset(' "=')
 _SHOWN_CHARACTERS_MAX = 2000
@@ -25,7 +25,7 @@ Render = Callable[[float, str, str, str, dict[str, object]], str]
 
 
 class Rotation(Protocol):
-    """Bound of the file behind the output: told of every line, it may replace the file."""
+    """Rotation of the file behind the output: called with every line, it may replace the file."""
 
     def written(self, characters: int) -> None: ...
 

@@ -9,7 +9,7 @@ import socket
 
 
 def notify(*lines: str) -> bool:
-    """Send `READY=1`, `STOPPING=1`, `STATUS=…`. Return whether a service manager was told."""
+    """Send `READY=1`, `STOPPING=1`, `STATUS=…`. Return whether there is a service manager."""
     address = os.environ.get("NOTIFY_SOCKET", "")
     if not address.startswith(("/", "@")):
         return False

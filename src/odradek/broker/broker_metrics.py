@@ -95,7 +95,7 @@ def register_cleaner_metrics(registry: Registry, cleaner: LogCleaner, clock: Clo
 
 
 def _offline_partitions(services: BrokerServices) -> int:
-    """As the controller sees it; 0 on the others, so that a sum over brokers counts each partition once."""
+    """Offline partitions on the controller; 0 on other brokers, so that a sum counts each partition once."""
     if not services.controller.is_active:
         return 0
     topics = services.metadata.image.topics.values()

@@ -1,4 +1,4 @@
-"""A log directory failed: its replicas answer KAFKA_STORAGE_ERROR, and the controller is told, so that others lead."""
+"""Failure of a log directory: its replicas answer KAFKA_STORAGE_ERROR, and the controller elects other leaders."""
 
 import threading
 

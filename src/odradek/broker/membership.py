@@ -2,7 +2,7 @@
 it stops.
 
 A lost connection to ZooKeeper is waited out. A lost session has taken the broker's registration with it: a new one is
-made as soon as there is a session, with a new epoch, by which what was meant for the broker before is told apart.
+made as soon as there is a session, with a new epoch, which fences requests to the former registration.
 """
 
 import threading
@@ -50,7 +50,7 @@ class Membership:
         return self._broker
 
     def session_changed(self, event: SessionEvent) -> None:
-        """Called on a thread of the session's, which must not wait."""
+        """Queue the event: the session's thread, which calls this, must not wait."""
         self._events.put(event)
 
     def stop(self) -> None:

@@ -26,7 +26,7 @@ from odradek.broker.zk.session import SessionEvent
 def start_recorder(
     broker_id: int, config: BrokerConfig, log_dirs: LogDirs, clock: Clock, started: ExitStack
 ) -> Records:
-    """Plain files beside Kafka's checkpoints, unless told otherwise: in a log directory only directories are logs."""
+    """Default place: plain files beside Kafka's checkpoints. In a log directory only directories are logs."""
     if not config.odradek_recorder_enable:
         return NOTHING_RECORDED
     own = [Path(name).absolute() for name in split_list(config.odradek_recorder_dir or "")]

@@ -1,6 +1,6 @@
 """Replication of a broker, started in the order in which its parts know each other.
 
-The table of partitions serves requests. The coordinators keep their state in it, and are told by the replica manager of
+The table of partitions serves requests. Coordinators keep their state in it; the replica manager notifies them of
 partitions that this broker leads.
 """
 

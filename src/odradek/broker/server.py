@@ -76,7 +76,7 @@ CLUSTER_POLL_S = 0.5
 
 
 class BrokerServer:
-    """One broker. `start` returns when it serves; `wait` until it is told to stop, or can't go on."""
+    """One broker. `start` returns when it serves; `wait` returns when it is asked to stop, or fails."""
 
     def __init__(self, config: BrokerConfig, zk_login: ZkLogin | None = None) -> None:
         """`zk_login`: by SASL, of the JAAS file."""
@@ -94,7 +94,7 @@ class BrokerServer:
 
     @property
     def config(self) -> BrokerConfig:
-        """As it is now."""
+        """The current configuration."""
         return self._live.current
 
     # ---- life
@@ -107,7 +107,7 @@ class BrokerServer:
             self._running = started.pop_all()
 
     def wait(self) -> None:
-        """Until `ask_to_stop` or a fatal failure, which is raised."""
+        """Wait for `ask_to_stop` or a fatal failure, which is raised."""
         self._stop_asked.wait()
         if self._failure is not None:
             raise FatalError(self._failure)

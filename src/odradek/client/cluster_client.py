@@ -22,7 +22,7 @@ from odradek.protocol.messages.metadata import MetadataRequest, MetadataRequestT
 from odradek.protocol.schema import Request, Response
 
 DEFAULT_TIMEOUT_MS = 30_000
-_CONNECT_TIMEOUT_MS = 5_000  # three brokers that are gone are told of within the timeout
+_CONNECT_TIMEOUT_MS = 5_000  # three brokers that are gone are found out within the timeout
 _FIRST_BACKOFF_MS = 50
 _MAX_BACKOFF_MS = 1_000
 # A change that was refused with one of these has not been made, so it can be asked for again.
@@ -147,7 +147,7 @@ class ClusterClient:
         return dict(self._addresses)
 
     def ask_any(self, request: Request, answer: type[R]) -> R:
-        """From the first broker that answers: the trusted, the connected, the known, the bootstrap list."""
+        """Answer of the first broker that gives one: the trusted, the connected, the known, the bootstrap list."""
         failure: ConnectionFailed | None = None
         trusted = self._addresses.get(NO_LEADER if (broker := self._trusted()) is None else broker)
         first = [] if trusted is None else [trusted]
@@ -177,7 +177,7 @@ class ClusterClient:
         return None if connected is None else connected.connection.certificate_ends_s
 
     def tell_broker(self, broker_id: int, request: Request) -> None:
-        """For the one request that has no answer: Produce with acks=0."""
+        """Send a request without an answer: Produce with acks=0."""
         self._connection(self.address(broker_id)).send(request)
 
     def versions_of(self, broker_id: int) -> dict[int, range]:

@@ -60,7 +60,7 @@ class GroupReader:
         return False
 
     def stop(self, tp: TopicPartition) -> None:
-        """No more of this partition, until the next rebalance."""
+        """Stop reading the partition, until the next rebalance."""
         self._reader.stop(tp)
 
     def poll(self) -> list[Fetched]:

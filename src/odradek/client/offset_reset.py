@@ -94,7 +94,7 @@ def to_time(timestamp_ms: int) -> Goal:
 
 
 def by_duration(duration: timedelta) -> Goal:
-    """As long ago."""
+    """The goal of the offsets at that time before now."""
     milliseconds = duration // timedelta(milliseconds=1)
     return lambda tp, situation: to_time(situation.now_ms - milliseconds)(tp, situation)
 

@@ -26,7 +26,7 @@ Headers = tuple[tuple[str, bytes | None], ...]
 
 
 class NewRecord(NamedTuple):
-    """Not yet written: the batch gives it its offset."""
+    """Record to write; its batch gives it the offset."""
 
     key: bytes | None
     value: bytes | None

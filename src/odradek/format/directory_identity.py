@@ -15,7 +15,7 @@ PARTITION_METADATA: Final = "partition.metadata"
 VERSION_KEY: Final = "version"
 BROKER_ID_KEY: Final = "broker.id"
 NODE_ID_KEY: Final = "node.id"
-"""Written by Kafka brokers that run without ZooKeeper."""
+"""Key of Kafka brokers that run without ZooKeeper."""
 
 CLUSTER_ID_KEY: Final = "cluster.id"
 

@@ -52,7 +52,7 @@ class LocalConsole:
         return self._begun(wanted)
 
     def _begun(self, port: int) -> str:
-        """Waits until a browser finds it, so that the address that is told is one to click on."""
+        """Wait until the console answers, so that the printed address works."""
         deadline = time.monotonic() + _START_SECONDS_MAX
         while not port_is_taken(port):
             if self._process.pid() is None:

@@ -52,7 +52,7 @@ class LocalMachine:
 
 
 def _state(pid: int | None) -> str:
-    """From the kernel: a stopped process is in state T."""
+    """State of the process according to the kernel, where T is stopped."""
     if pid is None:
         return "stopped"
     try:

@@ -54,9 +54,9 @@ def local_defaults(brokers: int, *, is_new: bool, is_alone: bool = False) -> dic
 @dataclass(frozen=True, slots=True)
 class SettingChanges:
     given: Mapping[str, str]
-    """Set, and kept."""
+    """Settings that are set, and kept."""
     removed: frozenset[str] = frozenset()
-    """Taken back: the default holds again."""
+    """Settings that go back to their defaults."""
 
     def check_for(self, brokers: int) -> None:
         """Raise ConfigError if these can't be the settings of so many brokers."""

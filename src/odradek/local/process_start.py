@@ -6,7 +6,7 @@ _ENDED = ("Z", "X")  # it has ended, and its parent hasn't asked yet
 
 
 def process_start(pid: int) -> str | None:
-    """In ticks since boot; None where no such process runs."""
+    """Start of the process in ticks since boot; None if it doesn't run."""
     try:
         state, *rest = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return None if state in _ENDED else rest[18]

@@ -26,7 +26,7 @@ _JVM_OPTIONS = (
     "-Dzookeeper.preAllocSize=1024",
     "-Dslf4j.internal.verbosity=ERROR",
 )
-# A tick of half a second lets sessions of one second live and die quickly; the cap follows the tick unless told.
+# A tick of half a second lets sessions of one second live and die quickly; the cap follows the tick by default.
 _SETTINGS = """\
 tickTime=500
 minSessionTimeout=1000
@@ -119,7 +119,7 @@ class EmbeddedZooKeeper:
     def spawn(self) -> None:
         """Starts the server without waiting: one of an ensemble serves only when enough others are there."""
         if self.pid is None:
-            self._command()  # its absence is told before anything is written
+            self._command()  # its absence is an error before anything is written
             self._directory.mkdir(parents=True, exist_ok=True)
             port = self._choose_port()
             own = f"clientPortAddress={self._host}\nclientPort={port}\ndataDir={self.data_dir}\n"

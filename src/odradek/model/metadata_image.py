@@ -19,7 +19,7 @@ class PartitionImage:
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
     offline: tuple[int, ...] = ()
-    """Replicas on dead brokers or in failed directories, as the controller told."""
+    """Replicas on dead brokers or in failed directories, as in the controller's UpdateMetadata."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class MetadataCache:
     def __init__(self, image: MetadataImage | None = None) -> None:
         self.image = image or MetadataImage()
         self.on_publish: list[Callable[[MetadataImage], None]] = []
-        """Told of every image after it was published, by the thread that did; they only take note of it."""
+        """Listeners, called with every published image on the thread that published it; they must not block."""
 
     def publish(self, image: MetadataImage) -> None:
         self.image = image

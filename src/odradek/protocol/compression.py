@@ -84,7 +84,7 @@ def compress(codec: Codec, data: Buffer) -> bytes:
 
 
 def decompress(codec: Codec, data: Buffer, limit: int, charge: Charge = no_charge) -> bytes:
-    """At most `limit` bytes. Raises INVALID_RECORD for data that isn't the codec's, MESSAGE_TOO_LARGE past `limit`."""
+    """Decompress to at most `limit` bytes. INVALID_RECORD: not the codec's data. MESSAGE_TOO_LARGE: past `limit`."""
     if codec is Codec.NONE:
         if len(data) > limit:
             raise _too_large(codec, limit)

@@ -1,4 +1,4 @@
-"""From frames to requests and from responses to frames, for the broker and for its own clients.
+"""Decoding of frames to requests and encoding of responses to frames, for the broker and for its own clients.
 
 A frame is what follows the four-byte length on the socket: a header, whose version depends on the API and its
 version, and the body. Responses come as chunks, because records may still lie in files.

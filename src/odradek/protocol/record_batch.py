@@ -190,7 +190,7 @@ def batches(buf: Buffer, *, partial_tail: bool = False, start: int = 0) -> Itera
 
 
 def checked_batches(buf: Buffer, *, partial_tail: bool = False) -> Iterator[tuple[int, BatchHeader]]:
-    """The same, with every checksum proven."""
+    """Batches with their positions, each with a verified checksum."""
     rest = 0
     if compiled is not None:
         for header in compiled.sound_batches(BatchHeader, buf, 0):

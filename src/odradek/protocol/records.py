@@ -68,7 +68,7 @@ def read_records(
 
 
 def read_plain_records(data: bytes, header: BatchHeader) -> Iterator[Record]:
-    """The same, of records that are decompressed already."""
+    """Read records that are already decompressed."""
     if compiled is not None:
         is_append_time = header.timestamp_type
         timestamp = header.max_timestamp if is_append_time else header.base_timestamp

@@ -23,7 +23,7 @@ class TokenRefused(Exception):
     def __init__(self, message: str, *, missing_scope: str | None = None) -> None:
         super().__init__(message)
         self.missing_scope = missing_scope
-        """Set where the token is good and lacks a scope."""
+        """The scope that a valid token lacks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def verified(text: str, keys: KeySet, rules: TokenRules, now_ms: int) -> AccessT
 
 
 def unsecured(text: str, rules: TokenRules, now_ms: int) -> AccessToken:
-    """A token without signature, from a listener that was told to take them."""
+    """A token without signature, from a listener that accepts them."""
     header, claims, signature = _parts(text)
     if header.get("alg") != "none" or signature:
         raise TokenRefused("the listener takes tokens without signature only")
@@ -76,7 +76,7 @@ def unsecured(text: str, rules: TokenRules, now_ms: int) -> AccessToken:
 
 
 def lifetime_of(text: str) -> tuple[int | None, int]:
-    """Time of issue, where it is told, and of expiry, in milliseconds. For owners of tokens: nothing is verified."""
+    """Time of issue, if the token has it, and of expiry, in milliseconds. For owners of tokens: nothing is verified."""
     claims = _parts(text)[1]
     expires_s = _time(claims, "exp")
     if expires_s is None:

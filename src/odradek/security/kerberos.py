@@ -135,7 +135,7 @@ class ClientCredentials:
                 flags=[flags.mutual_authentication, flags.integrity, flags.out_of_sequence_detection],
             )
         except gssapi.exceptions.GSSError as error:
-            raise KerberosError(_told(error)) from None
+            raise KerberosError(_error_text(error)) from None
         return _Context(gssapi, context)
 
 
@@ -161,19 +161,19 @@ class _Context:
         try:
             return self._context.step(token or None) or b""
         except self._gssapi.exceptions.GSSError as error:
-            raise KerberosError(_told(error)) from None
+            raise KerberosError(_error_text(error)) from None
 
     def wrap(self, message: bytes) -> bytes:
         try:
             return bytes(self._context.wrap(message, False).message)
         except self._gssapi.exceptions.GSSError as error:
-            raise KerberosError(_told(error)) from None
+            raise KerberosError(_error_text(error)) from None
 
     def unwrap(self, message: bytes) -> bytes:
         try:
             return bytes(self._context.unwrap(message).message)
         except self._gssapi.exceptions.GSSError as error:
-            raise KerberosError(_told(error)) from None
+            raise KerberosError(_error_text(error)) from None
 
 
 def log_in(context: SecurityContext, exchange: Callable[[bytes], bytes]) -> None:
@@ -197,7 +197,8 @@ def _acquired(gssapi: ModuleType, principal: str | None, usage: str, store: Mapp
     try:
         return gssapi.Credentials(name=name, usage=usage, mechs=[gssapi.MechType.kerberos], store=dict(store) or None)
     except gssapi.exceptions.GSSError as error:
-        raise ConfigError(f"no Kerberos credentials for {principal or 'the ticket cache'}: {_told(error)}") from None
+        holder = principal or "the ticket cache"
+        raise ConfigError(f"no Kerberos credentials for {holder}: {_error_text(error)}") from None
 
 
 def _keytab(options: Mapping[str, str]) -> str:
@@ -215,6 +216,6 @@ def _is_true(options: Mapping[str, str], name: str) -> bool:
     return options.get(name, "").strip().lower() == "true"
 
 
-def _told(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     """The library's text in one line."""
     return " ".join(str(error).split())[:300]

@@ -104,7 +104,7 @@ def _print_tables(report: "AuditReport", output: Format) -> None:
 
 
 def _scope(directories: list[str], topics: frozenset[str], bootstrap_server: str | None) -> "AuditScope":
-    """Before Spark starts: what isn't there is told at once."""
+    """Files to audit. Called before Spark starts, so that a wrong path is an error at once."""
     from odradek.apps.pipeline.audit.assignment import AuditedFiles
     from odradek.apps.pipeline.source.errors import OptionError
 

@@ -315,7 +315,7 @@ def _offsets_at(
 
 
 def _text_format(options: PrintOptions) -> str:
-    """From our flags, and from the properties that Kafka's console consumer knows."""
+    """Format of a printed record, by our flags and the properties of Kafka's console consumer."""
     try:
         given = parse_name_value_pairs(options.properties or [])
     except ValueError as error:

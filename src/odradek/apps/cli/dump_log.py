@@ -86,7 +86,7 @@ def dump_log(
 
 
 def dump_as_text(path: Path, options: ReadOptions, *, is_quiet: bool = False) -> bool:
-    """In the lines of Kafka's tool, which shows no values of headers; or problems only. Whether there were none."""
+    """Print the lines of Kafka's tool, which shows no values of headers, or only problems. True: no problem."""
     return _dump(path, options, None if is_quiet else DumpFormat.TEXT, hidden="headers")
 
 
@@ -155,7 +155,7 @@ def _line(fields: dict[str, object]) -> str:
 
 
 def _horizon(value: object) -> str:
-    """As Kafka prints a number that may be absent."""
+    """Text of a number that may be absent, as Kafka prints it."""
     return "OptionalLong.empty" if value is None else f"OptionalLong[{value}]"
 
 

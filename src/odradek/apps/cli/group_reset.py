@@ -105,7 +105,7 @@ def _moves_of_file(client: ClusterClient, group: str, file: Path) -> list[Move]:
 
 
 def _moves(client: ClusterClient, group: str, topics: list[str] | None, goal: Goal) -> list[Move]:
-    """In the topics that are named, or in all where the group has offsets."""
+    """New offsets in the named topics, or in all topics with offsets of the group."""
     there = client.topics()
     wanted = topics or topics_with_offsets(client, group, there)
     if not wanted:

@@ -250,7 +250,7 @@ def _watch(cluster: LocalCluster) -> None:
 
 
 def _tell_of_stopped_brokers(cluster: LocalCluster) -> None:
-    """While the cluster runs. A broker that stops is told of once; `start` brings it back."""
+    """Print each broker that stops, once, as long as the cluster runs; `start` brings it back."""
     gone: set[int] = set()
     while cluster.running:
         stopped = {broker.id for broker in cluster.brokers if broker.pid is None}

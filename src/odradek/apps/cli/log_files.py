@@ -69,7 +69,7 @@ Reader = Callable[[Path, ReadOptions], Iterator[Entry | Problem]]
 
 
 def reader_for(path: Path) -> Reader:
-    """By the file's name, as it stands in a partition's directory."""
+    """The reader for a file of a partition's directory, by its name."""
     if path.name == LEADER_EPOCH_FILE:
         return read_epoch_checkpoint
     reader = _READERS.get(path.suffix)

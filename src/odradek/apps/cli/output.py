@@ -120,7 +120,7 @@ def print_rows(
 ) -> None:
     """Print the rows with the named columns. JSON keeps every key of a row, and wide shows it.
 
-    `empty` is told on standard error when a table would have no rows.
+    `empty` is printed on standard error if a table has no rows.
     """
     match output:
         case Format.JSON:

@@ -137,7 +137,7 @@ def status(
             _clear_foreign(admin, throttles)
             throttles = {}
     record = journals.latest()
-    fields: dict[str, Any] = {} if record is None else _told(record)
+    fields: dict[str, Any] = {} if record is None else _record_fields(record)
     fields["in_progress"] = [f"{tp} +{_ids(a.adding)} -{_ids(a.removing)}" for tp, a in sorted(ongoing.items())]
     fields["throttles"] = [f"{entity}" for entity in sorted(throttles)]
     if output.is_table:
@@ -208,7 +208,7 @@ def _go_on(
 
 @contextmanager
 def open_cluster(bootstrap_server: str) -> Iterator[tuple[ClusterClient, WireAdmin, RunJournals]]:
-    """With what can go wrong in one line, and SIGTERM as good as Ctrl-C."""
+    """Connect to the cluster. Failures become one-line errors; SIGTERM acts as Ctrl-C."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -321,7 +321,7 @@ def _report(outcome: Outcome, output: Format) -> None:
         raise Exit(1)
 
 
-def _told(record: RunRecord) -> dict[str, Any]:
+def _record_fields(record: RunRecord) -> dict[str, Any]:
     how = record.ended or ("in progress" if record.is_running() else "interrupted")
     return {
         "run": record.id,

@@ -55,7 +55,7 @@ class Printing:
         self._last_record_at = time.monotonic()
 
     def run(self) -> None:
-        """Until there is enough. Partitions with an end are left when it is reached."""
+        """Print until enough records are printed. A partition with an end is stopped when it is reached."""
         while not self._source.is_finished and not self.is_enough and not self.is_silent:
             for fetched in self._source.poll():
                 self._print(fetched)

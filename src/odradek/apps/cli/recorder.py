@@ -100,7 +100,7 @@ def show(
             "epoch": entry.controller_epoch,
             "kind": entry.kind,
             "what": entry.what,
-            "detail": _told(entry),
+            "detail": _detail(entry),
         }
         for entry in shown
     ]
@@ -315,7 +315,7 @@ def _change_row(change: Change) -> dict[str, object]:
     }
 
 
-def _told(entry: Entry) -> str:
+def _detail(entry: Entry) -> str:
     if entry.what in ("PartitionState", "Partition"):
         return f"{entry.topic_partition} leader {entry.leader} epoch {entry.leader_epoch} isr {_ids(entry.isr or ())}"
     if entry.what == "Assignment":

@@ -142,7 +142,7 @@ def sim(
 
 
 def _use_fixed_hashes() -> None:
-    """The order of sets depends on the hashes of strings, which Python draws anew for each process unless told."""
+    """The order of sets depends on the hashes of strings, which Python draws anew for each process by default."""
     if os.environ.get("PYTHONHASHSEED") != "0":
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**os.environ, "PYTHONHASHSEED": "0"})
 

@@ -8,12 +8,12 @@ class WrongUsage(Exception):
         super().__init__(f"{option}: {message}" if option else message)
 
     def see(self, command: str) -> "WrongUsage":
-        """The same, with where to read on."""
+        """The error with a reference to the command's help."""
         return WrongUsage(f"{self} ({command} --help)")
 
 
 class Exit(Exception):
-    """The command has told all there is to tell, and ends with this code."""
+    """The command has printed its result, and ends with this code."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)

@@ -1,7 +1,7 @@
 """`--watch SECONDS`: a command that shows something shows it again and again, until Ctrl-C.
 
 On a terminal each picture replaces the one before; elsewhere they follow each other. A cluster that doesn't answer
-once is told of and asked again, unless it is the first time.
+once is reported and asked again, unless it is the first time.
 """
 
 import inspect

@@ -1,6 +1,6 @@
 """Every change that is made through the console: by whom, when, what, and what came of it.
 
-Kept in memory for the page, written as lines of JSON where there is a data directory, and told to the process's log.
+Kept in memory for the page, written as lines of JSON where there is a data directory, and logged by the process.
 """
 
 import json

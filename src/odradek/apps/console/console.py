@@ -135,7 +135,7 @@ class Console:
         return self.feeds.feed("zookeeper", reader.read, 500, reader.close)
 
     def _controller(self) -> int | None:
-        """As ZooKeeper has it: a broker that is cut off still says who led when it last heard of it."""
+        """The controller according to ZooKeeper: a broker that is cut off still names the former one."""
         state = self.coordination.want().value
         return None if state is None else state.controller
 

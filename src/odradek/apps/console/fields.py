@@ -24,7 +24,7 @@ def meaning(field: ui.input | ui.textarea, parse: Callable[[str], T]) -> T:
 
 
 def whole_number(what: str) -> Callable[[str], int]:
-    """For numbers that are not negative: offsets, partitions, counts."""
+    """Parser of numbers that are not negative: offsets, partitions, counts."""
 
     def parse(text: str) -> int:
         if not text.isdecimal():

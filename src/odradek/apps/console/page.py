@@ -43,7 +43,7 @@ _THEME = Html("""<script>
   window.odradekTheme = () => { const value = !document.body.classList.contains("body--dark");
     localStorage.setItem("odradek-theme", value ? "dark" : "light"); set(value); };
   setInterval(() => { if (window.socket && window.socket.connected) return;
-    fetch("/alive").then((told) => { if (told.status === 401) location.href = "/login"; }, () => {}); }, 2000);
+    fetch("/alive").then((answer) => { if (answer.status === 401) location.href = "/login"; }, () => {}); }, 2000);
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select")) return;
     if (event.key === "/") { const field = document.querySelector(".main input:not([type=checkbox])");

@@ -1,4 +1,4 @@
-"""The console's process: puts the parts together, and serves until it is told to stop."""
+"""The console's process: puts the parts together, and serves until it is stopped."""
 
 import logging
 import socket

@@ -96,7 +96,7 @@ def expected_windows(sent: Sent) -> Windows:
 
 
 def last_windows(records: list[Record]) -> Windows:
-    """By category and start of the window; of one key all records are in one partition, in order."""
+    """The last value of each window, by category and start. All records of a key are in one partition, in order."""
     windows: dict[tuple[str, str], tuple[int, float]] = {}
     for record in records:
         row = json.loads(record.value or b"{}")

@@ -52,7 +52,7 @@ class Telling:
 
 @dataclass(slots=True)
 class _Crash:
-    """At most one broker is dead at a time, and comes back."""
+    """Crash of a broker and its return; at most one broker is down at a time."""
 
     stage: Stage
     tell: Callable[[str], None]

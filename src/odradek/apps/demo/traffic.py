@@ -25,7 +25,7 @@ class Traffic:
         self._thread.start()
 
     def open(self) -> None:
-        """From now on at the full rate."""
+        """Begin to send at the full rate."""
         self._opened.set()
 
     def stop(self) -> Sent:

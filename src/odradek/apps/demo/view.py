@@ -14,7 +14,7 @@ _BAR = 40
 
 
 class DemoView:
-    """Moves in place on a terminal; elsewhere only what happens is told, a line each."""
+    """View that moves in place on a terminal; elsewhere it prints a line for each event."""
 
     def __init__(self, console: Console) -> None:
         self._console = console

@@ -69,7 +69,7 @@ class ChaosBroker(ServerProcess):
 
 
 class ChaosCluster:
-    """As a context: the brokers run when it is entered and are gone when it is left."""
+    """Cluster of brokers that faults are tried on. Use it as a context: the brokers run inside of it."""
 
     def __init__(
         self,
@@ -161,7 +161,7 @@ class ChaosCluster:
         return _partition(tp, asked.metadata())
 
     def leader(self, tp: TopicPartition) -> int:
-        """As any live broker tells it, -1 for none."""
+        """The leader according to any live broker; -1: none."""
         for broker in self.brokers:
             if broker.pid and (found := self.partition(tp, broker)) is not None:
                 return found.leader_id

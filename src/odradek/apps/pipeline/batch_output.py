@@ -37,7 +37,7 @@ class RecordsOutput(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BatchOutput:
-    """Called by Spark with each batch. Sinks are given with the number of their view's branch."""
+    """Writer that Spark calls with each batch. Sinks are given with the number of their view's branch."""
 
     branches: int
     rows: Sequence[tuple[int, RowsOutput]]

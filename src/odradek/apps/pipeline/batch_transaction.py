@@ -61,7 +61,7 @@ class BatchTransaction:
     transactional_id: str
     group: str
     timeout_ms: int = TIMEOUT_MS
-    reached: Callable[[str], None] = lambda step: None  # told of each step that is done; for tests
+    reached: Callable[[str], None] = lambda step: None  # called after each step; for tests
 
     def run(self, name: BatchName, offsets: Mapping[TopicPartition, int], write: Write) -> bool:
         """Write the batch unless it is there; return whether it had to be written."""

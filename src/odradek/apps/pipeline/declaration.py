@@ -138,9 +138,9 @@ def _source(name: str, section: Section, directory: Path) -> Source:
         raise section.needs("topic", 'needs topic = "…"')
     watermark = None
     if section.has("watermark"):
-        told = section.section("watermark")
-        watermark = Watermark(told.text("column"), _duration(told, "delay", told.text("delay")))
-        told.finish()
+        given = section.section("watermark")
+        watermark = Watermark(given.text("column"), _duration(given, "delay", given.text("delay")))
+        given.finish()
     late_after = section.maybe_text("late_after")
     source = Source(
         name=name,

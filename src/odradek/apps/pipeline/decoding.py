@@ -1,4 +1,4 @@
-"""The bytes of a record's value as columns, and columns as a value. What can't be decoded is told, never thrown.
+"""Decoding of a record's value to columns, and encoding of columns to a value. A failure is a reason, no exception.
 
 JSON and CSV are Spark's own. Avro and Protobuf come without a jar: a Python worker decodes Arrow batches of them with
 fastavro or protobuf into columns (`value_columns`); without the package they are refused by name.
@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from odradek.apps.pipeline.spark_errors import told
+from odradek.apps.pipeline.spark_errors import error_text
 from odradek.apps.pipeline.spec import Decoding, Encoding
 from odradek.base.errors import FatalError
 
@@ -47,7 +47,7 @@ def columns_of(decoding: Decoding) -> "StructType":
     try:
         schema = StructType.fromDDL(decoding.schema)
     except PySparkException as error:
-        raise FatalError(f"invalid schema {decoding.schema!r}: {told(error)}") from None
+        raise FatalError(f"invalid schema {decoding.schema!r}: {error_text(error)}") from None
     if not isinstance(schema, StructType):
         raise FatalError(f"schema {decoding.schema!r} has no columns: NAME TYPE, NAME TYPE, …")
     return schema
@@ -59,7 +59,7 @@ def decoded(value: "Column", decoding: Decoding) -> "Column":
     from pyspark.sql.types import StringType, StructField, StructType
 
     check_package(decoding.encoding)
-    # nothing is required at this place: what is missing is told by a rule, with its name
+    # nothing is required at this place: a missing column breaks a rule, which has a name
     fields = [StructField(field.name, field.dataType) for field in columns_of(decoding).fields]
     schema = StructType([*fields, StructField(UNDECODABLE, StringType())])
     options = {"mode": "PERMISSIVE", **(decoding.options or {}), "columnNameOfCorruptRecord": UNDECODABLE}
@@ -181,7 +181,7 @@ def _message_class(descriptors: bytes, name: str) -> Any:
 
 
 def check_schema_file(decoding: Decoding, path: Path) -> None:
-    """The file is what it should be; told before any record comes."""
+    """Check the file before any record comes."""
     try:
         if decoding.encoding is Encoding.AVRO:
             _avro_reader(path.read_bytes())

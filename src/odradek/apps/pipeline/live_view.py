@@ -41,7 +41,7 @@ class LiveView:
         self._live = _live(console) if console.is_terminal else None
         self._next_line_s = 0.0
         self._ui: str | None = None
-        self._told: dict[str, int] = {}
+        self._last_printed: dict[str, int] = {}
         self._failures: dict[str, str] = {}
 
     def __enter__(self) -> "LiveView":
@@ -62,8 +62,8 @@ class LiveView:
                 self._console.print(f"Spark UI at {address}")
             self._next_line_s = at_s + _LINE_SECONDS
             for query in status["queries"]:
-                if query["batch"] > self._told.get(query["name"], -1):
-                    self._told[query["name"]] = query["batch"]
+                if query["batch"] > self._last_printed.get(query["name"], -1):
+                    self._last_printed[query["name"]] = query["batch"]
                     self._console.print(_line(query))
                 if query["error"] and query["error"] != self._failures.get(query["name"]):
                     self._failures[query["name"]] = query["error"]

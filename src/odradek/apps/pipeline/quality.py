@@ -55,7 +55,7 @@ def exchanged(judgement: "DataFrame", source: Source) -> "DataFrame":
 
 
 def branch_of(exchange: "DataFrame", source: Source) -> "DataFrame":
-    """The same rows. The optimizer moves nothing through an expression that it can't foresee.
+    """The rows of the source behind an expression that the optimizer does not move operations through.
 
     Keys of the deduplication stay columns of the exchange, so that it needs no other, and so does the watermark's.
     """
@@ -82,7 +82,7 @@ def header(key: str, value: "Column") -> "Column":
 
 
 def fitting(key: "Column", value: "Column") -> tuple["Column", "Column"]:
-    """Of a value as much as any topic takes; a key that is too large is none, since half of one would be another."""
+    """Key and value for a topic: a value is cut to the limit; a key over it becomes null, as a part is another key."""
     from pyspark.sql import functions as F
 
     cut = F.when(F.length(value) > VALUE_BYTES_MAX, F.substring(value, 1, VALUE_BYTES_MAX)).otherwise(value)
@@ -138,5 +138,5 @@ def _broken_rules(decoding: Decoding, source: Source | None) -> "Column":
                 holds = F.expr(check).cast("boolean")
             broken.append(F.when(~F.coalesce(holds, F.lit(False)), f"rule broken: {name}"))
     missing = [F.when(F.col(name).isNull(), f"{name} is missing") for name in dict.fromkeys(required)]
-    told = F.concat_ws("; ", *missing, *broken)
-    return F.when(told != "", told)
+    reasons = F.concat_ws("; ", *missing, *broken)
+    return F.when(reasons != "", reasons)

@@ -1,4 +1,4 @@
-"""From the declaration to Spark's queries: one for the sinks that read the same sources, with their dead letters."""
+"""Spark's queries of a declaration: one for the sinks that read the same sources, with their dead letters."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class Query:
     shared: SharedQuery
 
     def start(self, checkpoint: Checkpoint, generation: int, trigger: str | None) -> "StreamingQuery":
-        """Without a trigger: all that is there now, and the end."""
+        """Start the query. Without a trigger it processes the available records and ends."""
         writer = (
             self.frame.writeStream.queryName(self.name)
             .outputMode(self.mode)
@@ -108,8 +108,8 @@ def _query(pipeline: Pipeline, views: Views, shared: SharedQuery, checkpoint: Ch
     written_topics = tuple(dict.fromkeys([*(sink.topic for _, sink in topics), pipeline.dead_letters]))
     records = _records_output(pipeline, shared.name, written_topics, checkpoint, generation)
     output = BatchOutput(len(shared.views), rows, topics, records, pipeline.dead_letters)
-    told = (*(plans[sink.name] for sink in written), *([plans[DEAD_LETTERS]] if letters or topics else []))
-    return Query(shared.name, shared.mode.value, frame, output, told, shared)
+    sink_plans = (*(plans[sink.name] for sink in written), *([plans[DEAD_LETTERS]] if letters or topics else []))
+    return Query(shared.name, shared.mode.value, frame, output, sink_plans, shared)
 
 
 def _records_output(

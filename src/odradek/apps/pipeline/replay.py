@@ -34,7 +34,7 @@ class Replay:
     starting: Positions
     read: Positions  # offsets that the pipeline has reached
     retired: Mapping[str, int]  # batches that each table gives up
-    kept_lake_tables: tuple[str, ...]  # tables whose batches can't be told apart here
+    kept_lake_tables: tuple[str, ...]  # tables whose batches can't be distinguished here
 
 
 def parse_offset(text: str) -> dict[TopicPartition | None, int]:
@@ -105,7 +105,7 @@ def _replayed(
 
 
 def _tables(pipeline: Pipeline) -> list[TableSink]:
-    """Tables whose batches can be told apart here."""
+    """Tables whose batches can be distinguished here."""
     sinks = [sink for sink in pipeline.sinks.values() if isinstance(sink, TableSink)]
     own = pipeline.own_delta_tables
     return [sink for sink in sinks if sink.format is TableFormat.PARQUET or sink.name in own]

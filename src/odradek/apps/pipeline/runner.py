@@ -79,7 +79,7 @@ def validate(pipeline: Pipeline, target: SparkTarget) -> dict[str, list[tuple[st
 
 
 def run(pipeline: Pipeline, options: RunOptions, show: Show, note: Callable[[str], None]) -> None:
-    """Returns when it was told to stop, or with `once` when everything that was there has been read."""
+    """Return when asked to stop, or with `once` when all available records are processed."""
     stop = StopRequest()
     with _locked(pipeline), stop.heard():
         pipeline = secured(pipeline, options.target)
@@ -316,7 +316,7 @@ class StopRequest:
                 signal.signal(number, handler)
 
     def wait_for_queries(self) -> None:
-        """From now on there are some, and they are to be stopped first. Spark has put its own handler before ours."""
+        """Stop running queries before the process ends. Restores our signal handler, which Spark has replaced."""
         signal.signal(signal.SIGINT, self._ask)
         self._waits = True
 

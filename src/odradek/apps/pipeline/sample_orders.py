@@ -56,7 +56,7 @@ class Sent:
 
 
 class OrderMaker:
-    """The same orders for the same seed, but for their times."""
+    """Generator of orders: the same seed gives the same orders, with other times."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
@@ -93,7 +93,7 @@ class OrderMaker:
         }
 
     def _broken(self, now: datetime) -> bytes:
-        """In one of the ways in which records break; each has a number, so that it can be found again."""
+        """An order broken in one of several ways. It has a number, by which it is found again."""
         order = self._order(now)
         number = order["order_id"]
         ways: Sequence[Callable[[], bytes]] = (
@@ -137,7 +137,7 @@ class Shop:
         goes_on: Callable[[], bool] | None = None,
         sent: Sent | None = None,
     ) -> Sent:
-        """At so many orders a second; `goes_on` is asked after each write. What is acknowledged is added to `sent`."""
+        """Produce orders at the rate while `goes_on()`, called after each write. `sent` counts acknowledged orders."""
         sent = Sent() if sent is None else sent
         sender, partitions = RecordSender(self._client, self._orders), self._partitions(self._orders)
         began, made = time.monotonic(), 0

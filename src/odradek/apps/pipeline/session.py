@@ -1,4 +1,4 @@
-"""The Spark session of a pipeline: local by default, on a cluster when told, with a Java that is found."""
+"""The Spark session of a pipeline: local by default, on a cluster where one is named, with a Java that is found."""
 
 import os
 import socket

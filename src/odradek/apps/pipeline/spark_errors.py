@@ -15,7 +15,7 @@ _NOT_USERS = ("/pyspark/", "pyspark.zip", "/site-packages/", "/lib/python", "/od
 _NO_MASTER = "Spark has stopped: its master doesn't answer, or has removed the application"
 
 
-def told(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """Spark's own sentence, without its plan and its trace; of a Python trace the last word."""
     text = str(error)
     if "stopped SparkContext" in text:
@@ -49,7 +49,7 @@ def in_one_sentence(before: str = "") -> Iterator[None]:
     except Exception as error:
         if not is_sparks(error):
             raise
-        raise FatalError(before + told(error)) from error
+        raise FatalError(before + error_text(error)) from error
 
 
 def is_sparks(error: BaseException) -> bool:

@@ -88,7 +88,7 @@ def lag(offsets: Offsets, ends: Offsets) -> int | None:
 
 
 def write_status(pipeline: Pipeline, document: Mapping[str, Any]) -> None:
-    """Not synced to disk: after a power cut nothing runs anyway."""
+    """Write the status without an fsync: after a power cut the pipeline does not run."""
     pipeline.state_directory.mkdir(parents=True, exist_ok=True)
     temporary = pipeline.state_directory / f".{FILE_NAME}"
     temporary.write_text(json.dumps(document, indent=1))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from odradek.apps.pipeline.checkpoint import Checkpoint
 from odradek.apps.pipeline.progress import QueryProgressBoard
 from odradek.apps.pipeline.queries import Query
-from odradek.apps.pipeline.spark_errors import told
+from odradek.apps.pipeline.spark_errors import error_text
 from odradek.base.errors import FatalError
 from odradek.base.logs import get_logger
 
@@ -80,7 +80,7 @@ class Supervisor:
                 if kept.running is not None and kept.running.isActive:
                     kept.running.stop()
             except Exception as error:  # of a Spark that is going already, Py4J throws many things
-                log.info("query was gone before it was stopped", query=kept.query.name, error=told(error))
+                log.info("query was gone before it was stopped", query=kept.query.name, error=error_text(error))
 
     def _start(self, kept: _Kept) -> None:
         from pyspark.errors import PySparkException
@@ -103,7 +103,7 @@ class Supervisor:
         batch = next(progress.batch for progress in self._board.queries() if progress.name == kept.query.name)
         kept.failures = 1 if batch > kept.last_batch else kept.failures + 1
         kept.last_batch = batch
-        reason = told(failure)
+        reason = error_text(failure)
         if kept.failures >= (BUSY_ATTEMPTS_MAX if _BUSY in reason else ATTEMPTS_MAX):
             raise FatalError(f"query {kept.query.name} failed {kept.failures} times at the same place: {reason}")
         pause_s = min(_FIRST_PAUSE_S * 2 ** (kept.failures - 1), _PAUSE_MAX_S)

@@ -27,7 +27,7 @@ MANIFEST = "_odradek.json"
 
 @dataclass(frozen=True, slots=True)
 class TableOutput:
-    """Called by Spark with each batch of the query whose checkpoint is given."""
+    """Writer that Spark calls with each batch of the query whose checkpoint is given."""
 
     table: Path
     partition_by: tuple[str, ...]
@@ -74,7 +74,7 @@ def batch_name(generation: int, number: int) -> str:
 
 
 def written_batches(table: Path) -> Iterator[WrittenBatch]:
-    """In the order in which they were written."""
+    """Written batches, in the order of their writing."""
     for path in sorted(table.glob("batch=g*-*"), key=_generation_and_number):
         manifest = json.loads((path / MANIFEST).read_text())
         yield WrittenBatch(path, *_generation_and_number(path), **manifest)

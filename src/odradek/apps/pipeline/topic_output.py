@@ -33,7 +33,7 @@ _COLUMNS = ("topic", "key", "value", "headers")
 
 @dataclass(frozen=True, slots=True)
 class TopicOutput:
-    """Called by Spark with each batch: rows with topic (one of `topics`), key, value and headers."""
+    """Writer that Spark calls with each batch: rows with topic (one of `topics`), key, value and headers."""
 
     bootstrap: str
     topics: tuple[str, ...]

@@ -31,7 +31,7 @@ _TIMEOUT_MS = 60_000
 
 @dataclass(frozen=True, slots=True)
 class TransactionOutput:
-    """Called with each batch: rows with topic, key, value and headers."""
+    """Writer of each batch: rows with topic, key, value and headers."""
 
     transaction: BatchTransaction
     name: str  # PIPELINE/QUERY/gN: with the batch's number it names the batch in the records' headers

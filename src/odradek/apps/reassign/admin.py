@@ -26,7 +26,7 @@ _DYNAMIC = frozenset({ConfigSource.DYNAMIC_TOPIC_CONFIG, ConfigSource.DYNAMIC_BR
 
 
 class Unreachable(Exception):
-    """Not answered now; it may be later."""
+    """The broker did not answer; it may answer later."""
 
 
 class Admin(Protocol):

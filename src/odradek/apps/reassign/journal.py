@@ -154,7 +154,7 @@ class RunJournals:
         return journal
 
     def go_on(self, record: RunRecord) -> RunJournal:
-        """With a run that isn't running: to finish it, or to clear up after it."""
+        """Open the journal of an interrupted run, to finish it or to clear its settings."""
         return self._open(record)
 
     def _open(self, record: RunRecord) -> RunJournal:

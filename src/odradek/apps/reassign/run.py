@@ -111,7 +111,7 @@ class Run:
         self._note = ""
 
     def execute(self, on_progress: Callable[[Progress], None] = lambda progress: None) -> Outcome:
-        """Until the end. An exception, KeyboardInterrupt too, leaves only after everything is cleared."""
+        """Run to the end. An exception, KeyboardInterrupt too, is raised after all settings of the run are cleared."""
         throttles: Settings = {}
         if self._options.throttle_bytes is not None:
             throttles = throttles_for(self._waiting, self._options.throttle_bytes)

@@ -51,7 +51,7 @@ class SeenRecord:
         return self._decoder.value(self.record)
 
     def parts(self) -> Iterable[bytes]:
-        """Everything that has text in it; of decoded parts also the document."""
+        """Parts of the record that may have text; of decoded parts also the document."""
         record = self.record
         yield record.key or b""
         yield record.value or b""

@@ -169,7 +169,7 @@ def format_value(value: ConfigValue) -> str | None:
 
 
 def _format_double(value: float) -> str:
-    """As Java prints a double: plain between 0.001 and ten million, otherwise 1.5E10."""
+    """Text of a double as Java prints it: plain between 0.001 and ten million, otherwise 1.5E10."""
     if value != value or value in (float("inf"), float("-inf")):
         return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[str(value)]
     if value == 0 or 1e-3 <= abs(value) < 1e7:
@@ -202,7 +202,7 @@ def _read_line(line: str) -> ConfigKey:
 
 
 def _read_default(type_: ConfigType, text: str) -> ConfigValue:
-    """Without the suspicion that a user's text meets: the tables are ours, and tested."""
+    """Parse a default without the checks of a user's text: tests cover the tables."""
     match type_:
         case ConfigType.BOOLEAN:
             return text == "true"

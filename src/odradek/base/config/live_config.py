@@ -54,9 +54,9 @@ class LiveConfig:
         self.of_all: Settings = NOTHING
         """Valid dynamic settings of all brokers."""
         self.on_change: list[Callable[[BrokerConfig, BrokerConfig], None]] = []
-        """Told what held before and what holds now, in their order, on the thread that brings the change."""
+        """Listeners, called in order with the former and the new configuration, on the thread that makes the change."""
         self.checks: list[Check] = []
-        """Asked before new values of this broker are stored."""
+        """Checks of new values of this broker, called before they are stored."""
         self.passwords: PasswordCodec = PlainPasswords()
         self._changing = threading.Lock()
 
@@ -89,7 +89,7 @@ class LiveConfig:
             log.error("inconsistent configs refused, the former ones stay", error=str(error))
             return
         self.own, self.of_all, self.current = own, of_all, after
-        report(after, told_before=before)
+        report(after, logged_before=before)
         for listener in self.on_change:
             try:
                 listener(before, after)
@@ -106,13 +106,13 @@ def is_password(name: str) -> bool:
     return key is not None and key.type is ConfigType.PASSWORD
 
 
-def report(config: BrokerConfig, told_before: BrokerConfig | None = None) -> None:
+def report(config: BrokerConfig, logged_before: BrokerConfig | None = None) -> None:
     """Log unknown, deprecated and ineffective settings, unless an earlier configuration has them as well."""
-    warned = () if told_before is None else told_before.warnings
+    warned = () if logged_before is None else logged_before.warnings
     for warning in config.warnings:
         if warning not in warned:
             log.warning(warning)
-    ineffective = {} if told_before is None else without_effect(told_before.originals)
+    ineffective = {} if logged_before is None else without_effect(logged_before.originals)
     for name, reason in without_effect(config.originals).items():
         if name not in ineffective:
             log.info("config has no effect", key=name, value=config.originals[name], reason=reason)

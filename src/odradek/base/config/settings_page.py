@@ -26,7 +26,7 @@ This page is made from the code: `python -m odradek.base.config.settings_page > 
 | without effect | {no_effect} |
 
 A refused value stops the broker at its start with one line that names the key, the value, what is valid and what to do.
-AlterConfigs refuses it while the broker runs. A value without effect is accepted and told once in the log, as is a key
+AlterConfigs refuses it while the broker runs. A value without effect is accepted and logged once, as is a key
 that neither Kafka nor Odradek knows; `odradek up` tells both on the terminal.
 
 `max.connections`, `max.connection.creation.rate` and `num.network.threads` can be set for one listener, as in

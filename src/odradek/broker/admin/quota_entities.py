@@ -13,7 +13,7 @@ USER, CLIENT_ID, IP = "user", "client-id", "ip"
 KINDS = (USER, CLIENT_ID, IP)
 
 Entity = Mapping[str, str | None]
-"""By kind the name; None: the default."""
+"""Name of each kind (user, client-id, ip) of a quota entity; None: the default."""
 
 _OF_CLIENTS = {
     "producer_byte_rate": 64,
@@ -80,7 +80,7 @@ def quotas_in(entity_type: str, config: Mapping[str, str]) -> dict[str, float]:
 
 
 def quota_text(key: str, value: float, bits: Mapping[str, int | None]) -> str:
-    """As it is kept in ZooKeeper."""
+    """Text of the value in ZooKeeper."""
     if key not in bits:
         raise _invalid(f"Invalid configuration key {key}")
     if not 0 <= value < float("inf"):

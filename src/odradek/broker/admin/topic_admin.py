@@ -75,9 +75,9 @@ AUTO_CREATIONS_MAX = 1000
 
 Created: TypeAlias = CreatedTopic | KafkaError
 Permit: TypeAlias = Callable[[int], None]
-"""Asked before so many partitions are made or deleted; raises KafkaError if the client has to wait."""
+"""Check of a quota before that number of partitions is created or deleted; KafkaError: the client has to wait."""
 Refusals: TypeAlias = dict[str, KafkaError | None]
-"""Per topic why it was refused; None if it wasn't."""
+"""The reason of each refused topic; None for a topic that was accepted."""
 
 
 def free(partitions: int) -> None:

@@ -72,7 +72,7 @@ class BrokerServices:
 
     @property
     def config(self) -> BrokerConfig:
-        """As it is now."""
+        """The current configuration."""
         return self.live.current
 
 

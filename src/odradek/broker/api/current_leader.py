@@ -21,7 +21,7 @@ class LeaderNode(NamedTuple):
 
 
 def current_leader(tp: TopicPartition, ctx: RequestContext) -> CurrentLeader:
-    """As this broker's own replica knows it, or else the metadata."""
+    """Leader and epoch known to this broker's replica, or else to its metadata."""
     try:
         partition = ctx.broker.replicas.find(tp)
         return CurrentLeader(partition.leader_id, partition.leader_epoch)

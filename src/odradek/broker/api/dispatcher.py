@@ -1,4 +1,4 @@
-"""From a frame to its handler, and from a response to bytes.
+"""Dispatch of frames to their handlers, and of responses to connections.
 
 The dispatcher is the application that the reactor serves. What may not block runs right where it was read; the rest
 goes to the handler threads, and so does what takes long to decode. A frame that can't be decoded costs its sender the
@@ -144,7 +144,7 @@ class Dispatcher:
             request.close_connection("its request failed")
 
     def _refuse_version(self, request: InboundRequest, header: RequestHeader) -> None:
-        """Only ApiVersions has an answer that every client understands; anything else ends the conversation."""
+        """Answer ApiVersions, whose error every client understands; for other requests close the connection."""
         if header.api_key == ApiKey.API_VERSIONS:
             request.reply(encode_response(header.correlation_id, unsupported_version(), 0))
             return

@@ -7,8 +7,8 @@ from odradek.broker.quotas.client_quotas import QuotaExceeded
 
 
 def permit_for(ctx: RequestContext, *, strict_since: int) -> Callable[[int], None]:
-    """To be asked before so many partitions change. Clients of a version that understands THROTTLING_QUOTA_EXCEEDED get
-    it; those before it are held back afterwards only."""
+    """Check of the quota before that number of partitions changes. Versions with THROTTLING_QUOTA_EXCEEDED answer
+    it; clients of older versions are throttled afterwards."""
     mutations, strict = ctx.broker.quotas.mutations, ctx.version >= strict_since
 
     def permit(partitions: int) -> None:

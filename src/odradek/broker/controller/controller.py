@@ -27,7 +27,7 @@ from odradek.model.topology import Broker, ControllerTerm
 log = get_logger(__name__)
 
 ELECTION_RETRY_MS = 1_000
-"""After an election that failed by itself, or a take-over that had to be given up."""
+"""Wait after a failed election or failover."""
 STOP_WAIT_SECONDS = 10
 
 
@@ -140,7 +140,7 @@ class Controller:
             self._queue.put_first(_SessionLost())
 
     def broker_registered(self, broker: Broker) -> None:
-        """After the session was renewed and the broker has registered anew."""
+        """Continue with the new registration, after the session was renewed."""
         self._queue.put(_Registered(broker))
 
     # --- the event thread ----------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ class DelayedOperation(Timer):
         """
 
     def try_complete_for(self, key: Hashable) -> bool:
-        """The same, when it is known which of its keys has moved."""
+        """Try to complete the operation after a change of this key."""
         return self.try_complete()
 
     @abstractmethod

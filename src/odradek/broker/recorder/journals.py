@@ -48,7 +48,7 @@ def find_journals(*places: Path) -> list[Path]:
 
 
 def _below(place: Path) -> Iterator[Path]:
-    """In the directory, in its brokers' log directories, and no further: a log directory may hold many partitions."""
+    """Journals in the directory and in its brokers' log directories, not deeper: those may hold many partitions."""
     for pattern in ("recorder-*.jsonl", "*/recorder-*.jsonl", "broker-*/*/recorder-*.jsonl"):
         yield from (path for path in place.glob(pattern) if parse_name(path.name) is not None)
 
@@ -87,7 +87,7 @@ def read_journals(*places: Path, wanted: Callable[[Entry], bool] = lambda entry:
 
 
 def merged(entries: Iterable[Entry]) -> list[Entry]:
-    """By controller epoch, then sequence, then time. An entry that comes twice, from a copied file, is kept once."""
+    """Entries by controller epoch, then sequence, then time. A second copy of an entry is left out."""
     by_seq = sorted(
         {(entry.broker, entry.seq, entry.time_ms): entry for entry in entries}.items(), key=lambda item: item[0]
     )

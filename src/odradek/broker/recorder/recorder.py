@@ -81,14 +81,14 @@ NOTHING_RECORDED = NothingRecorded()
 
 @dataclass(frozen=True, slots=True)
 class _Missing:
-    """Entries that are lost, and not told of yet."""
+    """Entries that are lost and not yet reported as a gap."""
 
     count: int = 0
     since_ms: int = 0
     after: int = 0
 
     def more(self, count: int, since_ms: int, after: int = 0) -> "_Missing":
-        """Since when, and after which, is said by the first."""
+        """Add lost entries; the first of them gives the begin of the gap."""
         return _Missing(self.count + count, self.since_ms if self.count else since_ms, self.after or after)
 
 

@@ -1,7 +1,7 @@
 """Replicas that move between the log directories of this broker, on request, while they are led and followed.
 
 A few threads take turns with all moves, a step each, and end when there are none; requests only begin and cancel. What
-a move does to the files, and why a crash at any point is survived, is told in `log.log_moves`.
+a move does to the files, and why a crash at any point is survived, is described in `log.log_moves`.
 """
 
 import heapq
@@ -52,7 +52,7 @@ class DirectoryMoves:
     # ---- requests
 
     def move(self, tp: TopicPartition, path: str) -> ErrorCode:
-        """To the directory, one of `log.dirs` to the letter. To where it is: a move that is under way is cancelled."""
+        """Move the log to one of `log.dirs`, spelled as there. Its present directory cancels a move."""
         try:
             directory = self._usable_directory(tp, path)
             try:
@@ -165,6 +165,6 @@ class DirectoryMoves:
 
 
 def _threads(config: BrokerConfig, logs: LogDirs) -> int:
-    """As many as there are directories, unless told otherwise."""
+    """`num.replica.alter.log.dirs.threads`, or one thread for each directory."""
     configured = config.num_replica_alter_log_dirs_threads
     return configured if configured is not None and configured > 0 else len(logs.table.directories)

@@ -4,7 +4,7 @@ Writers hold `lock`: appends, role changes, truncation and all that moves the wa
 it. Readers take no lock. Nothing is called back under the lock; what others must do next is returned.
 
 While it leads, everything below `high_watermark` is on the whole ISR. Consumers never see more. A follower's watermark
-is what its leader told it.
+comes from its leader.
 """
 
 import threading

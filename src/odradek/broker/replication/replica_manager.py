@@ -1,7 +1,7 @@
 """Roles of the replicas on this broker: lead, follow, stop. Requests for their records go to `PartitionTable`.
 
 Role changes come from the controller alone, through `become` and `stop`, one request at a time under `_roles`. They
-have effects on other engines, which are carried out after the lock is released: coordinators are told of partitions
+have effects on other engines, which are carried out after the lock is released: coordinators are notified of partitions
 that are led or not any more, and waiting requests are completed.
 """
 
@@ -318,7 +318,7 @@ class ReplicaManager:
         self._carry_out(_Effects(resigned=[(p.topic_partition, p.leader_epoch) for p in lost], changed=tps))
 
     def check_replicas(self) -> None:
-        """To be called every half of `replica.lag.time.max.ms`: who lags leaves the ISR."""
+        """Remove lagging replicas from the ISR. The scheduler calls it every half of `replica.lag.time.max.ms`."""
         for tp, partition in self._table.partitions.copy().items():
             if partition.followers.by_id:
                 self._table.follow_up(tp, partition.check_followers())

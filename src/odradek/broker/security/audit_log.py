@@ -43,7 +43,7 @@ class AuditLog:
         self._clock = clock
         self._queue: queue.Queue[Entry | None] = queue.Queue(_QUEUED_MAX)
         self.lost = 0
-        self._lost_told = 0
+        self._lost_reported = 0
         self._thread = SupervisedThread(target=self._run, name="audit-log")
 
     def start(self) -> None:
@@ -64,9 +64,9 @@ class AuditLog:
 
     def _run(self) -> None:
         while (entry := self._queue.get()) is not None:
-            if self.lost > self._lost_told:
-                entry["lost_before"] = self.lost - self._lost_told
-                self._lost_told = self.lost
+            if self.lost > self._lost_reported:
+                entry["lost_before"] = self.lost - self._lost_reported
+                self._lost_reported = self.lost
             try:
                 self._write(json.dumps(entry, ensure_ascii=True, default=str) + "\n")
             except OSError as error:

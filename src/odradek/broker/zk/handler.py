@@ -120,7 +120,7 @@ class _Wakeups:
         return self._reader.fileno()
 
     def close(self) -> None:
-        """Called for each end."""
+        """Close both ends; called once for each."""
         with self._lock:
             self._count = 0
             self._reader.close()

@@ -20,7 +20,7 @@ log = get_logger(__name__)
 _PURGE_INTERVAL_MS = 60_000
 _KEPT_TYPES = ("topics", "brokers", "users", "clients", "ips")
 OnChange = Callable[[str, str], None]
-"""Told the entity's type (as in /config) and its name, after `of`, `of_broker` and `all` answer with the change."""
+"""Listener, called with the entity's type (as in /config) and name when `of`, `of_broker` and `all` have the change."""
 
 
 class KnownConfigs:
@@ -95,7 +95,7 @@ class KnownConfigs:
         self._maybe_purge()
 
     def _maybe_purge(self) -> None:
-        """Not at each change: it looks at every notice that there is."""
+        """Delete old notices, at most once an interval: it looks at all of them."""
         if self._purged_ms is None or self._clock.monotonic_ms() - self._purged_ms >= _PURGE_INTERVAL_MS:
             self._purged_ms = self._clock.monotonic_ms()
             self._waiting_store.configs.purge_config_changes(self._clock.now_ms())

@@ -2,7 +2,7 @@
 
 Owns the client and its threads. Requests are handed in as functions that start an asynchronous kazoo operation, many
 at once, and are answered in order; a request that was lost with the connection is sent again when it is back. What
-happens to the connection and to the session is told to one listener, changes of watched znodes to another, on kazoo
+happens to the connection and to the session goes to one listener, changes of watched znodes to another, on kazoo
 threads: both may only enqueue.
 """
 
@@ -58,7 +58,7 @@ class SessionEvent(Enum):
     SESSION_RENEWED = "a new session began: register again"
 
 
-# From the client's previous state and its new one. Nothing is told of the first connection.
+# By the client's previous state and its new one. The first connection is no event.
 _EVENTS = {
     (KazooState.CONNECTED, KazooState.SUSPENDED): SessionEvent.CONNECTION_LOST,
     (KazooState.SUSPENDED, KazooState.CONNECTED): SessionEvent.CONNECTION_RESTORED,
@@ -191,7 +191,7 @@ class ZkSession:
     def watch_children(self, paths: Sequence[str]) -> dict[str, list[str]]:
         """Tells `on_znode` once when a child of one of these comes or goes. Returns the children that there are now.
 
-        A node that doesn't exist has none, and is told of when it is created.
+        A node that doesn't exist has none; its creation is reported.
         """
         watches = self._watches
         outcomes = self.pipeline([_children(path, watches) for path in paths], until_available=True)

@@ -31,7 +31,7 @@ class Connection:
         self.deadline_ms = deadline_ms
         """The time at which it ends, unless the client has asked for a session."""
         self.is_closing = False
-        """Once all frames are sent, it ends; nothing more is read."""
+        """The connection ends after its last frame is sent; nothing more is read."""
         self.is_registered_for = 0
         self.received = self.sent = 0
         self._in = bytearray()

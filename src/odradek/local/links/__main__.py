@@ -1,4 +1,4 @@
-"""`python -m odradek.local.links DIR`: the relay of the cluster in that directory, until it is told to stop."""
+"""`python -m odradek.local.links DIR`: the relay of the cluster in that directory, until it is stopped."""
 
 import asyncio
 import signal

@@ -22,7 +22,7 @@ _HOST = "127.0.0.1"
 
 
 class _Line:
-    """From one broker to another, or to ZooKeeper; all connections between the two share it."""
+    """Link of one broker to another, or to ZooKeeper; all connections between the two share it."""
 
     def __init__(self, source: int | None, node: Node) -> None:
         self.source = source

@@ -1,7 +1,7 @@
 """JoinGroup (key 11): enter a group, or its next generation; held until all members are in.
 
 v1 rebalance timeout, v4 a new member must come back with the id it was given, v5 static members, v8 a reason, v9 the
-leader may be told not to assign.
+leader may be asked not to assign.
 """
 
 from odradek.protocol.schema import Request, Response, Struct, array, bool_, bytes_, int16, int32, string
@@ -38,4 +38,4 @@ class JoinGroupResponse(Response, key=11, versions="0-9", flexible="6+"):
     leader: str = string()  # the member that assigns
     skip_assignment: bool = bool_("9+")  # the leader must not assign, since nothing changed
     member_id: str = string()
-    members: list[JoinGroupResponseMember] = array(JoinGroupResponseMember)  # told to the leader only
+    members: list[JoinGroupResponseMember] = array(JoinGroupResponseMember)  # empty for all but the leader

@@ -1,7 +1,7 @@
 """History of transactions: answers to their producers, records that readers of committed records saw, and the logs in
 the end.
 
-A transaction is visible in all of its partitions or in none: in all if its producer was told that it is committed, in
+A transaction is visible in all of its partitions or in none: in all if the answer to its producer says committed, in
 none if the producer aborted it or never asked for its end, in either if the answer to its commit never came.
 """
 

@@ -146,8 +146,8 @@ class LibrdkafkaProducer:
         assert request.outcomes is not None
         (outcome,) = request.outcomes
         queue = request.queue
-        told = outcome.code.name if isinstance(outcome, KafkaError) else f"at {outcome.first_offset}"
-        text = f"answer to librdkafka {self.number} for {queue.tp}, {request.batch.first}: {told}"
+        result = outcome.code.name if isinstance(outcome, KafkaError) else f"at {outcome.first_offset}"
+        text = f"answer to librdkafka {self.number} for {queue.tp}, {request.batch.first}: {result}"
         channel = "answers", connection
         self._network.post(text, lambda: self._take(request, connection, outcome), channel=channel)
 

@@ -113,7 +113,7 @@ def side_options_of(parameters: Sequence[Parameter]) -> list[SideOption]:
 
 
 def call(function: Callable[..., None], values: dict[str, object]) -> None:
-    """With a value for each of its parameters."""
+    """Call the function with a value for each of its parameters."""
     function(**_bundled(function, values))
 
 

@@ -1,4 +1,4 @@
-"""From words to the values of a function's parameters.
+"""Parser of commands: words become values of a function's parameters.
 
 `--opt value`, `--opt=value`, `-o value`, `-ovalue`, `-xo value` for a flag and an option; options and arguments in any
 order; `--` before arguments that begin with a dash. The last of an option that doesn't repeat holds.

@@ -1,4 +1,4 @@
-"""From words to options with their values: the grammar of every command line.
+"""Scanner of command lines: words become options with their values.
 
 A dialect says how options are named and which words are values. Our own commands have one (`parsing`), Kafka's tools
 have another (`apps/cli/kafka/options.py`).

@@ -35,9 +35,9 @@ class CoordinationState:
     controller: int | None
     controller_epoch: int | None
     since_ms: Mapping[int, int] = field(default_factory=dict)
-    """When each live broker registered."""
+    """Registration time of each live broker."""
     answers: bool = True
-    """False: the rest is what it told when it did."""
+    """Whether ZooKeeper answers; if not, the other fields are its last answer."""
 
 
 class ZooKeeperReader:

@@ -23,9 +23,9 @@ _AGE_BYTES = 64 * 1024
 class GroupsState:
     groups: tuple[GroupListing, ...]
     lags: Mapping[str, int | None]
-    """In records, of the first hundred; None: not known."""
+    """Lag in records of the first hundred groups; None: not known."""
     topic_lags: Mapping[str, Mapping[str, int]]
-    """By topic, then by group."""
+    """Lags of each topic's groups."""
 
 
 @dataclass(frozen=True, slots=True)

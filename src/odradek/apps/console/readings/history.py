@@ -53,7 +53,7 @@ class HistoryState:
     """Pictures of the cluster before some of the entries, by their place: one in between is not far from one."""
 
     def picture_after(self, place: int) -> Picture:
-        """After the entry at that place."""
+        """Picture of the cluster after the entry at that place."""
         begin, known = self.pictures[bisect_right(self.pictures, place, key=lambda kept: kept[0]) - 1]
         picture = known.copy()
         for entry in self.entries[begin : place + 1]:
@@ -204,8 +204,8 @@ class _Draft:
         """`Broker 0 left`, where that is what happened."""
         if self.cause.what != "BrokersChanged":
             return ""
-        told = ", ".join(effect.partition(":")[0] for effect in self.effects if _MEMBERSHIP.match(effect))
-        return (told[:1].upper() + told[1:])[:_TITLE_LENGTH]
+        changes = ", ".join(effect.partition(":")[0] for effect in self.effects if _MEMBERSHIP.match(effect))
+        return (changes[:1].upper() + changes[1:])[:_TITLE_LENGTH]
 
     def _make(self) -> Moment:
         return Moment(

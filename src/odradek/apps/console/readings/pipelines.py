@@ -28,7 +28,7 @@ class PipelinesState:
     at_ms: int
     documents: tuple[Mapping[str, Any], ...]
     rates: Mapping[tuple[str, str], tuple[float, ...]] = field(default_factory=dict)
-    """By project and query: rows read per second, the last ones last."""
+    """Rows read per second of each project and query, the newest last."""
 
 
 class PipelinesReader:

@@ -151,7 +151,7 @@ class Scan:
     records: list[SeenRecord]
     scanned: int
     reached: dict[int, int]
-    """By partition, the offset before which everything was looked at."""
+    """Offset of each partition up to which records were searched."""
 
 
 def scan(

@@ -35,7 +35,7 @@ class TopicDetail:
     topic: TopicState
     high_watermarks: Mapping[int, int]
     replicas: Mapping[tuple[int, int], ReplicaOffsets]
-    """By partition and broker."""
+    """Offsets of each partition and broker."""
     last_stable: Mapping[int, int] = field(default_factory=dict)
     open: tuple[HeldBack, ...] = ()
 

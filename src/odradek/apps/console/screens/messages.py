@@ -118,7 +118,7 @@ class _Browser:
             self._shown.show(tag("div", "Choose a topic.", cls="card empty"))
 
     def _shape(self) -> None:
-        """Only the fields that mean something are there."""
+        """Show only the fields that the chosen start needs."""
         self._at.set_visibility(self._start.value in ("offset", "time"))
         self._at.label = "Time: 15m ago, or 2026-01-31 14:00" if self._start.value == "time" else "Offset"
 

@@ -14,7 +14,7 @@ def banner(reading: Reading[ClusterState], coordination: CoordinationState | Non
 
 
 def gap(what: str, reading: Reading[Any]) -> Html:
-    """The same for a part of a page."""
+    """Line for a part of a page that could not be read."""
     return Html("") if reading.problem is None else _line("bad", what, reading.problem)
 
 
@@ -31,7 +31,7 @@ def not_found(kind: str, name: str, href: str, back: str) -> Html:
 
 
 def nothing_yet(reading: Reading[Any]) -> Html:
-    """In the place of what has never been read."""
+    """Placeholder of a part that has not been read yet."""
     return tag("div", "Reading…" if not reading.version else "Nothing could be read yet.", cls="card empty")
 
 

@@ -19,7 +19,7 @@ _NOWHERE = TopicPartition("", 0)
 
 
 def groups_table(state: GroupsState, rebalances: Rebalances | None, text: str, number: int) -> Html:
-    """With the last rebalance of each, where the journals tell."""
+    """Table of groups, with the last rebalance of each where the journals have it."""
     words = text.lower().split()
     found = [group for group in state.groups if all(word in group.group.lower() for word in words)]
     page = paged(len(found), number)

@@ -37,7 +37,7 @@ def as_text(data: bytes) -> str | None:
 
 
 def as_json(data: bytes) -> str | None:
-    """With indents; None where it isn't a JSON object or list."""
+    """Indented JSON; None if it isn't an object or a list."""
     if len(data) > _JSON_BYTES_MAX or data[:1] not in (b"{", b"["):
         return None
     try:

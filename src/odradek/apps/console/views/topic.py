@@ -150,7 +150,7 @@ def _partition_row(topic: str, strip: Strip, titles: Sequence[str]) -> Html:
         tag("a", strip.partition, href=messages, cls="name", title="Browse its records"),
         leader,
         tag("span", [_mark(lane) for lane in strip.lanes], cls="bs"),
-        tag("span", f"{min(starts, default=0):,} … {count(strip.high_watermark)}", cls="told mono"),
+        tag("span", f"{min(starts, default=0):,} … {count(strip.high_watermark)}", cls="figures mono"),
         tag("span", count(behind), cls="warn" if behind else "soft"),
         stable,
         size_text(strip.size_bytes),
@@ -231,14 +231,14 @@ def _lane_html(lane: Lane, strip: Strip) -> Html:
             cls="who",
         ),
         tag("div", tag("i", cls="fill", style=fill), mark, cls="track"),
-        tag("span", said, cls="told"),
+        tag("span", said, cls="figures"),
         cls=f"lane {lane.role}",
         title=tip,
     )
 
 
 def consumers_html(lags: Mapping[str, tuple[str, int | None]]) -> Html:
-    """By group: its state and its lag in this topic."""
+    """Table of groups with their state and their lag in this topic."""
     rows = [
         (tag("a", group, cls="name", href=link("groups", group)), state_chip(state), count(lag))
         for group, (state, lag) in sorted(lags.items())

@@ -224,7 +224,7 @@ def tell(result: Result, peer: str, ours: str) -> None:
 
 
 def save(out: Path | None, results: list[Result], facts: dict[str, Any], peer: str, ours: str) -> None:
-    """After every figure: a run that is broken off keeps what it has measured."""
+    """Save the results. Called after every figure, so that an aborted run keeps its measurements."""
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(json.dumps(as_json(results, facts, peer, ours), indent=1, ensure_ascii=False) + "\n")

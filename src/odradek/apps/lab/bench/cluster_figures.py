@@ -70,7 +70,7 @@ def resting(work: Work, system: System) -> Iterator[Callable[[], Metrics]]:
 
 @contextmanager
 def create(topics: int, partitions: int, work: Work, system: System) -> Iterator[Callable[[], Metrics]]:
-    """From one request for all of them until a broker tells a leader for every partition; then they are deleted."""
+    """Time from one CreateTopics until a broker knows a leader of every partition; then the topics are deleted."""
     from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
 
     def measure() -> Metrics:
@@ -92,10 +92,10 @@ def create(topics: int, partitions: int, work: Work, system: System) -> Iterator
 
 @contextmanager
 def outage(work: Work, system: System) -> Iterator[Callable[[], Metrics]]:
-    """From the crash of the controller, which also leads, to the first acknowledged write on every partition.
+    """Time from the crash of the controller, which also leads, to the first acknowledged write on every partition.
 
     Most of it is ZooKeeper's: a session ends in steps of a tick, counted from the last ping, anywhere within two
-    seconds. So a round is the mean of a few crashes, and what comes after the session is told by itself.
+    seconds. So a round is the mean of a few crashes, and what comes after the session is a figure of its own.
     """
     with topic(system, new_topic_name(), PARTITIONS) as name:
 
@@ -168,7 +168,7 @@ def _write_everywhere(producer: Any, name: str) -> None:
 
 @contextmanager
 def takeover(partitions: int, work: Work, system: System) -> Iterator[Callable[[], Metrics]]:
-    """From the crash of the controller until a broker tells a live leader for every partition."""
+    """Time from the crash of the controller until a broker knows a live leader of every partition."""
     count = work.scaled(partitions)
     with topic(system, new_topic_name(), count) as name:
 

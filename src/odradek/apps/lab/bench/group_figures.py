@@ -58,7 +58,7 @@ def new_group_name() -> str:
 
 @contextmanager
 def java_consumers(members: int, work: Work, system: System) -> Iterator[Callable[[], Metrics]]:
-    """From the first poll of all of them until each has its one partition, in the same generation."""
+    """Time from the first poll of all members until each has its one partition, in the same generation."""
     with topic(system, new_topic_name(), members) as name:
         yield lambda: work.clients.probe("join", system, name, members, new_group_name())
 
@@ -113,7 +113,7 @@ def many_groups(system: System, name: str, count: int) -> Iterator[tuple[BrokerC
 
 @contextmanager
 def failover(groups: int, work: Work, system: System) -> Iterator[Callable[[], Metrics]]:
-    """From the crash of the coordinator to the first commit that another broker takes, which has them all by then."""
+    """Time from the crash of the coordinator to the first commit on another broker, which has all offsets by then."""
     with topic(system, new_topic_name(), 1) as name:
         count = work.scaled(groups) if groups > 1 else 1
         with many_groups(system, name, count) as (_, names):

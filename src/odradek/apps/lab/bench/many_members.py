@@ -119,7 +119,7 @@ class ManyMembers:
         return answers
 
     def _all(self, requests: Sequence[Request]) -> list[Any]:
-        """From the second member on; the first comes last, if it is among them."""
+        """Send to the second member and the following; the first is last, if it is among them."""
         asked = list(zip((*self._clients[1:], self._clients[0]), requests, strict=False))
         for client, request in asked:
             client.submit(request)

@@ -45,7 +45,7 @@ def cpu_seconds(pids: Iterable[int]) -> float:
 
 
 def thread_cpu_seconds(pids: Iterable[int]) -> float:
-    """As `cpu_seconds`, in nanoseconds rather than ticks, but without the threads that ended: for a broker at rest."""
+    """CPU time of the live threads, exact to nanoseconds, where `cpu_seconds` counts ticks: for an idle broker."""
     total_ns = 0
     for process in (process for pid in pids for process in process_tree(pid)):
         for schedstat in Path(f"/proc/{process}/task").glob("*/schedstat"):

@@ -65,7 +65,7 @@ class Result:
     figure: Figure
     rounds: list[dict[str, Metrics]] = field(default_factory=list)
     skipped: str = ""
-    """Why there are no rounds."""
+    """The reason for the absence of rounds."""
     floors: dict[str, Metrics] = field(default_factory=dict)
     """Values by language."""
 

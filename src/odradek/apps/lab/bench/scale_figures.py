@@ -18,7 +18,7 @@ from odradek.apps.lab.bench.systems import System
 
 SIZES = (500, 1000, 2000)
 SETTLE_S = 5.0
-LOOK_S = 2.0  # to be told of thousands of partitions costs the brokers more than to create them, if it is often
+LOOK_S = 2.0  # frequent Metadata of thousands of partitions costs the brokers more than their creation
 
 
 def scale_figures() -> Iterator[Figure]:

@@ -141,10 +141,10 @@ def _connecting(
     def connect_for(seconds: float) -> int:
         command = [sys.executable, "-m", "odradek.apps.lab.bench.login_client", mode, port, str(seconds), *credential]
         running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(CLIENTS)]
-        told = [process.communicate()[0] for process in running]
+        counts = [process.communicate()[0] for process in running]
         if any(process.returncode for process in running):
             raise BenchError(f"{mode} clients failed at {system.name}")
-        return sum(map(int, told))
+        return sum(map(int, counts))
 
     def measure() -> Metrics:
         seconds = MEASURED_S / 5 if work.quick else MEASURED_S

@@ -129,7 +129,7 @@ class System(ABC):
             _stop(broker)
 
     def kill_broker(self, broker_id: int) -> None:
-        """As a crash would."""
+        """Kill the broker, as a crash would."""
         self._brokers.pop(broker_id).kill()
 
     def java(self, heap: str, *arguments: str) -> list[str]:

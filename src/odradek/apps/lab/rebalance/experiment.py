@@ -32,7 +32,7 @@ class Outcome:
     stretches: list[Stretch]
     """Numbers of owners of each partition, over the whole run."""
     marks: list[tuple[float, str]]
-    """When each phase began."""
+    """Begin and name of each phase."""
 
 
 class Experiment:

@@ -131,7 +131,7 @@ class GroupMembers:
         return member
 
     def end(self) -> None:
-        """All halt before the first goes: else each would be told of every other's going."""
+        """Halt all members before the first leaves: else each would be notified of every other's leaving."""
         with ThreadPoolExecutor(_ENDERS) as enders:
             list(enders.map(lambda member: member.halt(), self._members))
             list(enders.map(lambda coordinator: coordinator.close(), self._coordinators))

@@ -1,4 +1,4 @@
-"""One Spark session that reads topics when told to. Runs under any pyspark, without Odradek.
+"""One Spark session that reads topics on request. Runs under any pyspark, without Odradek.
 
     python reader_process.py CONNECTOR IVY_DIRECTORY
 

@@ -1,4 +1,4 @@
-"""A Spark session as a process of its own, which does one thing after another when told to."""
+"""A Spark session as a process of its own, which carries out one request after the other."""
 
 import json
 import os

@@ -36,7 +36,7 @@ _SHOWN_MAX = 3
 class Finding:
     text: str
     is_problem: bool
-    """Nothing is moved before a problem is mended or accepted; anything else is a note."""
+    """A problem stops the migration until it is solved or accepted; other findings are notes."""
 
     @property
     def kind(self) -> str:

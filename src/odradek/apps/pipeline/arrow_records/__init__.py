@@ -1,1 +1,1 @@
-"""From record batches to Arrow columns, by compiled code."""
+"""Conversion of record batches to Arrow columns, by compiled code."""

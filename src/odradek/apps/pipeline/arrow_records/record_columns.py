@@ -53,7 +53,7 @@ class RecordColumns:
 
 
 def chunked(batches: Iterable[PlainBatch]) -> Iterator[Chunk]:
-    """So many together that a call into compiled code is worth it, and so few that a worker's memory stays small."""
+    """Group batches: enough for one call into compiled code, few enough for a worker's memory."""
     chunk: Chunk = []
     records = size = 0
     for header, payload in batches:

@@ -1,6 +1,6 @@
 """Records to columns, compiled by numba: where each key, value and header lies, then all of them gathered.
 
-The input is the records of many batches, decompressed and laid end to end; the format is told in `protocol.records`.
+The input is the records of many batches, decompressed and laid end to end; `protocol.records` describes the format.
 Nothing in the bytes is believed: every varint and every length is checked against the end of its record, because
 compiled code that reads past its buffer takes the process with it. Compiling takes seconds and happens once per
 machine: numba keeps the machine code beside this module, or in the user's cache.

@@ -107,7 +107,7 @@ def _finding(kind: Kind, offset: str, brokers: Column, detail: Column) -> list[C
     ]
 
 
-def _told(*parts: str | Column) -> Column:
+def _detail(*parts: str | Column) -> Column:
     return f.concat_ws("", *(f.lit(part) if isinstance(part, str) else part for part in parts))
 
 
@@ -115,7 +115,7 @@ def _broken(batches: DataFrame) -> DataFrame:
     """Find batches whose bytes are not the written ones. A torn tail is a crash's, and will be cut: above the high
     watermark and above the recovery point, below which everything had been flushed to disk.
     """
-    detail = _told("byte ", f.col("position"), " of ", f.col("segment"), ": ", f.col("problem"))
+    detail = _detail("byte ", f.col("position"), " of ", f.col("segment"), ": ", f.col("problem"))
     broken = batches.where("problem is not null and (baseOffset < greatest(committed, flushed) or baseOffset < 0)")
     return broken.select(*_finding(Kind.BROKEN, "baseOffset", f.array("broker"), detail))
 
@@ -127,7 +127,7 @@ def _different(whole: DataFrame) -> DataFrame:
         .groupBy(*_PARTITION, "baseOffset")
         .agg(f.count_distinct("digest").alias("versions"), f.collect_set("broker").alias("brokers"))
     )
-    detail = _told("the batch has ", f.col("versions"), " contents")
+    detail = _detail("the batch has ", f.col("versions"), " contents")
     return versions.where("versions > 1").select(*_finding(Kind.DIFFERENT, "baseOffset", f.col("brokers"), detail))
 
 
@@ -158,8 +158,8 @@ def _not_contiguous(batches: DataFrame) -> DataFrame:
         .when(f.expr("records <> lastOffset - baseOffset + 1 and baseOffset >= cleaned"), Kind.GAP.value)
     )
     detail = f.when(
-        f.expr("baseOffset <> next"), _told("a batch begins here, and the one before ends at ", f.col("next") - 1)
-    ).otherwise(_told("the batch has ", f.col("records"), " records up to ", f.col("lastOffset")))
+        f.expr("baseOffset <> next"), _detail("a batch begins here, and the one before ends at ", f.col("next") - 1)
+    ).otherwise(_detail("the batch has ", f.col("records"), " records up to ", f.col("lastOffset")))
     found = steps.withColumn("kind", kind).withColumn("detail", detail).withColumn("brokers", f.array("broker"))
     columns = ("topic", "partition", "baseOffset as offset", "kind", "brokers", "detail")
     return found.where("kind is not null").selectExpr(*columns)
@@ -169,7 +169,7 @@ def _short(batches: DataFrame, known: DataFrame) -> DataFrame:
     """A replica that once had everything up to its own checkpointed high watermark, and no longer does."""
     ends = batches.groupBy(*_REPLICA).agg((f.max("lastOffset") + 1).alias("end"))
     replicas_with_ends = known.join(ends, [*_REPLICA], "left").withColumn("end", f.coalesce("end", "start"))
-    detail = _told("its log ends here, its high watermark is ", f.col("committed"))
+    detail = _detail("its log ends here, its high watermark is ", f.col("committed"))
     short = replicas_with_ends.where("end < committed")
     return short.select(*_finding(Kind.SHORT, "end", f.array("broker"), detail))
 
@@ -188,7 +188,7 @@ def _duplicates(whole: DataFrame) -> DataFrame:
         .where(f"last > first and last - first < {_SEQUENCES}")
     )
     number = ("producer ", f.col("producerId"), " wrote sequence ", f.col("baseSequence"))
-    detail = _told(*number, " at ", f.col("first"), " too")
+    detail = _detail(*number, " at ", f.col("first"), " too")
     return twice.select(*_finding(Kind.DUPLICATE, "last", f.col("brokers"), detail))
 
 
@@ -201,7 +201,7 @@ def _different_records(records: DataFrame, known: DataFrame) -> DataFrame:
         .groupBy(*_PARTITION, "offset")
         .agg(f.count_distinct(content).alias("versions"), f.collect_set("broker").alias("brokers"))
     )
-    detail = _told("the record has ", f.col("versions"), " contents")
+    detail = _detail("the record has ", f.col("versions"), " contents")
     return versions.where("versions > 1").select(*_finding(Kind.DIFFERENT, "offset", f.col("brokers"), detail))
 
 

@@ -1,6 +1,6 @@
 """A pipeline's graph on the terminal: each input as the root of a tree, down to the sinks."""
 
-from odradek.apps.pipeline.graph.core.pipeline_graph import Node, told_count
+from odradek.apps.pipeline.graph.core.pipeline_graph import Node, count_text
 
 
 def graph_text(nodes: list[Node]) -> str:
@@ -8,7 +8,7 @@ def graph_text(nodes: list[Node]) -> str:
     lines: list[str] = []
     for node in nodes:
         if not node.inputs and node.kind != "sink":
-            lines.append(_told(node))
+            lines.append(_node_text(node))
             lines += _below(node, nodes, "")
     return "\n".join(lines)
 
@@ -18,11 +18,11 @@ def _below(node: Node, nodes: list[Node], indent: str) -> list[str]:
     readers = [reader for reader in nodes if node.name in reader.inputs]
     for reader in readers:
         is_last = reader is readers[-1]
-        lines.append(f"{indent}{'└─▶ ' if is_last else '├─▶ '}{_told(reader)}")
+        lines.append(f"{indent}{'└─▶ ' if is_last else '├─▶ '}{_node_text(reader)}")
         lines += _below(reader, nodes, indent + ("    " if is_last else "│   "))
     return lines
 
 
-def _told(node: Node) -> str:
-    facts = ", ".join(fact for fact in (node.kind, node.detail, told_count(node)) if fact)
+def _node_text(node: Node) -> str:
+    facts = ", ".join(fact for fact in (node.kind, node.detail, count_text(node)) if fact)
     return f"{node.name} ({facts})"

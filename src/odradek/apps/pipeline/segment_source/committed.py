@@ -54,7 +54,7 @@ def _first_open(directory: Path, segments: Sequence[Path]) -> int:
         for batch in stored_batches(path):
             header = batch.header
             if batch.problem is not None:
-                return min([*open_since.values(), end])  # what comes behind can't be told
+                return min([*open_since.values(), end])  # the end of the transaction is not known
             end = max(end, header.next_offset)
             if header.base_offset < start or header.producer_id < 0:
                 continue

@@ -1,4 +1,4 @@
-"""From the connector's `kafka.*` options, which are those of the Java client, to the settings of librdkafka.
+"""Translation of the connector's `kafka.*` options, which are those of the Java client, to settings of librdkafka.
 
 Most have one name in both worlds and go through as they are, so librdkafka's own may be given too. Stores of keys and
 certificates may be PEM, PKCS#12 or JKS; the latter two are read here and handed over as PEM. A query without security

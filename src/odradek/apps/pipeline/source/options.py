@@ -95,7 +95,7 @@ def read_options(options: Options, *, streaming: bool) -> ReadOptions:
     strategy = options.get("startingOffsetsByTimestampStrategy", "error").lower()
     if strategy not in ("error", "latest"):
         raise OptionError(f'startingOffsetsByTimestampStrategy is "error" or "latest", not {strategy!r}')
-    # isolation.level is the consumer's: the Java client, and so the connector, reads uncommitted unless told otherwise
+    # isolation.level is the consumer's: the Java client, and so the connector, reads uncommitted by default
     return ReadOptions(
         settings={"isolation.level": "read_uncommitted"} | client_settings(_lower(options)),
         subscription=_subscription(options),

@@ -60,7 +60,7 @@ def _plain_batches(fetched: Fetched) -> Iterator[PlainBatch]:
 
 
 def _within(found: RecordColumns, start: int, end: int) -> RecordColumns:
-    """Without records of the first and the last batch that are not asked for."""
+    """The wanted range of records: the first and the last batch may have others."""
     offsets = found.offset.to_numpy()
     first, last = np.searchsorted(offsets, [start, end])
     if first == 0 and last == len(offsets):

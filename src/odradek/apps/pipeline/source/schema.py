@@ -37,7 +37,7 @@ def record_schema(*, with_headers: bool) -> StructType:
 
 
 def arrow_schema(schema: StructType) -> "pa.Schema":
-    """As Spark expects it of a data source: it compares, and refuses anything else."""
+    """The Arrow schema that Spark expects of a data source; it refuses any other."""
     import pyarrow as pa
 
     return pa.schema(list(_arrow_type(schema)))

@@ -52,7 +52,7 @@ _WRITE_OPTIONS = {
 
 @dataclass(slots=True)
 class DeltaTableOutput:
-    """Called by Spark with each batch of the query whose checkpoint is given."""
+    """Writer that Spark calls with each batch of the query whose checkpoint is given."""
 
     sink: str
     table: Path
@@ -70,7 +70,7 @@ class DeltaTableOutput:
             return
         opened, self._opened = self._opened, None  # after a failure the table is read again
         directory = BatchRange(self.generation, number, number, uuid4().hex[:8]).directory
-        with full_disk_told(self.table, number):
+        with full_disk_explained(self.table, number):
             try:
                 files = self._write(batch, number, directory)
             except BaseException:
@@ -168,7 +168,7 @@ def batch_manifest(table: Path, generation: int, number: int) -> Manifest | None
 
 
 @contextmanager
-def full_disk_told(table: Path, number: int) -> Iterator[None]:
+def full_disk_explained(table: Path, number: int) -> Iterator[None]:
     """Turn "no space left", from Spark or from the system, into one sentence."""
     try:
         yield

@@ -13,14 +13,14 @@ DISK_TOLERANCE = 0.1
 
 
 def balance_replicas(layout: Layout) -> None:
-    """Until no broker holds two replicas more than another that could take one of them."""
+    """Move replicas until no broker has two more than another that could take one of them."""
     while steps := _next_replicas(layout):
         for step in steps:
             layout.move(*step)
 
 
 def _next_replicas(layout: Layout) -> list[tuple[TopicPartition, int, int]]:
-    """From the fullest to the emptiest broker that allow it, as many as neither has to give back."""
+    """Replicas to move from the fullest to the emptiest broker that allow it; so many that none moves back later."""
     mean = sum(layout.counts[broker] for broker in layout.may_receive) / max(1, len(layout.may_receive))
     for source, target in _pairs(layout, layout.counts):
         more, fewer = layout.counts[source], layout.counts[target]
@@ -47,7 +47,7 @@ def _by_crowdedness(layout: Layout, source: int, target: int) -> Iterator[tuple[
 
 
 def balance_disks(layout: Layout) -> None:
-    """Until the fullest and the emptiest are within the tolerance, or no move brings them closer."""
+    """Move replicas until the fullest and the emptiest disk are within the tolerance, or no move helps."""
     steps_max = sum(map(len, layout.replicas.values()))
     for _ in range(steps_max):
         step = _next_bytes(layout)

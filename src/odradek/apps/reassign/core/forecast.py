@@ -1,6 +1,6 @@
 """Forecast of a plan: replicas that are copied and removed, bytes in and out of each broker, time, and risks.
 
-Pure. A replica is copied from the partition's leader. Time is told for a throttle, which holds back what each broker
+Pure. A replica is copied from the partition's leader. Time follows from a throttle, which limits what a broker
 sends and what it receives; brokers copy at the same time, so the busiest one decides. That is the least it can take: a
 partition that is written to meanwhile has more to copy.
 """

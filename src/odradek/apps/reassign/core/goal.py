@@ -16,10 +16,10 @@ class Goal:
     """All parts hold together; of the assignments that reach them, one that moves little is chosen."""
 
     brokers: frozenset[int] | None = None
-    """Only these hold replicas. None: those that do now, and those that live."""
+    """Brokers that may have replicas. None: brokers that have some now, and all live brokers."""
     drain: frozenset[int] = frozenset()
-    """These hold none."""
+    """Brokers that must have no replicas."""
     replication_factor: int | None = None
     balance: frozenset[Balance] = frozenset()
     topics: frozenset[str] | None = None
-    """Only these topics are touched. None: all."""
+    """Topics to change. None: all."""

@@ -51,7 +51,7 @@ class Layout:
         self.add(tp, target)
 
     def best_newcomer(self, tp: TopicPartition) -> int | None:
-        """In a new rack, then the least loaded; a broker that holds it now is best of all: nothing is copied."""
+        """Best broker for one more replica: one that has it now (no copy), then a new rack, then the least loaded."""
         held = self.replicas[tp]
         used = {self._racks.get(broker) for broker in held}
         free = [broker for broker in self.may_receive if broker not in held]

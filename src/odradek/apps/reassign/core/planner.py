@@ -1,4 +1,4 @@
-"""From a goal to a plan. Pure.
+"""Planner: makes a plan for a goal. Pure.
 
 1. Replicas leave brokers that may not hold them, replication factors are met: the least loaded broker takes what is
    missing, in a rack that the partition isn't in yet where there is one.
@@ -22,7 +22,7 @@ from odradek.model.topology import TopicPartition
 
 
 def make_plan(view: ClusterView, goal: Goal) -> Plan:
-    """Only what changes is in it; it is empty where the goal is reached already. PlanError: it can't be reached."""
+    """Plan of the changes; empty if the goal is reached already. PlanError: it can't be reached."""
     selected = _selected(view, goal)
     _check_brokers(view, goal)
     layout = Layout(view, _may_stay(view, goal), _may_receive(view, goal), selected)

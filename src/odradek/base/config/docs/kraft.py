@@ -78,7 +78,7 @@ group.share.session.timeout.ms
 initial.broker.registration.timeout.ms
     KRaft: how long a starting broker tries to register.
 log.dir.failure.timeout.ms
-    KRaft: how long a broker with a failed directory goes on before it must have told the controller.
+    KRaft: how long a broker with a failed directory goes on before it must have notified the controller.
 metadata.log.dir
     KRaft: the directory of the metadata log.
 metadata.log.max.record.bytes.between.snapshots

@@ -2,7 +2,7 @@
 
 TEXT = """
 advertised.listeners
-    The addresses that clients and other brokers are told to connect to. Where it isn't set they are those of
+    The addresses that clients and other brokers connect to. Where it isn't set they are those of
     listeners. Needed when the outside sees other names or ports, as behind NAT or in containers.
 connection.failed.authentication.delay.ms
     How long the answer to a failed login is held back, so that guessing is slow.

@@ -43,4 +43,4 @@ TOPIC_KEYS: dict[str, ConfigKey] = read_table(topic.TABLE)
 INTERNAL_KEYS: dict[str, ConfigKey] = read_table(internal.TABLE)
 AUTHORIZER_KEYS: dict[str, ConfigKey] = read_table(authorizer.TABLE)
 STATIC_KEYS: dict[str, ConfigKey] = BROKER_KEYS | INTERNAL_KEYS | AUTHORIZER_KEYS
-"""Everything that server.properties may hold."""
+"""Keys of server.properties."""

@@ -1,6 +1,6 @@
 """DescribeLogDirs (key 35): what lies in each log directory, and how much room there is.
 
-Versions 0-4. v3 adds an error for the whole, v4 the size of the volume. A replica that moves is told twice: where it
+Versions 0-4. v3 adds an error for the whole, v4 the size of the volume. A replica that moves is listed twice: where it
 is, and as the copy that will take its place, with how far that is behind. Not done: nothing.
 """
 

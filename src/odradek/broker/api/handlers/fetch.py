@@ -251,7 +251,7 @@ def _is_over_quota(ctx: RequestContext, outcomes: list[FetchOutcome]) -> bool:
 
 
 def _nothing_for_now(ctx: RequestContext, session: FetchSession | None, full: bool) -> FetchResponse:
-    """A client that would have been told of every partition begins its session anew."""
+    """Empty answer of a throttled fetch. A full fetch expects an answer for every partition: its session is closed."""
     if session is None or full:
         if session is not None:
             ctx.broker.fetch_sessions.close(session.id)

@@ -1,7 +1,7 @@
 """FindCoordinator (key 10): which broker coordinates a group or a transactional id.
 
 Versions 0-6. v1 names the kind of key, v4 asks for many at once, v6 knows share groups. The topic that their state is
-kept in is created by the first question, in the background; until it is there the client is told to ask again.
+kept in is created by the first question, in the background; until it exists the client has to try again.
 """
 
 from odradek.base.errors import ErrorCode, KafkaError

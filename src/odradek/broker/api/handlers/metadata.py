@@ -158,7 +158,7 @@ def _known(
 
 
 def _rights(name: str, request: MetadataRequest, ctx: RequestContext) -> int:
-    """On any name, whether there is such a topic or not."""
+    """Authorized operations on a topic name, also of a topic that doesn't exist."""
     asked = request.include_topic_authorized_operations
     return authorized_operations(ctx, ResourceType.TOPIC, name) if asked else NOT_ASKED
 

@@ -28,10 +28,10 @@ class PartitionState(Enum):
 
 class ReplicaState(Enum):
     NON_EXISTENT = "never created, or deleted"
-    NEW = "assigned; told to follow, not yet anything else"
+    NEW = "assigned; the first LeaderAndIsr is sent"
     ONLINE = "leads or follows"
     OFFLINE = "its broker or its directory is gone"
-    DELETION_STARTED = "told to delete its log"
+    DELETION_STARTED = "StopReplica with deletion is sent"
     DELETION_SUCCESSFUL = "has deleted its log"
     DELETION_INELIGIBLE = "can't delete its log now; tried again when its broker is back"
 
@@ -66,7 +66,7 @@ class ControllerContext:
     to_delete: set[str] = field(default_factory=set)
     ineligible_for_deletion: set[str] = field(default_factory=set)
     deletion_begun: set[str] = field(default_factory=set)
-    """Topics whose replicas have been told to go: clients are told that they have no leader."""
+    """Topics whose replicas are being deleted: metadata shows them without a leader."""
     reassigning: set[TopicPartition] = field(default_factory=set)
     reassignments_from_node: set[TopicPartition] = field(default_factory=set)
     """Moves from /admin/reassign_partitions, which is updated as they end."""

@@ -85,7 +85,7 @@ class ReadPreferredElectionNode:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Be told once of the next change of these nodes' children, and of these nodes themselves."""
+    """Watch the next change of these nodes' children, and of these nodes themselves; each watch fires once."""
 
     children: tuple[str, ...] = ()
     nodes: tuple[str, ...] = ()

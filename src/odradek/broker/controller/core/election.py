@@ -52,7 +52,7 @@ def elect_after_failure(context: ControllerContext, tp: TopicPartition, state: L
 
 
 def elect_uncleanly(context: ControllerContext, tp: TopicPartition, state: LeaderAndIsr) -> Elected | None:
-    """The same, with a person's word that records may be lost."""
+    """Elect any live replica if none is in sync: the operator accepts that records may be lost."""
     return _elect_offline(context, tp, state, unclean=True)
 
 

@@ -147,7 +147,7 @@ def _without(state: LeaderAndIsr, leaving: set[int], leader: int, controller_epo
 
 
 def _tell_everything(context: ControllerContext) -> Decision[None]:
-    """Before anybody is told to lead or follow: brokers must know where the others are reached."""
+    """Send all metadata before any LeaderAndIsr: brokers must know the addresses of the others."""
     batch = RequestBatch(context)
     batch.add_full_metadata(context.brokers, context.states)
     yield from batch.flush()

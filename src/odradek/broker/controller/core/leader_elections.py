@@ -49,7 +49,8 @@ def asked(context: ControllerContext, event: ElectionAsked) -> Decision[None]:
 
 
 def node_written(context: ControllerContext, event: PreferredElectionNodeWritten) -> Decision[None]:
-    """Also at take-over. The node goes whatever comes of it; its going wakes us once more, to watch for the next."""
+    """Elect the preferred leaders that the node names, also at failover, and delete the node. Its deletion fires the
+    watch once more, which is then set for the next node."""
     yield Watch(nodes=(PreferredElection.path,))
     wanted: set[TopicPartition] = yield ReadPreferredElectionNode()
     if not wanted:

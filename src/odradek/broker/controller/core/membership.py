@@ -94,7 +94,7 @@ def _reconnect(context: ControllerContext, broker: Broker) -> Decision[None]:
 
 
 def _tell_of(context: ControllerContext, others: Iterable[int], came: Iterable[int]) -> Decision[None]:
-    """The others learn who came; who came learns of everything, before it is told what to lead and follow."""
+    """Send the new brokers to the others, and all metadata to the new brokers before any LeaderAndIsr."""
     batch = RequestBatch(context)
     batch.add_update_metadata(others)
     yield from batch.flush()

@@ -70,7 +70,7 @@ def elect_missing_leaders(
 
 
 def set_out_partitions(context: ControllerContext) -> None:
-    """The state of each partition at the beginning of a term, told by its node and by who lives."""
+    """Initial state of each partition at failover, by its znode and the live brokers."""
     for tp in context.all_partitions():
         state = context.states.get(tp)
         if state is None:

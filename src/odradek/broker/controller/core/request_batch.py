@@ -62,7 +62,7 @@ class RequestBatch:
             partitions[tp] = delete or partitions.get(tp, False)
 
     def add_update_metadata(self, brokers: Iterable[int], tps: Iterable[TopicPartition] = ()) -> None:
-        """Without partitions: who lives and where."""
+        """Send UpdateMetadata for the partitions; without partitions it carries the live brokers alone."""
         self._to_update.update(brokers)
         for tp in tps:
             if tp in self._context.states:

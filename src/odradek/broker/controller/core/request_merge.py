@@ -51,7 +51,7 @@ def _newest_states(*requests: Iterable[LeaderAndIsrTopicState]) -> list[LeaderAn
             states = found.setdefault((topic.topic_name, topic.topic_id), {})
             for state in topic.partition_states:
                 before = states.get(state.partition_index)
-                # a replica that the broker was never told of is still new to it
+                # a replica whose request was never sent is still new to the broker
                 states[state.partition_index] = _as_new(state) if before is not None and before.is_new else state
     return [
         LeaderAndIsrTopicState(topic_name=name, topic_id=topic_id, partition_states=list(states.values()))

@@ -1,4 +1,4 @@
-"""Deletion of a topic: marked under /admin/delete_topics, its replicas told to delete their logs, its znodes last.
+"""Deletion of a topic: marked under /admin/delete_topics, its replicas delete their logs, its znodes go last.
 
 A topic waits (`ineligible_for_deletion`) while one of its replicas is down; `resume_for` is called when it is back.
 The mark in ZooKeeper goes with the last node, so that a new controller finds a deletion that its predecessor didn't

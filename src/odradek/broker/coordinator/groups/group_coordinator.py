@@ -99,7 +99,7 @@ class GroupCoordinator:
         self._on_rebalance = on_rebalance
         self.offsets = GroupOffsets(config, self._table, self._writes, clock)
         self.deferred_writes = writer.deferred
-        """For threads that serve many requests, and flush the writes of a round together."""
+        """Context for a thread that serves many requests, and flushes the writes of a round together."""
 
     def stop(self) -> None:
         self._table.stop()
@@ -219,7 +219,7 @@ class GroupCoordinator:
         return self._writes.turn(held, begin)
 
     def _go_on(self, held: GroupEntry, decision: Generator[Effect, Stored, T], answer: Stored | None) -> T | None:
-        """To the end of the decision, or until it has to wait. During a turn at the group."""
+        """Run the decision to its end, or until it has to wait. The caller has the group's turn."""
         try:
             effect = next(decision) if answer is None else decision.send(answer)
             while True:

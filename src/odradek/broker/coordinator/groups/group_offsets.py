@@ -1,7 +1,7 @@
 """The positions of groups: committed, looked up, forgotten.
 
 A position is in memory once its record is replicated. Until then the former one is what the group has, and a reader
-that wants to be sure is told to ask again.
+that requires stable offsets has to try again.
 """
 
 import threading
@@ -218,7 +218,7 @@ class GroupOffsets:
         self._writes.turn(held, decide)
 
     def delete_groups(self, group_ids: Iterable[str], done: Callable[[dict[str, ErrorCode]], None]) -> None:
-        """With all their positions, unless they have members. `done` is called once, when all are settled."""
+        """Delete groups without members, and their offsets. `done` is called once, when all are settled."""
         gathered = _Gathered(dict.fromkeys(group_ids), done)
         for group_id in gathered.names:
             try:
@@ -295,7 +295,7 @@ class GroupOffsets:
 
 
 class _Gathered:
-    """The fates of several groups, told together."""
+    """Results of several groups, answered together."""
 
     def __init__(self, names: Iterable[str], done: Callable[[dict[str, ErrorCode]], None]) -> None:
         self.names = tuple(names)

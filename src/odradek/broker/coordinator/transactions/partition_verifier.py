@@ -209,5 +209,5 @@ def _asked(question: _Question) -> AddPartitionsToTxnTransaction:
 
 
 def _as_writers_know_it(error: ErrorCode) -> ErrorCode:
-    """A producer that writes is told that its epoch is old, in the words of Produce."""
+    """Errors of verification as Produce answers them: a fenced producer gets INVALID_PRODUCER_EPOCH."""
     return ErrorCode.INVALID_PRODUCER_EPOCH if error is ErrorCode.PRODUCER_FENCED else error

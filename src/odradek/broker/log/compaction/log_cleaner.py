@@ -94,7 +94,7 @@ class LogCleaner:
         self._throttle = IoThrottle(rate, self._clock, self._stopping.wait)
 
     def reconfigure(self, config: BrokerConfig) -> None:
-        """As Kafka does it: the threads end, and others begin."""
+        """Replace the threads by new ones, as Kafka does."""
         if all(config.get(name) == self._config.get(name) for name in _SETTINGS):
             return
         with self._lifecycle:
@@ -130,7 +130,7 @@ class LogCleaner:
         return 0 if self._stopping.is_set() else sum(not thread.is_alive() for thread in self._threads)
 
     def new_cleaner(self, threads: int = 1) -> Cleaner:
-        """With one thread's part of the memory."""
+        """Make a cleaner with one thread's part of the memory."""
         load_factor = self._config.log_cleaner_io_buffer_load_factor
         map_bytes = min(self._config.log_cleaner_dedupe_buffer_size // threads, _MAX_MAP_BYTES)
         buffer_bytes = self._config.log_cleaner_io_buffer_size // threads // 2
@@ -174,7 +174,7 @@ class LogCleaner:
             return candidates[slot]
 
     def _candidates(self, tp: TopicPartition, host: CleanableLog, now_ms: int) -> "list[_Candidate]":
-        """The log as it is now; none if it can't be told how dirty it is."""
+        """The present state of the log; None if its dirtiness can't be determined."""
         opened = host.log
         truncations = opened.flushed.truncations  # before anything that a truncation makes wrong
         stable = host.last_stable_offset(host.high_watermark)

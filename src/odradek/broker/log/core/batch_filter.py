@@ -64,7 +64,7 @@ class FilterCounts:
 
 
 class BatchFilter:
-    """For one cleaning of one log; batches are to be given in order, from the log's first on."""
+    """Filter of one cleaning of one log. The caller gives all batches in order, from the log's first on."""
 
     def __init__(
         self, keys: KeyMap, transactions: CleanedTransactions, *, now_ms: int, delete_retention_ms: int

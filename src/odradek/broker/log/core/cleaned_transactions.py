@@ -28,7 +28,7 @@ class CleanedTransactions:
         """Aborted ones whose marker stays: they belong into the index of the segment that the marker goes to."""
 
     def may_drop_data(self, header: BatchHeader) -> bool:
-        """To be asked of every batch that isn't a control batch, in order. True: it was aborted."""
+        """Whether the batch was aborted. The caller asks for every data batch, in order."""
         self._begin_up_to(header.last_offset)
         if not header.is_transactional:
             return False
@@ -39,7 +39,7 @@ class CleanedTransactions:
         return False
 
     def may_drop_marker(self, header: BatchHeader, kind: ControlType | None, *, is_empty: bool) -> bool:
-        """To be asked of every control batch, in order. True: no data of its transaction is left."""
+        """Whether no data of the marker's transaction is left. The caller asks for every control batch, in order."""
         self._begin_up_to(header.last_offset)
         if is_empty:
             return True

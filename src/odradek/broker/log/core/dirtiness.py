@@ -28,7 +28,7 @@ class Dirtiness:
     clean_bytes: int
     cleanable_bytes: int
     overdue_ms: int
-    """By how much its oldest dirty record is older than `max.compaction.lag.ms` allows; 0: it isn't."""
+    """Time since the oldest dirty record exceeded `max.compaction.lag.ms`; 0: it has not."""
 
     @property
     def ratio(self) -> float:
@@ -40,7 +40,7 @@ class Dirtiness:
 
 
 def first_dirty_offset(checkpointed: int | None, log_start_offset: int, log_end_offset: int) -> int:
-    """As the checkpoint says, unless that can't be of this log as it is now: then all of it is dirty."""
+    """The checkpointed offset if it is in the log's range; otherwise the start of the log: all of it is dirty."""
     if checkpointed is None or not log_start_offset <= checkpointed <= log_end_offset:
         return log_start_offset
     return checkpointed
@@ -103,7 +103,7 @@ def _fits(group: Sequence[Segment], segment: Segment, last_offset: int, config: 
 
 
 def _from(segments: Sequence[Segment], offset: int) -> Sequence[Segment]:
-    """From the segment that has the offset on."""
+    """Segments from the one that has the offset on."""
     return segments[max(bisect_right(segments, offset, key=_base_of) - 1, 0) :]
 
 

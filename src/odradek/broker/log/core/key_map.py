@@ -41,7 +41,7 @@ class KeyMap:
         self._table = memoryview(mmap(-1, slots * BYTES_PER_SLOT)).cast("q")  # its pages come when they are used
         self.size = 0
         self.latest_offset = -1
-        """Everything up to here has been put."""
+        """Offset up to which all records have been put."""
 
     @property
     def is_full(self) -> bool:

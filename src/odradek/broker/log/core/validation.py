@@ -134,7 +134,7 @@ class ValidatedBatches(NamedTuple):
 
 
 def check_produce_records(records: memoryview, api_version: int) -> None:
-    """From version 3 on a partition's records are exactly one batch of magic 2; zstd from version 7 on."""
+    """Check the rules of the request's version: from 3 on exactly one batch of magic 2; zstd from 7 on."""
     if api_version < _FIRST_PRODUCE_VERSION_OF_MAGIC_2:
         return
     if len(records) <= MAGIC_AT:
@@ -328,7 +328,7 @@ def _needs_another_codec(header: BatchHeader, rules: BatchRules) -> bool:
 
 
 def _recompress(batch: memoryview, header: BatchHeader, rules: BatchRules, budget: CheckBudget) -> memoryview:
-    """The same records, byte for byte, under the topic's own codec."""
+    """Compress the same records, byte for byte, with the topic's codec."""
     codec = Codec.NONE if rules.compression_type is None else rules.compression_type
     plain = budget.plain_payload(batch, header, max_decompressed=rules.max_decompressed_bytes)
     budget.charge_compression(codec, len(plain))

@@ -40,7 +40,7 @@ class DirectoryCheckpoints:
         self._write(RECOVERY_POINT_FILE, lambda: {opened.partition: opened.recovery_point for opened in logs()})
 
     def write_log_starts(self, logs: Logs) -> None:
-        """Only where the first segment's name doesn't tell it already."""
+        """Write the start offsets of logs whose first segment has another base offset."""
         self._write(
             LOG_START_FILE,
             lambda: {

@@ -1,7 +1,7 @@
 """Table of the open logs by directory, of the directories that still work, and of periodic work on all logs.
 
 `LogDirs` and `MovingLogs` fill and empty this table; they hold `changing` while they change it. A directory whose disk
-fails leaves the table with its logs; listeners are told under no lock of ours.
+fails leaves the table with its logs; listeners are called without a lock.
 """
 
 import os
@@ -76,7 +76,7 @@ class DirectoryTable:
         return tuple(directory for directory in self.directories if directory in self.online)
 
     def volume_bytes(self, directory: Path) -> tuple[int, int]:
-        """Size of the directory's volume, and how much of it is free to us; -1 each when that can't be told."""
+        """Total and usable bytes of the directory's volume; -1 each if they are not known."""
         try:
             volume = os.statvfs(directory)
         except OSError:
@@ -86,7 +86,7 @@ class DirectoryTable:
     # -- checkpoints and upkeep ---------------------------------------------------------------------------------
 
     def high_watermark(self, tp: TopicPartition) -> int:
-        """As checkpointed; 0 where nothing is."""
+        """The checkpointed high watermark; 0 without one."""
         return self.high_watermarks.get(tp, 0)
 
     def checkpoint_recovery_points(self) -> None:

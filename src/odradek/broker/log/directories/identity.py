@@ -108,7 +108,7 @@ def read_topic_id(directory: Path) -> UUID | None:
 
 
 def write_topic_id(directory: Path, topic_id: UUID) -> None:
-    """Without waiting for the disk, for which a thousand new partitions would wait a thousand times."""
+    """Write partition.metadata without an fsync: a thousand new partitions would wait for a thousand of them."""
     path = directory / PARTITION_METADATA
     temporary = path.with_name(path.name + ".tmp")
     temporary.write_bytes(partition_metadata_text(topic_id).encode())

@@ -278,7 +278,7 @@ class LogDirs:
         return LogConfig.of(config, self._config.producer_id_expiration_ms)
 
     def prefer_directory(self, tp: TopicPartition, directory: Path) -> None:
-        """Remember the directory for the partition's log, should this broker be told to host it."""
+        """Remember the directory for the partition's log, in case this broker becomes a replica."""
         with self.table.changing:
             self._preferred_directories[tp] = directory
             if len(self._preferred_directories) > _PREFERRED_MAX:

@@ -155,7 +155,7 @@ def moved_from(directory: Path) -> Path | None:
 def finish_interrupted(found: dict[Path, list[Path]], retire: Callable[[TopicPartition, Path], bool]) -> None:
     """Retire the source of a move: of two current logs of a partition, the one from which the other was moved.
 
-    `found` are the logs in each directory; it goes from there as well. `retire` answers whether its disk could be told.
+    `found` are the logs in each directory; the source is removed from it. `retire` returns whether its disk works.
     Others that lie twice are left as they are.
     """
     by_partition: dict[TopicPartition, list[Path]] = defaultdict(list)

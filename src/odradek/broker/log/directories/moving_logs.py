@@ -1,4 +1,4 @@
-"""Logs on their way to another directory of this broker. How a move survives a crash is told in `log_moves`."""
+"""Logs on their way to another directory of this broker. `log_moves` describes how a move survives a crash."""
 
 from collections.abc import Callable
 from pathlib import Path

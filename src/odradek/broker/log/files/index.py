@@ -285,7 +285,7 @@ class TimeIndex(_SparseIndex):
     _key_base, _value_base = 0, 1
 
     def maybe_append(self, timestamp: int, offset: int) -> None:
-        """Only a timestamp above all before it is worth an entry."""
+        """Add an entry if the timestamp is above all before it."""
         tail = self._tail
         if tail is not None and tail.keys:
             newest = tail.keys[-1]
@@ -296,7 +296,7 @@ class TimeIndex(_SparseIndex):
             self._append(timestamp, offset)
 
     def room(self, max_bytes: int) -> int:
-        """As many entries more as it may have, keeping a place for the one that closing the segment adds."""
+        """Number of entries that can still be added. One place is kept for the entry that closing the segment adds."""
         return max_bytes // self._row.size - 1 - len(self)
 
     def truncate_to(self, offset: int) -> None:

@@ -204,7 +204,7 @@ class PartitionLog:
             self.flush()
 
     def roll(self, base_offset: int | None = None) -> None:
-        """A new active segment from the offset on (the log's end unless told). The old one goes to disk later."""
+        """Roll a new active segment at the offset, by default the log's end. The old one is flushed later."""
         base_offset = self.log_end_offset if base_offset is None else base_offset
         old = self.files.active
         if old.base_offset == base_offset and not old.size:

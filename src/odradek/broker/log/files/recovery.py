@@ -1,4 +1,4 @@
-"""From files to a log that can be appended to.
+"""Recovery: makes a log that can be appended to from its files.
 
 After a clean stop nothing is scanned: the indexes are looked at, the end of the last segment is walked from its last
 index entry. After any other stop every segment from the recovery point on is read whole: lengths, magic, CRC-32C,

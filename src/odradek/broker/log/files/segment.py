@@ -247,7 +247,7 @@ class Segment:
         self._file = None
 
     def read(self, offset: int, max_bytes: int, upper_bound: int, *, min_one_batch: bool) -> FileSlice | None:
-        """From the batch that has the offset up to the upper bound. None when the offset is past the last batch."""
+        """Slice from the batch that has the offset up to the upper bound. None if the offset is past the last batch."""
         found = self.locate(offset)
         if found is None:
             return None

@@ -36,7 +36,7 @@ class Limit(NamedTuple):
 
 
 def sanitized(name: str) -> str:
-    """As a znode may be called."""
+    """The name encoded for a znode's path, as Kafka's Sanitizer does."""
     return quote(name, safe="~")
 
 

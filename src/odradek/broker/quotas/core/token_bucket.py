@@ -15,7 +15,7 @@ class TokenBucket:
         self._filled_ms = now_ms
 
     def wait_ms(self, now_ms: int) -> int:
-        """Until nothing is owed any more."""
+        """Time until the bucket is no longer below zero."""
         self._fill(now_ms)
         if self._tokens >= 0:
             return 0

@@ -21,9 +21,9 @@ class Kind(StrEnum):
     LIFE = "lifecycle"  # the broker started or stopped
     SESSION = "session"  # with ZooKeeper
     TERM = "term"  # this broker became controller, has taken over, or is controller no longer
-    EVENT = "event"  # the controller was told of something; the cause of what follows
+    EVENT = "event"  # an event of the controller; the cause of the entries that follow
     READ = "read"  # from ZooKeeper
-    WATCH = "watch"  # asked ZooKeeper to be told
+    WATCH = "watch"  # a watch set in ZooKeeper
     WRITE = "write"  # to ZooKeeper
     MOVE = "state"  # of a state machine: partition or replica
     SEND = "send"  # a request to a broker
@@ -94,7 +94,7 @@ class Entry:
     left_out: int | None = None
     """Number of transactions of the id that were not recorded before this event."""
     since_ms: int | None = None
-    """In a picture: since when the leader leads. In a gap: the time of the last entry before it."""
+    """Time since which the leader leads (in a picture), or of the last entry before a gap."""
     after: int | None = None
     """The `seq` of the last line that was written before this one, where lines may be missing in between."""
     directory: str | None = None

@@ -34,7 +34,7 @@ class GapFinder:
     def __init__(self) -> None:
         self._runs: dict[int, list[_Run]] = defaultdict(list)
         self._epochs: dict[int, tuple[int, int]] = {}  # the first and the last time of each
-        self._told: set[tuple[int, int]] = set()  # after which entries a broker itself says that some are missing
+        self._reported: set[tuple[int, int]] = set()  # after which entries a broker itself says that some are missing
 
     def note(self, entry: Entry) -> None:
         runs = self._runs[entry.broker]
@@ -45,7 +45,7 @@ class GapFinder:
         if entry.what == JOURNAL_MOVED and runs[-1].moved is None:
             runs[-1].moved = entry
         if entry.kind == Kind.GAP and entry.after is not None:
-            self._told.add((entry.broker, entry.after))
+            self._reported.add((entry.broker, entry.after))
         if entry.controller_epoch is not None:
             first_ms, last_ms = self._epochs.get(entry.controller_epoch, (entry.time_ms, entry.time_ms))
             self._epochs[entry.controller_epoch] = min(first_ms, entry.time_ms), max(last_ms, entry.time_ms)
@@ -61,8 +61,8 @@ class GapFinder:
             yield _hole(first.moved.since_ms, first.first, None, f"earlier entries are in {first.moved.directory}")
         last = first.last
         for run in others:
-            is_told = run.first.kind == Kind.GAP or (last.broker, last.seq) in self._told
-            if run.first.seq > last.seq + 1 and not is_told:
+            is_reported = run.first.kind == Kind.GAP or (last.broker, last.seq) in self._reported
+            if run.first.seq > last.seq + 1 and not is_reported:
                 moved = f"they may be in {run.moved.directory}" if run.moved is not None else None
                 yield _hole(last.time_ms, run.first, run.first.seq - last.seq - 1, moved)
             last = run.last if run.last.seq > last.seq else last

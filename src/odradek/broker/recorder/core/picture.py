@@ -22,7 +22,7 @@ class PartitionPicture:
     adding: tuple[int, ...] = ()
     removing: tuple[int, ...] = ()
     since_ms: int = 0
-    """When the controller learned that this broker leads it."""
+    """Time at which the controller learned that this broker leads."""
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ class Picture:
 
     @classmethod
     def at(cls, entries: Iterable[Entry], time_ms: int | None = None) -> "Picture":
-        """From entries in their merged order: of those until that time, or of all."""
+        """Picture made of the merged entries up to that time, or of all."""
         picture = cls()
         for entry in entries:
             if time_ms is None or entry.time_ms <= time_ms:

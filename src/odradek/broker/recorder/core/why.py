@@ -96,7 +96,7 @@ class _Moment:
 
     brokers: Mapping[int, Mapping[str, Any]]
     former_controller: tuple[int, int]
-    """And its epoch: of the controller before this one."""
+    """Id and epoch of the previous controller."""
 
 
 @dataclass(slots=True)

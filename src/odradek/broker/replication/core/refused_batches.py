@@ -39,7 +39,7 @@ REPEATS_MAX: Final = 16
 """More than a client has in flight: one that sends on without the refused batch learns that its sequence is wrong."""
 
 DOUBTS_MAX: Final = 5
-"""So often a gap is answered as if the batch before it had been refused here."""
+"""Number of times that a gap is answered as if the batch before it had been refused here."""
 
 REFUSALS_MAX: Final = 1000
 

@@ -142,7 +142,7 @@ def _list_offset(peer: BrokerClient, broker_id: int, tp: TopicPartition, leader_
 def ask_epoch_ends(
     peer: BrokerClient, broker_id: int, epochs: dict[TopicPartition, tuple[int, int]]
 ) -> dict[TopicPartition, tuple[ErrorCode, tuple[int, int]]]:
-    """For each partition's (current, last written) epoch: the error, and the epoch and end that the leader tells."""
+    """The leader's answer (error, epoch and its end offset) for each partition's (current, last written) epoch."""
     topics: dict[str, OffsetForLeaderTopic] = {}
     for tp, (current, last) in epochs.items():
         topic = topics.setdefault(tp.topic, OffsetForLeaderTopic(topic=tp.topic))

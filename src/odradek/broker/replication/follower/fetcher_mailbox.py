@@ -45,7 +45,7 @@ class FetcherMailbox:
         return poller
 
     def about_to_sleep(self) -> None:
-        """To be called before the flags are looked at for the last time."""
+        """Mark the owner as asleep, before it looks at the flags for the last time."""
         self._mailbox.owner_sleeps = True
 
     def poll(self, poller: select.poll, timeout_ms: int) -> list[int]:

@@ -38,7 +38,7 @@ class Fetchers:
         broker_epoch: Callable[[], int],
         quotas: ReplicationQuotas,
     ) -> None:
-        """`find` returns None for a partition that is no longer hosted. `on_advance` is told when a high watermark
+        """`find` returns None for a partition that is no longer hosted. `on_advance` is called when a high watermark
         moved."""
         self._context = FetchContext(broker_id, config, find, clock, on_advance, broker_epoch, quotas)
         self._loops_per_leader = config.num_replica_fetchers
@@ -109,7 +109,7 @@ class Fetchers:
             loop.unfollow(leaving)
 
     def _may_end(self, loop: ReplicaFetcherThread) -> bool:
-        """Asked by a loop that has nothing to do. Once it is told yes, no partition is given to it any more."""
+        """Whether an idle fetcher thread may end. After True it gets no partition any more."""
         with self._lock:
             if loop in self._loop_of.values():
                 return False

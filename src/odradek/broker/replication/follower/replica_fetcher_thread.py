@@ -3,7 +3,7 @@
 Only the thread itself touches the connection, the session and the progress of its partitions; others post orders.
 
 What fails backs off on its own, from a few milliseconds up to `replica.fetch.backoff.ms`: followers often ask a new
-leader before the controller has told it that it leads, and then a second is long.
+leader before the leader has the controller's LeaderAndIsr, and then a second is long.
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -37,8 +37,8 @@ class FetchTarget:
     last_fetched_epoch: int = -1
     error: ErrorCode = ErrorCode.NONE
     log_start_offset: int = -1  # the follower's own
-    told_high_watermark: int = -1
-    told_log_start: int = -1
+    sent_high_watermark: int = -1
+    sent_log_start: int = -1
     seen_in: Partition | None = None  # where it was last looked for, and found to be in order
 
 
@@ -112,7 +112,7 @@ class FetchReader:
         min_one = not terms.strict_max_bytes
         now_ms = self._clock.monotonic_ms()
         for target in targets:
-            if target.told_high_watermark >= 0 and self._skips(target, terms, now_ms):
+            if target.sent_high_watermark >= 0 and self._skips(target, terms, now_ms):
                 continue
             outcome = self._read_one(target, terms, min(remaining, target.max_bytes), min_one, again)
             if size := outcome.size:
@@ -188,8 +188,8 @@ class FetchReader:
             partition is None
             or partition is not target.seen_in
             or partition.leader_epoch != target.current_leader_epoch
-            or partition.committed.high_watermark != target.told_high_watermark
-            or partition.log.log_start_offset != target.told_log_start
+            or partition.committed.high_watermark != target.sent_high_watermark
+            or partition.log.log_start_offset != target.sent_log_start
         ):
             return False
         if terms.replica_id < 0:

@@ -39,7 +39,7 @@ class FetchSession:
             for key, target in named:
                 known = self.partitions.get(key)
                 if known is not None:
-                    target.told_high_watermark, target.told_log_start = known.told_high_watermark, known.told_log_start
+                    target.sent_high_watermark, target.sent_log_start = known.sent_high_watermark, known.sent_log_start
                     target.seen_in = known.seen_in
                 self.partitions[key] = target
             for key in forgotten:
@@ -68,10 +68,10 @@ class FetchSession:
     def _remember(known: FetchTarget, outcome: FetchOutcome) -> bool:
         found = outcome.found
         if outcome.error or found is None:
-            known.told_high_watermark = -1  # whatever comes next is news
+            known.sent_high_watermark = -1  # whatever comes next is news
             return True
-        moved = known.told_high_watermark != found.high_watermark or known.told_log_start != found.log_start_offset
-        known.told_high_watermark, known.told_log_start = found.high_watermark, found.log_start_offset
+        moved = known.sent_high_watermark != found.high_watermark or known.sent_log_start != found.log_start_offset
+        known.sent_high_watermark, known.sent_log_start = found.high_watermark, found.log_start_offset
         return moved or outcome.size > 0 or outcome.diverging is not None or outcome.read_from >= 0
 
 

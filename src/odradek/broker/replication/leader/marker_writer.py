@@ -1,7 +1,7 @@
 """Markers of ended transactions, written to the partitions that this broker leads.
 
 A transaction that committed offsets of a consumer group has records in `__consumer_offsets`. The group coordinator
-keeps them aside until the marker is on all replicas, and is told so by partition.
+keeps them aside until the marker is on all replicas, and is notified by partition.
 """
 
 import threading

@@ -42,7 +42,7 @@ class ListenerTls:
         self._marks = file_marks(store_files(settings))
         self._names = _names_of(settings)
         self.on_refused: Callable[[str, str], None] = _ignore_refusal
-        """Told the address of a client whose certificate is refused, and why."""
+        """Listener, called with the address of a client whose certificate is refused, and the reason."""
         self.context: ssl.SSLContext = server_context(settings)
         """The context of new connections. Replaced as a whole."""
 

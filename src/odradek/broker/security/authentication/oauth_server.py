@@ -43,7 +43,7 @@ class OAuthBearerServer:
     def evaluate(self, token: bytes) -> Step:
         if self._refused is not None:
             raise AuthenticationFailed(
-                _told(self._refused),
+                _refusal_json(self._refused),
                 str(self._refused) if token == ACKNOWLEDGED else "another token after a refused one",
             )
         if self._is_over:
@@ -57,7 +57,7 @@ class OAuthBearerServer:
             access = self._validate(initial.token)
         except TokenRefused as refused:
             self._refused = refused
-            return Step(_told(refused).encode())
+            return Step(_refusal_json(refused).encode())
         if initial.authorization_id and initial.authorization_id != access.principal:
             raise AuthenticationFailed(
                 "Authentication failed: Client requested an authorization id that is different from the token's "
@@ -69,7 +69,7 @@ class OAuthBearerServer:
 _INVALID = "Authentication failed during authentication due to invalid credentials with SASL mechanism OAUTHBEARER"
 
 
-def _told(refused: TokenRefused) -> str:
+def _refusal_json(refused: TokenRefused) -> str:
     if refused.missing_scope is not None:
         return refusal("insufficient_scope", refused.missing_scope)
     return refusal("invalid_token")

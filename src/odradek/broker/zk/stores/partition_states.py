@@ -52,7 +52,7 @@ class PartitionStateNodes:
     def _complete(
         self, states: Mapping[TopicPartition, LeaderAndIsr], term: ControllerTerm
     ) -> dict[TopicPartition, LeaderAndIsr]:
-        """For partitions whose node is there: a controller that died on its way may have left it without a state."""
+        """Create states of partitions whose node exists. A controller that failed may have left a node without one."""
         if not states:
             return {}
         creations = [creation((PartitionState.path(tp), PartitionState.encode(state))) for tp, state in states.items()]

@@ -51,7 +51,7 @@ class TopicNodes:
             # a topic of that name left its configuration behind
             self._access.put(EntityConfig.path("topics", topic), EntityConfig.encode(config))
             self._access.create_if_missing(path, content)
-        # the id is in the content: a creation whose answer was lost is told from another's
+        # the id is in the content: a creation whose answer was lost is distinguished from another's
         if self._access.holds(path, content):
             return None
         return KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{topic}' already exists.")

@@ -16,7 +16,7 @@ class BrokerIds:
 
 
 class BrokerSequence:
-    """Never has content: its version is the counter that generated broker ids come from."""
+    """Node without content. Its version is the counter of generated broker ids."""
 
     path = "/brokers/seqid"
 

@@ -196,7 +196,7 @@ def _or_no_watcher(found: bool) -> bytes:
 
 
 def _set_watches(context: ReadContext, reader: Reader) -> bytes:
-    """Watches of a client that was connected before: told of what it missed, set again otherwise."""
+    """Watches of a client that was connected before: missed changes are reported, other watches set again."""
     seen_zxid = reader.int64()
     nodes, watches = context.tree.nodes, context.watches
     for path in reader.strings():

@@ -2,7 +2,7 @@
 
 from html import escape
 
-from odradek.apps.pipeline.graph.core.pipeline_graph import Node, layers, told_count
+from odradek.apps.pipeline.graph.core.pipeline_graph import Node, count_text, layers
 
 _WIDTH, _HEIGHT, _GAP_X, _GAP_Y, _MARGIN = 210, 62, 70, 22, 20
 _STYLE = """
@@ -40,7 +40,7 @@ def _edge(begin: tuple[int, int], end: tuple[int, int]) -> str:
 
 
 def _box(node: Node, x: int, y: int) -> str:
-    lines = [(node.name, "", 20), (node.detail, ' class="small"', 37), (told_count(node), ' class="small"', 53)]
+    lines = [(node.name, "", 20), (node.detail, ' class="small"', 37), (count_text(node), ' class="small"', 53)]
     texts = [
         f'<text x="{x + 10}" y="{y + down}"{style}>{escape(_short(text))}</text>' for text, style, down in lines if text
     ]

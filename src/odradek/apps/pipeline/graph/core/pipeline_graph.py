@@ -1,4 +1,4 @@
-"""From a declaration to nodes and edges, and from those to layers."""
+"""Graph of a declaration: nodes, edges and layers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ def layers(nodes: list[Node]) -> list[list[Node]]:
     return columns
 
 
-def told_count(node: Node) -> str:
+def count_text(node: Node) -> str:
     if node.count is None:
         return ""
     return f"{node.count:,} {'rows' if node.kind == 'sink' else 'records'}"

@@ -130,14 +130,14 @@ def grown(before: SchemaFields, now: SchemaFields, sink: str, table: str) -> Sch
         kept = known.get(field["name"].lower())
         if kept is not None and _plain(kept)["type"] != field["type"]:
             raise FatalError(
-                f"[sinks.{sink}]: {field['name']} is {_told(kept['type'])} in the table {table}, and would be "
-                f"{_told(field['type'])} now: cast it, give it another name, or choose another table"
+                f"[sinks.{sink}]: {field['name']} is {_type_text(kept['type'])} in the table {table}, and would be "
+                f"{_type_text(field['type'])} now: cast it, give it another name, or choose another table"
             )
     return [*before, *(field for field in now if field["name"].lower() not in known)]
 
 
 def _plain(node: Any) -> Any:
-    """Everything may be null, at every depth: a batch is written with null where a column is absent."""
+    """The type with all fields nullable, at every depth: an absent column is written as null."""
     if isinstance(node, dict):
         plain = {key: _plain(value) for key, value in node.items() if key != "metadata"}
         plain |= {key: True for key in ("nullable", "containsNull", "valueContainsNull") if key in plain}
@@ -165,13 +165,13 @@ def _has_ntz(node: Any) -> bool:
     return any(map(_has_ntz, node)) if isinstance(node, list) else node == "timestamp_ntz"
 
 
-def _told(kind: Any) -> str:
+def _type_text(kind: Any) -> str:
     """The type as Spark's SQL writes it."""
     if isinstance(kind, str):
         return _SQL_NAMES.get(kind, kind)
     if kind["type"] == "struct":
-        parts = [f"{field['name']}:{_told(field['type'])}" for field in kind["fields"]]
+        parts = [f"{field['name']}:{_type_text(field['type'])}" for field in kind["fields"]]
         return f"struct<{','.join(parts)}>"
     if kind["type"] == "map":
-        return f"map<{_told(kind['keyType'])},{_told(kind['valueType'])}>"
-    return f"array<{_told(kind['elementType'])}>"
+        return f"map<{_type_text(kind['keyType'])},{_type_text(kind['valueType'])}>"
+    return f"array<{_type_text(kind['elementType'])}>"

@@ -30,7 +30,7 @@ _SAID_LENGTH_MAX: Final = 200
 
 
 class GroupState(StrEnum):
-    """As clients are shown them."""
+    """States of a group, with the names that clients see."""
 
     EMPTY = "Empty"  # no members; may have offsets
     PREPARING_REBALANCE = "PreparingRebalance"  # waits for all members to join

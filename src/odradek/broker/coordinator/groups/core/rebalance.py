@@ -138,7 +138,7 @@ def _static_member_returns(
     changes."""
     former = (member.id, member.protocols, member.rebalance_timeout_ms, member.session_timeout_ms)
     former_leader = group.leader or ""
-    yield from _dismiss(group, member.id, ErrorCode.FENCED_INSTANCE_ID, told_id=member.id)
+    yield from _dismiss(group, member.id, ErrorCode.FENCED_INSTANCE_ID, answered_id=member.id)
     group.rename(member, joining.fresh_id)
     group.update(member, joining.protocols, joining.rebalance_timeout_ms, joining.session_timeout_ms)
     group.expect_heartbeat(member, now)
@@ -362,10 +362,10 @@ def _remove(group: Group, member_id: str, rules: GroupRules, now: Moment) -> Dec
         yield from _maybe_prepare(group, rules, now)
 
 
-def _dismiss(group: Group, member_id: str, error: ErrorCode, *, told_id: str = "") -> Decision:
+def _dismiss(group: Group, member_id: str, error: ErrorCode, *, answered_id: str = "") -> Decision:
     """Answer the pending requests of this member."""
     if (join_waiter := group.waiting_to_join.pop(member_id, None)) is not None:
-        yield _refused(join_waiter, told_id, error)
+        yield _refused(join_waiter, answered_id, error)
     if (sync_waiter := group.waiting_to_sync.pop(member_id, None)) is not None:
         yield Reply(sync_waiter, SyncAnswer(error))
 
@@ -383,4 +383,4 @@ def unload(group: Group, now: Moment) -> Decision:
     group.move_to(GroupState.DEAD, now)
     group.wake_ms = NEVER_MS
     for member_id in group.members:
-        yield from _dismiss(group, member_id, ErrorCode.NOT_COORDINATOR, told_id=member_id)
+        yield from _dismiss(group, member_id, ErrorCode.NOT_COORDINATOR, answered_id=member_id)

@@ -66,7 +66,7 @@ def init_producer_id(
     new_producer_id: int | None = None,
 ) -> Decision:
     """`expected`: the id and epoch of a producer that goes on. A transaction that is open has to be aborted first: the
-    move is `fence`'s, and its producer is told to ask again."""
+    move is `fence`'s, and its producer has to try again."""
     if pending:
         return Refused(ErrorCode.CONCURRENT_TRANSACTIONS)
     if expected is not None and not _may_go_on(transaction, expected):
