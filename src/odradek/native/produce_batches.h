@@ -1,7 +1,7 @@
 /* A producer's batches on their way into the log: listed from the request, checked, and placed behind the log's end with
    the producer's next entry. The twins are `_batches` of odradek/broker/api/handlers/produce.py, `check_records` and
    `assign_offsets` of odradek/broker/log/core/validation.py, and `place` of
-   odradek/broker/log/core/placement.py. */
+   odradek/broker/log/core/append_placement.py. */
 
 static PyObject *with_reference(PyObject *object) {
     Py_XINCREF(object);

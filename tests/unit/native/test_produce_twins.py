@@ -9,9 +9,9 @@ from test_twins import DEFAULT_INPUTS, NOW, SOAK_INPUTS, Batches
 from odradek.broker.api.authorization import NONE_DENIED
 from odradek.broker.api.handlers import produce
 from odradek.broker.log.core import validation
+from odradek.broker.log.core.append_placement import PLACED_TYPES, Placed
 from odradek.broker.log.core.append_result import AppendResult
 from odradek.broker.log.core.batch_info import BatchInfo
-from odradek.broker.log.core.placement import PLACED_TYPES, Placed
 from odradek.broker.log.core.producer_state import (
     BATCHES_KEPT,
     AppendedBatch,

@@ -13,7 +13,7 @@ from random import Random
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.coordinator.groups.core.group_records import CommittedOffset
 from odradek.broker.coordinator.groups.core.group_requests import JoinAnswer, Joining, SyncAnswer, Syncing
-from odradek.broker.coordinator.groups.core.membership import Committer
+from odradek.broker.coordinator.groups.core.member_checks import Committer
 from odradek.broker.coordinator.groups.group_offsets import UNSTABLE
 from odradek.broker.replication.leader.fetch_reader import FetchOutcome, FetchTarget, FetchTerms
 from odradek.model.topic_names import OFFSETS_TOPIC

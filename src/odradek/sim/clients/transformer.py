@@ -10,7 +10,7 @@ from random import Random
 
 from odradek.base.errors import ErrorCode
 from odradek.broker.coordinator.groups.core.group_records import CommittedOffset
-from odradek.broker.coordinator.groups.core.membership import Committer
+from odradek.broker.coordinator.groups.core.member_checks import Committer
 from odradek.broker.coordinator.groups.group_offsets import UNSTABLE
 from odradek.broker.coordinator.state.core.state_batch import TransactionalProducer as CommittingProducer
 from odradek.broker.coordinator.transactions.core.decisions import Producer

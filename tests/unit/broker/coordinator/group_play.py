@@ -5,7 +5,7 @@ from collections.abc import Generator
 from typing import TypeVar
 
 from odradek.base.errors import ErrorCode
-from odradek.broker.coordinator.groups.core import membership, rebalance
+from odradek.broker.coordinator.groups.core import member_checks, rebalance
 from odradek.broker.coordinator.groups.core.group import Group, GroupState
 from odradek.broker.coordinator.groups.core.group_records import GroupMetadataValue
 from odradek.broker.coordinator.groups.core.group_requests import (
@@ -85,7 +85,7 @@ class Play:
 
     def heartbeat(self, name: str, generation: int | None = None, instance_id: str | None = None) -> ErrorCode:
         generation = self.group.generation if generation is None else generation
-        return membership.heartbeat(self.group, name, instance_id, generation, self.now)
+        return member_checks.heartbeat(self.group, name, instance_id, generation, self.now)
 
     def leave(self, name: str, instance_id: str | None = None, reason: str | None = None) -> ErrorCode | None:
         return self._run(rebalance.leave(self.group, name, instance_id, reason, self.rules, self.now))

@@ -15,7 +15,7 @@ from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.scheduler import Scheduler
 from odradek.broker.coordinator.groups.core.group_records import CommittedOffset, decode_key
 from odradek.broker.coordinator.groups.core.group_requests import JoinAnswer, Joining, SyncAnswer, Syncing
-from odradek.broker.coordinator.groups.core.membership import Committer
+from odradek.broker.coordinator.groups.core.member_checks import Committer
 from odradek.broker.coordinator.groups.group_coordinator import GroupCoordinator
 from odradek.broker.coordinator.groups.group_entry import GroupEntry
 from odradek.broker.coordinator.groups.group_log import GroupLog

@@ -6,10 +6,10 @@ import pytest
 from group_play import REBALANCE_MS, RULES, SESSION_MS, Play
 
 from odradek.base.errors import ErrorCode
-from odradek.broker.coordinator.groups.core import membership, rebalance
+from odradek.broker.coordinator.groups.core import member_checks, rebalance
 from odradek.broker.coordinator.groups.core.group import LEGAL_FROM, Group, GroupState, IllegalMove
 from odradek.broker.coordinator.groups.core.group_requests import JoinedMember
-from odradek.broker.coordinator.groups.core.membership import Committer
+from odradek.broker.coordinator.groups.core.member_checks import Committer
 
 NO_DELAY = replace(RULES, initial_rebalance_delay_ms=0)
 
@@ -280,7 +280,7 @@ def test_a_static_member_may_be_sent_away_by_its_instance_id(play: Play) -> None
 
 def test_who_may_commit(play: Play) -> None:
     def commits(member_id: str, generation: int, instance_id: str | None = None) -> ErrorCode:
-        return membership.may_commit(play.group, Committer(member_id, instance_id, generation), play.now)
+        return member_checks.may_commit(play.group, Committer(member_id, instance_id, generation), play.now)
 
     assert commits("", -1) is ErrorCode.NONE, "nobody is in the group"
     assert commits("a", 1) is ErrorCode.UNKNOWN_MEMBER_ID
@@ -297,7 +297,7 @@ def test_who_may_commit(play: Play) -> None:
 def test_a_commit_is_a_sign_of_life(play: Play) -> None:
     play.becomes_stable("a")
     play.passes(SESSION_MS - 1)
-    membership.may_commit(play.group, Committer("a", None, 1), play.now)
+    member_checks.may_commit(play.group, Committer("a", None, 1), play.now)
     play.passes(SESSION_MS - 1)
     assert list(play.group.members) == ["a"]
 

@@ -4,10 +4,10 @@ import pytest
 from group_play import REBALANCE_MS, SESSION_MS, Play
 
 from odradek.base.errors import ErrorCode
-from odradek.broker.coordinator.groups.core import membership, rebalance
+from odradek.broker.coordinator.groups.core import member_checks, rebalance
 from odradek.broker.coordinator.groups.core.group import GroupState
 from odradek.broker.coordinator.groups.core.group_requests import SyncAnswer
-from odradek.broker.coordinator.groups.core.membership import Committer
+from odradek.broker.coordinator.groups.core.member_checks import Committer
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_nobody_hears_of_an_assignment_before_it_is_replicated(play: Play) -> No
     assert play.sync("a", {"a": b"1", "b": b"2"}) is None
     assert play.sync("b") is None
     assert state(play) is GroupState.COMPLETING_REBALANCE
-    assert membership.may_commit(play.group, Committer("a", None, 1), play.now) is ErrorCode.REBALANCE_IN_PROGRESS
+    assert member_checks.may_commit(play.group, Committer("a", None, 1), play.now) is ErrorCode.REBALANCE_IN_PROGRESS
     play.settle()
     assert (play.synced["a"].assignment, play.synced["b"].assignment) == (b"1", b"2")
     assert state(play) is GroupState.STABLE
@@ -147,7 +147,8 @@ def test_a_static_member_that_comes_once_more_fences_its_former_self(static: Pla
     for former in ("b-1", "b-2"):
         assert static.heartbeat(former, instance_id="B") is ErrorCode.FENCED_INSTANCE_ID
         assert (
-            membership.may_commit(static.group, Committer(former, "B", 1), static.now) is ErrorCode.FENCED_INSTANCE_ID
+            member_checks.may_commit(static.group, Committer(former, "B", 1), static.now)
+            is ErrorCode.FENCED_INSTANCE_ID
         )
         synced = static.sync(former, instance_id="B")
         assert synced is not None
@@ -212,7 +213,7 @@ def test_commits_of_the_former_generation_count_until_the_next_begins() -> None:
     play.becomes_stable("a", "b")
 
     def commits(name: str, generation: int) -> ErrorCode:
-        return membership.may_commit(play.group, Committer(name, None, generation), play.now)
+        return member_checks.may_commit(play.group, Committer(name, None, generation), play.now)
 
     play.enter("c")
     assert commits("b", 1) is ErrorCode.NONE, "what was read before the rebalance may be told"

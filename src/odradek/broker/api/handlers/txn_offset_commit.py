@@ -13,7 +13,7 @@ from odradek.broker.api.authorization import authorized, refused_commits
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import LATER, Outcome, handles
 from odradek.broker.coordinator.groups.core.group_records import CommittedOffset
-from odradek.broker.coordinator.groups.core.membership import Committer
+from odradek.broker.coordinator.groups.core.member_checks import Committer
 from odradek.broker.coordinator.state.core.state_batch import TransactionalProducer
 from odradek.model.acls import AclOperation, ResourceType
 from odradek.model.topology import TopicPartition

@@ -9,12 +9,12 @@ from typing import Any
 
 from odradek.broker.controller.core import (
     alter_partition,
+    broker_changes,
     controlled_shutdown,
     events,
     failover,
     leader_elections,
     leader_rebalance,
-    membership,
     notifications,
     reassignment,
     topic_changes,
@@ -26,8 +26,8 @@ from odradek.broker.controller.core.events import Event
 
 _DECISIONS: Mapping[type, Callable[[ControllerContext, Any], Decision[None]]] = {
     events.ControllerElected: failover.take_over,
-    events.BrokersChanged: membership.brokers_changed,
-    events.BrokerInfoChanged: membership.broker_info_changed,
+    events.BrokersChanged: broker_changes.brokers_changed,
+    events.BrokerInfoChanged: broker_changes.broker_info_changed,
     events.TopicsChanged: topic_changes.topics_changed,
     events.TopicAssignmentChanged: topic_changes.topic_assignment_changed,
     events.TopicConfigsChanged: topic_changes.topic_configs_changed,

@@ -7,6 +7,7 @@ Watches before reads, so that nothing that changes meanwhile is missed. All that
 from dataclasses import replace
 
 from odradek.broker.controller.core import leader_elections, reassignment, topic_deletion
+from odradek.broker.controller.core.broker_changes import watch_brokers
 from odradek.broker.controller.core.context import ControllerContext, ReplicaState
 from odradek.broker.controller.core.effects import (
     Decision,
@@ -30,7 +31,6 @@ from odradek.broker.controller.core.events import (
     RebalanceDue,
     TopicDeletionAsked,
 )
-from odradek.broker.controller.core.membership import watch_brokers
 from odradek.broker.controller.core.partition_state_machine import elect_missing_leaders, set_out_partitions
 from odradek.broker.controller.core.replica_state_machine import move_replicas, set_out_replicas
 from odradek.broker.controller.core.request_batch import RequestBatch

@@ -17,7 +17,7 @@ from odradek.base.clock import Clock
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
-from odradek.broker.coordinator.groups.core import membership, rebalance
+from odradek.broker.coordinator.groups.core import member_checks, rebalance
 from odradek.broker.coordinator.groups.core.group import NEVER_MS, Group, GroupState
 from odradek.broker.coordinator.groups.core.group_description import GroupDescription, GroupOverview, describe_group
 from odradek.broker.coordinator.groups.core.group_records import GroupKey, GroupMetadataValue, encode_group
@@ -150,7 +150,7 @@ class GroupCoordinator:
         except KafkaError as error:
             return error.code
         with held.lock:
-            return membership.heartbeat(held.group, member_id, instance_id, generation, self._now())
+            return member_checks.heartbeat(held.group, member_id, instance_id, generation, self._now())
 
     def leave(self, group_id: str, member_id: str, instance_id: str | None, reason: str | None = None) -> ErrorCode:
         held = self._table.find(group_id)

@@ -23,7 +23,7 @@ from odradek.broker.coordinator.groups.core.group_records import (
     encode_offset,
 )
 from odradek.broker.coordinator.groups.core.group_requests import Moment
-from odradek.broker.coordinator.groups.core.membership import Committer, may_commit, may_commit_in_transaction
+from odradek.broker.coordinator.groups.core.member_checks import Committer, may_commit, may_commit_in_transaction
 from odradek.broker.coordinator.groups.core.offsets import expired_offsets
 from odradek.broker.coordinator.groups.group_entry import GroupEntry, GroupWriter
 from odradek.broker.coordinator.groups.group_table import GroupTable

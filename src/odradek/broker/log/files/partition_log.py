@@ -13,11 +13,11 @@ from pathlib import Path
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
+from odradek.broker.log.core.append_placement import place
 from odradek.broker.log.core.append_result import AppendResult, duplicate_of
 from odradek.broker.log.core.batch_info import BatchInfo
 from odradek.broker.log.core.check_budget import UNBOUNDED, CheckBudget
 from odradek.broker.log.core.config import LogConfig
-from odradek.broker.log.core.placement import place
 from odradek.broker.log.core.producer_state import EVERY_PRODUCER, NO_PRODUCER, AppendedBatch, Staged
 from odradek.broker.log.core.replicated import split_into_runs
 from odradek.broker.log.core.retention import expired_count

@@ -29,7 +29,7 @@ from odradek.broker.coordinator.groups.core.group_requests import (
     Syncing,
     SyncWaiter,
 )
-from odradek.broker.coordinator.groups.core.membership import member_error
+from odradek.broker.coordinator.groups.core.member_checks import member_error
 
 NEW_MEMBER_TIMEOUT_MS: Final = 300_000
 """A client that gave up on its first join must not be waited for until the end of a long rebalance."""
