@@ -116,7 +116,8 @@ class Recorder:
         self._seq = 0
         self._written_seq = 0
         """Number of the last line on disk."""
-        self._written_ms = 0
+        self._last_line_ms = self._written_ms = 0
+        """Times of the last line made, and of the last line on disk."""
         self._picture = Picture()
         self._was_opened = False
         self._failing = False
@@ -219,6 +220,7 @@ class Recorder:
 
     def _line(self, time_ms: int, facts: Facts) -> str:
         self._seq += 1
+        self._last_line_ms = time_ms
         entry = Entry(time_ms=time_ms, broker=self._broker_id, seq=self._seq, **facts)
         self._picture.apply(entry)
         return entry.as_line()
@@ -295,7 +297,7 @@ class Recorder:
         return self._line(self._clock.now_ms(), facts | {"since_ms": self._written_ms or None})
 
     def _wrote(self) -> None:
-        self._written_seq, self._written_ms = self._seq, self._clock.now_ms()
+        self._written_seq, self._written_ms = self._seq, self._last_line_ms
         self._failing = False
 
     def _report_failure(self, error: OSError) -> None:
