@@ -1,14 +1,16 @@
 """Authorization of requests, as handlers ask for it. Without an authorizer everything is allowed.
 
-On the paths of records a handler tests `ctx.broker.authorizer` itself first, so that its absence costs nothing.
+On the paths of records a handler tests `ctx.broker.authorizer` itself first, so that its absence costs nothing. An
+action that was allowed to the connection before is found in its `allowed_names`, unless allowed decisions are logged.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.api.context import RequestContext
-from odradek.broker.security.authorizer.acl_authorizer import Requester
+from odradek.broker.security.authorizer.acl_authorizer import AclAuthorizer, Requester
+from odradek.broker.security.authorizer.allowed_names import AllowedNames, remember
 from odradek.model.acls import (
     CLUSTER_NAME,
     SUPPORTED_OPERATIONS,
@@ -50,9 +52,28 @@ def authorized(
     log_denied: bool = True,
 ) -> bool:
     authorizer = ctx.broker.authorizer
-    return authorizer is None or authorizer.authorize(
+    if authorizer is None:
+        return True
+    known = _allowed_before(ctx, authorizer, operation, kind)
+    if name in known and not authorizer.logs_allowed:
+        return True
+    allowed = authorizer.authorize(
         requester_of(ctx), operation, kind, name, log_allowed=log_allowed, log_denied=log_denied
     )
+    if allowed:
+        remember(known, (name,))
+    return allowed
+
+
+def _allowed_before(
+    ctx: RequestContext, authorizer: AclAuthorizer, operation: AclOperation, kind: ResourceType
+) -> set[str]:
+    """Names to which the operation was allowed on this connection, by the present ACLs."""
+    connection = ctx.request.connection
+    memory, version = connection.allowed_names, authorizer.version
+    if memory is None or memory.version != version or memory.principal is not connection.principal:
+        memory = connection.allowed_names = AllowedNames(version, connection.principal)
+    return memory.of(operation, kind)
 
 
 def authorized_on_cluster(ctx: RequestContext, operation: AclOperation, *, log_denied: bool = True) -> bool:
@@ -69,7 +90,7 @@ def denied_names(
     ctx: RequestContext,
     operation: AclOperation,
     kind: ResourceType,
-    names: Iterable[str],
+    names: Collection[str],
     *,
     log_denied: bool = True,
 ) -> frozenset[str]:
@@ -77,16 +98,21 @@ def denied_names(
     authorizer = ctx.broker.authorizer
     if authorizer is None:
         return NONE_DENIED
-    requester = requester_of(ctx)
-    return frozenset(
+    known = _allowed_before(ctx, authorizer, operation, kind)
+    if known.issuperset(names) and not authorizer.logs_allowed:
+        return NONE_DENIED
+    requester, counts = requester_of(ctx), Counter(iter(names))
+    denied = frozenset(
         name
-        for name, count in Counter(iter(names)).items()
+        for name, count in counts.items()
         if not authorizer.authorize(requester, operation, kind, name, count=count, log_denied=log_denied)
     )
+    remember(known, counts.keys() - denied)
+    return denied
 
 
 def denied_topics(
-    ctx: RequestContext, operation: AclOperation, names: Iterable[str], *, log_denied: bool = True
+    ctx: RequestContext, operation: AclOperation, names: Collection[str], *, log_denied: bool = True
 ) -> frozenset[str]:
     return denied_names(ctx, operation, ResourceType.TOPIC, names, log_denied=log_denied)
 
@@ -113,7 +139,7 @@ def operations_on_cluster(ctx: RequestContext) -> int:
 
 
 def refused_commits(
-    ctx: RequestContext, group_id: str, topics: Iterable[str], commits: Iterable[TopicPartition]
+    ctx: RequestContext, group_id: str, topics: Collection[str], commits: Iterable[TopicPartition]
 ) -> dict[TopicPartition, ErrorCode]:
     """Partitions whose offsets the principal may not commit, or all if it may not use the group."""
     if not authorized(ctx, AclOperation.READ, ResourceType.GROUP, group_id):

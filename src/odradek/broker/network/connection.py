@@ -16,6 +16,7 @@ from odradek.broker.network.outbox import Outbox
 from odradek.broker.network.request import InboundRequest
 from odradek.broker.security.authentication.listener_security import ListenerSecurity
 from odradek.broker.security.authentication.sasl_session import SaslSession, SaslState
+from odradek.broker.security.authorizer.allowed_names import AllowedNames
 from odradek.broker.security.principal import ANONYMOUS, KafkaPrincipal
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ class ConnectionOwner(Protocol):
 
     def close(self, connection: "Connection", reason: str) -> None: ...
 
+    def begin_handshake_step(self, connection: "Connection", transport: "TlsTransport") -> None: ...
+
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
@@ -51,6 +54,7 @@ class Accepted:
 
 class Connection:
     __slots__ = (
+        "allowed_names",
         "client_host",
         "client_port",
         "closed",
@@ -88,6 +92,8 @@ class Connection:
         self.client_port = accepted.client_port
         self.principal: KafkaPrincipal = ANONYMOUS
         """Set by authentication; requests are authorized by it."""
+        self.allowed_names: AllowedNames | None = None
+        """Actions that the authorizer has allowed, for the API layer."""
         self.producer_memory: object = None
         """State of the producers on this connection, for the API layer."""
         self.peer_closed = False
@@ -113,7 +119,8 @@ class Connection:
         self.unanswered: deque[InboundRequest] = deque()
         """Requests in the order of their arrival; answers wait here for the answers before them."""
         self.delegated: InboundRequest | None = None
-        """The request that a handler thread has. What it changes must be changed before the next one begins."""
+        """The request that a handler thread has. What it changes must be changed before the next one begins. A step of
+        a TLS handshake that runs elsewhere is an empty one."""
         self.dirty = False
         self.interest = READABLE
         self.reserved_bytes = 0
@@ -164,5 +171,7 @@ class Connection:
 
         transport = TlsTransport(connected, tls.context, on_handshake, on_refused)
         self.socket = transport
-        self.reader = TlsFrameReader(transport, first_max_bytes)
+        self.reader = TlsFrameReader(
+            transport, first_max_bytes, lambda: self.owner.begin_handshake_step(self, transport)
+        )
         self.outbox = TlsOutbox(transport)

@@ -12,9 +12,11 @@ and at once, before that request is done, where no other answer could leave with
 import select
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from select import EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLOUT, EPOLLRDHUP
 from threading import get_ident
 from time import monotonic_ns
+from typing import TYPE_CHECKING
 
 from odradek.base.file_slice import Chunk
 from odradek.base.logs import get_logger
@@ -22,6 +24,7 @@ from odradek.base.threads import SupervisedThread
 from odradek.broker.network.connection import READABLE, Accepted, Connection
 from odradek.broker.network.connection_timeouts import ConnectionTimeouts
 from odradek.broker.network.frame_memory import FrameMemory, SharedMemory
+from odradek.broker.network.handshake_pool import HandshakePool
 from odradek.broker.network.mailbox import Mailbox
 from odradek.broker.network.muted_connections import NEVER_NS
 from odradek.broker.network.outbox import SliceTruncated
@@ -29,6 +32,9 @@ from odradek.broker.network.request import NO_FRAME, Application, InboundRequest
 from odradek.broker.network.request_channel import RequestChannel
 from odradek.broker.network.request_reader import RequestReader
 from odradek.broker.network.settings import ServerSettings
+
+if TYPE_CHECKING:
+    from odradek.broker.network.tls_transport import TlsTransport
 
 log = get_logger(__name__)
 
@@ -44,6 +50,7 @@ class Processor:
         channel: RequestChannel,
         memory: SharedMemory,
         peers: dict[int, "Processor"],
+        handshakes: HandshakePool,
         on_closed: Callable[[Connection], None],
     ) -> None:
         """`peers` is shared by processors that may do each other's work: running processors, by thread."""
@@ -60,6 +67,7 @@ class Processor:
         self._read = self._reader.read
         self._peers = peers
         self._peers_with_posts: list[Processor] = []  # to which this thread posted an action
+        self._handshakes = handshakes
         self._on_closed = on_closed
         self._connections: dict[int, Connection] = {}
         self._dirty: list[Connection] = []  # have answers to send
@@ -129,6 +137,11 @@ class Processor:
 
     def close(self, connection: Connection, reason: str) -> None:
         self._do(self._close, connection, reason)
+
+    def _run_handshake_step(self, connection: Connection, transport: "TlsTransport") -> None:
+        transport.do_step()
+        if not self._do_if_asleep(self._handshake_stepped, connection, transport):
+            self._post(self._handshake_stepped, connection, transport)
 
     def _do(self, action: Callable[..., None], *arguments: object) -> None:
         if get_ident() == self._thread_ident:
@@ -238,6 +251,27 @@ class Processor:
         self.accepted += 1
         if (displaced := self._timeouts.connected(connection, now_ns)) is not None:
             self._close(displaced, "too many connections are not authenticated, and it was the oldest")
+
+    # TLS handshakes
+
+    def begin_handshake_step(self, connection: Connection, transport: "TlsTransport") -> None:
+        """Have a step carried out by the pool; nothing is read from the connection meanwhile."""
+        connection.delegated = InboundRequest(connection, bytearray(), self._reader.now_ns)
+        self._handshakes.submit(connection.client_host, partial(self._run_handshake_step, connection, transport))
+
+    def _handshake_stepped(self, connection: Connection, transport: "TlsTransport") -> None:
+        if connection.closed:
+            return
+        connection.delegated = None
+        try:
+            transport.end_step()
+        except BlockingIOError:
+            if transport.wants_write:
+                self._set_interest(connection, connection.interest | EPOLLOUT)
+        except OSError as error:
+            self._close(connection, error.strerror)
+            return
+        self._reader.go_on(connection)
 
     # answering
 

@@ -15,6 +15,7 @@ from odradek.base.threads import SupervisedThread
 from odradek.broker.network.acceptor import Acceptor
 from odradek.broker.network.connection import Connection
 from odradek.broker.network.connection_quotas import ConnectionQuotas
+from odradek.broker.network.handshake_pool import HandshakePool
 from odradek.broker.network.processor import Processor
 from odradek.broker.network.request import Application
 from odradek.broker.network.request_channel import RequestChannel
@@ -44,6 +45,7 @@ class SocketServer:
         )
         self.processors: list[Processor] = []
         self._peers: dict[int, Processor] = {}
+        self._handshakes = HandshakePool()
         self._application = application
         self._quotas = ConnectionQuotas(settings, address_limits or AddressLimits())
         self._unprotected: list[Processor] = []
@@ -148,6 +150,7 @@ class SocketServer:
             processor.drain(drain_s)
         for processor in self.processors:
             processor.join()
+        self._handshakes.stop()
         self.channel.stop(drain_s)
 
     def _new_processors(self, listener: str, numbers: Iterable[int]) -> list[Processor]:
@@ -159,7 +162,14 @@ class SocketServer:
 
     def _new_processor(self, name: str) -> Processor:
         return Processor(
-            name, self.settings, self._application, self.channel, self, self._peers, self._connection_closed
+            name,
+            self.settings,
+            self._application,
+            self.channel,
+            self,
+            self._peers,
+            self._handshakes,
+            self._connection_closed,
         )
 
     def _make_room(self) -> None:

@@ -1,5 +1,8 @@
 """TLS on one connection: handshake, records in, records out. Belongs to the connection's processor, never blocks.
 
+Steps of the handshake cost signatures and run elsewhere (`handshake_pool`): the processor begins a step, does nothing
+with the connection but close it, and is told of the step's end.
+
 The frame reader and the outbox of a TLS connection are those of a plain one with a `TlsTransport` in the place of the
 socket; so a plain connection pays nothing. File slices are read and encrypted here: sendfile would need a kernel that
 encrypts.
@@ -10,7 +13,10 @@ import ssl
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from fcntl import ioctl
 from socket import socket
+from sys import byteorder
+from termios import FIONREAD
 from time import monotonic_ns
 from typing import cast
 
@@ -18,7 +24,8 @@ from odradek.base.file_slice import Chunk, FileSlice
 from odradek.broker.network.frame_reader import FrameReader, Scratch
 from odradek.broker.network.outbox import Outbox, truncated
 
-_RECORD_BYTES = 16 << 10  # the largest record of TLS
+_RECORD_OVERHEAD_BYTES = 22  # the least that a record has beside its content
+_NO_COUNT = bytes(4)
 _TURN_BYTES = 1 << 20
 _RUN_BYTES = 256 << 10
 _NO_CERTIFICATE = "PEER_DID_NOT_RETURN_A_CERTIFICATE"
@@ -33,8 +40,22 @@ class HandshakeFailed(OSError):
 
 
 class TlsTransport:
-    __slots__ = ("_context", "_on_handshake", "_on_refused", "_plain", "_tls", "handshaking", "wants_write")
+    __slots__ = (
+        "_context",
+        "_fd",
+        "_is_closed",
+        "_is_stepping",
+        "_on_handshake",
+        "_on_refused",
+        "_outcome",
+        "_plain",
+        "_tls",
+        "handshaking",
+        "is_behind",
+        "wants_write",
+    )
     _tls: ssl.SSLSocket
+    _changing = threading.Lock()  # of all connections: `_is_stepping` and `_is_closed`, for a moment
 
     def __init__(
         self,
@@ -48,56 +69,92 @@ class TlsTransport:
         self._on_refused = on_refused
         self._context = context
         self._plain: socket | None = connected  # until the handshake begins
+        self._fd = connected.fileno()
         self._on_handshake = on_handshake
+        self._is_stepping = self._is_closed = False
+        self._outcome: Exception | None = None
         self.handshaking = True
         self.wants_write = False
         """The handshake can't go on until the socket takes more bytes."""
+        self.is_behind = False
+        """The last read filled its buffer: there may be more, of which no selector tells."""
 
     def fileno(self) -> int:
-        return self._tls.fileno() if self._plain is None else self._plain.fileno()
+        return self._fd
 
     def pending(self) -> int:
-        """Bytes that are decrypted and not taken yet: of them no selector tells."""
+        """Bytes that are decrypted and not taken yet."""
         return self._tls.pending()
 
-    def do_handshake(self) -> None:
-        """One step. BlockingIOError: it waits for the client."""
-        self.wants_write = False
+    def do_step(self) -> None:
+        """Carry out a step of the handshake, on any thread; `end_step` tells its outcome. A connection that was closed
+        meanwhile is closed here, because its descriptor may not be another's while OpenSSL uses it."""
+        with self._changing:
+            if self._is_closed:
+                return
+            self._is_stepping = True
         try:
             if self._plain is not None:
-                plain, self._plain = self._plain, None
-                self._tls = self._context.wrap_socket(plain, server_side=True, do_handshake_on_connect=False)
+                self._tls = self._context.wrap_socket(self._plain, server_side=True, do_handshake_on_connect=False)
+                self._plain = None
             self._tls.do_handshake()
-        except ssl.SSLWantReadError:
-            raise BlockingIOError from None
-        except ssl.SSLWantWriteError:
-            self.wants_write = True
-            raise BlockingIOError from None
+            self._outcome = None
         except (OSError, ValueError) as error:
+            self._outcome = error
+        self._stepped()
+
+    def _stepped(self) -> None:
+        with self._changing:
+            self._is_stepping = False
+            if self._is_closed:
+                self._close()
+
+    def end_step(self) -> None:
+        """The processor's part of a step. BlockingIOError: the handshake waits for the client."""
+        error, self._outcome = self._outcome, None
+        self.wants_write = isinstance(error, ssl.SSLWantWriteError)
+        if isinstance(error, ssl.SSLWantReadError | ssl.SSLWantWriteError):
+            raise BlockingIOError
+        if error is not None:
             detail = _detail(error)
             if isinstance(error, ssl.SSLCertVerificationError) or getattr(error, "reason", "") == _NO_CERTIFICATE:
                 self._on_refused(detail)
-            raise HandshakeFailed(detail) from None
+            raise HandshakeFailed(detail)
         self.handshaking = False
         try:
             self._on_handshake(self._tls.getpeercert(binary_form=True), self._tls.session_reused is True)
-        except PermissionError as error:
-            self._on_refused(str(error.strerror))
+        except PermissionError as refusal:
+            self._on_refused(str(refusal.strerror))
             raise
 
     def recv_into(self, buffer: memoryview) -> int:
-        """Read as many records as have arrived and fit; 0 at the end of the stream."""
-        received, limit = 0, min(len(buffer), _TURN_BYTES)
-        while received < limit:
+        """Read as many records as have arrived and fit; 0 at the end of the stream.
+
+        Java clients send a request as several records: its header, its batches, its last bytes. The kernel is asked how
+        much has arrived, because a read in vain makes an exception, and a look at the selector for each costs more.
+        """
+        read, limit = self._tls.read, min(len(buffer), _TURN_BYTES)
+        received = arrived = 0
+        while True:
             try:
-                count = cast(int, self._tls.read(limit - received, buffer[received:limit]))
+                count = cast(int, read(limit - received, buffer[received:limit]))
             except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
                 if received:
-                    return received
+                    break
                 raise BlockingIOError from None
+            except ConnectionError:
+                if received:
+                    break  # the next read tells of it
+                raise
             received += count
-            if count < _RECORD_BYTES:
+            if not count or received == limit:
                 break
+            arrived -= count + _RECORD_OVERHEAD_BYTES
+            if arrived <= _RECORD_OVERHEAD_BYTES:
+                arrived = int.from_bytes(ioctl(self._fd, FIONREAD, _NO_COUNT), byteorder)
+                if arrived <= _RECORD_OVERHEAD_BYTES:
+                    break
+        self.is_behind = received == limit
         return received
 
     def send(self, data: bytes | bytearray | memoryview, flags: int = 0) -> int:
@@ -115,6 +172,13 @@ class TlsTransport:
         return sent
 
     def close(self) -> None:
+        with self._changing:
+            self._is_closed = True
+            if self._is_stepping:
+                return
+        self._close()
+
+    def _close(self) -> None:
         if self._plain is not None:
             self._plain.close()
             return
@@ -127,22 +191,26 @@ class TlsTransport:
 class TlsFrameReader(FrameReader):
     """Shakes hands before the first frame. Leaves no decrypted bytes behind, of which no event would tell."""
 
-    __slots__ = ("_transport",)
+    __slots__ = ("_begin_step", "_transport")
 
-    def __init__(self, transport: TlsTransport, max_size: int) -> None:
+    def __init__(self, transport: TlsTransport, max_size: int, begin_step: Callable[[], None]) -> None:
+        """`begin_step` has the next step of the handshake carried out elsewhere; nothing is read until its end."""
         super().__init__(transport, max_size)
         self._transport = transport
+        self._begin_step = begin_step
 
     def read(self, scratch: Scratch) -> list[bytearray]:
         transport = self._transport
         if transport.handshaking:
-            transport.do_handshake()
+            self._begin_step()
+            raise BlockingIOError
         frames = super().read(scratch)
-        received = self.received
-        while transport.pending():
-            frames += super().read(scratch)
-            received += self.received
-        self.received = received
+        if transport.is_behind:
+            received = self.received
+            while transport.is_behind and transport.pending():
+                frames += super().read(scratch)
+                received += self.received
+            self.received = received
         return frames
 
 
@@ -161,8 +229,9 @@ class TlsOutbox(Outbox):
 
     def send(self) -> bool:
         if self._transport.wants_write:
+            self._transport.do_step()  # the rest of what a step has made; what follows waits for the client
             try:
-                self._transport.do_handshake()
+                self._transport.end_step()
             except BlockingIOError:
                 return not self._transport.wants_write
         return super().send()

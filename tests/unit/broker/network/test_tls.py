@@ -5,6 +5,7 @@ import socket
 import ssl
 import struct
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -158,6 +159,48 @@ def test_many_small_frames_in_few_records(serve: Serve, authority: IssuedCertifi
         frames = [bytes([n % 256]) * (n % 700) for n in range(2000)]
         connection.sendall(b"".join(struct.pack(">i", len(frame)) + frame for frame in frames))
         assert [answer(connection) for _ in frames] == frames
+
+
+def test_a_frame_in_many_records(serve: Serve, authority: IssuedCertificate) -> None:
+    """As Java clients send it: size and header, batches, last bytes."""
+    with connected(serve(), authority) as connection:
+        for size in (100, 17_000, 400_000):
+            data = struct.pack(">i", size) + bytes(n % 251 for n in range(size))
+            for _ in range(5):
+                for part in (data[:3], data[3:60], data[60:-3], data[-3:]):
+                    connection.sendall(part)
+            for _ in range(5):
+                assert answer(connection) == data[4:]
+
+
+def test_handshakes_run_off_the_network_threads(
+    serve: Serve, authority: IssuedCertificate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step that takes long holds up no other client, and a connection that is closed meanwhile ends with it."""
+    held, may_go_on, threads = threading.Event(), threading.Event(), list[str]()
+    do_handshake = ssl.SSLSocket.do_handshake
+
+    def slow(self: ssl.SSLSocket, block: bool = False) -> None:
+        if self.server_side:
+            threads.append(threading.current_thread().name)
+            if self.getpeername() == slow_address:
+                held.set()
+                assert may_go_on.wait(20)
+        do_handshake(self, block)
+
+    server = serve(settings={"first_frame_timeout_ms": 3000})
+    with socket.create_connection(("127.0.0.1", server.port("SSL")), 20) as plain:
+        slow_address = plain.getsockname()
+        monkeypatch.setattr(ssl.SSLSocket, "do_handshake", slow)
+        plain.sendall(b"\x16\x03\x01\x02\x00\x01")
+        assert held.wait(20)
+        with connected(server, authority) as other:
+            assert ask(other, b"x") == b"x"
+            eventually(lambda: server.connections == 1)  # the slow one was not authenticated in time
+            may_go_on.set()
+            until_closed(plain)
+            assert ask(other, b"y") == b"y"
+    assert all(name.startswith("handshakes-") for name in threads)
 
 
 def test_a_reader_that_is_slow(serve: Serve, authority: IssuedCertificate) -> None:

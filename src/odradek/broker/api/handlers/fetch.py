@@ -76,12 +76,15 @@ def fetch(request: FetchRequest, ctx: RequestContext) -> Response | Outcome:
 def _authorized(targets: list[FetchTarget], ctx: RequestContext) -> list[FetchTarget]:
     """Refuses the targets that the principal may not read, in this answer and not in the session."""
     if ctx.is_from_broker:
-        denied = {target.partition.topic for target in targets}
         if authorized_on_cluster(ctx, AclOperation.CLUSTER_ACTION):
             return targets
+        denied = frozenset(target.partition.topic for target in targets)
     else:
-        names = dict.fromkeys(target.partition.topic for target in targets if not target.error)
-        denied = set(denied_topics(ctx, AclOperation.READ, names))
+        denied = denied_topics(
+            ctx, AclOperation.READ, [target.partition.topic for target in targets if not target.error]
+        )
+        if not denied:
+            return targets
     return [
         replace(target, error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         if target.partition.topic in denied and not target.error

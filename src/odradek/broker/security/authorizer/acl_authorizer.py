@@ -69,6 +69,8 @@ class AclAuthorizer:
         self._allow_everyone_if_no_acl_found = allow_everyone_if_no_acl_found
         self._state: _State | None = None
         self._on_denied = on_denied
+        self.version = 0
+        """Grows with each change of the ACLs, after it: a decision is never older than the version read before it."""
 
     @property
     def acl_count(self) -> int:
@@ -85,6 +87,12 @@ class AclAuthorizer:
             self._state = _State(dict(acls), index)
         else:
             self._state = _State({**state.acls, **acls}, state.index.changed(acls))
+        self.version += 1
+
+    @property
+    def logs_allowed(self) -> bool:
+        """Return whether allowed decisions are logged, so that none may be passed over."""
+        return _is_logged(allowed=True)
 
     def authorize(
         self,
