@@ -10,12 +10,15 @@
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030b0000
 #include <Python.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "crc32c.h"
 #include "record_walk.h"
 #include "record_objects.h"
 
-#define INTERFACE 6 /* as in load.py: a library built from another source is not used */
+#define INTERFACE 7 /* as in load.py: a library built from another source is not used */
 
 enum {
     HEADER_SIZE = 61,
@@ -158,6 +161,32 @@ static PyObject *answer_or_none(PyObject *answer) {
     if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_MemoryError)) return NULL;
     PyErr_Clear();
     Py_RETURN_NONE;
+}
+
+/* new_buffer(size): its content is undefined, which saves the time of clearing it */
+static PyObject *py_new_buffer(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    int64_t size;
+    if (!has_arguments(count, 1) || !as_int64(args[0], &size)) return NULL;
+    if (size < 0) {
+        PyErr_SetString(PyExc_ValueError, "a buffer of a negative size");
+        return NULL;
+    }
+    return PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)size);
+}
+
+/* keep_freed_memory(kept_bytes, mapped_bytes): settings of the allocator of the C library, where they are known */
+static PyObject *py_keep_freed_memory(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    int64_t kept, mapped;
+    if (!has_arguments(count, 2) || !as_int64(args[0], &kept) || !as_int64(args[1], &mapped)) return NULL;
+    if (kept < 0 || kept > INT_MAX || mapped < 0 || mapped > INT_MAX) {
+        PyErr_SetString(PyExc_ValueError, "not a size that the allocator takes");
+        return NULL;
+    }
+#ifdef __GLIBC__
+    return PyBool_FromLong(mallopt(M_MMAP_THRESHOLD, (int)mapped) && mallopt(M_TRIM_THRESHOLD, (int)kept));
+#else
+    Py_RETURN_FALSE;
+#endif
 }
 
 /* checksum(data, start, end) */
@@ -437,7 +466,8 @@ static PyMethodDef functions[] = {
     FUNCTION(sound_batches), FUNCTION(count_records), FUNCTION(walk_records),
     FUNCTION(record_spans),  FUNCTION(records),       FUNCTION(make_decoder), FUNCTION(decode),
     FUNCTION(request_header), FUNCTION(survey_batches), FUNCTION(produce_response),
-    FUNCTION(flat_batches),  FUNCTION(place_next),    FUNCTION(fetch_response),
+    FUNCTION(flat_batches),  FUNCTION(place_next),    FUNCTION(fetch_response), FUNCTION(new_buffer),
+    FUNCTION(keep_freed_memory),
     {NULL, NULL, 0, NULL},
 };
 

@@ -15,6 +15,13 @@ T = TypeVar("T", bound=tuple[object, ...])
 class InnerLoop(Protocol):
     INTERFACE: int
 
+    def new_buffer(self, size: int, /) -> bytearray:
+        """A buffer whose content is undefined. For `buffers`."""
+
+    def keep_freed_memory(self, kept_bytes: int, mapped_bytes: int, /) -> bool:
+        """Let the allocator of the C library keep so many freed bytes at the end of its memory, and map only blocks of
+        at least `mapped_bytes` by themselves; False where it has no such settings."""
+
     def checksum(self, data: Buffer, start: int, end: int, /) -> int:
         """CRC-32C of these bytes; IndexError when they aren't there."""
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from odradek.native.interface import InnerLoop
 
-INTERFACE: Final = 6
+INTERFACE: Final = 7
 """The number of the interface, as in `inner_loop.c`; both change together, so that a library built before the change
 is not used."""
 PURE_VARIABLE: Final = "ODRADEK_PURE"

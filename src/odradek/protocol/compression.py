@@ -23,6 +23,7 @@ from typing import Any, Final, TypeAlias
 import cramjam
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.native.buffers import new_buffer
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 Charge: TypeAlias = Callable[[int], None]
@@ -140,7 +141,7 @@ def _decompress_within(module: Any, codec: Codec, data: Buffer, limit: int) -> b
     """Into a buffer of fixed size, a larger one when it doesn't fit: the decoder itself has no bound."""
     size = min(limit, max(_FIRST_GUESS_BYTES, 4 * len(data)))
     while True:
-        out = bytearray(size)
+        out = new_buffer(size)
         try:
             written = module.decompress_into(data, out)
         except cramjam.DecompressionError as error:

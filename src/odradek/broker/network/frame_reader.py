@@ -2,15 +2,18 @@
 
 A frame is four bytes of size (big-endian) and that many bytes. Small frames are read many at a time into the
 processor's scratch buffer and copied out, each into a buffer of its own. A frame that is cut by the end of what has
-arrived gets its own buffer at once and the rest is received straight into it; the buffer grows with the bytes that
-came, so that a size that nobody backs with bytes costs nothing.
+arrived gets its own buffer at once and the rest is received straight into it; the buffer is a few times as large as the
+bytes that came, so that a size that nobody backs with bytes costs nothing, and nearly every frame is copied once.
 """
 
 from struct import Struct
 from typing import Protocol
 
+from odradek.native.buffers import new_buffer
+
 _SIZE = Struct(">i")
-_FIRST_ALLOCATION = 1 << 20
+_AHEAD = 8  # bytes of a buffer for each byte that has come
+_LEAST = 4 << 10
 
 
 class InvalidFrame(Exception):
@@ -79,8 +82,7 @@ class FrameReader:
             stop = start + size
             if stop > end:
                 self.frame_size = size
-                self._filled = end - start
-                self._frame = buffer[start:end]
+                self._keep(scratch.view[start:end])
                 return frames
             frames.append(buffer[start:stop])
             start = stop
@@ -88,13 +90,19 @@ class FrameReader:
             self._stub = bytes(buffer[start:end])
         return frames
 
+    def _keep(self, begun: memoryview) -> bytearray:
+        """Copy the part of the frame that has come into a buffer with room for more of it."""
+        self._filled = filled = len(begun)
+        self._frame = frame = new_buffer(min(self.frame_size, max(filled * _AHEAD, _LEAST)))
+        with memoryview(frame) as whole:  # assigned to a bytearray, a view would be copied twice
+            whole[:filled] = begun
+        return frame
+
     def _read_rest(self, frame: bytearray) -> list[bytearray]:
         filled = self._filled
         if filled == len(frame):
-            capacity = min(self.frame_size, max(2 * filled, _FIRST_ALLOCATION))
-            grown = bytearray(capacity)
-            grown[:filled] = frame
-            self._frame = frame = grown
+            with memoryview(frame) as begun:
+                frame = self._keep(begun)
         with memoryview(frame) as whole, whole[filled:] as rest:
             self.received = self._socket.recv_into(rest)
         if not self.received:

@@ -28,7 +28,9 @@ class CommittedLog:
         """Move the watermark, and forget the transactions whose markers are below it. A truncation finds them again,
         so it has to call this even if the watermark stays."""
         self.high_watermark = offset
-        self.log.producers.transactions.advance_high_watermark(offset)
+        transactions = self.log.producers.transactions
+        if transactions.first_unstable_offset is not None:
+            transactions.advance_high_watermark(offset)
 
     # ---- reading
 

@@ -45,8 +45,9 @@ def serve(mode: str, path: str, size: int) -> None:
             start = end
         if owed:
             peer.sendall(answer[:owed])
-        buffer[: filled - start] = buffer[start:filled]
-        filled -= start
+        if start:
+            view[: filled - start] = view[start:filled]
+            filled -= start
 
 
 if __name__ == "__main__":

@@ -47,15 +47,23 @@ FIRST_THAT_ADDS = 12
 VALID_ACKS = frozenset({-1, 0, 1})
 # Far more than clients send at once, and a few hundredths of a second to look at.
 QUICK_RECORDS_MAX = 20_000
-QUICK_COMPRESSED_MAX = 4
+# Of so many compressed batches the budget of a network thread pays for all, if they are of the size that clients send:
+# a millisecond. Of more, or larger ones, it may pay for some in vain.
+QUICK_COMPRESSED_MAX = 32
+QUICK_COMPRESSED_BYTES_MAX = 512 << 10
+ALWAYS_QUICK_COMPRESSED_MAX = 4
 LOGGED_REFUSALS_MAX = 20
 
 
-def takes_long(survey: BatchSurvey) -> bool:
+def takes_long(survey: BatchSurvey, frame_bytes: int) -> bool:
     """Return whether a look into the records could hold up other clients: the size alone does not tell, a bomb is
     small."""
     records, compressed, _, older = survey
-    return records > QUICK_RECORDS_MAX or compressed > QUICK_COMPRESSED_MAX or older > 0
+    if records > QUICK_RECORDS_MAX or older:
+        return True
+    if compressed <= ALWAYS_QUICK_COMPRESSED_MAX:
+        return False
+    return compressed > QUICK_COMPRESSED_MAX or frame_bytes > QUICK_COMPRESSED_BYTES_MAX
 
 
 @handles(ApiKey.PRODUCE, versions="0-12", may_block=False)
@@ -64,7 +72,7 @@ def produce(request: ProduceRequest, ctx: RequestContext) -> Outcome:
     broker, survey = ctx.broker, survey_batches(request.topic_data)
     if broker.quotas.is_limiting and not ctx.was_put_off:
         ctx.throttle_ms = broker.quotas.produce.charge(ctx.user, ctx.client_id, len(ctx.request.frame))
-    if not ctx.may_block and takes_long(survey):
+    if not ctx.may_block and takes_long(survey, len(ctx.request.frame)):
         raise TakesLong
     denied = NONE_DENIED if broker.authorizer is None else _denied(request, ctx)
     transaction, refused = None, _refused(request, ctx)

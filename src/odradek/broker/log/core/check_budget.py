@@ -62,9 +62,10 @@ class CheckBudget:
         self._is_quick = is_quick
         self._batches = 0
 
-    def begin_batch(self) -> None:
+    def begin_batch(self, steps: int = 0) -> None:
+        """Charge a further batch, and the steps that its records take, where they are known."""
         self._batches += 1
-        self.left -= BATCH_STEPS
+        self.left -= BATCH_STEPS + steps
         if self.left < 0:
             raise self._spent()
 
@@ -105,7 +106,7 @@ class CheckBudget:
 class _Unbounded(CheckBudget):
     """Budget of records that this broker itself has made."""
 
-    def begin_batch(self) -> None:
+    def begin_batch(self, steps: int = 0) -> None:
         pass
 
     def charge(self, steps: int) -> None:

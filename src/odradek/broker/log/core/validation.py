@@ -23,7 +23,14 @@ from typing import Final, NamedTuple
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.value_classes import dataclass
 from odradek.broker.log.core.batch_info import BatchInfo, batch_info
-from odradek.broker.log.core.check_budget import DECODING_STEPS, FIELDS_STEPS, LENGTH_STEPS, UNBOUNDED, CheckBudget
+from odradek.broker.log.core.check_budget import (
+    BATCH_STEPS,
+    DECODING_STEPS,
+    FIELDS_STEPS,
+    LENGTH_STEPS,
+    UNBOUNDED,
+    CheckBudget,
+)
 from odradek.broker.log.core.config import LogConfig
 from odradek.broker.log.core.refused_records import SEARCHED_MAX, keyless, out_of_time
 from odradek.native.load import compiled
@@ -162,16 +169,18 @@ def check_records(
     Raises KafkaError, or what the budget raises when it is spent. `api_version`: of the Produce that they came with."""
     if api_version < _FIRST_PRODUCE_VERSION_OF_ZSTD:
         check_produce_records(records, api_version)
-    budget.begin_batch()
-    if compiled is not None and rules.keeps_batches:
-        found = compiled.check_batch(_CHECKED_TYPES, rules, rules.limits, records, now_ms, budget.left)
+    steps_left = budget.left - BATCH_STEPS
+    if compiled is not None and rules.keeps_batches and steps_left >= 0:
+        found = compiled.check_batch(_CHECKED_TYPES, rules, rules.limits, records, now_ms, steps_left)
         if found is not None:
             usual, steps = found
             if steps >= 0:
-                budget.charge(steps)
+                budget.begin_batch(steps)
             else:
+                budget.begin_batch()
                 _count_compressed(records, usual.batches[0].header, rules, budget)
             return usual
+    budget.begin_batch()
     if api_version != NO_PRODUCE:  # for what the inner loop answers for, it holds
         check_produce_records(records, api_version)
     if len(records) <= MAGIC_AT:
