@@ -24,6 +24,9 @@ class Kind(Enum):
     SENDS_OUT_OF_ORDER = "a later record of a producer has a lower offset than an earlier one"
     POLLS_OUT_OF_ORDER = "a consumer went back, or was given one record twice"
     SKIPPED = "a consumer passed over a record that another one read"
+    TORN = "a part of a transaction was read"
+    NOT_COPIED = "a program that copies in transactions left a record out"
+    COPIES_DIFFER = "a program that copies in transactions copied a record twice, or out of order"
 
 
 @dataclass(frozen=True, slots=True)

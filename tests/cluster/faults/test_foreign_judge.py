@@ -1,8 +1,8 @@
 """Nothing acknowledged is lost, stored twice or out of order, by the account of clients that others wrote.
 
 librdkafka and Kafka's Java producer write, idempotent and with five requests in flight, while brokers are killed,
-frozen and stopped; then everything is read and compared with every acknowledgement. A failure keeps everything and says
-where.
+frozen and stopped; then everything is read and compared with every acknowledgement. Transactional clients, which are
+killed and frozen too, are judged in the same way. A failure keeps everything and says where.
 The seed is in the captured output: ODRADEK_FOREIGN_SEED draws the same faults again.
 
     ODRADEK_FOREIGN_RUNS, _S, _RATE   how many runs, how long each, records per second and producer
@@ -21,9 +21,11 @@ import pytest
 
 from .foreign.plan import ALL_FAULTS, Plan
 from .foreign.run import ForeignRun, Verdict, keep_or_remove
+from .foreign.transaction_run import TransactionRun
 
 PLANTED = Path(__file__).parent / "planted"
 RUNS = int(os.environ.get("ODRADEK_FOREIGN_RUNS", "20"))
+TRANSACTION_RUNS = int(os.environ.get("ODRADEK_FOREIGN_RUNS", "30"))
 SECONDS = float(os.environ.get("ODRADEK_FOREIGN_S", "300"))
 RATE = float(os.environ.get("ODRADEK_FOREIGN_RATE", "1000"))
 
@@ -45,6 +47,10 @@ VARIANTS = {
     "hasty": replace(FULL, hasty=True),
     "default": replace(FULL, timeouts="default"),
 }
+CLIENT_FAULTS = ("kill", "kill", "freeze", "stop", "client", "client", "client")
+TRANSACTIONS = Plan(
+    0, SECONDS, rate=10, librdkafka=0, faults=CLIENT_FAULTS, operations=True, transactional=3, copiers=2
+)
 
 
 def seeded(plan: Plan) -> Plan:
@@ -56,7 +62,8 @@ def judged(plan: Plan, directory: Path, zookeeper: str, kafka_lib: Path) -> Verd
     planted = os.environ.get("ODRADEK_FOREIGN_PLANTED", "")
     environment = {"ODRADEK_PRODUCE_TRACE": "1", "ODRADEK_PLANTED": planted, "PYTHONPATH": os.pathsep.join(paths)}
     own = Path(os.environ.get("ODRADEK_FOREIGN_DIR", directory)) / f"{plan.brokers}-{plan.seed}"
-    with ForeignRun(own, zookeeper, plan, kafka_lib=kafka_lib, environment=environment) as run:
+    kind = TransactionRun if plan.transactional else ForeignRun
+    with kind(own, zookeeper, plan, kafka_lib=kafka_lib, environment=environment) as run:
         run.rage()
         verdict = run.judge()
     print("\n".join(run.faults))  # noqa: T201
@@ -85,3 +92,28 @@ def test_hours_of_faults(brokers: str, number: int, tmp_path: Path, zookeeper: s
     if brokers == "kafka" and verdict.anomalies:
         pytest.xfail(verdict.row())
     assert verdict.anomalies == [], f"everything is kept in {verdict.directory}"
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("number", range(TRANSACTION_RUNS))
+@pytest.mark.parametrize("brokers", ["odradek", "kafka"])
+@pytest.mark.timeout(SECONDS + 1800)
+def test_hours_of_transactions(brokers: str, number: int, tmp_path: Path, zookeeper: str, kafka_lib: Path) -> None:
+    hasty = number % 3 == 2
+    plan = replace(TRANSACTIONS, brokers=brokers, hasty=hasty, timeouts="default" if number % 3 == 1 else "short")
+    verdict = judged(seeded(plan), tmp_path, zookeeper, kafka_lib)
+    if brokers == "kafka" and verdict.anomalies:
+        pytest.xfail(verdict.row())
+    assert verdict.anomalies == [], f"everything is kept in {verdict.directory}"
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("planted", ["forget-aborted", "commit-open"])
+@pytest.mark.timeout(600)
+def test_planted_faults_of_transactions_are_found(
+    planted: str, tmp_path: Path, zookeeper: str, kafka_lib: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ODRADEK_FOREIGN_PLANTED", planted)
+    plan = replace(TRANSACTIONS, seconds=30, faults=("client",), copiers=0)
+    verdict = judged(seeded(plan), tmp_path, zookeeper, kafka_lib)
+    assert verdict.kinds().keys() & {"FAILED_BUT_READ", "TORN"}, verdict.row()

@@ -4,6 +4,7 @@
     freeze     SIGSTOP for less than a session or for more, then SIGCONT
     stop       a clean stop, and a restart
     birth      a topic whose records are queued loses a leader in its first second, in one of these ways
+    client     a client is killed or frozen, and another one takes its place
 
 Between faults preferred leaders are elected and replicas move; while a broker is frozen topics, partitions and
 producers are born. The next fault waits until all replicas are in sync, unless the plan is hasty.
@@ -55,6 +56,7 @@ class ForeignNemesis:
             "freeze": self._freeze,
             "stop": self._stop,
             "birth": self._birth,
+            "client": lambda _: self._run.strike_client(chance),
         }
         faults = [known[name] for name in self._plan.faults]
         end = time.monotonic() + self._plan.seconds

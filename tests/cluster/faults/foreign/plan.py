@@ -48,6 +48,10 @@ class Plan:
     """The next fault needn't wait until all replicas are in sync."""
     timeouts: str = "short"
     """Timeouts of ZooKeeper sessions, lagging replicas and sockets between brokers: short, or Kafka's default."""
+    transactional: int = 0
+    """Transactional producers, if they are what is judged: see `transaction_run`."""
+    copiers: int = 0
+    """librdkafka programs that copy in transactions; with any of them, Kafka's own one too."""
     brokers: str = "odradek"
     """Or kafka."""
 
@@ -57,5 +61,10 @@ class Plan:
 
     @property
     def settings(self) -> dict[str, str]:
-        common = {"auto.create.topics.enable": "false", "num.partitions": str(self.partitions)}
+        common = {
+            "auto.create.topics.enable": "false",
+            "num.partitions": str(self.partitions),
+            "transaction.state.log.num.partitions": "3",
+            "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+        }
         return common if self.timeouts == "short" else {**common, **_DEFAULTS}

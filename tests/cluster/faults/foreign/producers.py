@@ -21,7 +21,7 @@ STOP_S_MAX: Final = 300.0
 _SCRIPT: Final = Path(__file__).with_name("librdkafka_producer.py")
 _UNKNOWN: Final = TopicPartition("", -1)
 _JVM: Final = ("-Xms32m", "-Xmx192m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-_LOG4J: Final = """\
+LOG4J: Final = """\
 log4j.rootLogger=WARN, out
 log4j.logger.org.apache.kafka.clients.producer.internals=DEBUG
 log4j.appender.out=org.apache.log4j.ConsoleAppender
@@ -151,7 +151,7 @@ class JavaProducer(ForeignProducer):
     ) -> None:
         super().__init__(name, directory)
         log4j = self.printed.with_suffix(".log4j")
-        log4j.write_text(_LOG4J)
+        log4j.write_text(LOG4J)
         config = self.printed.with_suffix(".properties")
         config.write_text("".join(f"{key}={value}\n" for key, value in {**_JAVA_SETTINGS, "client.id": name}.items()))
         java = [str(find_java()), *_JVM, f"-Dlog4j.configuration=file:{log4j}", *class_path(kafka_lib)]

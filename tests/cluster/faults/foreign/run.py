@@ -1,10 +1,11 @@
 """One run of the judge: a cluster, foreign producers, faults, and then the verdict with everything that explains it."""
 
 import json
+import random
 import shutil
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any, Final, Self
 from apache_kafka import broker_command
 from chaos.clients import await_condition
 from chaos.history import History
-from chaos.judge import judge
+from chaos.judge import Anomaly, judge
 from chaos.operations import ask_controller
 from chaos.replica_files import differences
 from odradek.apps.lab.cluster import ChaosCluster
@@ -39,6 +40,8 @@ class Verdict:
     plan: Plan
     directory: Path
     records: int = 0
+    transactions: int = 0
+    """Committed ones."""
     faults: int = 0
     anomalies: list[str] = field(default_factory=list)
     answers: Counter[str] = field(default_factory=Counter)
@@ -51,10 +54,11 @@ class Verdict:
         """One line of the table of runs."""
         plan = self.plan
         what = ", ".join(f"{count} {kind}" for kind, count in sorted(self.kinds().items())) or "none"
-        flags = [name for name in ("births", "operations", "hasty") if getattr(plan, name)]
+        flags = [name for name in ("births", "operations", "hasty", "transactional") if getattr(plan, name)]
         variant = " ".join([plan.timeouts, *flags])
         answers = ", ".join(f"{count} {answer}" for answer, count in self.answers.most_common())
-        cells = (plan.brokers, variant, plan.seed, f"{plan.seconds:.0f} s", self.records, self.faults, what, answers)
+        records = f"{self.records} in {self.transactions} transactions" if plan.transactional else str(self.records)
+        cells = (plan.brokers, variant, plan.seed, f"{plan.seconds:.0f} s", records, self.faults, what, answers)
         return f"| {' | '.join(map(str, cells))} |"
 
 
@@ -79,7 +83,7 @@ class ForeignRun:
         self.producers: list[ForeignProducer] = []
         self.faults: list[str] = []
         self.troubles: list[str] = []
-        self._kafka_lib = kafka_lib
+        self.kafka_lib = kafka_lib
         self._debug = debug
         self._began = time.time()
         launch: dict[int, Launch] = {}
@@ -95,17 +99,13 @@ class ForeignRun:
         self.cluster.__enter__()
         topic = CreatableTopic(name=TOPIC, num_partitions=self.plan.partitions, replication_factor=REPLICATION_FACTOR)
         ask_controller(self.cluster, CreateTopicsRequest(topics=[topic], timeout_ms=20_000))
-        for _ in range(self.plan.librdkafka):
-            self.add_librdkafka()
-        for _ in range(self.plan.java):
-            self.add_java(TOPIC)
+        self.start_clients()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for producer in self.producers:
-            producer.kill()
+        self.kill_clients()
         self.cluster.__exit__(kind, error, trace)
 
     def tell(self, what: str) -> None:
@@ -117,6 +117,20 @@ class ForeignRun:
             file.write(self.faults[-1] + "\n")
 
     # ---- clients
+
+    def start_clients(self) -> None:
+        for _ in range(self.plan.librdkafka):
+            self.add_librdkafka()
+        for _ in range(self.plan.java):
+            self.add_java(TOPIC)
+
+    def kill_clients(self) -> None:
+        for producer in self.producers:
+            producer.kill()
+
+    def strike_client(self, chance: random.Random) -> None:
+        """Kill or freeze one of the clients."""
+        raise NotImplementedError
 
     def add_librdkafka(self) -> ForeignProducer:
         """Every other one makes small batches: queued records are then many batches in flight, not one that waits."""
@@ -138,10 +152,10 @@ class ForeignRun:
         return producer
 
     def add_java(self, topic: str) -> ForeignProducer:
-        assert self._kafka_lib is not None
+        assert self.kafka_lib is not None
         name = str(_FIRST_JAVA + len(self.producers))
         producer = JavaProducer(
-            name, self.directory, self.cluster.bootstrap, self._kafka_lib, topic=topic, rate=self.plan.rate
+            name, self.directory, self.cluster.bootstrap, self.kafka_lib, topic=topic, rate=self.plan.rate
         )
         self.producers.append(producer)
         return producer
@@ -202,12 +216,16 @@ class ForeignRun:
         """Heal, stop the producers, read everything, compare."""
         verdict = Verdict(self.plan, self.directory)
         verdict.faults = sum(" kill " in line or " stop " in line or " freeze " in line for line in self.faults)
-        history = History()
         try:
             self._heal()
         except TimeoutError as error:
             self.troubles.append(f"NOT_HEALED {error}")
         verdict.anomalies += self.troubles
+        self.compare(verdict)
+        return verdict
+
+    def compare(self, verdict: Verdict) -> None:
+        history = History()
         for producer in self.producers:
             producer.begin_stop()
         for producer in self.producers:
@@ -223,15 +241,23 @@ class ForeignRun:
         verdict.anomalies += map(str, anomalies)
         failed = [each for each in history.failed if _CLOSED not in str(each.error)]
         verdict.anomalies += [f"FAILED {each.sent.value}: {each.error}" for each in failed]
-        verdict.anomalies += self._replica_differences(partitions, history)
+        verdict.anomalies += self.replica_differences(partitions, history)
         verdict.records = len(history.acknowledged)
+        self.keep_evidence(verdict, history, anomalies, partitions)
+
+    def keep_evidence(
+        self,
+        verdict: Verdict,
+        history: History,
+        anomalies: Sequence[Anomaly],
+        partitions: Mapping[TopicPartition, tuple[int, ...]],
+    ) -> None:
         verdict.answers = answers_in(self.directory)
         if verdict.anomalies:
             write_history(history, self.directory / "history.jsonl")
             explained = explain(anomalies, history, self.cluster, partitions)
             summary = [*self.faults, "", verdict.row(), "", *verdict.anomalies[:_TOLD_MAX], "", *explained]
             (self.directory / "summary.txt").write_text("\n".join(summary) + "\n")
-        return verdict
 
     def _heal(self) -> None:
         for broker in self.cluster.brokers:
@@ -239,7 +265,7 @@ class ForeignRun:
         self.cluster.start(*[broker.id for broker in self.cluster.brokers if broker.pid is None])
         self.await_in_sync(HEAL_S_MAX)
 
-    def _replica_differences(self, partitions: Mapping[TopicPartition, tuple[int, ...]], history: History) -> list[str]:
+    def replica_differences(self, partitions: Mapping[TopicPartition, tuple[int, ...]], history: History) -> list[str]:
         ends: dict[TopicPartition, int] = {}
         for polled in history.polled:
             ends[polled.partition] = max(ends.get(polled.partition, 0), polled.offset + 1)

@@ -203,6 +203,33 @@ def no_hints() -> None:
     produce._tell_leaders = lambda *args: None  # type: ignore[assignment]
 
 
+def forget_aborted() -> None:
+    """Readers of committed records are not told which transactions were aborted."""
+    from odradek.broker.log.files.log_reader import LogReader
+
+    LogReader.aborted_in = lambda self, *args: []  # type: ignore[method-assign]
+
+
+def commit_open() -> None:
+    """A transaction whose producer went away is committed, as far as it was written."""
+    from odradek.broker.coordinator.transactions.core import decisions
+    from odradek.broker.coordinator.transactions.core.transaction import TransactionState
+
+    fence = decisions.fence
+
+    def committing(transaction: Any, now_ms: int) -> Any:
+        fenced = fence(transaction, now_ms)
+        return transaction.move_to(
+            TransactionState.PREPARE_COMMIT,
+            producer_epoch=fenced.producer_epoch,
+            last_producer_epoch=fenced.last_producer_epoch,
+            last_update_ms=now_ms,
+            client_version=fenced.client_version,
+        )
+
+    decisions.fence = committing
+
+
 FAULTS = {
     "ack-before-replication": ack_before_replication,
     "truncate-by-high-watermark": truncate_by_high_watermark,
@@ -214,6 +241,8 @@ FAULTS = {
     "late-answers": late_answers,
     "on-demand": on_demand,
     "no-hints": no_hints,
+    "forget-aborted": forget_aborted,
+    "commit-open": commit_open,
 }
 
 for name in filter(None, os.environ.get("ODRADEK_PLANTED", "").split(",")):
