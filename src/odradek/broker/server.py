@@ -62,7 +62,7 @@ from odradek.broker.server_settings import server_settings
 from odradek.broker.zk.change_follower import refresh_on_changes
 from odradek.broker.zk.known_configs import KnownConfigs
 from odradek.broker.zk.registration import BrokerRegistrar, ensure_roots, generate_broker_id, get_or_create_cluster_id
-from odradek.broker.zk.session import SessionEvent, ZkSession
+from odradek.broker.zk.session import SessionEvent, ZkSession, ZkUnavailable
 from odradek.broker.zk.store import ZkStore
 from odradek.broker.zk.zk_security import ZkLogin, zk_security
 from odradek.broker.zk.znodes import ConfigChanges
@@ -103,7 +103,10 @@ class BrokerServer:
         check_listeners(self.config)
         metrics_access(self.config)
         with ExitStack() as started:
-            self._start(started)
+            try:
+                self._start(started)
+            except ZkUnavailable as error:
+                raise FatalError(f"the broker was stopped while it started: {error}") from error
             self._running = started.pop_all()
 
     def wait(self) -> None:
@@ -151,6 +154,13 @@ class BrokerServer:
         session_end = ExitStack()
         session_end.callback(session.close)
         started.callback(session_end.close)
+        with session.waiting_for_server(self._stop_asked.is_set):
+            self._start_with(session, session_end, logs, scheduler, started)
+
+    def _start_with(
+        self, session: ZkSession, session_end: ExitStack, logs: LogDirs, scheduler: Scheduler, started: ExitStack
+    ) -> None:
+        """Start everything that needs a session, which may break and come back meanwhile."""
         ensure_roots(session)
         cluster_id = get_or_create_cluster_id(session)
         self.id = self._settle_id(logs, session, cluster_id)

@@ -30,6 +30,8 @@ from odradek.model.uuid_text import uuid_to_text
 log = get_logger(__name__)
 
 _POLL_SECONDS = 0.1
+_COUNTED_MS_MAX = 1_000
+"""Between two answers of ZooKeeper: more means that it was away."""
 # ZooKeeper expires sessions in steps of its tick, so a dead broker's node may outlive its session's timeout a little.
 _EXPIRY_MARGIN_MS = 2_000
 # And a server gives no session less than two of its ticks, whatever was asked for.
@@ -71,13 +73,17 @@ class BrokerRegistrar:
         """Creates the broker's ephemeral node and returns the broker with its epoch, the node's czxid.
 
         A node of another session may be what a crash of this same broker left behind, so it gets the time that a
-        session needs to expire. If it is still there then, its owner lives, and that is fatal.
+        session needs to expire. If it is still there then, its owner lives, and that is fatal. Time in which ZooKeeper
+        did not answer doesn't count: no session expires in it.
         """
-        expiry_ms = max(self._session.session_timeout_ms, _SESSION_TIMEOUT_MIN_MS) + _EXPIRY_MARGIN_MS
-        deadline_ms = self._clock.monotonic_ms() + expiry_ms
+        left_ms = max(self._session.session_timeout_ms, _SESSION_TIMEOUT_MIN_MS) + _EXPIRY_MARGIN_MS
+        before_ms = self._clock.monotonic_ms()
         is_logged = False
         while (epoch := self._try_register(broker)) is None:
-            if self._clock.monotonic_ms() >= deadline_ms:
+            now_ms = self._clock.monotonic_ms()
+            left_ms -= min(now_ms - before_ms, _COUNTED_MS_MAX)
+            before_ms = now_ms
+            if left_ms <= 0:
                 raise FatalError(self._conflict(broker.id))
             if not is_logged:
                 log.info("broker id already registered, waiting for that session to expire", broker=broker.id)

@@ -8,7 +8,8 @@ threads: both may only enqueue.
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from enum import Enum
 from typing import Any
 
@@ -103,6 +104,8 @@ class ZkSession:
         self._clock = clock
         self._connected = threading.Event()
         self._closing = False
+        self._given_up: Callable[[], bool] | None = None
+        """Set while every request waits for ZooKeeper: whether that has an end."""
         self._state: str | None = None
         self._session_id: int | None = None
         self._own_sessions: set[int] = set()
@@ -132,13 +135,11 @@ class ZkSession:
         # kazoo says that it is connected a moment before it tells its listeners, and with them the session's number
         seconds = self._connection_timeout_ms / 1000
         if not (self._client.start_async().wait(seconds) and self._connected.wait(seconds)):
-            self.close()
-            raise FatalError(
-                f"ZooKeeper at {self.connect_string} did not answer within {self._connection_timeout_ms} ms: start it, "
-                "or correct zookeeper.connect (zookeeper.connection.timeout.ms says how long to wait)"
-            )
+            raise self._no_first_answer()
         try:
             self._create_chroot()
+        except ZkUnavailable:
+            raise self._no_first_answer() from None
         except InvalidACLError:
             self.close()
             raise FatalError(
@@ -146,6 +147,13 @@ class ZkSession:
                 "obeyed: on its side a certificate needs authProvider.x509 and the secure port"
             ) from None
         log.info("zookeeper session started", connect=self.connect_string, session=f"{self.session_id:#x}")
+
+    def _no_first_answer(self) -> FatalError:
+        self.close()
+        return FatalError(
+            f"ZooKeeper at {self.connect_string} did not answer within {self._connection_timeout_ms} ms: start it, "
+            "or correct zookeeper.connect (zookeeper.connection.timeout.ms says how long to wait)"
+        )
 
     def close(self) -> None:
         """Ends the session; its ephemeral nodes go at once."""
@@ -158,6 +166,16 @@ class ZkSession:
         except Exception as error:
             # a server that is there and doesn't answer: the session expires by itself
             log.warning("zookeeper session close failed", error=str(error))
+
+    @contextmanager
+    def waiting_for_server(self, given_up: Callable[[], bool]) -> Iterator[None]:
+        """Have every request of the block wait until ZooKeeper is back. A starting broker's do: as in Kafka, only the
+        first connection has a time limit. `ZkUnavailable` soon after `given_up` says so."""
+        self._given_up = given_up
+        try:
+            yield
+        finally:
+            self._given_up = None
 
     @property
     def session_id(self) -> int:
@@ -231,7 +249,8 @@ class ZkSession:
         self._client.chroot = chroot
 
     def _exchange(self, requests: Sequence[Request], until_available: bool) -> list[Any]:
-        deadline_ms = None if until_available else self._clock.monotonic_ms() + self._connection_timeout_ms
+        waits = until_available or self._given_up is not None
+        deadline_ms = None if waits else self._clock.monotonic_ms() + self._connection_timeout_ms
         outcomes: list[Any] = [ConnectionLoss()] * len(requests)
         while lost := [i for i, outcome in enumerate(outcomes) if isinstance(outcome, _LOST)]:
             self._await_connection(deadline_ms)
@@ -247,7 +266,7 @@ class ZkSession:
             try:
                 return result.get(timeout=self._seconds_until(deadline_ms))
             except KazooTimeoutError as error:
-                if deadline_ms is not None or self._closing:
+                if deadline_ms is not None or self._is_over():
                     raise self._unavailable() from error
             except ConnectionClosedError as error:
                 raise self._unavailable() from error
@@ -256,10 +275,14 @@ class ZkSession:
 
     def _await_connection(self, deadline_ms: int | None) -> None:
         while not self._connected.wait(self._seconds_until(deadline_ms)):
-            if deadline_ms is not None:
+            if deadline_ms is not None or self._is_over():
                 raise self._unavailable()
         if self._closing:
             raise self._unavailable()
+
+    def _is_over(self) -> bool:
+        given_up = self._given_up
+        return self._closing or (given_up is not None and given_up())
 
     def _seconds_until(self, deadline_ms: int | None) -> float:
         if deadline_ms is None:

@@ -1,6 +1,8 @@
 import queue
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +110,28 @@ def test_requests_wait_for_a_server_that_restarts_and_not_for_ever(tmp_path: Pat
     finally:
         session.close()
         server.stop()
+
+
+def test_requests_of_a_start_wait_for_a_server_that_is_away(open_session: OpenSession, proxy: CutProxy) -> None:
+    events: queue.Queue[SessionEvent] = queue.Queue()
+    session = open_session(events.put, through=proxy)
+    session.ensure_paths(["/kept"])
+    session._connection_timeout_ms = 0
+    proxy.cut()
+    while events.get(timeout=60) is not SessionEvent.CONNECTION_LOST:
+        continue
+    is_given_up = threading.Event()
+    with ThreadPoolExecutor(1) as callers, session.waiting_for_server(is_given_up.is_set):
+        waiting = callers.submit(session.call, lambda zk: zk.exists_async("/kept"))
+        proxy.mend()
+        assert waiting.result(60) is not None
+        proxy.cut()
+        while events.get(timeout=60) is not SessionEvent.CONNECTION_LOST:
+            continue
+        waiting = callers.submit(session.call, lambda zk: zk.exists_async("/kept"))
+        is_given_up.set()
+        with pytest.raises(ZkUnavailable):
+            waiting.result(60)
 
 
 def test_a_server_that_lets_nobody_in_is_left_before_the_session_expires(
