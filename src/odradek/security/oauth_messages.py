@@ -16,7 +16,7 @@ from odradek.base.value_classes import dataclass
 SEPARATOR = "\x01"
 ACKNOWLEDGED = b"\x01"
 """Answer of a client to the JSON text that tells why its token is refused."""
-_AUTHORIZATION_ID = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
+_AUTHORIZATION_ID = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]++|=2C|=3D)++"  # possessive: see scram
 _FIRST = re.compile(rf"n,(?:a=({_AUTHORIZATION_ID}))?,\x01(.*\x01)?\x01", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z]+")
 _VALUE = re.compile(r"[\x21-\x7e \t\r\n]+")

@@ -20,7 +20,9 @@ CLIENT_ITERATIONS_MAX = 1_000_000
 """A server that asks for more is refused: a client must not work for as long as a stranger says."""
 TOKEN_EXTENSION = "tokenauth"
 _MESSAGE_BYTES_MAX = 64 << 10
-_NAME = r"(?:[^\x00=,]|=2C|=3D)*"
+# Possessive: a character belongs to one alternative only, so nothing is kept to go back to. A name of 64 KB costs 18 ms
+# otherwise, on a network thread.
+_NAME = r"(?:[^\x00=,]++|=2C|=3D)*+"
 _PRINTABLE = r"[\x21-\x2B\x2D-\x7E]+"
 _BASE64 = r"(?:[a-zA-Z0-9/+]{4})*(?:[a-zA-Z0-9/+]{3}=|[a-zA-Z0-9/+]{2}==)?"
 _CLIENT_FIRST = re.compile(
