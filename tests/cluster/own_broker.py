@@ -33,7 +33,13 @@ LAST_FETCH_FROM_LEADERS_ONLY = 10
 NOT_LED_YET = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 FETCH_BYTES = 8 << 20
 # A crashed broker's registration is gone after the session, and a restart has to wait for that.
-QUICK = {"zookeeper.session.timeout.ms": "1000", "offsets.topic.replication.factor": "1"}
+QUICK = {
+    "zookeeper.session.timeout.ms": "1000",
+    "zookeeper.connection.timeout.ms": "18000",  # without it, the session's: a busy ZooKeeper takes longer
+    "offsets.topic.replication.factor": "1",
+}
+STEADY = {"zookeeper_session_timeout_ms": "30000"}
+"""Settings of a broker that no test kills: a machine that stalls for seconds doesn't cost it its session."""
 
 
 class OwnBroker:
@@ -105,6 +111,10 @@ class OwnBroker:
         self._process.start()
         eventually(lambda: self.pid > 0 and serves(("127.0.0.1", self.port)))
         return self.log[before:]
+
+    @property
+    def is_running(self) -> bool:
+        return self._process.pid is not None
 
     def kill(self) -> None:
         self._process.kill()

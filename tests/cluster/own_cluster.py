@@ -62,6 +62,13 @@ class OwnCluster:
             list(starters.map(lambda broker: broker.start(), self.brokers))
         eventually(lambda: len(self.store.brokers.load_brokers()) == len(self.brokers), PATIENCE_S)
 
+    def mend(self) -> None:
+        """Every broker runs again, whatever a test that failed has left: it is nothing to the next one."""
+        for broker in self.brokers:
+            broker.resume()
+        for broker in [each for each in self.brokers if not each.is_running]:
+            broker.start()
+
     def close(self) -> None:
         for broker in self.brokers:
             broker.kill()

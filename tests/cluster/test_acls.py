@@ -14,7 +14,7 @@ from odradek.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRe
 from odradek.protocol.messages.describe_acls import DescribeAclsRequest
 from waiting import eventually
 
-from .own_broker import OwnBroker, running
+from .own_broker import STEADY, OwnBroker, running
 
 AUTHORIZER = {
     "authorizer_class_name": "kafka.security.authorizer.AclAuthorizer",
@@ -26,7 +26,7 @@ ANY = 1
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory, zookeeper: str) -> Iterator[OwnBroker]:
-    with running(OwnBroker(tmp_path_factory.mktemp("acls"), zookeeper, **AUTHORIZER)) as broker:
+    with running(OwnBroker(tmp_path_factory.mktemp("acls"), zookeeper, **AUTHORIZER, **STEADY)) as broker:
         yield broker
 
 

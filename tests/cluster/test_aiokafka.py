@@ -12,6 +12,8 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import MessageSizeTooLargeError
 from aiokafka.structs import ConsumerRecord
 
+from waiting import PATIENCE_S
+
 from .conftest import COMPRESSIONS, TopicMaker, unused_name
 
 LIMIT_S = 60
@@ -30,7 +32,7 @@ async def assigned(bootstrap: str, topic: str) -> AsyncIterator[tuple[AIOKafkaCo
 
 
 async def read(consumer: AIOKafkaConsumer, count: int) -> list[ConsumerRecord]:
-    return [await asyncio.wait_for(consumer.getone(), 20) for _ in range(count)]
+    return [await asyncio.wait_for(consumer.getone(), PATIENCE_S) for _ in range(count)]
 
 
 @pytest.mark.parametrize("idempotent", [False, True])
@@ -112,7 +114,7 @@ def test_unknown_topic_is_created_and_a_waiting_consumer_is_woken(bootstrap: str
                 await asyncio.sleep(0.2)
                 assert not waiting.done()
                 await producer.send_and_wait(topic, b"second")
-                assert (await asyncio.wait_for(waiting, 5)).value == b"second"
+                assert (await asyncio.wait_for(waiting, PATIENCE_S)).value == b"second"
 
     run(story)
 

@@ -27,7 +27,7 @@ from odradek.protocol.schema import Struct
 from waiting import eventually
 
 from .authorization_requests import BETWEEN_BROKERS, GHOST, GROUP, SEEN, requests_of
-from .own_broker import OwnBroker, batch_of, produce, running
+from .own_broker import STEADY, OwnBroker, batch_of, produce, running
 
 AUTHORIZER = {"authorizer.class.name": "kafka.security.authorizer.AclAuthorizer"}
 HOME, ELSEWHERE = "127.0.0.1", "127.0.0.2"
@@ -132,7 +132,8 @@ class Side:
 def sides(tmp_path_factory: pytest.TempPathFactory, zookeeper: str, kafka_lib: Path) -> Iterator[tuple[Side, Side]]:
     directory = tmp_path_factory.mktemp("authorized")
     seed(f"{zookeeper}/{directory.name}")
-    ours = OwnBroker(directory, zookeeper, **{key.replace(".", "_"): value for key, value in AUTHORIZER.items()})
+    settings = {key.replace(".", "_"): value for key, value in AUTHORIZER.items()}
+    ours = OwnBroker(directory, zookeeper, **STEADY, **settings)
     theirs = KafkaPeer(kafka_lib, tmp_path_factory.mktemp("authorized-kafka"), AUTHORIZER, seed)
     with running(ours):
         try:

@@ -20,7 +20,7 @@ from odradek.protocol.messages.create_acls import AclCreation, CreateAclsRequest
 from waiting import eventually
 
 from .conftest import JavaTool
-from .own_broker import OwnBroker, batch_of, produce, produce_request, read_all, running
+from .own_broker import STEADY, OwnBroker, batch_of, produce, produce_request, read_all, running
 
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 CANARY = "c4n4ry-Pa55word"
@@ -80,7 +80,7 @@ class Cluster:
 def cluster(zookeeper: str, tmp_path_factory: pytest.TempPathFactory, kafka_tools: KafkaTools) -> Iterator[Cluster]:
     directory = tmp_path_factory.mktemp("users")
     port = free_port()
-    broker = OwnBroker(directory, zookeeper)
+    broker = OwnBroker(directory, zookeeper, **STEADY)
     broker.set({"listeners": f"PLAINTEXT://127.0.0.1:{broker.port},SASL_PLAINTEXT://127.0.0.1:{port}", **SETTINGS})
     with running(broker):
         for user in ("alice", "bob"):

@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 
 from odradek.testing import OdradekCluster
+from waiting import PATIENCE_S
 
 from .conftest import Run, told
 
+PATIENCE_MS = str(PATIENCE_S * 1000)
 ODRADEK = [sys.executable, "-m", "odradek"]
 _numbers = count()
 
@@ -98,7 +100,7 @@ def test_many_records_in_order_with_every_compression(odradek: Run, topic: str, 
 @pytest.mark.parametrize("acks", ["0", "1"])
 def test_fewer_acknowledgements(odradek: Run, topic: str, acks: str) -> None:
     assert odradek("produce", "--topic", topic, "--acks", acks, stdin="a\nb\n").returncode == 0
-    read = odradek("consume", "--topic", topic, "--from-beginning", "--max-messages", "2", "--timeout-ms", "10000")
+    read = odradek("consume", "--topic", topic, "--from-beginning", "--max-messages", "2", "--timeout-ms", PATIENCE_MS)
     assert read.stdout == "a\nb\n"
 
 
@@ -159,7 +161,7 @@ def test_following_until_interrupted(odradek: Run, odradek_cluster: OdradekClust
                 odradek("produce", "--topic", topic, stdin=f"{word}\n")
                 assert follower.stdout.readline() == f"{word}\n"
             follower.send_signal(signal.SIGINT)
-            assert follower.wait(timeout=10) == 0
+            assert follower.wait(PATIENCE_S) == 0
             assert "2 records read" in follower.stderr.read()
         finally:
             follower.kill()
@@ -171,11 +173,11 @@ def test_lines_that_trickle_in_are_written_at_once(odradek: Run, odradek_cluster
         assert producer.stdin is not None
         producer.stdin.write("early\n")
         producer.stdin.flush()
-        read = odradek("consume", "--topic", topic, "--from-beginning", "-c", "1", "--timeout-ms", "10000")
+        read = odradek("consume", "--topic", topic, "--from-beginning", "-c", "1", "--timeout-ms", PATIENCE_MS)
         assert read.stdout == "early\n"
         assert producer.poll() is None
         producer.stdin.close()
-        assert producer.wait(timeout=10) == 0
+        assert producer.wait(PATIENCE_S) == 0
 
 
 def test_a_wrong_line_is_named_and_what_came_before_is_written(odradek: Run, topic: str) -> None:

@@ -23,7 +23,7 @@ from odradek.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteT
 from odradek.protocol.messages.fetch import FetchResponse
 from waiting import eventually, promptly
 
-from .own_broker import OwnBroker, batch_of, fetch_request, produce, produce_request
+from .own_broker import STEADY, OwnBroker, batch_of, fetch_request, produce, produce_request
 
 # One second is remembered: a client that goes on has used up what it may at once after two.
 WINDOWS = {"quota_window_num": "2", "quota_window_size_seconds": "1"}
@@ -31,7 +31,7 @@ WINDOWS = {"quota_window_num": "2", "quota_window_size_seconds": "1"}
 
 @pytest.fixture(scope="module")
 def broker(zookeeper: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnBroker]:
-    settings = {**WINDOWS, "controller_quota_window_num": "2", "odradek_metrics_port": "0"}
+    settings = {**STEADY, **WINDOWS, "controller_quota_window_num": "2", "odradek_metrics_port": "0"}
     broker = OwnBroker(tmp_path_factory.mktemp("quotas"), zookeeper, **settings)
     try:
         broker.start()

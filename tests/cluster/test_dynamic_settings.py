@@ -15,14 +15,14 @@ from odradek.protocol.messages.incremental_alter_configs import (
 )
 from waiting import PATIENCE_S, eventually
 
-from .own_broker import OwnBroker, batch_of, produce
+from .own_broker import STEADY, OwnBroker, batch_of, produce
 
 BROKER, SET, DELETE = 4, 0, 1
 
 
 @pytest.fixture(scope="module")
 def broker(zookeeper: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnBroker]:
-    broker = OwnBroker(tmp_path_factory.mktemp("dynamic"), zookeeper)
+    broker = OwnBroker(tmp_path_factory.mktemp("dynamic"), zookeeper, **STEADY)
     try:
         broker.start()
         yield broker

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory, zookeeper: str) -> Iterator[OwnCluster]:
+def shared(tmp_path_factory: pytest.TempPathFactory, zookeeper: str) -> Iterator[OwnCluster]:
     directory: Path = tmp_path_factory.mktemp("group-faults")
     settings = {
         "group_initial_rebalance_delay_ms": "0",
@@ -46,6 +46,12 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, zookeeper: str) -> Iterato
             asked = FindCoordinatorRequest(key=GROUP)
             eventually(lambda: client.send(asked, 3).error_code == ErrorCode.NONE, PATIENCE_S)
         yield cluster
+
+
+@pytest.fixture
+def cluster(shared: OwnCluster) -> Iterator[OwnCluster]:
+    yield shared
+    shared.mend()
 
 
 def coordinator(cluster: OwnCluster) -> int:

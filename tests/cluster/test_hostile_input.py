@@ -36,6 +36,7 @@ from . import good_client
 from .good_client import MEGABYTE, NETWORK_THREADS, unnoticed
 from .own_broker import (
     LAST_FETCH_BY_NAME,
+    STEADY,
     OwnBroker,
     batch_of,
     fetch_request,
@@ -53,7 +54,7 @@ TCP_INFO_SIZE, TOTAL_RETRANSMISSIONS = 104, struct.Struct("=100xI")
 def broker(tmp_path_factory: pytest.TempPathFactory, zookeeper: str) -> Iterator[OwnBroker]:
     directory = tmp_path_factory.mktemp("hostile")
     settings = {"num_network_threads": str(NETWORK_THREADS), "connections_max_idle_ms": "60000"}
-    with running(OwnBroker(directory, zookeeper, **settings)) as started:
+    with running(OwnBroker(directory, zookeeper, **STEADY, **settings)) as started:
         for topic in (TOPIC, good_client.TOPIC):
             started.create_topic(topic)
         yield started

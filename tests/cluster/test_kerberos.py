@@ -21,7 +21,7 @@ from odradek.security.jaas import KERBEROS_MODULE
 from waiting import eventually
 
 from .conftest import unused_name
-from .own_broker import OwnBroker, run_odradek, running
+from .own_broker import STEADY, OwnBroker, run_odradek, running
 
 SERVICE = "kafka/localhost"
 PRINCIPALS = (SERVICE, "alice", "App.orders/localhost", "other/localhost")
@@ -76,7 +76,7 @@ def kerberized(zookeeper: str, tmp_path_factory: pytest.TempPathFactory) -> Iter
             keytabs = {
                 name: realm.keytab(name) for name in (SERVICE, "alice", "App.orders/localhost", "other/localhost")
             }
-            broker = OwnBroker(directory, zookeeper)
+            broker = OwnBroker(directory, zookeeper, **STEADY)
             broker.set(
                 {
                     "listeners": f"PLAINTEXT://127.0.0.1:{broker.port},KERBEROS://localhost:{port}",

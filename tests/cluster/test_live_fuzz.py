@@ -22,7 +22,7 @@ from odradek.protocol.messages.api_versions import ApiVersionsRequest
 from odradek.protocol.messages.produce import ProduceRequest
 from odradek.protocol.messages.response_header import ResponseHeader
 
-from .own_broker import OwnBroker, batch_of, produce, read_all, running
+from .own_broker import STEADY, OwnBroker, batch_of, produce, read_all, running
 
 TOPIC = "target"
 PING_ID = 77_777
@@ -34,7 +34,7 @@ FAULTS = ("Traceback", "request failed", "response failed", "second response", "
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory, zookeeper: str) -> Iterator[OwnBroker]:
-    with running(OwnBroker(tmp_path_factory.mktemp("fuzz"), zookeeper)) as started:
+    with running(OwnBroker(tmp_path_factory.mktemp("fuzz"), zookeeper, **STEADY)) as started:
         for topic in (TOPIC, "good"):
             started.create_topic(topic)
         yield started

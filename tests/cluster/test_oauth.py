@@ -22,7 +22,7 @@ from token_issuer import CLIENT_ID, CLIENT_SECRET, Endpoints, Issuer, serving, u
 from waiting import eventually
 
 from .conftest import unused_name
-from .own_broker import OwnBroker, run_odradek, running
+from .own_broker import STEADY, OwnBroker, run_odradek, running
 
 LOGIN = "sasl.login.callback.handler.class"
 
@@ -68,7 +68,7 @@ class Tokens:
 @pytest.fixture(scope="module")
 def tokens(zookeeper: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tokens]:
     directory, port, metrics_port = tmp_path_factory.mktemp("tokens"), free_port(), free_port()
-    broker = OwnBroker(directory, zookeeper, odradek_metrics_port=str(metrics_port))
+    broker = OwnBroker(directory, zookeeper, odradek_metrics_port=str(metrics_port), **STEADY)
     with serving(Issuer()) as endpoints:
         endpoints.claims = {"aud": "logs", "iss": "https://issuer", "name": "alice of tokens"}
         broker.set(

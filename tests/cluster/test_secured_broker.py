@@ -34,7 +34,7 @@ from odradek.security.password_encoder import PasswordEncoder
 from waiting import eventually
 
 from .conftest import unused_name
-from .own_broker import OwnBroker, run_odradek, running
+from .own_broker import STEADY, OwnBroker, run_odradek, running
 
 PASSWORD = 'pass="w,o;rd'
 PROTOCOLS = ("SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -113,7 +113,7 @@ def secured(zookeeper: str, tmp_path_factory: pytest.TempPathFactory, kafka_tool
     ports = {protocol: free_port() for protocol in (*PROTOCOLS, "metrics")}
     quoted = PASSWORD.replace('"', '\\"')
     plain = f'{PLAIN_MODULE} required username="broker" password="b" user_broker="b" user_alice="{quoted}";'
-    broker = OwnBroker(directory, zookeeper)
+    broker = OwnBroker(directory, zookeeper, **STEADY)
     secure = {
         "listeners": f"PLAINTEXT://127.0.0.1:{broker.port},"
         + ",".join(f"{protocol}://localhost:{ports[protocol]}" for protocol in PROTOCOLS),

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory, zookeeper: str) -> Iterator[OwnCluster]:
+def shared(tmp_path_factory: pytest.TempPathFactory, zookeeper: str) -> Iterator[OwnCluster]:
     directory: Path = tmp_path_factory.mktemp("transactions")
     settings = {
         "transaction_state_log_num_partitions": "1",
@@ -42,6 +42,12 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, zookeeper: str) -> Iterato
     }
     with running_cluster(directory, zookeeper, **settings) as running:
         yield running
+
+
+@pytest.fixture
+def cluster(shared: OwnCluster) -> Iterator[OwnCluster]:
+    yield shared
+    shared.mend()
 
 
 def producer(cluster: OwnCluster, name: str | None = None, timeout_ms: int = 60_000) -> Producer:

@@ -6,12 +6,12 @@ import pytest
 
 from kafka_tools import KafkaTools
 
-from .own_broker import OwnBroker
+from .own_broker import STEADY, OwnBroker
 
 
 @pytest.fixture(scope="module")
 def broker(zookeeper: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnBroker]:
-    broker = OwnBroker(tmp_path_factory.mktemp("unsupported"), zookeeper)
+    broker = OwnBroker(tmp_path_factory.mktemp("unsupported"), zookeeper, **STEADY, auto_create_topics_enable="false")
     try:
         broker.start()
         broker.create_topic("plain")

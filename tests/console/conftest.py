@@ -83,6 +83,17 @@ def three_brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OdradekC
         cluster.stop_all()
 
 
+@pytest.fixture(autouse=True)
+def _brokers_run_again(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Whatever a test that failed has left of the shared brokers is nothing to the next one."""
+    yield
+    if "three_brokers" not in request.fixturenames:
+        return
+    cluster: OdradekCluster = request.getfixturevalue("three_brokers")
+    for broker in [number for number in range(3) if cluster.pid(number) is None]:
+        cluster.start(broker)
+
+
 @pytest.fixture(scope="package")
 def console(three_brokers: OdradekCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsoleProcess]:
     arguments = ["--bootstrap-server", three_brokers.bootstrap_servers, "--data", str(three_brokers.data_dir), "--lab"]

@@ -86,7 +86,7 @@ def test_a_full_listener_makes_its_own_clients_wait_and_no_others(serve, connect
     with pytest.raises(TimeoutError):
         waiting.receive()
     first.close()
-    waiting.socket.settimeout(5)
+    waiting.socket.settimeout(PATIENCE_S)
     assert waiting.receive() == b"2"
 
 
@@ -104,7 +104,7 @@ def test_a_place_that_is_free_goes_to_the_listener_it_belongs_to(serve, connect)
         with pytest.raises(TimeoutError):
             waiting[name].receive()
     holders["B"].close()
-    waiting["B"].socket.settimeout(5)
+    waiting["B"].socket.settimeout(PATIENCE_S)
     assert waiting["B"].receive() == b"B"
 
 
