@@ -46,6 +46,11 @@ def go_sasl_program() -> list[str]:
     return _go_program("go-sasl", _HERE / "gosasl")
 
 
+def go_transactions_program() -> list[str]:
+    """The program that tests/gosasl/transactions is the source of."""
+    return _go_program("go-transactions", _HERE / "gosasl" / "transactions")
+
+
 def _go_program(name: str, sources: Path) -> list[str]:
     go = _found("go")
     program = _TOOLS / name

@@ -244,9 +244,18 @@ class PartitionTable:
 
         self._append_and_wait(tp, append, records, timeout_ms, done, acks)
 
-    def append_marker(self, tp: TopicPartition, marker: EndTransactionMarker, *, timeout_ms: int, done: Done) -> None:
-        """End a transaction in the partition; `done` as for `append_own`."""
-        self._append_and_wait(tp, lambda partition: partition.append_marker(marker), NO_RECORDS, timeout_ms, done, -1)
+    def append_marker(
+        self,
+        tp: TopicPartition,
+        marker: EndTransactionMarker,
+        *,
+        timeout_ms: int,
+        done: Done,
+        written: list[TopicPartition] | None = None,
+    ) -> None:
+        """End a transaction in the partition; `done` as for `append_own`, `written` as for `append`."""
+        append = partial(Partition.append_marker, marker=marker)
+        self._append_and_wait(tp, append, NO_RECORDS, timeout_ms, done, -1, written)
 
     def await_commit(self, tp: TopicPartition, *, timeout_ms: int, done: Done) -> None:
         """Wait until the records that are in the log now are committed; `done` as for `append_own`."""
@@ -265,6 +274,7 @@ class PartitionTable:
         timeout_ms: int,
         done: Done,
         acks: int,
+        written: list[TopicPartition] | None = None,
     ) -> None:
         try:
             partition = self.find(tp)
@@ -272,7 +282,10 @@ class PartitionTable:
         except KafkaError as error:
             done(error.code, None)
             return
-        self._fetches.check_and_complete(tp)
+        if written is None:
+            self._fetches.check_and_complete(tp)
+        else:
+            written.append(tp)
         if acks != -1 or awaited_in == COMMITTED:
             done(ErrorCode.NONE, result)
             return

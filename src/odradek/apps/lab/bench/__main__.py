@@ -36,6 +36,7 @@ from odradek.apps.lab.bench.report import Result, as_json, machine_facts, markdo
 from odradek.apps.lab.bench.scale_figures import scale_figures
 from odradek.apps.lab.bench.security_figures import listener_stores, security_figures
 from odradek.apps.lab.bench.systems import Kafka, Odradek, System
+from odradek.apps.lab.bench.transaction_figures import transaction_figures
 from odradek.apps.lab.pipeline_speed.comparison import compare as compare_pipeline
 from odradek.base.errors import FatalError
 
@@ -118,7 +119,7 @@ def chosen_figures(only: str | None) -> list[Figure]:
 
 
 def all_figures() -> list[Figure]:
-    clusters = [*cluster_figures(), *scale_figures(), *group_figures()]
+    clusters = [*cluster_figures(), *scale_figures(), *group_figures(), *transaction_figures()]
     return [*one_broker_figures(), *clusters, *cli_figures(), *security_figures()]
 
 

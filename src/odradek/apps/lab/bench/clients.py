@@ -1,4 +1,4 @@
-"""Runs the foreign clients (Kafka's Java tools, kcat, the Java probe beside this file) and reads their figures."""
+"""Runs the foreign clients (Kafka's Java tools, kcat, the Java probes beside this file) and reads their figures."""
 
 import itertools
 import json
@@ -63,15 +63,15 @@ class SecuredWay:
 
 @dataclass(frozen=True, slots=True)
 class Clients:
-    """The clients of one benchmark run; `directory` holds the compiled probe and the payloads."""
+    """The clients of one benchmark run; `directory` holds the compiled probes and the payloads."""
 
     kafka_lib: Path
     directory: Path
 
     def prepare(self) -> None:
         (self.directory / "log4j.properties").write_text(LOG4J)
-        source = Path(__file__).with_name("Probe.java")
-        run(["javac", "-cp", f"{self.kafka_lib}/*", "-d", str(self.directory), str(source)])
+        sources = [str(source) for source in Path(__file__).parent.glob("*.java")]
+        run(["javac", "-cp", f"{self.kafka_lib}/*", "-d", str(self.directory), *sources])
 
     def producer_performance(
         self,
@@ -81,14 +81,11 @@ class Clients:
         batching: Batching,
         acks: str,
         options: Sequence[str] = (),
-        transaction_ms: int = 0,
         way: SecuredWay | None = None,
     ) -> Metrics:
         """Throughput, and the latency that the producer sees at full load; the tool counts whole milliseconds."""
         arguments = ["--topic", topic, "--num-records", str(records.count), "--throughput", "-1"]
         arguments += ["--payload-file", str(self._payload(records.bytes_each))]
-        if transaction_ms:
-            arguments += ["--transactional-id", topic, "--transaction-duration-ms", str(transaction_ms)]
         if way is not None:
             arguments += ["--producer.config", str(way.config)]
         arguments += ["--producer-props", *options]
@@ -124,11 +121,17 @@ class Clients:
         return {"avg_ms": float(summary[1])}
 
     def probe(
-        self, mode: str, system: System, topic: str, *arguments: object, way: SecuredWay | None = None
+        self,
+        mode: str,
+        system: System,
+        topic: str,
+        *arguments: object,
+        way: SecuredWay | None = None,
+        program: str = "Probe",
     ) -> Metrics:
         bootstrap = way.bootstrap if way else system.bootstrap
         options = [f"-Dclient.config={way.config}"] if way else []
-        output = self._java("Probe", mode, bootstrap, topic, *map(str, arguments), options=options)
+        output = self._java(program, mode, bootstrap, topic, *map(str, arguments), options=options)
         metrics: Metrics = json.loads(output)
         return metrics
 

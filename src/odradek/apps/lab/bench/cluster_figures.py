@@ -117,7 +117,7 @@ def _crash_of_controller(system: System, name: str) -> Metrics:
         {"bootstrap.servers": system.bootstrap, **settings, "retry.backoff.max.ms": 100, "log_level": 0}
     )
     _write_everywhere(producer, name)
-    with _end_of_session(system, victim) as ended_at:
+    with end_of_session(system, victim) as ended_at:
         system.kill_broker(victim)
         start = time.monotonic()
         _write_everywhere(producer, name)
@@ -128,19 +128,40 @@ def _crash_of_controller(system: System, name: str) -> Metrics:
 
 
 @contextmanager
-def _end_of_session(system: System, broker_id: int) -> Iterator[list[float]]:
+def end_of_session(system: System, broker_id: int) -> Iterator[list[float]]:
     """The moment in which ZooKeeper lets the broker's registration go; in the list by the time writes are taken."""
+    moments: list[float] = []
+    with _zookeeper(system) as zookeeper:
+        zookeeper.exists(f"/brokers/ids/{broker_id}", watch=lambda _event: moments.append(time.monotonic()))
+        yield moments
+
+
+@contextmanager
+def _zookeeper(system: System) -> Iterator[Any]:
     from kazoo.client import KazooClient
 
-    moments: list[float] = []
     zookeeper = KazooClient(f"127.0.0.1:{system.zookeeper_port}")
     zookeeper.start()
     try:
-        zookeeper.exists(f"/brokers/ids/{broker_id}", watch=lambda _event: moments.append(time.monotonic()))
-        yield moments
+        yield zookeeper
     finally:
         zookeeper.stop()
         zookeeper.close()
+
+
+def elect_another_controller(system: System, broker_id: int) -> None:
+    """Have another broker elected as the controller, if it is this one: so that its crash is not the controller's."""
+    from kazoo.exceptions import NoNodeError
+
+    def is_another() -> bool:
+        if controller_of(system) not in (-1, broker_id):
+            return True
+        with suppress(NoNodeError):
+            zookeeper.delete("/controller")
+        return False
+
+    with _zookeeper(system) as zookeeper:
+        _await(is_another, "no other broker became the controller", 1.0)
 
 
 def _write_everywhere(producer: Any, name: str) -> None:

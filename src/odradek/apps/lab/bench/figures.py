@@ -27,7 +27,6 @@ SEGMENTS = 1000
 LARGE_BATCHES = Batching(65536, 5)
 SMALL_BATCHES = Batching(16384, 0)
 COMPRESSIONS = ("lz4", "zstd", "snappy", "gzip")
-TRANSACTION_MS = 100
 
 _topic_numbers = itertools.count(1)
 
@@ -133,7 +132,6 @@ def produce_figures() -> Iterator[Figure]:
     for codec in COMPRESSIONS:
         session = partial(produce, "1 KB", LARGE_BATCHES, "1", options=(f"compression.type={codec}",))
         yield Figure("compressed", f"produce 1 KB, 64 KB batches, {codec}", both, session)
-    yield Figure("transactions", "produce 1 KB, 16 KB batches, transactions of 100 ms", both, produce_in_transactions)
     for load in ("1 KB", "100 B"):
         yield Figure(
             "kcat",
@@ -243,15 +241,6 @@ def produce(
 ) -> Iterator[Callable[[], Metrics]]:
     with topic(system, new_topic_name(), PARTITIONS) as name:
         yield lambda: work.clients.producer_performance(system, name, work.loads[load], batching, acks, options)
-
-
-@contextmanager
-def produce_in_transactions(work: Work, system: System) -> Iterator[Callable[[], Metrics]]:
-    with topic(system, new_topic_name(), PARTITIONS) as name:
-        records, kept_ms = work.loads["1 KB"], TRANSACTION_MS
-        yield lambda: work.clients.producer_performance(
-            system, name, records, SMALL_BATCHES, "all", transaction_ms=kept_ms
-        )
 
 
 @contextmanager

@@ -24,7 +24,7 @@ TITLES = {
     "wire": "The wire alone",
     "produce": "Producing",
     "compressed": "Producing compressed records",
-    "transactions": "Producing in transactions",
+    "transactions": "Transactions",
     "kcat": "librdkafka (kcat)",
     "consume": "Consuming",
     "single": "One record per request",

@@ -104,8 +104,11 @@ class MarkerSender:
         if gone:
             log.info("markers dropped, topic deleted", transactional_id=ending.entry.key, partitions=_text(gone))
             self._stories.markers(MARKERS_DROPPED, ending.entry, ending.transaction, gone, None, "topic deleted")
+        own = by_leader.pop(self._broker_id, None)
         for leader, tps in by_leader.items():
             self._send_to(_Part(ending, tps, leader))
+        if own is not None:  # last, while the others are on their way
+            self._send_to(_Part(ending, own, self._broker_id))
         self._written(ending, gone)
 
     def _send_to(self, part: "_Part") -> None:

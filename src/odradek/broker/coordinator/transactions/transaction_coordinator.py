@@ -7,9 +7,9 @@ pending any more. A decided end (PrepareCommit, PrepareAbort) is answered at onc
 then its completion. The next leader of the partition replays the records and goes on with what was decided.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from odradek.base.clock import Clock
 from odradek.base.config.broker_config import BrokerConfig
@@ -18,6 +18,7 @@ from odradek.base.logs import get_logger
 from odradek.broker.coordinator.state.state_log_writer import StateLogWriter, Write
 from odradek.broker.coordinator.state.state_table import StateTable
 from odradek.broker.coordinator.transactions.core import decisions
+from odradek.broker.coordinator.transactions.core.append_errors import client_error
 from odradek.broker.coordinator.transactions.core.decisions import DONE, Decision, Move, Producer, Refused
 from odradek.broker.coordinator.transactions.core.transaction import (
     CLASSIC,
@@ -29,8 +30,9 @@ from odradek.broker.coordinator.transactions.core.transaction import (
 )
 from odradek.broker.coordinator.transactions.core.transaction_records import encode_key, encode_record
 from odradek.broker.coordinator.transactions.core.transaction_story import TransactionEvent
+from odradek.broker.coordinator.transactions.end_waiters import EndWaiters
 from odradek.broker.coordinator.transactions.marker_sender import RETRY_BACKOFF_MS, MarkerSender, later
-from odradek.broker.coordinator.transactions.transaction_entry import Ending, TransactionEntry
+from odradek.broker.coordinator.transactions.transaction_entry import Asked, Ending, TransactionEntry
 from odradek.broker.coordinator.transactions.transaction_log import TransactionLog
 from odradek.broker.coordinator.transactions.transaction_stories import TransactionStories
 from odradek.broker.purgatory.reaper import ExpirationReaper
@@ -44,18 +46,8 @@ log = get_logger(__name__)
 
 NO_PRODUCER = Producer(NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
 ProducerAnswer: TypeAlias = Callable[[ErrorCode, Producer], None]
-
-_ERRORS: Mapping[ErrorCode, ErrorCode] = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
-    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
-}
-"""Errors for clients when the log refuses a record of transaction state."""
+_Answer: TypeAlias = Callable[[ErrorCode, Transaction], None]
+_Decide: TypeAlias = Callable[[Transaction, bool, int | None], Decision]
 
 _EXPIRED_TOGETHER = 1_000  # ids whose removal is written in one batch, at most
 
@@ -86,6 +78,7 @@ class TransactionCoordinator:
         self._expiration_ms = config.transactional_id_expiration_ms
         self._table = StateTable("transactional ids", transaction_log, clock, self)
         self._stories = TransactionStories(clock, record)
+        self._waiters = EndWaiters(reaper)
         self.markers = MarkerSender(
             broker_id, metadata, reaper, connect, marker_writer.write, self._markers_written, self._stories
         )
@@ -127,6 +120,7 @@ class TransactionCoordinator:
             entry.is_gone = True
             if entry.ending is not None:
                 self.markers.cancel(entry.ending)
+                entry.answers.append(partial(self._waiters.release, entry.ending))
 
         self._writer.turn(entry, give_up)
 
@@ -167,7 +161,7 @@ class TransactionCoordinator:
             )
             done(error, Producer(moved.producer_id, moved.producer_epoch))
 
-        self._decide(_Asked("InitProducerId", expected), entry, decide, answer)
+        self._decide(Asked("InitProducerId", expected), entry, decide, answer)
 
     def add_partitions(
         self,
@@ -177,13 +171,15 @@ class TransactionCoordinator:
         done: Callable[[ErrorCode], None],
         client_version: int = CLASSIC,
     ) -> None:
-        """`done` is called once. KafkaError: refused at once."""
+        """`done` is called once. KafkaError: refused at once. In version 1 the request waits for the markers of the
+        former transaction; in version 2 it is the leader of a partition that asks again (`PartitionVerifier`)."""
 
         def decide(transaction: Transaction, pending: bool, new_id: int | None) -> Decision:
             now_ms = self._clock.now_ms()
             return decisions.add_partitions(transaction, producer, partitions, client_version, now_ms, pending=pending)
 
-        asked = _Asked("AddPartitionsToTxn" if client_version < EPOCH_BUMP_VERSION else "Produce", producer)
+        is_classic = client_version < EPOCH_BUMP_VERSION
+        asked = Asked("AddPartitionsToTxn" if is_classic else "Produce", producer, may_wait=is_classic)
         self._decide(asked, self._known(transactional_id), decide, lambda error, _: done(error))
 
     def verify(
@@ -221,7 +217,7 @@ class TransactionCoordinator:
         def answer(error: ErrorCode, moved: Transaction) -> None:
             done(error, NO_PRODUCER if error else decisions.next_producer(moved))
 
-        self._decide(_Asked("EndTxn", producer), self._known(transactional_id), decide, answer)
+        self._decide(Asked("EndTxn", producer), self._known(transactional_id), decide, answer)
 
     def _known(self, transactional_id: str) -> TransactionEntry:
         if not transactional_id:
@@ -304,10 +300,10 @@ class TransactionCoordinator:
 
     def _decide(
         self,
-        asked: "_Asked",
+        asked: Asked,
         entry: TransactionEntry,
-        decide: Callable[[Transaction, bool, int | None], Decision],
-        answer: Callable[[ErrorCode, Transaction], None],
+        decide: _Decide,
+        answer: _Answer,
         new_producer_id: int | None = None,
     ) -> None:
         def turn() -> bool:
@@ -319,6 +315,10 @@ class TransactionCoordinator:
             if isinstance(decision, Move):
                 self._write(entry, decision.to, answer, asked.request)
             elif isinstance(decision, Refused):
+                if asked.may_wait and decision.error is ErrorCode.CONCURRENT_TRANSACTIONS and entry.ending is not None:
+                    again = partial(self._decide_again, asked._replace(may_wait=False), entry, decide, answer)
+                    if self._waiters.add(entry.ending, again):
+                        return True
                 if decision.error is ErrorCode.PRODUCER_FENCED:
                     self._stories.fenced(entry, asked.request, asked.producer)
                 entry.answers.append(partial(answer, decision.error, transaction))
@@ -331,9 +331,13 @@ class TransactionCoordinator:
         if not self._writer.turn(entry, turn):
             self._decide(asked, entry, decide, answer, self._new_producer_id())
 
-    def _write(
-        self, entry: TransactionEntry, to: Transaction, answer: Callable[[ErrorCode, Transaction], None], why: str
-    ) -> None:
+    def _decide_again(self, asked: Asked, entry: TransactionEntry, decide: _Decide, answer: _Answer) -> None:
+        try:
+            self._decide(asked, entry, decide, answer)
+        except KafkaError as error:
+            answer(error.code, entry.transaction)
+
+    def _write(self, entry: TransactionEntry, to: Transaction, answer: _Answer, why: str) -> None:
         """During a turn. Whatever becomes of the record, the move is over then."""
         entry.move = to
 
@@ -346,7 +350,7 @@ class TransactionCoordinator:
                 # never written: as if nobody had asked
                 entry.is_gone = True
                 entry.answers.append(partial(self._table.forget, entry))
-            entry.answers.append(partial(answer, _ERRORS.get(error, error), to))
+            entry.answers.append(partial(answer, client_error(error), to))
             if not error and to.state in PREPARED and not entry.is_gone:
                 self._begin_ending(entry)
 
@@ -373,6 +377,8 @@ class TransactionCoordinator:
             if not error:
                 entry.transaction, entry.ending = completed, None
                 self._stories.moved(entry, ending.transaction)
+                if ending.waiting:
+                    entry.answers.append(partial(self._waiters.release, ending))
             elif not entry.is_gone:
                 log.warning("end of a transaction can't be written, retrying", transactional_id=entry.key, error=error)
                 self.append_retries += 1
@@ -383,13 +389,6 @@ class TransactionCoordinator:
     def _complete_again(self, ending: Ending) -> None:
         self.append_retries -= 1
         self._markers_written(ending)
-
-
-class _Asked(NamedTuple):
-    """The request that a decision answers, for the flight recorder."""
-
-    request: str
-    producer: Producer | None
 
 
 def _report(entry: TransactionEntry, error: ErrorCode) -> None:

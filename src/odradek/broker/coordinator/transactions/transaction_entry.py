@@ -1,7 +1,12 @@
-"""A transactional id in memory: its value, the move that is being written, and the end that is being completed."""
+"""A transactional id in memory: its value, the move that is being written, the end that is being completed; and a
+request about it."""
+
+from collections.abc import Callable
+from typing import NamedTuple
 
 from odradek.broker.coordinator.state.state_log import StateLog
 from odradek.broker.coordinator.state.state_log_writer import StateEntry
+from odradek.broker.coordinator.transactions.core.decisions import Producer
 from odradek.broker.coordinator.transactions.core.transaction import Transaction, TransactionState
 from odradek.broker.coordinator.transactions.core.transaction_story import TransactionStory
 from odradek.model.topology import TopicPartition
@@ -30,10 +35,10 @@ class TransactionEntry(StateEntry):
 class Ending:
     """The markers of one end of one transaction. Known by identity: the next end of the same id is another object.
 
-    Guarded by the marker sender's lock: `remaining`, `is_cancelled`.
+    Guarded by the marker sender's lock: `remaining`, `is_cancelled`. `waiting` belongs to `EndWaiters`.
     """
 
-    __slots__ = ("coordinator_epoch", "entry", "is_cancelled", "remaining", "transaction")
+    __slots__ = ("coordinator_epoch", "entry", "is_cancelled", "remaining", "transaction", "waiting")
 
     def __init__(self, entry: TransactionEntry, coordinator_epoch: int) -> None:
         self.entry = entry
@@ -41,7 +46,17 @@ class Ending:
         self.coordinator_epoch = coordinator_epoch
         self.remaining: set[TopicPartition] = set(entry.transaction.partitions)
         self.is_cancelled = False
+        self.waiting: list[Callable[[], None]] = []
 
     @property
     def is_commit(self) -> bool:
         return self.transaction.state is TransactionState.PREPARE_COMMIT
+
+
+class Asked(NamedTuple):
+    """The request that a decision answers."""
+
+    request: str
+    producer: Producer | None
+    may_wait: bool = False
+    """Whether it waits for the end of the former transaction."""

@@ -44,13 +44,23 @@ class MarkerWriter:
     def write(self, markers: Sequence[MarkerToWrite], done: MarkersDone) -> None:
         """`done` gets a code for each marker, in order and exactly once, when each one is on all replicas or failed."""
         results = _Results(len(markers), done)
+        written: list[TopicPartition] = []
         for slot, (marker, tp) in enumerate(markers):
             if marker.producer_id < 0 or marker.producer_epoch < 0:
                 results.settle(slot, ErrorCode.INVALID_REQUEST)
                 continue
-            self._write_one(marker, tp, results, slot)
+            self._write_one(marker, tp, results, slot, written)
+        # After the last one: a follower that waits for several of the partitions gets them in one answer.
+        self._replicas.complete_fetches(written)
 
-    def _write_one(self, marker: EndTransactionMarker, tp: TopicPartition, results: "_Results", slot: int) -> None:
+    def _write_one(
+        self,
+        marker: EndTransactionMarker,
+        tp: TopicPartition,
+        results: "_Results",
+        slot: int,
+        written: list[TopicPartition],
+    ) -> None:
         def settled(code: ErrorCode, result: AppendResult | None) -> None:
             if code is not ErrorCode.NONE:
                 log.info("marker refused", partition=str(tp), producer_id=marker.producer_id, code=code.name)
@@ -58,7 +68,7 @@ class MarkerWriter:
                 self._tell(marker, tp)
             results.settle(slot, code)
 
-        self._replicas.append_marker(tp, marker, timeout_ms=self._timeout_ms, done=settled)
+        self._replicas.append_marker(tp, marker, timeout_ms=self._timeout_ms, done=settled, written=written)
 
     def _tell(self, marker: EndTransactionMarker, tp: TopicPartition) -> None:
         """Notify the listener; the marker is written even if this fails."""

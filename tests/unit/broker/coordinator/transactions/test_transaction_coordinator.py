@@ -12,6 +12,7 @@ from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.coordinator.transactions.core.decisions import Producer
 from odradek.broker.coordinator.transactions.core.transaction import EPOCH_MAX, Transaction, TransactionState
 from odradek.broker.coordinator.transactions.core.transaction_records import encode_key, encode_transaction
+from odradek.broker.coordinator.transactions.end_waiters import WAIT_MS, WAITING_MAX
 
 E = ErrorCode
 S = TransactionState
@@ -47,6 +48,46 @@ def test_two_transactions_in_quick_succession_ydb_21310(stage: Stage) -> None:
     stage.markers.settle()
     assert stage.add(producer) is E.NONE
     assert stage.state() is S.ONGOING
+
+
+def test_the_next_transaction_begins_with_the_completion_of_the_former(stage: Stage) -> None:
+    producer = open_transaction(stage)
+    stage.markers.at_once = False
+    stage.end(producer)
+    first, again = stage.submit_add(producer), stage.submit_add(producer)
+    assert (first, again) == ([], [])
+    stage.markers.settle()
+    assert (first, again) == ([E.NONE], [E.NONE])
+    assert stage.state() is S.ONGOING
+    stage.passes(500)
+    assert (first, again) == ([E.NONE], [E.NONE])
+
+
+def test_requests_that_wait_for_an_end_are_bounded(stage: Stage) -> None:
+    producer = open_transaction(stage)
+    stage.markers.at_once = False
+    stage.end(producer)
+    waiting = [stage.submit_add(producer) for _ in range(WAITING_MAX)]
+    assert not any(waiting)
+    assert stage.submit_add(producer) == [E.CONCURRENT_TRANSACTIONS]
+    stage.passes(WAIT_MS)
+    assert waiting == [[E.CONCURRENT_TRANSACTIONS]] * WAITING_MAX
+
+
+def test_a_request_that_waits_for_an_end_learns_that_the_coordinator_has_moved(stage: Stage) -> None:
+    producer = open_transaction(stage)
+    stage.markers.at_once = False
+    stage.end(producer)
+    waiting = stage.submit_add(producer)
+    stage.resign(1)
+    assert waiting == [E.NOT_COORDINATOR]
+
+
+def test_a_fenced_producer_does_not_wait(stage: Stage) -> None:
+    producer = open_transaction(stage)
+    stage.markers.at_once = False
+    assert stage.init()[0] is E.CONCURRENT_TRANSACTIONS  # its transaction is being aborted
+    assert stage.submit_add(producer) == [E.PRODUCER_FENCED]
 
 
 def test_partitions_without_a_record_may_be_committed_ydb_51053(stage: Stage) -> None:

@@ -13,6 +13,7 @@ from odradek.broker.coordinator.transactions.core.decisions import Producer
 from odradek.broker.coordinator.transactions.core.transaction import Transaction, TransactionState
 from odradek.broker.coordinator.transactions.core.transaction_records import decode_key, decode_transaction
 from odradek.broker.coordinator.transactions.core.transaction_story import TransactionEvent
+from odradek.broker.coordinator.transactions.end_waiters import WAIT_MS
 from odradek.broker.coordinator.transactions.transaction_coordinator import TransactionCoordinator
 from odradek.broker.coordinator.transactions.transaction_log import TransactionLog
 from odradek.broker.log.core.verification import VerificationGuard
@@ -161,9 +162,17 @@ class Stage:
         return _one(lambda done: self.coordinator.init_producer_id(name, 60_000, expected, done))
 
     def add(self, producer: Producer, *partitions: TopicPartition, name: str = "t") -> ErrorCode:
+        """The answer; if it waits for the end of the former transaction, the one that it gets when its time is up."""
+        answers = self.submit_add(producer, *partitions, name=name)
+        if not answers:
+            self.passes(WAIT_MS)
+        (answer,) = answers
+        return answer
+
+    def submit_add(self, producer: Producer, *partitions: TopicPartition, name: str = "t") -> list[ErrorCode]:
         answers: list[ErrorCode] = []
         self.coordinator.add_partitions(name, producer, partitions or (ORDERS,), answers.append)
-        return answers[0]
+        return answers
 
     def end(self, producer: Producer, *, commit: bool = True, name: str = "t", version: int = 0) -> Answer:
         return _one(lambda done: self.coordinator.end(name, producer, done, commit=commit, client_version=version))
