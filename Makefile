@@ -95,6 +95,12 @@ site: $(ENV)
 	$(BIN)/pip install --quiet --editable '.[docs]'
 	$(BIN)/python tools/site.py
 
+# The pictures of the console in docs/pictures: minutes, with Spark and Chromium. Look at each one before it is kept.
+.PHONY: pictures
+pictures: $(ENV) chromium
+	$(BIN)/python tools/pictures.py docs/pictures --pipeline
+	$(BIN)/python tools/pictures.py docs/pictures --security
+
 # The manual pages, from the grammar of the commands, in build/man/man1.
 man: $(ENV)
 	$(BIN)/odradek man --write build/man/man1

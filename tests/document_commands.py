@@ -67,6 +67,14 @@ def words_of_ours(block: Block) -> Iterator[list[str]]:
         yield words[1:end]
 
 
+def inline_commands(page: Path) -> Iterator[list[str]]:
+    """Each `odradek …` inside a sentence, each `$ odradek …` of a transcript: parts of commands, with placeholders."""
+    text = page.read_text()
+    for command in re.findall(r"`odradek ([^`\n]+)`|^ +\$ odradek (.*)$", text, re.MULTILINE):
+        words = shlex.split("".join(command).split("\\|")[0].split(" | ")[0])
+        yield [word for word in words if word != "…"]
+
+
 def as_script(block: Block, first_port: int) -> str:
     """The block as bash, with 9092 and its neighbours moved to free ports, and every host to this one."""
     text = re.sub(r"[\w.-]+:(9[0-9]9\d)\b", r"127.0.0.1:\1", f"{block.first}\n{block.text}")

@@ -161,7 +161,7 @@ def test_who_does_not_look_costs_nothing(chromium: Any, console: ConsoleProcess,
         assert time.monotonic() < deadline, "the console's connections outlive those who looked"
         time.sleep(0.5)
     _say(f"{'nobody':12}{_shares([console.process.pid, *brokers])}")
-    assert not _connections(console.process.pid)
+    eventually(lambda: not _connections(console.process.pid))  # the keeper of rates reads once a minute
 
 
 def _shares(processes: list[int]) -> list[float]:

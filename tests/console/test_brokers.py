@@ -26,7 +26,7 @@ def test_numbers_lead_to_what_they_count_and_settings_are_explained(page: Any, t
     row.locator("summary").click()
     expect(row.locator(".note").first).to_be_visible()
     page.goto("/topics?problem=offline")
-    expect(page.get_by_text("No topic has offline partitions.")).to_be_visible()
+    expect(page.get_by_text("No topic has a partition that is offline.")).to_be_visible()
 
 
 def test_records_are_deleted_and_a_quota_is_set(page: Any, three_brokers: OdradekCluster) -> None:

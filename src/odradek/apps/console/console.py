@@ -13,12 +13,13 @@ from odradek.apps.console.access import Access
 from odradek.apps.console.changes import Change, Changes
 from odradek.apps.console.feeds import Feed, Feeds
 from odradek.apps.console.guard import Guard
+from odradek.apps.console.markup import link
 from odradek.apps.console.options import ConsoleOptions
 from odradek.apps.console.rate_history import RateHistory
 from odradek.apps.console.readings.audit import AuditReader, AuditState
 from odradek.apps.console.readings.cluster import ClusterState, read_cluster
 from odradek.apps.console.readings.coordination import CoordinationState, ZooKeeperReader
-from odradek.apps.console.readings.groups import GroupDetail, GroupsState, read_group, read_groups
+from odradek.apps.console.readings.groups import GroupDetail, GroupsState, known_lags, read_group, read_groups
 from odradek.apps.console.readings.history import HistoryReader, HistoryState
 from odradek.apps.console.readings.pipelines import PipelinesReader, PipelinesState
 from odradek.apps.console.readings.records import Query
@@ -93,6 +94,15 @@ class Console:
     def rights(self) -> Feed[Rights]:
         return self.feeds.feed("rights", read_rights, 2_000)
 
+    def address(self, *parts: str, **query: object) -> str:
+        """Return the address of a page of this cluster: where there are several, it names the cluster."""
+        return link(*parts, **query, cluster=self.chosen_cluster)
+
+    @property
+    def chosen_cluster(self) -> str:
+        """The name of this cluster among several; empty if there is one alone."""
+        return (self.cluster_name or self.first_cluster) if self.options.clusters else ""
+
     def require(self, operation: AclOperation, what: str) -> None:
         """Refuse a user without that right on the cluster: FatalError. For threads: waits for the brokers."""
         if self.user is not None and operation not in self.rights.value():
@@ -157,8 +167,7 @@ class Console:
     def groups(self) -> Feed[GroupsState]:
         def read(client: ClusterClient, before: GroupsState | None) -> GroupsState:
             state = read_groups(client, before)
-            lags = {group: float(lag) for group, lag in state.lags.items() if lag is not None}
-            self.group_lags.note(self.feeds.clock.now_ms(), lags)
+            self.group_lags.note(self.feeds.clock.now_ms(), known_lags(state))
             return state
 
         return self.feeds.feed("groups", read, 500)

@@ -52,6 +52,11 @@ class Consoles:
             self._of_sessions = {**alive, session.access: known}
         return known
 
+    @property
+    def unattended(self) -> list[Console]:
+        """Consoles that can read their cluster without a user; with logins there are none."""
+        return [] if self._options.login is not None else list(self._of_clusters.values())
+
     def choose(self, request: Request, name: str) -> Response:
         """Remember a cluster for the next pages of this browser; not on the word of another site."""
         answer = RedirectResponse("/", 303)

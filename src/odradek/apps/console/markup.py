@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 
 from markupsafe import Markup, escape
 
-_VOID = frozenset({"br", "input", "img", "path", "rect", "line", "circle", "polyline", "polygon", "use"})
+_VOID = frozenset({"br", "input", "img", "meta", "path", "rect", "line", "circle", "polyline", "polygon", "use"})
 Html = Markup
 Content = object
 

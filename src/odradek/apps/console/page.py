@@ -40,6 +40,14 @@ _THEME = Html("""<script>
     if (here) here.parentNode.scrollLeft = here.offsetLeft - here.parentNode.clientWidth / 2;
     else requestAnimationFrame(showPlace); };
   document.addEventListener("DOMContentLoaded", () => { setTimeout(() => set(dark), 0); showPlace(); });
+  const named = document.querySelector("meta[name=odradek-cluster]");
+  const withCluster = (to) => { if (!to.searchParams.has("cluster")) to.searchParams.set("cluster", named.content);
+    return to.pathname + to.search + to.hash; };
+  if (named) {  // of several clusters: an address that is shared, and every link, names the one that is shown
+    history.replaceState(history.state, "", withCluster(new URL(location.href)));
+    document.addEventListener("click", (event) => { const to = event.target.closest("a[href^='/']");
+      if (to) to.setAttribute("href", withCluster(new URL(to.href))); }, true);
+  }
   window.odradekTheme = () => { const value = !document.body.classList.contains("body--dark");
     localStorage.setItem("odradek-theme", value ? "dark" : "light"); set(value); };
   setInterval(() => { if (window.socket && window.socket.connected) return;
@@ -68,6 +76,8 @@ def page(console: Console, screen: str, title: str = "") -> Iterator[None]:
     """Open a page; elements built inside go into its main part."""
     ui.page_title(f"{title or screen} · Odradek")
     ui.add_css((ASSETS / "theme.css").read_text())
+    if console.chosen_cluster:
+        ui.add_head_html(str(tag("meta", name_="odradek-cluster", content=console.chosen_cluster)))
     ui.add_head_html(str(_THEME))
     ui.colors(primary="var(--accent)", negative="var(--bad)", positive="var(--ok)")
     ui.html(str(_bar(console, screen)), sanitize=False)
@@ -195,6 +205,11 @@ async def perform(console: Console, what: str, change: Callable[[Any], T]) -> T:
         return await off_loop(lambda: console.changes.perform(console.access, name, said, change))
     finally:
         console.feeds.refresh_now()
+
+
+def remember(console: Console, *parts: str, **query: object) -> None:
+    """Put the state of the page into its address, so that the view can be shared."""
+    ui.navigate.history.replace(console.address(*parts, **query))
 
 
 def notify(text: str, *, bad: bool = False) -> None:

@@ -15,6 +15,7 @@ from odradek.apps.console.changes import Changes
 from odradek.apps.console.console import Machine
 from odradek.apps.console.consoles import Consoles
 from odradek.apps.console.guard import Guard
+from odradek.apps.console.history_keeper import HistoryKeeper
 from odradek.apps.console.options import ConsoleOptions
 from odradek.apps.console.screens import SCREENS
 from odradek.base.clock import SYSTEM_CLOCK
@@ -75,7 +76,12 @@ def serve(options: ConsoleOptions, machine: Machine | None = None) -> None:
     log.info("console", url=url(options))
     if not options.is_local and options.certificate is None:
         log.warning("without --certificate browsers keep no session, unless a proxy with TLS stands before the console")
-    uvicorn.Server(config).run(sockets=[listener])
+    keeper = HistoryKeeper(consoles.unattended)
+    keeper.start()
+    try:
+        uvicorn.Server(config).run(sockets=[listener])
+    finally:
+        keeper.stop()
 
 
 def _check_certificate(options: ConsoleOptions) -> None:

@@ -1,4 +1,4 @@
-"""`odradek demo`: a cluster, a shop and a pipeline, alive; a broker dies; the books are checked.
+"""`odradek demo`: a cluster, a shop and a pipeline; a broker is killed under load, and every record is counted.
 
 command   the command line          stage     brokers, topics and the project, in a temporary directory
 traffic   the shop, selling         story     what happens when, and what was seen

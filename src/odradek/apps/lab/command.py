@@ -24,6 +24,10 @@ def app(words: Sequence[str], name: str) -> int:
     if experiment not in _EXPERIMENTS:
         hint = like(experiment, _EXPERIMENTS) or f"; there are {', '.join(_EXPERIMENTS)}"
         raise WrongUsage(f"there is no experiment {experiment!r}{hint}").see(name)
+    return command_of(experiment)(rest, f"{name} {experiment}")
+
+
+def command_of(experiment: str) -> Callable[[Sequence[str], str], int]:
     module, attribute, _ = _EXPERIMENTS[experiment]
     command: Callable[[Sequence[str], str], int] = getattr(import_module(f"odradek.apps.lab.{module}"), attribute)
-    return command(rest, f"{name} {experiment}")
+    return command

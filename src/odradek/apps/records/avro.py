@@ -13,7 +13,17 @@ _DEPTH_MAX = 100
 _ITEMS_MAX = 100_000
 _VARINT_BYTES_MAX = 10
 _PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
+_NUMBER_SIZES = (8, 16)  # of a long and of a UUID, which may begin with zeros too
+_SCHEMA_MAX = 1 << 24
 _FRAME_BYTES = 5  # of a schema registry: a zero and the schema's number
+
+
+def framed_schema(data: bytes) -> int | None:
+    """Return the schema's number if the bytes look like a schema registry's frame, which begins so in every format."""
+    if data[:1] != b"\0" or len(data) <= _FRAME_BYTES or len(data) in _NUMBER_SIZES:
+        return None
+    number = int.from_bytes(data[1:_FRAME_BYTES], "big")
+    return number if 0 < number <= _SCHEMA_MAX else None
 
 
 class AvroError(ValueError):

@@ -11,6 +11,8 @@ def test_values_of_a_minute_become_their_mean() -> None:
         history.note(at, {"orders": value})
     assert history.over_a_day("orders", MINUTE) == [(0, 3.0), (MINUTE, 5.0)]
     assert history.over_a_day("letters", MINUTE) == []
+    assert history.latest("orders", 1) == [5.0]
+    assert history.latest("letters", 1) == []
 
 
 def test_a_day_is_kept_and_no_more_names_than_allowed() -> None:

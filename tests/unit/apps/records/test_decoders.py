@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from odradek.apps.records.avro import AvroError, AvroSchema
+from odradek.apps.records.avro import AvroError, AvroSchema, framed_schema
 from odradek.apps.records.decoders import NOTHING, Decoder, decoder_named
 from odradek.broker.coordinator.groups.core import group_records
 from odradek.broker.coordinator.transactions.core import transaction_records
@@ -124,3 +124,18 @@ def test_the_state_of_a_transaction_is_told() -> None:
     value = transaction_records.encode_transaction(transaction, transaction_records.PLAIN)
     told = _decoder("auto", "__transaction_state").value(Record(0, 0, key, value, ())).document
     assert (told["state"], told["partitions"]) == ("Ongoing", [{"topic": "ledger", "partition": 0}])
+
+
+@pytest.mark.parametrize(
+    ("data", "schema"),
+    [
+        (b"\0\0\0\0\x2aabc", None),  # as long as a number of eight bytes
+        (b"\0\0\0\0\x2aabcd", 42),
+        (b"\0\0\0\0\0abcd", None),
+        (b"\0\0\0\0\x2a", None),
+        (b"\0\xff\0\0\x2aabcd", None),
+        (b"{}", None),
+    ],
+)
+def test_a_schema_registry_s_frame_is_recognized(data: bytes, schema: int | None) -> None:
+    assert framed_schema(data) == schema

@@ -26,11 +26,19 @@ function syncChildren(from, to) {
   old.slice(now.length).forEach((child) => child.remove());
 }
 
+// Of several clusters the address of the page names one, and so does an address that is copied.
+function shared(link) {
+  const to = new URL(link, location.origin);
+  const cluster = new URLSearchParams(location.search).get("cluster");
+  if (cluster) to.searchParams.set("cluster", cluster);
+  return to.href;
+}
+
 // The text beside the button, or an address on this console; the clipboard needs https or loopback.
 function copy(button) {
   const text =
     button.dataset.copy === "link"
-      ? new URL(button.dataset.link, location.origin).href
+      ? shared(button.dataset.link)
       : button.closest(".body").querySelector("[data-part=value]").textContent;
   const said = button.textContent;
   const tell = (what) => {

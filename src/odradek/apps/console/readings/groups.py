@@ -57,6 +57,10 @@ def read_groups(client: ClusterClient, before: GroupsState | None) -> GroupsStat
     return GroupsState(groups, lags, by_topic)
 
 
+def known_lags(state: GroupsState) -> dict[str, float]:
+    return {group: float(lag) for group, lag in state.lags.items() if lag is not None}
+
+
 def read_group(client: ClusterClient, before: GroupDetail | None, name: str) -> GroupDetail:
     group = existing_group(client, name)
     lags = tuple(group_lags(client, group))

@@ -45,6 +45,11 @@ class Moment:
     """The partitions that it changed."""
 
 
+def moment_at(moments: Sequence[Moment], time_ms: int) -> int:
+    """Return the place of the last moment that is not after that time; the first one if all are."""
+    return max((place for place, item in enumerate(moments) if item.time_ms <= time_ms), default=0)
+
+
 @dataclass(frozen=True, slots=True)
 class HistoryState:
     entries: tuple[Entry, ...]

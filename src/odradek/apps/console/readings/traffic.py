@@ -51,7 +51,7 @@ def read_traffic(client: ClusterClient, before: TrafficState | None, topics: Map
     by_topic: dict[str, float] = dict.fromkeys(topics, 0.0)
     by_leader: dict[int, float] = dict.fromkeys(endpoints, 0.0)
     leaders = {(t.name, p.partition): p.leader for t in topics.values() for p in t.partitions}
-    for tp, grown in _growth(before.ends, ends):
+    for tp, grown in growth(before.ends, ends):
         by_topic[tp.topic] += grown / seconds
         leader = leaders[tp.topic, tp.partition]
         by_leader[leader] = by_leader.get(leader, 0.0) + grown / seconds
@@ -66,7 +66,7 @@ def read_traffic(client: ClusterClient, before: TrafficState | None, topics: Map
     return TrafficState(now, ends, (*before.points[1 - POINTS_MAX :], point), rates, endpoints, counters)
 
 
-def _growth(
+def growth(
     before: Mapping[TopicPartition, int], now: Mapping[TopicPartition, int]
 ) -> Iterator[tuple[TopicPartition, int]]:
     """Growth of a log; none for one that was truncated or created anew."""

@@ -9,7 +9,7 @@ from odradek.apps.console.consoles import Consoles
 from odradek.apps.console.dialogs import ChangeDialog
 from odradek.apps.console.feeds import Reading
 from odradek.apps.console.live import Act, Live
-from odradek.apps.console.page import follow, page, perform
+from odradek.apps.console.page import follow, page, perform, remember
 from odradek.apps.console.views.banner import gap
 from odradek.apps.console.views.security import acl_key, acl_sentence, acls_table
 from odradek.client.acl_admin import create_acls, delete_acls
@@ -45,6 +45,7 @@ async def _show(console: Console, text: str) -> None:
     def search(value: str | None) -> None:
         nonlocal text, number
         text, number = value or "", 1
+        remember(console, "acls", q=text)
         render(console.acls.want())
 
     async def act(what: Act) -> None:

@@ -10,8 +10,8 @@ from odradek.apps.console.console import Console
 from odradek.apps.console.consoles import Consoles
 from odradek.apps.console.feeds import Feed, Reading
 from odradek.apps.console.live import Act, Live
-from odradek.apps.console.markup import link, tag, together
-from odradek.apps.console.page import follow, page, wait_for_first_paint
+from odradek.apps.console.markup import tag, together
+from odradek.apps.console.page import follow, page, remember, wait_for_first_paint
 from odradek.apps.console.readings.cluster import ClusterState
 from odradek.apps.console.readings.coordination import CoordinationState
 from odradek.apps.console.readings.storage import StorageState
@@ -48,7 +48,7 @@ async def _show(console: Console, broker: int, role: str) -> None:
     def choose(chosen: str) -> None:
         nonlocal role, page_number
         role, page_number = chosen, 1
-        ui.navigate.history.replace(link("brokers", str(broker), role=role))
+        remember(console, "brokers", str(broker), role=role)
         render(*(feed.want() for feed in feeds))
 
     crumb = tag("div", tag("a", "Cluster", href="/"), " /", cls="crumb")

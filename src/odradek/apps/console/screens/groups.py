@@ -14,7 +14,7 @@ from odradek.apps.console.feeds import UNREADABLE, Feed, Reading, plainly
 from odradek.apps.console.fields import WrongInput, meaning
 from odradek.apps.console.live import Act, Live
 from odradek.apps.console.markup import tag, together
-from odradek.apps.console.page import follow, off_loop, page, perform
+from odradek.apps.console.page import follow, off_loop, page, perform, remember
 from odradek.apps.console.readings.groups import GroupDetail, GroupsState
 from odradek.apps.console.views.banner import gap, not_found
 from odradek.apps.console.views.groups import (
@@ -47,10 +47,10 @@ _GOALS = {
 
 def register(consoles: Consoles) -> None:
     @ui.page("/groups")
-    async def groups_page() -> None:
+    async def groups_page(q: str = "", at: int = 1) -> None:
         console = consoles.here()
         with page(console, "Groups"):
-            await _show_all(console)
+            await _show_all(console, q, at)
 
     @ui.page("/groups/{name:path}")
     async def group_page(name: str) -> None:
@@ -59,22 +59,19 @@ def register(consoles: Consoles) -> None:
             await _show_one(console, name)
 
 
-async def _show_all(console: Console) -> None:
-    text, number = "", 1
-
-    def search(value: str | None) -> None:
+async def _show_all(console: Console, text: str, number: int) -> None:
+    def look(wanted: str, at: int) -> None:
         nonlocal text, number
-        text, number = value or "", 1
+        text, number = wanted, at
+        remember(console, "groups", q=text, at=None if at == 1 else at)
         render(console.groups.want(), console.rebalances.want())
 
     def act(what: Act) -> None:
-        nonlocal number
-        number = int(what["to"])
-        render(console.groups.want(), console.rebalances.want())
+        look(text, int(what["to"]))
 
     with ui.element("div").classes("top"):
         ui.html("<h1>Consumer groups</h1>", sanitize=False).classes("grow")
-        ui.input(placeholder="Search  ( / )", on_change=lambda e: search(e.value)).props(
+        ui.input(placeholder="Search  ( / )", value=text, on_change=lambda e: look(e.value or "", 1)).props(
             'outlined dense clearable debounce=120 aria-label="Search groups"'
         )
     problem = Live()
@@ -83,7 +80,7 @@ async def _show_all(console: Console) -> None:
     def render(groups: Reading[GroupsState], rebalances: Reading[Rebalances]) -> None:
         problem.show(gap("The groups can't all be read at the moment.", groups))
         if groups.value is not None:
-            rows.show(groups_table(groups.value, rebalances.value, text, number))
+            rows.show(groups_table(groups.value, rebalances.value, console.group_lags, text, number))
 
     await follow([console.groups, console.rebalances], render)
 
@@ -220,4 +217,4 @@ async def _delete(console: Console, name: str) -> None:
         return f"Group {name} is deleted."
 
     if await dialog.run(work):
-        ui.navigate.to("/groups")
+        ui.navigate.to(console.address("groups"))

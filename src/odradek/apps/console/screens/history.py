@@ -9,9 +9,9 @@ from odradek.apps.console.consoles import Consoles
 from odradek.apps.console.feeds import Reading
 from odradek.apps.console.live import NOTHING, Act, Live
 from odradek.apps.console.markup import Html, tag, together
-from odradek.apps.console.page import follow, off_loop, page
+from odradek.apps.console.page import follow, off_loop, page, remember
 from odradek.apps.console.readings.audit import AuditState
-from odradek.apps.console.readings.history import HistoryState, Moment
+from odradek.apps.console.readings.history import HistoryState, Moment, moment_at
 from odradek.apps.console.views.history import brokers_html, heading, moments_html, partitions_html, timeline
 from odradek.apps.console.views.security import audit_table
 from odradek.broker.recorder.core.gaps import NO_BROKER
@@ -19,10 +19,10 @@ from odradek.broker.recorder.core.gaps import NO_BROKER
 
 def register(consoles: Consoles) -> None:
     @ui.page("/history")
-    async def history_page() -> None:
+    async def history_page(at: int = 0, q: str = "") -> None:
         console = consoles.here()
         with page(console, "History"):
-            await _Replay(console).show()
+            await _Replay(console, at, q).show()
 
     @ui.page("/history/audit")
     async def audit_page(q: str = "") -> None:
@@ -32,14 +32,16 @@ def register(consoles: Consoles) -> None:
 
 
 class _Replay:
-    """Follows the end of the story until somebody chooses a moment."""
+    """Follows the end of the story until somebody chooses a moment, which is then in the address."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, time_ms: int, text: str) -> None:
+        """`time_ms`: the moment to begin with; 0: the last one."""
         self._console = console
         self._state: HistoryState | None = None
+        self._wanted_ms = time_ms
         self._at = 0
         self._follows = True
-        self._text = ""
+        self._text = text
         self._page = 1
         with ui.element("div").classes("top"):
             ui.html(
@@ -47,7 +49,7 @@ class _Replay:
                 sanitize=False,
             ).classes("grow")
             Live(tag("a", "Audit log", cls="btn", href="/history/audit"))
-            ui.input(placeholder="Partition  ( / )", on_change=self._search).props(
+            ui.input(placeholder="Partition  ( / )", value=text, on_change=self._search).props(
                 'outlined dense clearable debounce=150 aria-label="Search partitions"'
             )
         self._said = Live()
@@ -72,7 +74,11 @@ class _Replay:
             self._partitions = Live(on_act=self._turn)
 
     def _button(self, text: str, step: int, label: str) -> None:
-        ui.button(text, on_click=lambda: self._go(self._at + step)).props(f'flat dense aria-label="{label}"')
+        async def go() -> None:
+            await self._go(self._at + step)
+            self._remember()
+
+        ui.button(text, on_click=go).props(f'flat dense aria-label="{label}"')
 
     async def show(self) -> None:
         async def render(reading: Reading[HistoryState]) -> None:
@@ -86,6 +92,9 @@ class _Replay:
             self._state = reading.value
             last = len(reading.value.moments) - 1
             self._slider.props(f"max={max(last, 1)}")
+            if self._wanted_ms:
+                self._at, self._wanted_ms = moment_at(reading.value.moments, self._wanted_ms), 0
+                self._follows = self._at == last
             await self._go(last if self._follows else min(self._at, last), chosen=not self._follows)
 
         await follow([self._console.history], render)
@@ -93,13 +102,20 @@ class _Replay:
     async def _slide(self) -> None:
         if int(self._slider.value) != self._at:
             await self._go(int(self._slider.value))
+            self._remember()
 
     async def _choose(self, act: Act) -> None:
         await self._go(int(act["to"]))
+        self._remember()
 
     async def _now(self) -> None:
         if self._state is not None:
             await self._go(len(self._state.moments) - 1)
+            self._remember()
+
+    def _remember(self) -> None:
+        chosen = None if self._follows or self._state is None else self._state.moments[self._at].time_ms
+        remember(self._console, "history", at=chosen, q=self._text)
 
     async def _turn(self, act: Act) -> None:
         self._page = int(act["to"])
@@ -107,6 +123,7 @@ class _Replay:
 
     async def _search(self, event: object) -> None:
         self._text, self._page = str(getattr(event, "value", None) or ""), 1
+        self._remember()
         await self._draw()
 
     async def _go(self, place: int, *, chosen: bool = True) -> None:
@@ -139,6 +156,7 @@ async def _show_audit(console: Console, text: str) -> None:
     def search(value: str | None) -> None:
         nonlocal text, number
         text, number = value or "", 1
+        remember(console, "history", "audit", q=text)
         render(console.audit.want())
 
     def turn(act: Act) -> None:

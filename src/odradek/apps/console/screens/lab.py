@@ -11,7 +11,6 @@ from odradek.apps.console.dialogs import ChangeDialog, fault_of
 from odradek.apps.console.experiment import Experiment, parse_sizes
 from odradek.apps.console.feeds import Reading
 from odradek.apps.console.live import Act, Live
-from odradek.apps.console.markup import link
 from odradek.apps.console.page import follow, notify, page, perform, wait_for_first_paint
 from odradek.apps.console.readings.cluster import ClusterState
 from odradek.apps.console.readings.coordination import CoordinationState
@@ -81,7 +80,7 @@ async def _show(console: Console, machine: Machine, experiment: Experiment, topi
     ui.select(
         sorted({*names, *filter(None, [topic])}),
         value=chosen or None,
-        on_change=lambda e: ui.navigate.to(link("lab", topic=e.value)),
+        on_change=lambda e: ui.navigate.to(console.address("lab", topic=e.value)),
     ).props('outlined dense aria-label="Watched topic"').style("max-width: 300px; margin-bottom: 12px")
     strips = Live()
     ui.html(

@@ -11,7 +11,7 @@ from odradek.apps.console.consoles import Consoles
 from odradek.apps.console.feeds import UNREADABLE, plainly
 from odradek.apps.console.fields import WrongInput, meaning, whole_number
 from odradek.apps.console.live import Act, Live
-from odradek.apps.console.markup import Html, link, tag
+from odradek.apps.console.markup import Html, tag
 from odradek.apps.console.page import before_first_paint, notify, off_loop, page, wait_for_first_paint
 from odradek.apps.console.readings.records import EXPORTED_MAX, From, Query, browse
 from odradek.apps.console.screens.producing import produce
@@ -141,7 +141,7 @@ class _Browser:
     def _address(self) -> str:
         """Return the address of this search: another one who opens it sees the same."""
         start, decoder = self._start.value, self._decoder.value
-        return link(
+        return self._console.address(
             "messages",
             topic=self._topic.value,
             partition=(self._partition.value or "").strip(),

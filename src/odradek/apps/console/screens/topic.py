@@ -12,12 +12,13 @@ from odradek.apps.console.dialogs import ChangeDialog, number_between
 from odradek.apps.console.feeds import Feed, Reading
 from odradek.apps.console.live import Act, Live
 from odradek.apps.console.markup import Html, link, tag, together
-from odradek.apps.console.page import follow, page, perform
+from odradek.apps.console.page import follow, page, perform, remember
 from odradek.apps.console.readings.groups import GroupsState
 from odradek.apps.console.readings.storage import StorageState
 from odradek.apps.console.readings.topic import TopicDetail
 from odradek.apps.console.readings.traffic import TrafficState
 from odradek.apps.console.screens.settings_panel import SettingsPanel
+from odradek.apps.console.screens.topic_create import clone
 from odradek.apps.console.screens.topic_purge import purge
 from odradek.apps.console.screens.transactions import abort_here
 from odradek.apps.console.views.banner import gap, not_found
@@ -53,7 +54,7 @@ async def _show(console: Console, name: str, bars: bool) -> None:
     def choose(wanted: bool) -> None:
         nonlocal bars
         bars = wanted
-        ui.navigate.history.replace(link("topics", name, bars="1" if wanted else None))
+        remember(console, "topics", name, bars="1" if wanted else None)
         render(*(feed.want() for feed in feeds))
 
     async def abort(act: Act) -> None:
@@ -123,6 +124,7 @@ def _acts(console: Console, name: str) -> None:
             return
         _button("Elect preferred", partial(_elect, console, name))
         _button("Add partitions", partial(_add_partitions, console, name))
+        _button("Clone", partial(clone, console, name))
         _button("Delete records", partial(purge, console, name)).classes("danger")
         _button("Delete", partial(_delete, console, name)).classes("danger")
 
@@ -173,7 +175,7 @@ async def _delete(console: Console, name: str) -> None:
         return f"Topic {name} is deleted."
 
     if await dialog.run(work):
-        ui.navigate.to("/topics")
+        ui.navigate.to(console.address("topics"))
 
 
 async def _elect(console: Console, name: str) -> None:

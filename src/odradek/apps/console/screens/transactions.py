@@ -9,8 +9,8 @@ from odradek.apps.console.consoles import Consoles
 from odradek.apps.console.dialogs import ChangeDialog
 from odradek.apps.console.feeds import UNREADABLE, Reading, plainly
 from odradek.apps.console.live import NOTHING, Act, Live
-from odradek.apps.console.markup import link, tag, together
-from odradek.apps.console.page import follow, off_loop, page, perform
+from odradek.apps.console.markup import tag, together
+from odradek.apps.console.page import follow, off_loop, page, perform, remember
 from odradek.apps.console.readings.transactions import TransactionDetail, TransactionsState, find_hanging
 from odradek.apps.console.views.banner import gap, not_found
 from odradek.apps.console.views.transactions import ABORTABLE, hanging_table, transaction_html, transactions_table
@@ -46,7 +46,7 @@ async def _show_all(console: Console, text: str, state: str) -> None:
     def search(value: str | None = None, chosen: str | None = None) -> None:
         nonlocal text, state, number
         text, state, number = text if value is None else value, state if chosen is None else chosen, 1
-        ui.navigate.history.replace(link("transactions", q=text, state=state))
+        remember(console, "transactions", q=text, state=state)
         render(console.transactions.want())
 
     def turn(what: Act) -> None:

@@ -12,8 +12,16 @@ from odradek.apps.console.readings.coordination import CoordinationState
 from odradek.apps.console.readings.settings import TopicSettings
 from odradek.apps.console.readings.storage import StorageState
 from odradek.apps.console.readings.traffic import TrafficState
+from odradek.apps.console.views.health import (
+    AT_MIN_ISR,
+    NOT_PREFERRED,
+    OFFLINE,
+    UNDER_MIN_ISR,
+    UNDER_REPLICATED,
+    min_isr,
+    problems_of,
+)
 from odradek.apps.console.views.parts import Column, button, chip, figure, meter, plot, table
-from odradek.apps.console.views.topics import OFFLINE, UNDER_REPLICATED
 from odradek.apps.figures import clock_time, count, duration_text, plural, rate, size_text
 from odradek.client.cluster_client import PartitionState
 
@@ -96,35 +104,24 @@ class BrokerRow:
 
 def summarize(state: ClusterState, settings: TopicSettings) -> Summary:
     live = {broker.id for broker in state.brokers}
-    offline = under = below = at_min = not_preferred = total = 0
+    total, found = 0, Counter[str]()
     for topic in state.topics.values():
-        needed = _needed(settings.get(topic.name, {}))
+        needed = min_isr(settings.get(topic.name, {}))
         for partition in topic.partitions:
             total += 1
-            offline += not partition.is_available
-            under += partition.is_under_replicated
-            not_preferred += partition.is_available and partition.leader != partition.replicas[0]
-            wanted = min(needed, len(partition.replicas))
-            in_sync = len(partition.isr)
-            below += partition.is_available and in_sync < wanted
-            at_min += partition.is_available and 1 < wanted == in_sync < len(partition.replicas)
+            found.update(problems_of(partition, needed))
     return Summary(
         brokers=len(live),
         missing=tuple(sorted(state.known_brokers - live)),
         topics=len(state.topics),
         partitions=total,
-        offline=offline,
-        under_replicated=under,
-        under_min_isr=below,
-        at_min_isr=at_min,
-        not_preferred=not_preferred,
+        offline=found[OFFLINE],
+        under_replicated=found[UNDER_REPLICATED],
+        under_min_isr=found[UNDER_MIN_ISR],
+        at_min_isr=found[AT_MIN_ISR],
+        not_preferred=found[NOT_PREFERRED],
         has_controller=state.controller >= 0,
     )
-
-
-def _needed(settings: Mapping[str, str]) -> int:
-    text = settings.get("min.insync.replicas", "1")
-    return int(text) if text.isdecimal() else 1
 
 
 def broker_rows(
@@ -209,13 +206,18 @@ def overview(
             figure(
                 "Under-replicated",
                 _problem_link(summary.under_replicated, UNDER_REPLICATED),
-                f"{summary.at_min_isr} at min ISR, {summary.under_min_isr} below",
+                together(
+                    _problem_link(summary.at_min_isr, AT_MIN_ISR),
+                    " at min ISR, ",
+                    _problem_link(summary.under_min_isr, UNDER_MIN_ISR),
+                    " below",
+                ),
                 "warn" if summary.under_replicated else "",
             ),
             figure(
                 "Leader imbalance",
                 f"{summary.imbalance:.0%}",
-                f"{count(summary.not_preferred)} not led by the preferred",
+                together(_problem_link(summary.not_preferred, NOT_PREFERRED), " not led by the preferred"),
                 "warn" if summary.not_preferred else "",
             ),
             figure("Certificates", *certificates_text(certificates, datetime.now(UTC))) if certificates else None,

@@ -1,11 +1,12 @@
 """Consumer groups: all of them, and one with its members, its lag and its observed changes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from odradek.apps.console.markup import Html, link, tag, together
+from odradek.apps.console.rate_history import RateHistory
 from odradek.apps.console.readings.group_changes import Seen
 from odradek.apps.console.readings.groups import GroupDetail, GroupsState
-from odradek.apps.console.views.parts import Column, chip, figure, meter, paged, pager, table
+from odradek.apps.console.views.parts import Column, chip, figure, meter, paged, pager, spark, table
 from odradek.apps.figures import clock_time, count, duration_text, plural
 from odradek.broker.recorder.core.entry import Entry
 from odradek.broker.recorder.rebalances import Rebalances
@@ -14,17 +15,26 @@ from odradek.client.offset_reset import Move
 from odradek.model.topology import TopicPartition
 
 _PARTITIONS_SHOWN = 12
+_MINUTES_DRAWN = 30
+_EMPTY = "Empty"
 _LATE_MS = 60_000
 _NOWHERE = TopicPartition("", 0)
 
 
-def groups_table(state: GroupsState, rebalances: Rebalances | None, text: str, number: int) -> Html:
-    """Table of groups, with the last rebalance of each where the journals have it."""
+def groups_table(
+    state: GroupsState, rebalances: Rebalances | None, history: RateHistory, text: str, number: int
+) -> Html:
+    """Table of groups, with the last rebalance of each where the journals have it, and the lag of half an hour."""
     words = text.lower().split()
     found = [group for group in state.groups if all(word in group.group.lower() for word in words)]
     page = paged(len(found), number)
     rows = [
-        _group_cells(group, state.lags, rebalances.of(group.group) if rebalances else ())
+        _group_cells(
+            group,
+            state.lags.get(group.group),
+            history.latest(group.group, _MINUTES_DRAWN),
+            rebalances.of(group.group) if rebalances else (),
+        )
         for group in found[page.window]
     ]
     columns = [
@@ -32,19 +42,29 @@ def groups_table(state: GroupsState, rebalances: Rebalances | None, text: str, n
         Column("State"),
         Column("Kind", small=False),
         Column("Last rebalance", small=False),
+        Column("", small=False),
         Column("Lag", numeric=True),
     ]
     empty = "No group has that in its name." if text else "No group has consumed anything yet."
     return together(table(columns, rows, empty=empty), pager(page))
 
 
-def _group_cells(group: GroupListing, lags: Mapping[str, int | None], rebalances: Sequence[Entry]) -> list[object]:
+def _group_cells(
+    group: GroupListing, lag: int | None, minutes: Sequence[float], rebalances: Sequence[Entry]
+) -> list[object]:
+    is_left_behind = bool(lag) and group.state == _EMPTY
     return [
         tag("a", group.group, cls="name", href=link("groups", group.group)),
         state_chip(group.state),
         group.protocol_type or "offsets only",
         tag("span", _last_rebalance(rebalances), cls="soft"),
-        count(lags.get(group.group)),
+        tag("span", spark(minutes), title="its lag, minute by minute"),
+        tag(
+            "span",
+            count(lag),
+            cls="warn" if is_left_behind else "",
+            title="no member reads them" if is_left_behind else None,
+        ),
     ]
 
 
@@ -67,7 +87,11 @@ def group_figures(detail: GroupDetail) -> Html:
     return tag(
         "div",
         figure("State", state_chip(group.state), group.assignor or "no assignor"),
-        figure("Coordinator", f"broker {group.coordinator}", "{}:{}".format(*group.coordinator_address)),
+        figure(
+            "Coordinator",
+            tag("a", f"broker {group.coordinator}", href=link("brokers", str(group.coordinator))),
+            "{}:{}".format(*group.coordinator_address),
+        ),
         figure(
             "Members",
             count(len(group.members)),
@@ -111,7 +135,10 @@ def members_table(group: Group, number: int) -> Html:
 def _partitions(partitions: Sequence[TopicPartition]) -> Html:
     if not partitions:
         return Html("none")
-    shown = [tag("span", str(tp), cls="nowrap") for tp in partitions[:_PARTITIONS_SHOWN]]
+    shown = [
+        tag("a", str(tp), cls="nowrap", href=link("messages", topic=tp.topic, partition=tp.partition))
+        for tp in partitions[:_PARTITIONS_SHOWN]
+    ]
     more = len(partitions) - _PARTITIONS_SHOWN
     return together(Html(", ").join(shown), f", … {more} more" if more > 0 else None)
 
@@ -159,7 +186,7 @@ def rebalances_table(rebalances: Sequence[Entry]) -> Html:
             tag("b", count(entry.generation)),
             count(entry.count),
             [tag("div", cause) for cause in (entry.text or "").split("; ")],
-            f"broker {entry.broker}",
+            tag("a", f"broker {entry.broker}", href=link("brokers", str(entry.broker))),
         )
         for entry in reversed(rebalances)
     ]

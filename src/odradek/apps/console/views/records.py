@@ -14,6 +14,7 @@ from odradek.apps.console.readings.records import (
 from odradek.apps.console.readings.tail import TailState
 from odradek.apps.console.views.parts import button, chip
 from odradek.apps.figures import count, moment, plural, size_text
+from odradek.apps.records.avro import framed_schema
 from odradek.apps.records.decoders import NOTHING, Decoded
 from odradek.apps.records.filters import SeenRecord
 from odradek.client.moments import ago
@@ -134,7 +135,7 @@ def records_html(found: Found, topic: str, further: str = "Later") -> Html:
 
 _HEAD = tag(
     "div",
-    [tag("span", title) for title in ("Partition:Offset", "Timestamp", "Key", "Value", "Size")],
+    [tag("span", title) for title in ("Partition:Offset", "Timestamp", "Key", "Value", "Headers", "Size")],
     cls="record-head",
 )
 
@@ -161,6 +162,7 @@ def _record_html(item: SeenRecord, topic: str, limit: int) -> Html:
             tag("span", moment(record.timestamp), cls="mono soft"),
             tag("span", decoded_line(item.key), cls="mono", title="key"),
             tag("span", decoded_line(item.value), cls="mono"),
+            tag("span", count(len(record.headers)) if record.headers else "", cls="soft n", title="headers"),
             tag("span", size_text(length), cls="soft n"),
         ),
         tag(
@@ -169,7 +171,7 @@ def _record_html(item: SeenRecord, topic: str, limit: int) -> Html:
                 "div",
                 chip(f"value: {kind}"),
                 chip(size_text(length)),
-                chip(item.value.problem, "warn") if item.value.problem else None,
+                chip(item.value.problem, "warn") if item.value.problem else _frame(item.value),
                 tag("button", "Copy value", cls="btn small", data_copy="value"),
                 tag("button", "Copy link", cls="btn small", data_copy="link", data_link=place),
                 cls="row-of",
@@ -182,6 +184,14 @@ def _record_html(item: SeenRecord, topic: str, limit: int) -> Html:
         cls="record",
         data_offset=record.offset,
     )
+
+
+def _frame(value: Decoded) -> Html | None:
+    """Name the schema of a value that nothing has decoded."""
+    number = None if value.document is not NOTHING or not value.data else framed_schema(bytes(value.data))
+    if number is None:
+        return None
+    return chip(f"looks framed by a schema registry: schema {number}; console --schema TOPIC=FILE decodes Avro", "warn")
 
 
 def _headers_html(headers: Sequence[tuple[str, bytes | None]]) -> Html:

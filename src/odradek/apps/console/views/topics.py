@@ -8,12 +8,10 @@ from odradek.apps.console.readings.cluster import ClusterState
 from odradek.apps.console.readings.settings import TopicSettings
 from odradek.apps.console.readings.storage import StorageState
 from odradek.apps.console.readings.traffic import TrafficState
+from odradek.apps.console.views.health import PROBLEMS, min_isr, problems_of
 from odradek.apps.console.views.parts import Column, chip, paged, pager, spark, table
 from odradek.apps.figures import count, rate, retention, size_text
 from odradek.client.cluster_client import TopicState
-
-OFFLINE, UNDER_REPLICATED = "offline", "under-replicated"
-PROBLEMS = {"": "any health", OFFLINE: OFFLINE, UNDER_REPLICATED: UNDER_REPLICATED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +41,18 @@ class Search:
     sort: str = "name"
     page: int = 1
     problem: str = ""
-    """Filter: topics with offline partitions, or with under-replicated ones, alone."""
+    """Filter: topics with a partition of that problem."""
+
+    @property
+    def address(self) -> dict[str, object]:
+        """The search as words of an address; those that say nothing are left out."""
+        return {
+            "q": self.text,
+            "problem": self.problem,
+            "sort": None if self.sort == "name" else self.sort,
+            "at": None if self.page == 1 else self.page,
+            "internal": "1" if self.internal and not self.problem else None,
+        }
 
 
 _SORTS: dict[str, Callable[[TopicRow], float | str]] = {
@@ -73,9 +82,9 @@ def topic_rows(
         lowered = topic.name.lower()
         if (topic.is_internal and not search.internal) or not all(word in lowered for word in wanted):
             continue
-        if search.problem and not _has(topic, search.problem):
-            continue
         own = (settings or {}).get(topic.name, {})
+        if search.problem and not _has(topic, search.problem, min_isr(own)):
+            continue
         rows.append(
             TopicRow(
                 name=topic.name,
@@ -98,10 +107,8 @@ def topic_rows(
     return rows
 
 
-def _has(topic: TopicState, problem: str) -> bool:
-    if problem == OFFLINE:
-        return any(not partition.is_available for partition in topic.partitions)
-    return any(partition.is_under_replicated for partition in topic.partitions)
+def _has(topic: TopicState, problem: str, needed: int) -> bool:
+    return any(problem in problems_of(partition, needed) for partition in topic.partitions)
 
 
 def topics_table(rows: Sequence[TopicRow], search: Search) -> Html:
@@ -120,7 +127,7 @@ def topics_table(rows: Sequence[TopicRow], search: Search) -> Html:
     cells = [_cells(row) for row in rows[page.window]]
     empty = "No topic has that in its name." if search.text else "There is no topic yet."
     if search.problem:
-        empty = f"No topic has {search.problem} partitions."
+        empty = f"No topic has a partition that is {PROBLEMS[search.problem]}."
     return together(table(columns, cells, empty=empty, sorted_by=search.sort), pager(page))
 
 

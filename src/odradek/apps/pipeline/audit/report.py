@@ -11,11 +11,12 @@ _NAMED_MAX = 10
 
 def verdict(report: AuditReport) -> str:
     topics, found = len(report.topics), report.findings_in_all
-    where = f"{topics} topic{'s' * (topics != 1)} on brokers {_ids(report.brokers)}"
+    brokers = f"broker{'s' * (len(report.brokers) != 1)} {_ids(report.brokers)}"
+    where = f"{topics} topic{'s' * (topics != 1)} on {brokers}"
     if report.findings:
         said = f"{found} finding{'s' * (found != 1)}"
     elif report.topics:
-        said = "every replica agrees, nothing is broken"
+        said = "all replicas are identical"
     else:
         said = "nothing to compare, no file is of a replica"
     return f"{where}: {said}{_left_over_bytes(report)}"

@@ -9,7 +9,7 @@ pytest.importorskip("nicegui", reason="the console needs odradek[console]")
 
 from odradek.apps.console.readings import history
 from odradek.apps.console.readings.group_changes import changed
-from odradek.apps.console.readings.history import HistoryReader, HistoryState, Story
+from odradek.apps.console.readings.history import HistoryReader, HistoryState, Story, moment_at
 from odradek.apps.console.readings.scrape import Counters, parse
 from odradek.apps.console.views.history import brokers_html, partitions_html
 from odradek.broker.recorder.core.entry import Entry, Kind
@@ -45,6 +45,13 @@ def _told(entries: list[Entry]) -> HistoryState:
     story = Story()
     story.take(entries)
     return story.state()
+
+
+@pytest.mark.parametrize(("time_ms", "place"), [(0, 0), (1, 0), (5, 1), (6, 2), (99, 2)])
+def test_a_time_in_an_address_is_the_last_moment_until_then(time_ms: int, place: int) -> None:
+    moments = _told(STORY).moments
+    assert [item.time_ms for item in moments] == [1, 2, 6]
+    assert moment_at(moments, time_ms) == place
 
 
 def test_each_event_with_what_came_of_it_and_what_was_done() -> None:

@@ -14,6 +14,7 @@ from odradek.apps.console.readings.topic import ReplicaOffsets, TopicDetail
 from odradek.apps.console.readings.traffic import Point, TrafficState
 from odradek.apps.console.views.banner import banner
 from odradek.apps.console.views.cluster import broker_rows, summarize
+from odradek.apps.console.views.health import PROBLEMS, problems_of
 from odradek.apps.console.views.parts import PAGE_ROWS, paged
 from odradek.apps.console.views.topic import strips
 from odradek.apps.console.views.topics import Search, topic_rows, topics_table
@@ -57,6 +58,33 @@ def test_health_in_one_sentence_the_worst_first(state: ClusterState, level: str,
     summary = summarize(state, {"orders": {"min.insync.replicas": "2"}})
     assert summary.level == level
     assert summary.sentence.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("partition", "problems"),
+    [
+        (WELL, set()),
+        (_partition(0, 1, (0, 1, 2)), {"not-preferred"}),
+        (_partition(0, 0, (0, 1)), {"under-replicated", "at-min-isr"}),
+        (_partition(0, 0, (0,)), {"under-replicated", "under-min-isr"}),
+        (_partition(0, -1, ()), {"under-replicated", "offline"}),
+        (_partition(0, 0, (0,), (0,)), set()),
+    ],
+)
+def test_the_problems_that_are_counted_are_those_that_topics_are_filtered_by(
+    partition: PartitionState, problems: set[str]
+) -> None:
+    assert problems_of(partition, 2) == problems
+    state, settings = _cluster(partition), {"orders": {"min.insync.replicas": "2"}}
+    found = {name for name in PROBLEMS if name and topic_rows(state, settings, None, None, Search(problem=name))}
+    assert found == problems
+
+
+def test_a_search_is_an_address_that_leaves_out_what_says_nothing() -> None:
+    assert {key for key, value in Search().address.items() if value} == set()
+    assert Search("a b", True, "-rate", 3).address == {
+        "q": "a b", "problem": "", "sort": "-rate", "at": 3, "internal": "1"
+    }  # fmt: skip
 
 
 def test_a_topic_of_one_replica_is_not_at_its_minimum() -> None:

@@ -11,6 +11,7 @@ pytest.importorskip("markupsafe", reason="the console needs odradek[console]")
 from odradek.apps.console.changes import Change
 from odradek.apps.console.feeds import Reading
 from odradek.apps.console.login_page import login_page
+from odradek.apps.console.rate_history import RateHistory
 from odradek.apps.console.readings.cluster import BrokerState, ClusterState
 from odradek.apps.console.readings.coordination import CoordinationState
 from odradek.apps.console.readings.group_changes import Seen
@@ -54,7 +55,7 @@ SEARCH = topics.Search(EVIL)
 
 VIEWS: dict[str, Callable[[], str]] = {
     "groups": lambda: groups.groups_table(
-        GroupsState((GroupListing(EVIL, EVIL, EVIL, EVIL),), {EVIL: 1}, {}), None, "", 1
+        GroupsState((GroupListing(EVIL, EVIL, EVIL, EVIL),), {EVIL: 1}, {}), None, RateHistory(), "", 1
     ),
     "a group": lambda: groups.group_figures(DETAIL) + groups.lags_table(DETAIL, 1) + groups.seen_table(DETAIL.seen),
     "members": lambda: groups.members_table(GROUP, 1),
