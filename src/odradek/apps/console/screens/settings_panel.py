@@ -54,7 +54,9 @@ class SettingsPanel:
 
     def _draw(self) -> None:
         found = matching(self._settings, self._own, self._text, only_own=self._only_own)
-        empty = "No setting has that in its name." if self._text else f"Nothing is set on this {self._kind} itself."
+        empty = f"Nothing is set on this {self._kind} itself; search for a setting to change it."
+        if self._text:
+            empty = "No setting has that in its name."
         read_only = self._console.changes.read_only
         self._shown.show(settings_html(found, self._own, self._documentation, read_only=read_only, empty=empty))
 

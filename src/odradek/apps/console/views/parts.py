@@ -9,6 +9,7 @@ from odradek.apps.figures import clock_time
 PAGE_ROWS = 50
 _PLOT_POINTS = 120
 _SPARK_POINTS = 30
+_MINUTE_MS = 60_000
 _DAY_POINTS_MIN = 3
 
 
@@ -185,32 +186,38 @@ def day_html(title: str, points: Sequence[tuple[int, float]], text: Callable[[fl
     values = [value for _, value in points]
     top = max([*values, 1e-9])
     first, last = points[0][0], points[-1][0]
-    span = max(last - first, 1)
+    span = last - first + _MINUTE_MS
     bars = [
         tag(
             "rect",
-            x=round((at - first) / span * 998, 1),
+            x=round((at - first) / span * 1000, 1),
             y=round(84 - value / top * 78, 1),
-            width=max(1.0, round(60_000 / span * 998, 1)),
+            width=max(1.0, round(_MINUTE_MS / span * 1000, 1)),
             height=round(value / top * 78, 1),
             fill="var(--accent)",
+            fill_opacity="0.6",
         )
         for at, value in points
     ]
     svg = tag("svg", bars, viewBox="0 0 1000 84", preserveAspectRatio="none", role="img", aria_label=title)
-    head = tag("div", tag("span", f"{title}, minute by minute", cls="soft"), tag("span", text(values[-1]), cls="now"))
     return tag(
         "div",
-        tag("div", head, cls="head"),
+        tag(
+            "div",
+            tag("span", f"{title}, minute by minute", cls="soft"),
+            tag("span", text(values[-1]), cls="now"),
+            cls="head",
+        ),
         svg,
-        tag("div", tag("span", "peak ", text(max(values))), tag("span", _since(first, last)), cls="note head"),
+        tag(
+            "div",
+            tag("span", "peak ", text(max(values))),
+            tag("span", f"{clock_time(first)} to {clock_time(last + _MINUTE_MS)}"),
+            cls="note head",
+        ),
         cls="card plot",
         style="margin-top: 16px",
     )
-
-
-def _since(first_ms: int, last_ms: int) -> str:
-    return f"{clock_time(first_ms)} to {clock_time(last_ms)}"
 
 
 def _line(values: Sequence[float], width: int, height: int, points_max: int) -> Html:

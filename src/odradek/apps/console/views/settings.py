@@ -93,4 +93,4 @@ def _value(setting: Setting, value: str | None, element: str) -> Html:
     if setting.is_sensitive:
         return tag(element, _SECRET, cls="mono")
     unit = with_unit(setting.name, value)
-    return together(tag(element, value, cls="mono"), tag("small", f" {unit}", cls="faint") if unit else None)
+    return together(tag(element, value, cls="mono wrap"), tag("small", f" {unit}", cls="faint") if unit else None)
