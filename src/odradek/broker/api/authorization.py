@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.api.context import RequestContext
 from odradek.broker.security.authorizer.acl_authorizer import AclAuthorizer, Requester
-from odradek.broker.security.authorizer.allowed_names import AllowedNames, remember
+from odradek.broker.security.authorizer.allowed_names import AllowedNames, action, remember
 from odradek.model.acls import (
     CLUSTER_NAME,
     SUPPORTED_OPERATIONS,
@@ -73,7 +73,7 @@ def _allowed_before(
     memory, version = connection.allowed_names, authorizer.version
     if memory is None or memory.version != version or memory.principal is not connection.principal:
         memory = connection.allowed_names = AllowedNames(version, connection.principal)
-    return memory.of(operation, kind)
+    return memory[action(operation, kind)]
 
 
 def authorized_on_cluster(ctx: RequestContext, operation: AclOperation, *, log_denied: bool = True) -> bool:

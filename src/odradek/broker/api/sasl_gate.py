@@ -182,6 +182,8 @@ class SaslGate:
                     self._renewals += 1
                 else:
                     self._successes += 1
+                    if self._failed_logins is not None:
+                        self._failed_logins.succeeded(request.connection.client_host)
                 if not session.is_needed:
                     request.connection.sasl = None
         except AuthenticationFailed as failure:

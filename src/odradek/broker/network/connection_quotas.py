@@ -107,7 +107,7 @@ class ConnectionQuotas:
     def _penalty_ms(self, listener_name: str, host: str, now_ms: int) -> int:
         if self._failed_logins is None or self.is_protected(listener_name):
             return 0
-        return self._failed_logins.wait_ms(host, now_ms)
+        return self._failed_logins.connected(host, now_ms)
 
     def login_failed(self, host: str) -> None:
         """Count a connection whose client never logged in: a handshake costs as much as a wrong password."""

@@ -29,6 +29,27 @@ def test_an_address_that_goes_on_waits_longer_each_time_and_starts_over_when_it_
     assert failed.wait_ms("a", now_ms) == 1000
 
 
+def test_connections_after_a_hold_count_before_their_logins_are_judged() -> None:
+    failed = FailedLogins(3)
+    assert [failed.connected("a", 0) for _ in range(5)] == [0] * 5, "no login has failed yet"
+    for _ in range(3):
+        failed.failed("a", 0)
+    assert failed.connected("a", 400) == 600
+    assert [failed.connected("a", 1000) for _ in range(5)] == [0, 0, 0, 2000, 2000]
+    assert failed.connected("b", 1000) == 0
+
+
+def test_connections_after_a_hold_that_log_in_do_not_count() -> None:
+    failed = FailedLogins(3)
+    for _ in range(3):
+        failed.failed("a", 0)
+    for at_ms in range(1000, 1100):
+        assert failed.connected("a", at_ms) == 0
+        failed.succeeded("a")
+    for at_ms in range(3000, 3010):
+        assert failed.connected("a", at_ms) == 0, "a while without failures: forgotten"
+
+
 def test_addresses_have_a_bound_and_the_busiest_stay() -> None:
     failed = FailedLogins(2)
     for n in range(_ADDRESSES_MAX * 2):

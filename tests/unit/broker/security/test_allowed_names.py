@@ -9,7 +9,7 @@ from odradek.broker.api.authorization import authorized, denied_topics
 from odradek.broker.api.context import RequestContext
 from odradek.broker.security.authorizer import acl_authorizer
 from odradek.broker.security.authorizer.acl_authorizer import AclAuthorizer, Requester
-from odradek.broker.security.authorizer.allowed_names import NAMES_MAX, AllowedNames, remember
+from odradek.broker.security.authorizer.allowed_names import NAMES_MAX, AllowedNames, action, remember
 from odradek.broker.security.principal import KafkaPrincipal
 from odradek.model.acls import AclEntry, AclOperation, PermissionType, ResourcePattern, ResourceType
 
@@ -98,6 +98,6 @@ def test_each_decision_is_logged_where_allowed_ones_are(
 
 
 def test_the_memory_is_bounded() -> None:
-    names = AllowedNames(1, ALICE).of(WRITE, TOPIC)
+    names = AllowedNames(1, ALICE)[action(WRITE, TOPIC)]
     remember(names, map(str, range(NAMES_MAX + 1)))
     assert names == {str(NAMES_MAX)}

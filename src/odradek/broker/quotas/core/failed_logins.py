@@ -1,7 +1,9 @@
 """Failed logins by client address: an address with too many in a second gets no further connection for a while.
 
 That is the rest of the second at first, and twice as long each time that it goes on at once, up to ten seconds. Another
-login costs a connection, so the work that guesses of passwords can ask for is bounded. Pure: callers bring the time.
+login costs a connection, so the work that guesses of passwords can ask for is bounded. After such a time each of its
+connections counts as a failure until it has logged in: of a flood thousands would be taken before the first hundred
+of their logins were judged. Pure: callers bring the time.
 Threads may call without a lock: a lost count lets one more login through.
 """
 
@@ -38,6 +40,20 @@ class FailedLogins:
         if len(self._windows) >= _ADDRESSES_MAX:
             self._windows.pop(next(iter(self._windows)), None)  # the one that failed longest ago
         self._windows[address] = _Window(began_ms, count, hold_ms)
+
+    def connected(self, address: str, now_ms: int) -> int:
+        """Ask for a connection: 0 if it is taken, else the time for which none is."""
+        wait_ms = self.wait_ms(address, now_ms)
+        window = self._windows.get(address)
+        if not wait_ms and window is not None and window.hold_ms:
+            self.failed(address, now_ms)
+        return wait_ms
+
+    def succeeded(self, address: str) -> None:
+        """Take back the failure that a connection after a hold stands for."""
+        window = self._windows.get(address)
+        if window is not None and window.hold_ms and 0 < window.failures < self._limit:
+            self._windows[address] = window._replace(failures=window.failures - 1)
 
     def wait_ms(self, address: str, now_ms: int) -> int:
         """Time for which no connection is taken from there; 0: none."""

@@ -23,6 +23,7 @@ log = get_logger(__name__)
 authorizer_log = get_logger("kafka.authorizer.logger")
 """Kafka's name: denied decisions at INFO, allowed ones at DEBUG."""
 
+_DEBUG, _INFO = LEVELS["debug"], LEVELS["info"]
 DECISIONS_MAX = 65_536
 """Cached decisions; when there are more, all are made anew."""
 
@@ -92,7 +93,7 @@ class AclAuthorizer:
     @property
     def logs_allowed(self) -> bool:
         """Return whether allowed decisions are logged, so that none may be passed over."""
-        return _is_logged(allowed=True)
+        return authorizer_log.effective_threshold <= _DEBUG
 
     def authorize(
         self,
@@ -169,7 +170,7 @@ def _log(requester: Requester, operation: AclOperation, resource: str, count: in
 
 
 def _is_logged(*, allowed: bool) -> bool:
-    return LEVELS["debug" if allowed else "info"] >= authorizer_log.effective_threshold
+    return authorizer_log.effective_threshold <= (_DEBUG if allowed else _INFO)
 
 
 def printable(text: str) -> str:

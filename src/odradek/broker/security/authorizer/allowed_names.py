@@ -12,22 +12,25 @@ NAMES_MAX = 1000
 """Remembered names of one action; when there are more, all are decided anew."""
 
 
-class AllowedNames:
-    __slots__ = ("_by_action", "principal", "version")
+class AllowedNames(dict[int, set[str]]):
+    """Names of resources, by `action`."""
+
+    __slots__ = ("principal", "version")
 
     def __init__(self, version: int, principal: KafkaPrincipal) -> None:
+        super().__init__()
         self.version = version
         """Version of the ACLs, read before the first decision was made."""
         self.principal = principal
-        self._by_action: dict[int, set[str]] = {}
 
-    def of(self, operation: AclOperation, kind: ResourceType) -> set[str]:
-        """Names of resources of the type to which the operation was allowed."""
-        action = operation._value_ << 8 | kind._value_  # enum members have a hash function in Python
-        names = self._by_action.get(action)
-        if names is None:
-            names = self._by_action[action] = set()
+    def __missing__(self, action: int) -> set[str]:
+        names = self[action] = set()
         return names
+
+
+def action(operation: AclOperation, kind: ResourceType) -> int:
+    """An operation on resources of a type, as a number: enum members have a hash function in Python."""
+    return operation._value_ << 8 | kind._value_
 
 
 def remember(names: set[str], allowed: Iterable[str]) -> None:
