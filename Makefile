@@ -7,6 +7,7 @@ COMPILED  := .venv/.compiled
 KAFKA_LIB := $(or $(ODRADEK_KAFKA_LIB),.tools/kafka-lib)
 KAFKA4_LIB := $(or $(ODRADEK_KAFKA4_LIB),.tools/kafka4-lib)
 KAFKAJS   := $(or $(ODRADEK_KAFKAJS),.tools/kafkajs)
+PYODIDE   := $(or $(ODRADEK_PYODIDE),.tools/pyodide)
 BENCH     ?=
 # Two workers per core: for half of its time a test waits for sessions, elections and pages.
 WORKERS   ?= 4
@@ -17,6 +18,7 @@ TWINNED   := tests/wire tests/unit/protocol tests/unit/broker/log $(UNTWINNED:%=
 export ODRADEK_KAFKA_LIB := $(abspath $(KAFKA_LIB))
 export ODRADEK_KAFKA4_LIB := $(abspath $(KAFKA4_LIB))
 export ODRADEK_KAFKAJS   := $(abspath $(KAFKAJS))
+export ODRADEK_PYODIDE   := $(abspath $(PYODIDE))
 # Hundreds of brokers and tools are started: none of them is to compile its modules anew, whatever the machine says.
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -101,6 +103,16 @@ pictures: $(ENV) chromium
 	$(BIN)/python tools/pictures.py docs/pictures --pipeline
 	$(BIN)/python tools/pictures.py docs/pictures --security
 
+# Python for browsers, for the page of the simulator.
+.PHONY: pyodide sim-page
+pyodide:
+	@[ -d $(PYODIDE) ] || npm install --silent --no-audit --no-fund --prefix $(PYODIDE) pyodide@314.0.7 >/dev/null 2>&1 \
+		|| { rm -rf $(PYODIDE); echo "pyodide is absent: the simulator's page can't be built (needs npm)"; }
+
+# A static page on which people break a simulated cluster, in build/sim-page.
+sim-page: $(ENV) pyodide
+	$(BIN)/python tools/sim_page build/sim-page $(PYODIDE)/node_modules/pyodide
+
 # The manual pages, from the grammar of the commands, in build/man/man1.
 man: $(ENV)
 	$(BIN)/odradek man --write build/man/man1
@@ -127,7 +139,7 @@ test:
 	$(BIN)/python -m pytest --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
 	ODRADEK_PURE=1 $(BIN)/python -m pytest --numprocesses=2 --dist=loadfile -q $(TWINNED)
 
-soak: setup kerberos
+soak: setup kerberos pyodide
 	$(BIN)/pip install --quiet --editable '.[soak]'
 	$(BIN)/python -m pytest -m soak
 

@@ -37,5 +37,8 @@ def first_failure(seeds: Iterable[int], mutant: str | None = None) -> Outcome | 
     return None
 
 
-def simulate_twice(seed: int) -> tuple[Outcome, Outcome]:
-    return simulate(seed), simulate(seed)
+def simulate_twice(seed: int, mutant: str | None = None) -> tuple[Outcome, Outcome]:
+    with pytest.MonkeyPatch.context() as patch:
+        if mutant is not None:
+            MUTANTS[mutant](patch)
+        return simulate(seed), simulate(seed)

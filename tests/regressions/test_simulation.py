@@ -48,6 +48,19 @@ def test_a_seed_tells_the_same_story_again(process: ProcessPoolExecutor) -> None
         assert len(first.trace) > 100
 
 
+FAILING = tuple(name for name in DETECTING_SEEDS if DETECTING_SEEDS[name][0] == 0)[:5]
+"""Planted bugs that the first seed finds."""
+
+
+@pytest.mark.parametrize("mutant", FAILING)
+def test_a_seed_that_fails_fails_again_in_the_same_way(mutant: str, process: ProcessPoolExecutor) -> None:
+    found = process.submit(first_failure, range(SEEDS_FOR_MUTANTS), mutant).result()
+    assert found is not None
+    first, second = process.submit(simulate_twice, found.seed, mutant).result()
+    assert first.fault == found.fault
+    assert first == second
+
+
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "mutant", [pytest.param(name, marks=() if name in DETECTING_SEEDS else pytest.mark.soak) for name in MUTANTS]

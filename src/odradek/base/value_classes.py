@@ -32,7 +32,8 @@ def _frozen(declared: Any, options: dict[str, Any]) -> Any:
     if any("__dataclass_fields__" in base.__dict__ for base in declared.__mro__[1:]):
         return dataclasses.dataclass(frozen=True, slots=True, **options)(declared)
     members = dict(declared.__dict__)
-    names = [name for name, kind in members.get("__annotations__", {}).items() if get_origin(kind) is not ClassVar]
+    # Of the class, not its dictionary: from Python 3.14 on they are made when they are asked for.
+    names = [name for name, kind in declared.__annotations__.items() if get_origin(kind) is not ClassVar]
     assert "__init__" not in members, f"{declared.__name__} has a constructor of its own"
     arguments = [name for name in names if getattr(members.get(name), "init", True)]
     for name in (*names, "__dict__", "__weakref__"):

@@ -6,13 +6,14 @@ from odradek.base.errors import ErrorCode
 from odradek.broker.controller.core.events import ElectionAsked, ElectionType, ReassignmentsAsked
 from odradek.broker.replication.leader.fetch_reader import FetchOutcome, FetchTarget, FetchTerms
 from odradek.model.topology import ZERO_UUID, ReplicaAssignment, TopicPartition
+from odradek.sim.broker import SimulatedBroker
 from odradek.sim.checkers.log_reading import entries_in
 from odradek.sim.checkers.violation import Violation
+from odradek.sim.clients.committed_reader import KnownEpochs
 from odradek.sim.clients.group_member import GroupMember
 from odradek.sim.cluster import SimulatedCluster
 
 SCRATCH_TOPICS_MAX = 2
-TRANSFORMERS_MAX = 3
 ISR_ASKED_AGAIN = 0.2
 
 
@@ -22,6 +23,7 @@ class Actions:
     def __init__(self, cluster: SimulatedCluster) -> None:
         self._cluster = cluster
         self._scratch = count(1)
+        self._epochs = KnownEpochs()
 
     # ---- the controller
 
@@ -166,18 +168,21 @@ class Actions:
             self._cluster.java.disconnect(self._cluster.chance.choice(list(self._cluster.java.connections.values())))
 
     def consumer_reads(self) -> None:
-        """Read from a broker that believes it leads. Committed offsets are in range of every such broker, for ever."""
+        """Read from the brokers that believe they lead. Committed offsets are in range of them, for ever, unless the
+        consumer knows of a later leader, which it tells them."""
         tp = self._cluster.chance.choice(list(self._cluster.consumed))
         leaders = [broker for broker in self._cluster.brokers.values() if broker.leads(tp)]
-        if not leaders:
-            return
-        broker = self._cluster.chance.choice(leaders)
+        for broker in self._cluster.chance.sample(leaders, len(leaders)):
+            self._read_from(broker, tp)
+
+    def _read_from(self, broker: SimulatedBroker, tp: TopicPartition) -> None:
         log, offset = broker.replicas.partitions[tp].log, self._cluster.consumed[tp]
         outcomes: list[FetchOutcome] = []
-        broker.replicas.fetch(
-            [FetchTarget(tp, ZERO_UUID, offset, 100_000)], FetchTerms(0, 1, 100_000, 0), outcomes.extend
-        )
+        target = FetchTarget(tp, ZERO_UUID, offset, 100_000, self._epochs.at(tp, broker))
+        broker.replicas.fetch([target], FetchTerms(0, 1, 100_000, 0), outcomes.extend)
         (outcome,) = outcomes
+        if outcome.error is ErrorCode.UNKNOWN_LEADER_EPOCH:
+            return
         if outcome.error is ErrorCode.OFFSET_OUT_OF_RANGE and offset < log.log_start_offset:
             self._cluster.consumed[tp] = log.log_start_offset
             return
@@ -219,7 +224,7 @@ class Actions:
             broker.load_coordinators()
             for leader_id in broker.leaders_followed():
                 self._cluster.fetch(broker, leader_id, 100_000)
-        for producer in (*self._cluster.transactional, *self._cluster.transformers):
+        for producer in (*self._cluster.transactional, *self._cluster.copying.transformers):
             producer.act(self._cluster.chance)
         self._cluster.bank.teller_acts()
         for message in self._cluster.network.first_ones():
@@ -231,17 +236,6 @@ class Actions:
         producer = self._cluster.chance.choice(self._cluster.transactional)
         self._cluster.trace.append(f"transactional producer {producer.number} dies and begins anew")
         producer.die()
-
-    def transformer_acts(self) -> None:
-        for transformer in self._cluster.transformers:
-            transformer.act(self._cluster.chance)
-        self._cluster.drop_fenced()
-
-    def transformer_is_replaced(self) -> None:
-        """Begin another one with the same transactional id, while the one before doesn't know."""
-        if len(self._cluster.transformers) < TRANSFORMERS_MAX:
-            self._cluster.trace.append(f"transformer {self._cluster.transformers[-1].number} is replaced")
-            self._cluster.replace_transformer()
 
     def committed_reader_reads(self) -> None:
         tp = self._cluster.chance.choice(list(self._cluster.committed_reader.positions))

@@ -15,8 +15,8 @@ from odradek.sim.checkers.transaction_history import TransactionHistory, committ
 from odradek.sim.checkers.violation import Violation
 from odradek.sim.clients.access import ClusterAccess
 from odradek.sim.clients.committed_reader import CommittedReader
+from odradek.sim.clients.resuming_producer import without_fenced
 from odradek.sim.clients.teller import Teller
-from odradek.sim.clients.transactional_producer import Phase
 
 _FIRST_NUMBER = 501
 _TELLERS_MAX = 3
@@ -84,12 +84,10 @@ class Bank:
                 self._read(tp, leader)
 
     def _drop_fenced(self) -> None:
-        if self.tellers:
-            *replaced, last = self.tellers
-            self.tellers = [each for each in replaced if each.phase is not Phase.NEW] + [last]
+        self.tellers = without_fenced(self.tellers)
 
     def _read(self, tp: TopicPartition, leader: SimulatedBroker) -> None:
-        """Read from a broker that believes it leads: committed offsets are in range of every such broker, for ever."""
+        """Read from a broker that believes it leads: committed offsets are in range of it, for ever."""
         offset = self._reader.positions[tp]
         if error := self._reader.read(tp, leader):
             raise Violation(f"{tp}: leader {leader.id} tells a reader of balances at {offset}: {error.name}")

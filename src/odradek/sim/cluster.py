@@ -6,6 +6,7 @@ Nothing happens by itself: `story` says what does.
 """
 
 from collections.abc import Callable
+from functools import partial
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -32,9 +33,9 @@ from odradek.sim.clients.group_member import GROUP, GroupMember
 from odradek.sim.clients.java_producer import JavaProducer
 from odradek.sim.clients.librdkafka_producer import LibrdkafkaProducer
 from odradek.sim.clients.simple_producer import Producer
-from odradek.sim.clients.transactional_producer import Phase, TransactionalProducer
-from odradek.sim.clients.transformer import TRANSFORMERS, Transformer
+from odradek.sim.clients.transactional_producer import TransactionalProducer
 from odradek.sim.controller_channels import ControllerChannels
+from odradek.sim.copying import Copying
 from odradek.sim.network import Network
 from odradek.sim.options import ACCOUNTS, COPIES, LEDGER, LOOSE, UNCLEAN, Options
 from odradek.sim.world import Listeners, World
@@ -94,35 +95,13 @@ class SimulatedCluster:
             TransactionalProducer(number, ledger, self, self.transactions, version=version) for number in numbers
         ]
         self.committed_reader = CommittedReader(ledger, self.transactions)
-        self.copied = TransactionHistory()
-        self.copied_offsets = GroupHistory(TRANSFORMERS)
-        self.transformers = [self._new_transformer(401)] if self.partitions_of(COPIES) else []
-        """The last one goes on; those before it don't know that they are replaced."""
+        source, in_group = TopicPartition(self.options.topics[0].name, 0), self.options.copies_in_group
+        self.copying = Copying(self, source, self.partitions_of(COPIES), version=version, in_group=in_group)
         self.bank = Bank(self, self.partitions_of(ACCOUNTS), version)
 
     def new_producer(self, tp: TopicPartition) -> Producer:
         begins_anew = (lambda: next(self._producer_ids)) if tp.topic == LOOSE else None
         return Producer(next(self._producer_ids), tp, begins_anew=begins_anew)
-
-    def _new_transformer(self, number: int) -> Transformer:
-        return Transformer(
-            number,
-            TopicPartition(self.options.topics[0].name, 0),
-            self.partitions_of(COPIES),
-            self,
-            self.copied,
-            self.copied_offsets,
-            version=self.options.transaction_version,
-        )
-
-    def replace_transformer(self) -> None:
-        self.transformers.append(self._new_transformer(self.transformers[-1].number + 1))
-
-    def drop_fenced(self) -> None:
-        """Drop the transformers that were replaced and are fenced."""
-        if self.transformers:
-            *replaced, last = self.transformers
-            self.transformers = [each for each in replaced if each.phase is not Phase.NEW] + [last]
 
     # ---- topics
 
@@ -192,15 +171,16 @@ class SimulatedCluster:
 
         def answered(results: Any) -> None:
             if isinstance(results, dict):
+                answering = self.world.context.broker_id if self.world.context is not None else None
                 found = results[tp]
                 answer = found.code if isinstance(found, KafkaError) else found
-                text = f"{tp}: ISR answer to {broker.id}"
-                self.network.post(text, lambda: self._answer_isr(broker, change, answer), to=broker.id)
+                text, take = f"{tp}: ISR answer to {broker.id}", partial(self._answer_isr, broker, change, answer)
+                self.network.post(text, take, to=broker.id, sender=answering)
 
         def deliver() -> None:
             self.world.enqueue(IsrChangeAsked(broker.id, epoch, {tp: wanted}, answered, seen))
 
-        self.network.post(f"{tp}: broker {broker.id} asks for the ISR {change.isr}", deliver)
+        self.network.post(f"{tp}: broker {broker.id} asks for the ISR {change.isr}", deliver, sender=broker.id)
 
     def _answer_isr(self, broker: SimulatedBroker, change: IsrChange, answer: LeaderAndIsr | ErrorCode) -> None:
         if self.lives(broker) and broker.wanted_isr.get(change.partition) is change:
@@ -229,7 +209,8 @@ class SimulatedCluster:
             self._answer_fetch(broker, targets, outcomes, leader_id, give_up)
 
         where = ", ".join(f"{t.partition} from {t.fetch_offset} in epoch {t.current_leader_epoch}" for t in targets)
-        self.network.post(f"fetch of {broker.id} at {leader_id}: {where}", deliver, give_up, to=leader_id)
+        text = f"fetch of {broker.id} at {leader_id}: {where}"
+        self.network.post(text, deliver, give_up, to=leader_id, sender=broker.id)
 
     def _answer_fetch(
         self,
@@ -247,7 +228,8 @@ class SimulatedCluster:
                     broker.take(target, data, self.brokers.get(leader_id))
 
         outcomes_text = ", ".join(_outcome_text(outcome) for outcome in outcomes)
-        self.network.post(f"answer to the fetch of {broker.id}: {outcomes_text}", deliver, give_up, to=broker.id)
+        text = f"answer to the fetch of {broker.id}: {outcomes_text}"
+        self.network.post(text, deliver, give_up, to=broker.id, sender=leader_id)
 
     def wait(self, ms: int) -> None:
         self.clock.advance(ms)
@@ -264,7 +246,7 @@ class SimulatedCluster:
         producer.send(self.chance, broker, self, self.histories[producer.partition])
 
     def read_committed(self, tp: TopicPartition, leader: SimulatedBroker) -> None:
-        """Read from a broker that believes it leads: committed offsets are in range of every such broker, for ever."""
+        """Read from a broker that believes it leads: committed offsets are in range of it, for ever."""
         offset = self.committed_reader.positions[tp]
         if error := self.committed_reader.read(tp, leader):
             raise Violation(f"{tp}: leader {leader.id} tells a reader of committed records at {offset}: {error.name}")
@@ -277,7 +259,7 @@ class SimulatedCluster:
     def acknowledged_records(self) -> int:
         pipelined = sum(producer.acknowledged for producer in self.pipelined)
         simple = sum(producer.sequence for producer in self.producers.values())
-        committed = self.transactions.committed + self.copied.committed + self.bank.history.committed
+        committed = self.transactions.committed + self.copying.history.committed + self.bank.history.committed
         return pipelined + simple + committed
 
     # ---- the lives of brokers

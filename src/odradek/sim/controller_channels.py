@@ -1,6 +1,7 @@
 """Channels of the controller on the simulated network: in order per broker; now and then a request is sent twice."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import count
 from random import Random
 
@@ -34,13 +35,14 @@ class ControllerChannels:
         def deliver() -> None:
             if self._chance.random() < SENT_TWICE:
                 held = f"held back: {text}"
-                self._network.post(held, lambda: self._hand_over(broker_id, request, first), to=broker_id)
+                again = partial(self._hand_over, broker_id, request, first)
+                self._network.post(held, again, to=broker_id, sender=context.broker_id)
             answer = self._hand_over(broker_id, request, second)
             event = event_of(broker_id, request, answer) if answer is not None else None
             if event is not None and channel not in self._closed:
                 answered(event)
 
-        self._network.post(text, deliver, channel=channel, to=broker_id)
+        self._network.post(text, deliver, channel=channel, to=broker_id, sender=context.broker_id)
 
     def close(self, context: ControllerContext, broker_id: int) -> None:
         """Drop the requests that wait in the channel. The first may be on its way; its answer is ignored."""

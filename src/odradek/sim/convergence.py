@@ -7,10 +7,10 @@ had to send acknowledged, and the group has read and committed everything.
 from odradek.model.topology import TopicPartition
 from odradek.sim.broker import SimulatedBroker
 from odradek.sim.checkers.record_checks import LogKind, check_producer, read_values
-from odradek.sim.checkers.transaction_history import check_copies, committed_values
-from odradek.sim.clients.group_member import GROUP, OFFSETS
+from odradek.sim.checkers.transaction_history import committed_values
+from odradek.sim.clients.group_member import GROUP
+from odradek.sim.clients.group_membership import OFFSETS
 from odradek.sim.cluster import SimulatedCluster
-from odradek.sim.options import COPIES
 
 
 def difference(cluster: SimulatedCluster) -> str | None:
@@ -88,21 +88,7 @@ def _missing_in_transactions(cluster: SimulatedCluster) -> str | None:
         end = leader.replicas.partitions[tp].high_watermark if leader is not None else -1
         if position != end:
             return f"a reader of committed records is at {position} of {tp}, which ends at {end}"
-    return _missing_in_copies(cluster)
-
-
-def _missing_in_copies(cluster: SimulatedCluster) -> str | None:
-    """Return records that the transformer has not copied, or a replaced transformer that is not fenced."""
-    if not cluster.transformers:
-        return None
-    *replaced, last = cluster.transformers
-    if waiting := [each.number for each in replaced if not each.is_done]:
-        return f"transformers {waiting} are not fenced"
-    leader = cluster.elected_leader(last.source)
-    end = leader.replicas.partitions[last.source].high_watermark if leader is not None else -1
-    if not last.is_done or last.position != end:
-        return f"the transformer is {last.phase.name} at {last.position} of {last.source}, which ends at {end}"
-    return None
+    return cluster.copying.missing()
 
 
 def check_end(cluster: SimulatedCluster) -> None:
@@ -144,16 +130,4 @@ def _check_transactions_end(cluster: SimulatedCluster) -> None:
     read = {tp: committed_values(b.replicas.partitions[tp].log) for tp, b in leaders.items() if b is not None}
     cluster.transactions.check_end(read, "the leaders")
     cluster.transactions.check_read(read)
-    _check_copies(cluster)
-
-
-def _check_copies(cluster: SimulatedCluster) -> None:
-    """Check that each record has exactly one copy in a committed transaction."""
-    if not cluster.transformers:
-        return
-    parts = cluster.partitions_of(COPIES)
-    leaders = {tp: cluster.elected_leader(tp) for tp in parts}
-    held = {tp: committed_values(b.replicas.partitions[tp].log) for tp, b in leaders.items() if b is not None}
-    cluster.copied.check_end(held, "the leaders")
-    position = cluster.transformers[-1].position or 0
-    check_copies([value for values in held.values() for value in values], position)
+    cluster.copying.check_end()

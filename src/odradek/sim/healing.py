@@ -2,7 +2,7 @@
 time (`convergence`)."""
 
 from odradek.sim.checkers.violation import Violation
-from odradek.sim.clients.group_member import MemberState
+from odradek.sim.clients.group_membership import MemberState
 from odradek.sim.clients.transactional_producer import Phase
 from odradek.sim.cluster import SimulatedCluster
 from odradek.sim.convergence import check_end, difference
@@ -26,8 +26,7 @@ class Healing:
         cluster.trace.append("all is well from now on")
         cluster.network.heal()
         cluster.world.session.catch_up()
-        for transformer in cluster.transformers:
-            transformer.hurries = True
+        cluster.copying.begin_to_heal()
         cluster.bank.begin_to_heal()
         for broker_id in sorted(cluster.world.znodes.registered.keys() - cluster.brokers.keys()):
             cluster.lose(broker_id)
@@ -81,9 +80,7 @@ class Healing:
             member.act(cluster.chance)
         for transactional in cluster.transactional:
             transactional.act(cluster.chance, begins=begins)
-        for transformer in cluster.transformers:
-            transformer.act(cluster.chance)
-        cluster.drop_fenced()
+        cluster.copying.transformer_acts()
         cluster.bank.go_on()
         for tp in cluster.committed_reader.positions:
             if (leader := cluster.elected_leader(tp)) is not None and leader.leads(tp):

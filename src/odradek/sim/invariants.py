@@ -45,10 +45,10 @@ class Invariants:
 
     def _check_clients(self) -> None:
         self._cluster.group.check()
-        self._cluster.copied_offsets.check()
+        self._cluster.copying.offsets.check()
         self._cluster.transactions.check()
         cluster = self._cluster
-        for client in (*cluster.pipelined, *cluster.transactional, *cluster.transformers, cluster.bank):
+        for client in (*cluster.pipelined, *cluster.transactional, cluster.copying, cluster.bank):
             if client.fault:
                 raise Violation(client.fault)
 

@@ -17,6 +17,7 @@ class Message:
     lose: Action
     channel: object = None  # those of one channel arrive in order, and are lost only with it
     to: int | None = None  # the broker that must be awake to take it
+    sender: int | None = None  # the broker that sent it; None for clients
     is_held: bool = False  # until the story releases it
 
 
@@ -25,6 +26,8 @@ class Network:
         self.messages: list[Message] = []
         self.frozen: set[int] = set()
         """Brokers that take nothing until they thaw."""
+        self.cut_off: set[int] = set()
+        """Brokers that nothing reaches, and from which nothing comes."""
         self.full: dict[object, None] = {}
         """Channels whose receiver doesn't read: nothing arrives until the pipe drains. In the order of the story."""
         self.holds_next: Callable[[str], bool] | None = None
@@ -32,9 +35,15 @@ class Network:
         self._tell = tell
 
     def post(
-        self, text: str, deliver: Action, lose: Action = _nothing, channel: object = None, to: int | None = None
+        self,
+        text: str,
+        deliver: Action,
+        lose: Action = _nothing,
+        channel: object = None,
+        to: int | None = None,
+        sender: int | None = None,
     ) -> None:
-        message = Message(text, deliver, lose, channel, to)
+        message = Message(text, deliver, lose, channel, to, sender)
         self.messages.append(message)
         if self.holds_next is not None and channel is None and self.holds_next(text):
             self.holds_next = None
@@ -49,9 +58,16 @@ class Network:
                 if message.channel in channels:
                     continue
                 channels.add(message.channel)
-            if message.to not in self.frozen and message.channel not in self.full and not message.is_held:
+            if message.to in self.frozen or message.channel in self.full or message.is_held:
+                continue
+            if not self.cut_off or not self.is_cut(message):
                 first.append(message)
         return first
+
+    def is_cut(self, message: Message) -> bool:
+        """Return whether the message has to leave or reach a broker that is cut off; one to itself arrives."""
+        ends = {message.to, message.sender}
+        return len(ends) > 1 and not ends.isdisjoint(self.cut_off)
 
     def loose_ones(self) -> list[Message]:
         return [message for message in self.messages if message.channel is None]
@@ -62,6 +78,7 @@ class Network:
 
     def heal(self) -> None:
         self.frozen.clear()
+        self.cut_off.clear()
         self.full.clear()
         self.holds_next = None
         for message in self.messages:

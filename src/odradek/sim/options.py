@@ -127,6 +127,8 @@ class Options:
     groups: bool = False
     transactions: bool = False
     transaction_version: int = 1
+    copies_in_group: bool = False
+    """Whether records are copied by two members of a group, or by one program and its successors."""
     race: float = 0.1
     """Share of librdkafka's chances for its race (`clients/librdkafka_producer.py`) that it takes."""
     weights: Mapping[str, int] = field(default_factory=lambda: WEIGHTS)
@@ -150,6 +152,8 @@ class Options:
         if chance.random() >= 0.3:
             return drawn
         drawn, luck = drawn._with_transactions(chance), Random(f"bank of {seed}")
+        if Random(f"copies of {seed}").random() < 0.5:
+            drawn = replace(drawn, copies_in_group=any(plan.name == COPIES for plan in drawn.topics))
         return drawn._with_bank(luck) if luck.random() < 0.5 else drawn
 
     def _with_transactions(self, chance: Random) -> "Options":
@@ -185,6 +189,7 @@ class Options:
         named = {name: getattr(self, name) for name in ("brokers", "racks", "directories", "steps", "max_lag_ms")}
         if self.transactions:
             named["transaction_version"] = self.transaction_version
+            named["copies_in_group"] = self.copies_in_group
         for plan in self.topics:
             settings = " ".join(f"{key}={value}" for key, value in plan.config.items())
             named[f"topic.{plan.name}"] = f"partitions={plan.partitions} replicas={plan.replication} {settings}"

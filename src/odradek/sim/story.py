@@ -57,5 +57,5 @@ class Story:
         self.cluster.stop()
 
     def _do(self, step: Step) -> None:
-        owners = (self._faults, self.cluster.bank, self._actions)
+        owners = (self._faults, self.cluster.bank, self.cluster.copying, self._actions)
         getattr(next(each for each in owners if hasattr(each, step.name)), step.name)()

@@ -34,3 +34,13 @@ def test_nothing_arrives_from_a_full_pipe() -> None:
     network.heal()
     assert texts(network) == ["a", "c"]
     assert network.channels() == ["one", "other"]
+
+
+def test_nothing_leaves_or_reaches_a_broker_that_is_cut_off() -> None:
+    network = Network(lambda text: None)
+    for text, to, sender in (("to", 1, None), ("from", 2, 1), ("to itself", 1, 1), ("others", 2, 3)):
+        network.post(text, lambda: None, to=to, sender=sender)
+    network.cut_off.add(1)
+    assert texts(network) == ["to itself", "others"]
+    network.heal()
+    assert len(texts(network)) == 4

@@ -2,6 +2,7 @@
 
 from odradek.sim.actions import Actions
 from odradek.sim.bank import Bank
+from odradek.sim.copying import Copying
 from odradek.sim.faults import Faults
 from odradek.sim.options import FAULTS, Options
 from odradek.sim.story import steps_of
@@ -42,7 +43,7 @@ def test_replicas_can_lose_a_broker_in_every_story() -> None:
 def test_every_step_is_something_that_a_story_can_do() -> None:
     for seed in range(40):
         for name in Options.draw(seed).weights:
-            assert sum(hasattr(owner, name) for owner in (Actions, Faults, Bank)) == 1
+            assert sum(hasattr(owner, name) for owner in (Actions, Faults, Bank, Copying)) == 1
     steps = steps_of(7, Options.draw(7))
     assert len(steps) == Options.draw(7).steps
     assert all(Options.draw(7).weights[step.name] for step in steps)

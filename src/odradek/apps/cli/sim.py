@@ -15,6 +15,7 @@ from odradek.apps.cli.output import note
 from odradek.apps.cli.usage import Exit, WrongUsage
 from odradek.apps.html_page import heading, html_table, page, paragraph, verdict_line
 from odradek.sim.cluster import SimulatedCluster
+from odradek.sim.cluster_view import view_of
 from odradek.sim.shrinking import kind_of, numbers_as_text, numbers_of, shrink
 from odradek.sim.simulation import Outcome, simulate
 from odradek.sim.story import Step
@@ -36,26 +37,19 @@ def show_step(cluster: SimulatedCluster, number: int, step: Step) -> None:
 
 def picture(cluster: SimulatedCluster) -> list[str]:
     """A line per broker: what it is, and for each of its replicas role, epoch, high watermark and end."""
-    context = cluster.world.context
+    view = view_of(cluster)
     lines = []
-    for broker_id in cluster.broker_ids:
-        broker = cluster.brokers.get(broker_id)
-        session = "session" if broker_id in cluster.world.znodes.registered else "no session"
-        controls = "controller" if context is not None and context.broker_id == broker_id else ""
-        lines.append(f"broker {broker_id}  {'up' if broker else 'down':5}{session:12}{controls}")
-        for tp, partition in sorted(broker.replicas.partitions.items()) if broker else ():
-            role = "leader" if partition.is_leader else "follower"
-            offsets = f"hw {partition.high_watermark:4}  end {partition.log.log_end_offset:4}"
-            lines.append(f"    {tp!s:24}{role:9}epoch {partition.leader_epoch:3}  {offsets}")
-    lines += [
-        f"{tp!s:28}leader {s.leader:2}  epoch {s.leader_epoch}  isr {s.isr}"
-        for tp, s in sorted(cluster.world.znodes.states.items())
-    ]
-    lines.append(f"messages in flight: {len(cluster.network.messages)}")
+    for broker in view.brokers:
+        session = "session" if broker.has_session else "no session"
+        controls = "controller" if broker.is_controller else ""
+        lines.append(f"broker {broker.broker_id}  {'up' if broker.is_alive else 'down':5}{session:12}{controls}")
+        for replica in broker.replicas:
+            role = "leader" if replica.is_leader else "follower"
+            offsets = f"hw {replica.high_watermark:4}  end {replica.log_end_offset:4}"
+            lines.append(f"    {replica.partition:24}{role:9}epoch {replica.leader_epoch:3}  {offsets}")
+    lines += [f"{p.name:28}leader {p.leader:2}  epoch {p.leader_epoch}  isr {p.isr}" for p in view.partitions]
+    lines.append(f"messages in flight: {view.messages}")
     return lines
-
-
-_TOLD_AT_THE_END = 30
 
 
 def report_page(outcomes: Sequence[Outcome], seconds: float) -> str:

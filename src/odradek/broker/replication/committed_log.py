@@ -22,6 +22,7 @@ _BASE_OFFSET = Struct(">q")
 class CommittedLog:
     def __init__(self, log: PartitionLog, checkpointed_high_watermark: int) -> None:
         self.log = log
+        self.epoch_start_offset: int | None = None  # where a leader's log ended when its epoch began
         self.set_high_watermark(min(max(checkpointed_high_watermark, log.log_start_offset), log.log_end_offset))
 
     def set_high_watermark(self, offset: int) -> None:
@@ -40,6 +41,18 @@ class CommittedLog:
         log = self.log
         unstable = log.producers.transactions.first_unstable_offset
         return watermark if unstable is None else min(watermark, max(unstable, log.log_start_offset))
+
+    @property
+    def end_is_known(self) -> bool:
+        """Return whether the watermark is at least that of the leader before (KIP-207): a new leader learns from its
+        followers how much is committed, and an end that it told before would go back."""
+        start = self.epoch_start_offset
+        return start is None or start <= self.high_watermark
+
+    def visible_end(self, isolation: int) -> int:
+        """The end of what a consumer may see."""
+        watermark = self.high_watermark
+        return self.last_stable_offset(watermark) if isolation == READ_COMMITTED else watermark
 
     def read(self, offset: int, max_bytes: int, isolation: int, min_one_batch: bool) -> FetchedPartition:
         """Read from the offset on, up to the bound of a consumer."""

@@ -61,7 +61,6 @@ class Partition:
         self.partition_epoch = -1
         self.controller_epoch = -1
         self.led_since = NOT_LEADING  # the leader epoch in which this broker began to lead, and leads since
-        self.epoch_start_offset: int | None = None  # where its own log ended when the present epoch began
         self.replicas: tuple[int, ...] = ()
         self.followers = Followers(broker_id, lag_rules)
         self.gone: ErrorCode | None = None  # why it is not served any more
@@ -103,7 +102,7 @@ class Partition:
             is_new = not self.is_leader
             self.followers.lead(directive, new_leader=is_new, leader_end=start, now_ms=now_ms)
             self._take(directive)
-            self.epoch_start_offset = start
+            self.committed.epoch_start_offset = start
             if is_new:
                 self.led_since = state.leader_epoch
                 self.log.producers.verifications.clear()
@@ -117,7 +116,7 @@ class Partition:
             led = self.is_leader
             self.leader_id = directive.state.leader
             self.led_since = NOT_LEADING
-            self.epoch_start_offset = None
+            self.committed.epoch_start_offset = None
             self.followers.leave()
             self._take(directive)
             return led
@@ -327,9 +326,9 @@ class Partition:
             return self.followers.low_watermark(self.log.log_start_offset)
 
     def _maybe_expand(self, follower: RemoteReplica) -> IsrChange | None:
-        assert self.epoch_start_offset is not None
-        watermark = self.committed.high_watermark
-        isr = self.followers.expanded(follower, high_watermark=watermark, epoch_start=self.epoch_start_offset)
+        watermark, start = self.committed.high_watermark, self.committed.epoch_start_offset
+        assert start is not None
+        isr = self.followers.expanded(follower, high_watermark=watermark, epoch_start=start)
         return None if isr is None else self._propose(isr)
 
     def _propose(self, isr: tuple[int, ...]) -> IsrChange:

@@ -12,7 +12,7 @@ from odradek.sim.checkers.violation import Violation
 
 class GroupHistory:
     def __init__(self, group_id: str) -> None:
-        self._name = group_id
+        self.group_id = group_id
         self.committed: dict[TopicPartition, int] = {}  # acknowledged by a coordinator
         self._owners: dict[tuple[int, TopicPartition], str] = {}  # generation and partition → member
         self._generation = -1  # of the last join
@@ -50,16 +50,16 @@ class GroupHistory:
             owner = self._owners.setdefault((generation, tp), member_id)
             if owner != member_id:
                 problem = f"{owner} and {member_id} own {tp} in generation {generation}"
-                self._contradictions.append(f"group {self._name}: {problem}")
+                self._contradictions.append(f"group {self.group_id}: {problem}")
 
     def commit_acknowledged(self, tp: TopicPartition, offset: int) -> None:
         if offset < self.committed.get(tp, 0):
             problem = f"the committed offset of {tp} went back from {self.committed[tp]} to {offset}"
-            self._contradictions.append(f"group {self._name}: {problem}")
+            self._contradictions.append(f"group {self.group_id}: {problem}")
         self.committed[tp] = offset
 
     def answered(self, tp: TopicPartition, offset: int) -> None:
         """Check an answer of the present coordinator, which has loaded the group."""
         if offset < self.committed.get(tp, 0):
             problem = f"{offset} is answered, {self.committed[tp]} was committed"
-            self._contradictions.append(f"group {self._name}: the committed offset of {tp} is lost: {problem}")
+            self._contradictions.append(f"group {self.group_id}: the committed offset of {tp} is lost: {problem}")

@@ -74,7 +74,8 @@ class Producer:
                 elif self.begins_anew is not None and outcome.code in _WRONG_SEQUENCE:
                     self.number, self.sequence, self.batch = self.begins_anew(), 0, None
 
-            cluster.network.post(f"answer to producer {self.number}: {result}", deliver, give_up)
+            text = f"answer to producer {self.number}: {result}"
+            cluster.network.post(text, deliver, give_up, sender=broker.id)
 
         def deliver() -> None:
             if not cluster.lives(broker):

@@ -9,22 +9,21 @@ same transactional id.
 from collections.abc import Sequence
 from random import Random
 
-from odradek.base.errors import ErrorCode
-from odradek.broker.coordinator.transactions.core.decisions import Producer
+from odradek.broker.replication.committed_log import READ_COMMITTED
 from odradek.model.topology import TopicPartition
-from odradek.sim.broker import SimulatedBroker
 from odradek.sim.checkers.balances import ACCOUNT_COUNT, Balances, Entry
 from odradek.sim.checkers.transaction_history import TransactionHistory
 from odradek.sim.clients.access import ClusterAccess
 from odradek.sim.clients.committed_reader import CommittedReader
-from odradek.sim.clients.transactional_producer import Phase, TransactionalProducer
+from odradek.sim.clients.resuming_producer import ResumingProducer
+from odradek.sim.clients.transactional_producer import Phase
 
 _TRANSACTIONAL_ID = "teller"
 _COMMITTED = 0.85
 """Share of the transfers that it commits; it aborts the others."""
 
 
-class Teller(TransactionalProducer):
+class Teller(ResumingProducer[Balances]):
     def __init__(
         self,
         number: int,
@@ -35,46 +34,43 @@ class Teller(TransactionalProducer):
         version: int = 1,
     ) -> None:
         super().__init__(number, partitions, cluster, history, version=version, transactional_id=_TRANSACTIONAL_ID)
-        self._balances: Balances | None = None
         self._planned: tuple[Entry, Entry] | None = None
 
-    @property
-    def is_done(self) -> bool:
-        return self.phase in (Phase.NEW, Phase.READY, Phase.SEEKING)
-
-    def _act(self, chance: Random) -> None:
-        if self.phase is Phase.READY and self._balances is None:
-            self.phase = Phase.SEEKING
-        if self.phase is Phase.SEEKING:
-            self._balances = self._learn()
-            if self._balances is not None:
-                self.phase = Phase.READY
-        elif self.phase is Phase.READY:
+    def _go_on(self, chance: Random) -> None:
+        if self.phase is Phase.READY:
             self._begin(chance)
         else:
-            super()._act(chance)
+            super()._go_on(chance)
 
     # ---- balances
+
+    def _seek(self) -> None:
+        balances = self._learn()
+        if balances is not None:
+            self._found(balances)
 
     def _learn(self) -> Balances | None:
         """Read all transfers; None as long as a leader doesn't know them all."""
         balances = Balances()
         for tp in self._partitions:
             leader = self._cluster.elected_leader(tp)
-            if leader is None or not self._cluster.coordinates(leader, tp) or not _knows_its_end(leader, tp):
+            if leader is None or not self._cluster.coordinates(leader, tp):
+                return None
+            committed = leader.replicas.partitions[tp].committed
+            if not committed.end_is_known:
                 return None
             reader = CommittedReader([tp], balances)
-            partition = leader.replicas.partitions[tp]
-            end = partition.committed.last_stable_offset(partition.high_watermark)
+            end = committed.visible_end(READ_COMMITTED)
             while (position := reader.positions[tp]) < end:
                 if reader.read(tp, leader) or reader.positions[tp] == position:
                     return None
         return balances if balances.is_whole else None  # a teller that is fenced may meet transfers of its successor
 
     def _begin(self, chance: Random) -> None:
-        assert self._balances is not None
+        balances = self._known
+        assert balances is not None
         payer, paid = chance.sample(range(ACCOUNT_COUNT), 2)
-        amount, known, number = chance.randint(1, 9), self._balances.of_accounts, self._balances.last_transfer + 1
+        amount, known, number = chance.randint(1, 9), balances.of_accounts, balances.last_transfer + 1
         entries = Entry(number, payer, known[payer] - amount, paid), Entry(number, paid, known[paid] + amount, payer)
         self._planned = entries
         self._name = f"{self.number}/{next(self._transactions)}"
@@ -86,31 +82,10 @@ class Teller(TransactionalProducer):
         self._commits = chance.random() < _COMMITTED
         self._begun()
 
-    # ---- the end of a transaction
-
-    def _ended(self, error: ErrorCode, producer: Producer | None) -> None:
-        committed = self._commits
-        super()._ended(error, producer)
-        if error or not self.is_done:
-            return
-        if committed and self._balances is not None and self._planned is not None:
+    def _after_commit(self) -> Balances | None:
+        balances = self._known
+        if balances is not None and self._planned is not None:
             for entry in self._planned:
-                self._balances.of_accounts[entry.account] = entry.balance
-            self._balances.last_transfer += 1
-        else:
-            self._balances = None
-
-    def _abandon(self) -> None:
-        super()._abandon()
-        self._balances = None
-
-    def _abort(self) -> None:
-        super()._abort()
-        self._balances = None
-
-
-def _knows_its_end(leader: SimulatedBroker, tp: TopicPartition) -> bool:
-    """Answer of ListOffsets (KIP-207): a new leader has to learn first how much is committed."""
-    partition = leader.replicas.partitions[tp]
-    start = partition.epoch_start_offset
-    return start is None or start <= partition.high_watermark
+                balances.of_accounts[entry.account] = entry.balance
+            balances.last_transfer += 1
+        return balances

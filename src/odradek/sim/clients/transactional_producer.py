@@ -87,10 +87,12 @@ class TransactionalProducer:
         *,
         version: int = 1,
         transactional_id: str | None = None,
+        timeout_ms: int = TIMEOUT_MS,
     ) -> None:
         self.number = number
         self.phase = Phase.NEW
         self.fault: str | None = None
+        self._timeout_ms = timeout_ms
         self._id = transactional_id or f"ledger-{number}"
         self._adds_by_leaders = version >= EPOCH_BUMP_VERSION
         self._client_version = EPOCH_BUMP_VERSION if self._adds_by_leaders else CLASSIC
@@ -218,7 +220,7 @@ class TransactionalProducer:
 
     def _init(self, coordinator: SimulatedBroker, answer: Take) -> None:
         expected = self._producer if self._bumps else None
-        coordinator.transactions.init_producer_id(self._id, TIMEOUT_MS, expected, answer)
+        coordinator.transactions.init_producer_id(self._id, self._timeout_ms, expected, answer)
 
     def _initialized(self, error: ErrorCode, producer: Producer | None) -> None:
         if not error:

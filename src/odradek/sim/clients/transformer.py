@@ -21,18 +21,19 @@ from odradek.sim.checkers.group_history import GroupHistory
 from odradek.sim.checkers.log_reading import entries_in
 from odradek.sim.checkers.transaction_history import TransactionHistory
 from odradek.sim.clients.access import TIMESTAMP_MS, ClusterAccess
-from odradek.sim.clients.group_member import OFFSETS
-from odradek.sim.clients.transactional_producer import AGAIN, FENCED, Phase, Take, TransactionalProducer
+from odradek.sim.clients.group_membership import OFFSETS
+from odradek.sim.clients.resuming_producer import ResumingProducer
+from odradek.sim.clients.transactional_producer import AGAIN, FENCED, TIMEOUT_MS, Phase, Take
 
 TRANSFORMERS = "transformers"
-"""The group. It has no members: a partition is given to the program by hand."""
+"""The group. It has no members unless there are several programs: a partition is given to the program by hand."""
 _TRANSACTIONAL_ID = "transformer"
 _READ_BYTES = 1_000_000
 _RECORDS_MAX = 3
 _RECORDS_MAX_AT_THE_END = 200
 
 
-class Transformer(TransactionalProducer):
+class Transformer(ResumingProducer[int]):
     def __init__(
         self,
         number: int,
@@ -43,33 +44,43 @@ class Transformer(TransactionalProducer):
         offsets: GroupHistory,
         *,
         version: int = 1,
+        transactional_id: str = _TRANSACTIONAL_ID,
+        timeout_ms: int = TIMEOUT_MS,
     ) -> None:
-        super().__init__(number, partitions, cluster, history, version=version, transactional_id=_TRANSACTIONAL_ID)
+        super().__init__(
+            number,
+            partitions,
+            cluster,
+            history,
+            version=version,
+            transactional_id=transactional_id,
+            timeout_ms=timeout_ms,
+        )
         self.source = source
-        self.position: int | None = None
         self.hurries = False  # larger transactions, to come to the end
         self._offsets = offsets
         self._next = 0  # the position behind the transaction
+        self._committer = Committer()
 
-    def _act(self, chance: Random) -> None:
-        if self.phase is Phase.READY and self.position is None:
-            self.phase = Phase.SEEKING
-        if self.phase is Phase.SEEKING:
-            self._ask("asks for its offset", self._ask_offset, self._sought, OFFSETS)
-        elif self.phase is Phase.ADDING_OFFSETS:
+    @property
+    def position(self) -> int | None:
+        """The offset of its group, as far as it knows."""
+        return self._known
+
+    def _go_on(self, chance: Random) -> None:
+        if self.phase is Phase.ADDING_OFFSETS:
             self._ask("adds its offset", self._add_offset, self._offset_added)
         elif self.phase is Phase.COMMITTING_OFFSETS:
             self._ask("commits its offset", self._commit_offset, self._offset_committed, OFFSETS)
         elif self.phase is Phase.READY and self.hurries:
             self._begin(chance)
         else:
-            super()._act(chance)
-
-    @property
-    def is_done(self) -> bool:
-        return self.phase in (Phase.NEW, Phase.READY, Phase.SEEKING)
+            super()._go_on(chance)
 
     # ---- reading
+
+    def _seek(self) -> None:
+        self._ask("asks for its offset", self._ask_offset, self._sought, OFFSETS)
 
     def _ask_offset(self, coordinator: SimulatedBroker, answer: Take) -> None:
         found = coordinator.groups.offsets.committed(TRANSFORMERS, [self.source], stable=True)[self.source]
@@ -83,25 +94,25 @@ class Transformer(TransactionalProducer):
 
     def _sought(self, error: ErrorCode, found: Producer | None) -> None:
         if not error and found is not None:
-            self.position = found.id
-            self.phase = Phase.READY
+            self._found(found.id)
 
     def _begin(self, chance: Random) -> None:
         """Read some records; begin a transaction if there are any."""
-        assert self.position is not None
+        position = self._known
+        assert position is not None
         leader = self._cluster.elected_leader(self.source)
         if leader is None or not leader.leads(self.source):
             return
         records = _RECORDS_MAX_AT_THE_END if self.hurries else chance.randint(1, _RECORDS_MAX)
-        end = self.position
-        while end < self.position + records and (found := self._end_of(leader, end)) > end:
+        end = position
+        while end < position + records and (found := self._end_of(leader, end)) > end:
             end = found
-        if end == self.position:
+        if end == position:
             return
-        self._next = min(end, self.position + records)
+        self._next = min(end, position + records)
         self._name = f"{self.number}/{next(self._transactions)}"
         by_partition: dict[TopicPartition, list[bytes]] = {}
-        for offset in range(self.position, self._next):
+        for offset in range(position, self._next):
             tp = self._partitions[offset % len(self._partitions)]
             by_partition.setdefault(tp, []).append(f"{self._name}/{offset}".encode())
         self._batches = list(by_partition.items())
@@ -141,7 +152,7 @@ class Transformer(TransactionalProducer):
         assert self._producer is not None
         coordinator.groups.offsets.commit_in_transaction(
             TRANSFORMERS,
-            Committer(),
+            self._committer,
             CommittingProducer(self._id, self._producer.id, self._producer.epoch),
             {self.source: CommittedOffset(self._next, -1, "", TIMESTAMP_MS)},
             lambda errors: answer(errors[self.source], None),
@@ -156,21 +167,7 @@ class Transformer(TransactionalProducer):
         elif error not in AGAIN:
             self._abort()
 
-    # ---- the end of a transaction
-
-    def _ended(self, error: ErrorCode, producer: Producer | None) -> None:
-        committed = self._commits
-        super()._ended(error, producer)
-        if not self.is_done or error:
-            return
-        self.position = self._next if committed else None
-        if committed and self._next > self._offsets.committed.get(self.source, 0):
+    def _after_commit(self) -> int:
+        if self._next > self._offsets.committed.get(self.source, 0):
             self._offsets.commit_acknowledged(self.source, self._next)  # its successor may have gone on meanwhile
-
-    def _abandon(self) -> None:
-        super()._abandon()
-        self.position = None
-
-    def _abort(self) -> None:
-        super()._abort()
-        self.position = None
+        return self._next

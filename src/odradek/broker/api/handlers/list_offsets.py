@@ -11,7 +11,6 @@ from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.api.authorization import denied_topics
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import handles
-from odradek.broker.replication.committed_log import READ_COMMITTED
 from odradek.broker.replication.partition import Partition
 from odradek.model.acls import AclOperation
 from odradek.model.topology import TopicPartition
@@ -111,13 +110,11 @@ def _look_up(partition: Partition, timestamp: int, request: ListOffsetsRequest) 
 def _visible_end(partition: Partition, request: ListOffsetsRequest) -> int:
     if request.replica_id != CONSUMER:
         return partition.log.log_end_offset
-    watermark = partition.high_watermark
-    return partition.committed.last_stable_offset(watermark) if request.isolation_level == READ_COMMITTED else watermark
+    return partition.committed.visible_end(request.isolation_level)
 
 
 def _check_available(partition: Partition, request: ListOffsetsRequest) -> None:
-    start = partition.epoch_start_offset
-    if request.replica_id == CONSUMER and start is not None and start > partition.high_watermark:
+    if request.replica_id == CONSUMER and not partition.committed.end_is_known:
         raise KafkaError(ErrorCode.OFFSET_NOT_AVAILABLE)
 
 
